@@ -251,23 +251,37 @@ var HardswishGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: hardswishGradXLoop[float32], ir.Float64: hardswishGradXLoop[float64]},
 }
 
-// hardtanh: where(x <= lo, lo, where(x >= hi, hi, x))
-func hardtanh[T num.Float](x, lo, hi T) T {
+// hardtanhInt: where(x <= lo, lo, where(x >= hi, hi, x))
+func hardtanhInt[T num.Int](x, lo, hi T) T {
 	return num.Where(x <= lo, lo, num.Where(x >= hi, hi, x))
 }
 
-func hardtanhLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func hardtanhIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	lo := T(s[0].Float())
 	hi := T(s[1].Float())
 	for i := range out {
-		out[i] = hardtanh(x[i], lo, hi)
+		out[i] = hardtanhInt(x[i], lo, hi)
+	}
+}
+
+// hardtanhFloat: where(x <= lo, lo, where(x >= hi, hi, x))
+func hardtanhFloat[T num.Float](x, lo, hi T) T {
+	return num.Where(x <= lo, lo, num.Where(x >= hi, hi, x))
+}
+
+func hardtanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	lo := T(s[0].Float())
+	hi := T(s[1].Float())
+	for i := range out {
+		out[i] = hardtanhFloat(x[i], lo, hi)
 	}
 }
 
 // Hardtanh holds the loops of hardtanh, by variant and compute dtype.
 var Hardtanh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardtanhLoop[float32], ir.Float64: hardtanhLoop[float64]},
+	{ir.Uint8: hardtanhIntLoop[uint8], ir.Int8: hardtanhIntLoop[int8], ir.Int16: hardtanhIntLoop[int16], ir.Int32: hardtanhIntLoop[int32], ir.Int64: hardtanhIntLoop[int64], ir.Float32: hardtanhFloatLoop[float32], ir.Float64: hardtanhFloatLoop[float64]},
 }
 
 // hardtanhGradX: where(x <= lo, 0, where(x >= hi, 0, dy))
@@ -288,6 +302,18 @@ func hardtanhGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 // dtype.
 var HardtanhGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: hardtanhGradXLoop[float32], ir.Float64: hardtanhGradXLoop[float64]},
+}
+
+// heavisideBool: where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))
+func heavisideBool(x, values bool) bool {
+	return num.Where(x == false, values, num.Where(!x && false, false, num.Where(false, x, true)))
+}
+
+func heavisideBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, values := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
+	for i := range out {
+		out[i] = heavisideBool(x[i], values[i])
+	}
 }
 
 // heavisideInt: where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))
@@ -316,7 +342,7 @@ func heavisideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // Heaviside holds the loops of heaviside, by variant and compute dtype.
 var Heaviside = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: heavisideIntLoop[uint8], ir.Int8: heavisideIntLoop[int8], ir.Int16: heavisideIntLoop[int16], ir.Int32: heavisideIntLoop[int32], ir.Int64: heavisideIntLoop[int64], ir.Float32: heavisideFloatLoop[float32], ir.Float64: heavisideFloatLoop[float64]},
+	{ir.Bool: heavisideBoolLoop, ir.Uint8: heavisideIntLoop[uint8], ir.Int8: heavisideIntLoop[int8], ir.Int16: heavisideIntLoop[int16], ir.Int32: heavisideIntLoop[int32], ir.Int64: heavisideIntLoop[int64], ir.Float32: heavisideFloatLoop[float32], ir.Float64: heavisideFloatLoop[float64]},
 }
 
 // leakyRelu: where(x > 0, x, negative_slope*x)
@@ -519,38 +545,4 @@ func relu6FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 // Relu6 holds the loops of relu6, by variant and compute dtype.
 var Relu6 = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: relu6IntLoop[uint8], ir.Int8: relu6IntLoop[int8], ir.Int16: relu6IntLoop[int16], ir.Int32: relu6IntLoop[int32], ir.Int64: relu6IntLoop[int64], ir.Float32: relu6FloatLoop[float32], ir.Float64: relu6FloatLoop[float64]},
-}
-
-// relu6GradX: where(x <= 0, 0, where(x >= 6, 0, dy))
-func relu6GradX[T num.Float](dy, x T) T {
-	return num.Where(x <= 0, 0, num.Where(x >= 6, 0, dy))
-}
-
-func relu6GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = relu6GradX(dy[i], x[i])
-	}
-}
-
-// Relu6GradX holds the loops of relu6_grad_x, by variant and compute dtype.
-var Relu6GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: relu6GradXLoop[float32], ir.Float64: relu6GradXLoop[float64]},
-}
-
-// reluGradX: where(x <= 0, 0, dy)
-func reluGradX[T num.Float](dy, x T) T {
-	return num.Where(x <= 0, 0, dy)
-}
-
-func reluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = reluGradX(dy[i], x[i])
-	}
-}
-
-// ReluGradX holds the loops of relu_grad_x, by variant and compute dtype.
-var ReluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reluGradXLoop[float32], ir.Float64: reluGradXLoop[float64]},
 }

@@ -8,6 +8,40 @@ import (
 	"unsafe"
 )
 
+// relu6GradX: where(x <= 0, 0, where(x >= 6, 0, dy))
+func relu6GradX[T num.Float](dy, x T) T {
+	return num.Where(x <= 0, 0, num.Where(x >= 6, 0, dy))
+}
+
+func relu6GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = relu6GradX(dy[i], x[i])
+	}
+}
+
+// Relu6GradX holds the loops of relu6_grad_x, by variant and compute dtype.
+var Relu6GradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: relu6GradXLoop[float32], ir.Float64: relu6GradXLoop[float64]},
+}
+
+// reluGradX: where(x <= 0, 0, dy)
+func reluGradX[T num.Float](dy, x T) T {
+	return num.Where(x <= 0, 0, dy)
+}
+
+func reluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = reluGradX(dy[i], x[i])
+	}
+}
+
+// ReluGradX holds the loops of relu_grad_x, by variant and compute dtype.
+var ReluGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: reluGradXLoop[float32], ir.Float64: reluGradXLoop[float64]},
+}
+
 // selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
 func selu[T num.Float](x T) T {
 	return num.Where(x > 0, 1.0507009873554805*x, 1.7580993408473768*num.Expm1(x))
@@ -42,39 +76,89 @@ var SeluGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: seluGradXLoop[float32], ir.Float64: seluGradXLoop[float64]},
 }
 
-// silu: x*sigmoid(x)
-func silu[T num.Float](x T) T {
+// siluFloat: x*sigmoid(x)
+func siluFloat[T num.Float](x T) T {
 	return x * num.Sigmoid(x)
 }
 
-func siluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siluFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = silu(x[i])
+		out[i] = siluFloat(x[i])
+	}
+}
+
+// siluComplex64: x*sigmoid(x)
+func siluComplex64(x complex64) complex64 {
+	return x * num.CSigmoid(x)
+}
+
+func siluComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = siluComplex64(x[i])
+	}
+}
+
+// siluComplex128: x*sigmoid(x)
+func siluComplex128(x complex128) complex128 {
+	return x * num.CSigmoid(x)
+}
+
+func siluComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = siluComplex128(x[i])
 	}
 }
 
 // Silu holds the loops of silu, by variant and compute dtype.
 var Silu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: siluLoop[float32], ir.Float64: siluLoop[float64]},
+	{ir.Float32: siluFloatLoop[float32], ir.Float64: siluFloatLoop[float64], ir.Complex64: siluComplex64Loop, ir.Complex128: siluComplex128Loop},
 }
 
-// siluGradX: dy*(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
-func siluGradX[T num.Float](dy, x T) T {
+// siluGradXFloat: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+func siluGradXFloat[T num.Float](dy, x T) T {
 	t0 := num.Sigmoid(x)
 	return dy * (t0 + T(x*(t0*(1-t0))))
 }
 
-func siluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siluGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = siluGradX(dy[i], x[i])
+		out[i] = siluGradXFloat(dy[i], x[i])
+	}
+}
+
+// siluGradXComplex64: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+func siluGradXComplex64(dy, x complex64) complex64 {
+	t0 := num.CSigmoid(x)
+	return dy * num.CConj(t0+complex64(x*(t0*(1-t0))))
+}
+
+func siluGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = siluGradXComplex64(dy[i], x[i])
+	}
+}
+
+// siluGradXComplex128: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+func siluGradXComplex128(dy, x complex128) complex128 {
+	t0 := num.CSigmoid(x)
+	return dy * num.CConj(t0+complex128(x*(t0*(1-t0))))
+}
+
+func siluGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = siluGradXComplex128(dy[i], x[i])
 	}
 }
 
 // SiluGradX holds the loops of silu_grad_x, by variant and compute dtype.
 var SiluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: siluGradXLoop[float32], ir.Float64: siluGradXLoop[float64]},
+	{ir.Float32: siluGradXFloatLoop[float32], ir.Float64: siluGradXFloatLoop[float64], ir.Complex64: siluGradXComplex64Loop, ir.Complex128: siluGradXComplex128Loop},
 }
 
 // softplus: where(beta*x > limit, x, log1p(exp(beta*x))/beta)
@@ -156,76 +240,164 @@ var SoftshrinkGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: softshrinkGradXLoop[float32], ir.Float64: softshrinkGradXLoop[float64]},
 }
 
-// softsign: x/(1 + abs(x))
-func softsign[T num.Float](x T) T {
+// softsignFloat: x/(1 + abs(x))
+func softsignFloat[T num.Float](x T) T {
 	return x / (1 + num.Abs(x))
 }
 
-func softsignLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func softsignFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = softsign(x[i])
+		out[i] = softsignFloat(x[i])
+	}
+}
+
+// softsignComplex64: x/(1 + abs(x))
+func softsignComplex64(x complex64) complex64 {
+	return x / complex64(complex(float32(1+num.CAbs[float32](x)), 0))
+}
+
+func softsignComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = softsignComplex64(x[i])
+	}
+}
+
+// softsignComplex128: x/(1 + abs(x))
+func softsignComplex128(x complex128) complex128 {
+	return x / complex128(complex(float64(1+num.CAbs[float64](x)), 0))
+}
+
+func softsignComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = softsignComplex128(x[i])
 	}
 }
 
 // Softsign holds the loops of softsign, by variant and compute dtype.
 var Softsign = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softsignLoop[float32], ir.Float64: softsignLoop[float64]},
+	{ir.Float32: softsignFloatLoop[float32], ir.Float64: softsignFloatLoop[float64], ir.Complex64: softsignComplex64Loop, ir.Complex128: softsignComplex128Loop},
 }
 
-// tanhshrink: x - tanh(x)
-func tanhshrink[T num.Float](x T) T {
+// tanhshrinkFloat: x - tanh(x)
+func tanhshrinkFloat[T num.Float](x T) T {
 	return x - num.Tanh(x)
 }
 
-func tanhshrinkLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func tanhshrinkFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = tanhshrink(x[i])
+		out[i] = tanhshrinkFloat(x[i])
+	}
+}
+
+// tanhshrinkComplex64: x - tanh(x)
+func tanhshrinkComplex64(x complex64) complex64 {
+	return x - num.CTanh(x)
+}
+
+func tanhshrinkComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = tanhshrinkComplex64(x[i])
+	}
+}
+
+// tanhshrinkComplex128: x - tanh(x)
+func tanhshrinkComplex128(x complex128) complex128 {
+	return x - num.CTanh(x)
+}
+
+func tanhshrinkComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = tanhshrinkComplex128(x[i])
 	}
 }
 
 // Tanhshrink holds the loops of tanhshrink, by variant and compute dtype.
 var Tanhshrink = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhshrinkLoop[float32], ir.Float64: tanhshrinkLoop[float64]},
+	{ir.Float32: tanhshrinkFloatLoop[float32], ir.Float64: tanhshrinkFloatLoop[float64], ir.Complex64: tanhshrinkComplex64Loop, ir.Complex128: tanhshrinkComplex128Loop},
 }
 
-// tanhshrinkGradX: dy*(1 - (1 - tanh(x)*tanh(x)))
-func tanhshrinkGradX[T num.Float](dy, x T) T {
+// tanhshrinkGradXFloat: dy*conj(1 - (1 - tanh(x)*tanh(x)))
+func tanhshrinkGradXFloat[T num.Float](dy, x T) T {
 	t0 := num.Tanh(x)
 	return dy * (1 - (1 - T(t0*t0)))
 }
 
-func tanhshrinkGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func tanhshrinkGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = tanhshrinkGradX(dy[i], x[i])
+		out[i] = tanhshrinkGradXFloat(dy[i], x[i])
+	}
+}
+
+// tanhshrinkGradXComplex64: dy*conj(1 - (1 - tanh(x)*tanh(x)))
+func tanhshrinkGradXComplex64(dy, x complex64) complex64 {
+	t0 := num.CTanh(x)
+	return dy * num.CConj(1-(1-complex64(t0*t0)))
+}
+
+func tanhshrinkGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = tanhshrinkGradXComplex64(dy[i], x[i])
+	}
+}
+
+// tanhshrinkGradXComplex128: dy*conj(1 - (1 - tanh(x)*tanh(x)))
+func tanhshrinkGradXComplex128(dy, x complex128) complex128 {
+	t0 := num.CTanh(x)
+	return dy * num.CConj(1-(1-complex128(t0*t0)))
+}
+
+func tanhshrinkGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = tanhshrinkGradXComplex128(dy[i], x[i])
 	}
 }
 
 // TanhshrinkGradX holds the loops of tanhshrink_grad_x, by variant and
 // compute dtype.
 var TanhshrinkGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhshrinkGradXLoop[float32], ir.Float64: tanhshrinkGradXLoop[float64]},
+	{ir.Float32: tanhshrinkGradXFloatLoop[float32], ir.Float64: tanhshrinkGradXFloatLoop[float64], ir.Complex64: tanhshrinkGradXComplex64Loop, ir.Complex128: tanhshrinkGradXComplex128Loop},
 }
 
-// threshold: where(x > limit, x, value)
-func threshold[T num.Float](x, limit, value T) T {
+// thresholdInt: where(x > limit, x, value)
+func thresholdInt[T num.Int](x, limit, value T) T {
 	return num.Where(x > limit, x, value)
 }
 
-func thresholdLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func thresholdIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	limit := T(s[0].Float())
 	value := T(s[1].Float())
 	for i := range out {
-		out[i] = threshold(x[i], limit, value)
+		out[i] = thresholdInt(x[i], limit, value)
+	}
+}
+
+// thresholdFloat: where(x > limit, x, value)
+func thresholdFloat[T num.Float](x, limit, value T) T {
+	return num.Where(x > limit, x, value)
+}
+
+func thresholdFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	limit := T(s[0].Float())
+	value := T(s[1].Float())
+	for i := range out {
+		out[i] = thresholdFloat(x[i], limit, value)
 	}
 }
 
 // Threshold holds the loops of threshold, by variant and compute dtype.
 var Threshold = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: thresholdLoop[float32], ir.Float64: thresholdLoop[float64]},
+	{ir.Uint8: thresholdIntLoop[uint8], ir.Int8: thresholdIntLoop[int8], ir.Int16: thresholdIntLoop[int16], ir.Int32: thresholdIntLoop[int32], ir.Int64: thresholdIntLoop[int64], ir.Float32: thresholdFloatLoop[float32], ir.Float64: thresholdFloatLoop[float64]},
 }
 
 // thresholdGradX: where(x > limit, dy, 0)

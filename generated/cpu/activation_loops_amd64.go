@@ -263,6 +263,36 @@ func hardswishGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 func hardswishGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func hardtanhUint8AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhUint8AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt8AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt8AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt16AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt16AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func hardtanhInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func hardtanhFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
@@ -297,6 +327,12 @@ func hardtanhGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int
 
 //go:noescape
 func hardtanhGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func heavisideBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func heavisideBoolAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func heavisideUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -843,6 +879,36 @@ func tanhshrinkGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 
 //go:noescape
 func tanhshrinkGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func thresholdUint8AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdUint8AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt8AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt8AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt16AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt16AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func thresholdInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func thresholdFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

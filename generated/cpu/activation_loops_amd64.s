@@ -408,566 +408,570 @@ DATA lanes<>+3200(SB)/8, $0x3f3172003f317200
 DATA lanes<>+3208(SB)/8, $0x3f3172003f317200
 DATA lanes<>+3216(SB)/8, $0x3f3172003f317200
 DATA lanes<>+3224(SB)/8, $0x3f3172003f317200
-DATA lanes<>+3232(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+3240(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+3248(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+3256(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+3264(SB)/8, $0x3fc5555555555503
-DATA lanes<>+3272(SB)/8, $0x3fc5555555555503
-DATA lanes<>+3280(SB)/8, $0x3fc5555555555503
-DATA lanes<>+3288(SB)/8, $0x3fc5555555555503
-DATA lanes<>+3296(SB)/8, $0xbfc5555555555503
-DATA lanes<>+3304(SB)/8, $0xbfc5555555555503
-DATA lanes<>+3312(SB)/8, $0xbfc5555555555503
-DATA lanes<>+3320(SB)/8, $0xbfc5555555555503
-DATA lanes<>+3328(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+3336(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+3344(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+3352(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+3360(SB)/8, $0xb102e308b102e308
-DATA lanes<>+3368(SB)/8, $0xb102e308b102e308
-DATA lanes<>+3376(SB)/8, $0xb102e308b102e308
-DATA lanes<>+3384(SB)/8, $0xb102e308b102e308
-DATA lanes<>+3392(SB)/8, $0x3fe000000000000a
-DATA lanes<>+3400(SB)/8, $0x3fe000000000000a
-DATA lanes<>+3408(SB)/8, $0x3fe000000000000a
-DATA lanes<>+3416(SB)/8, $0x3fe000000000000a
-DATA lanes<>+3424(SB)/8, $0x3fa555555555060a
-DATA lanes<>+3432(SB)/8, $0x3fa555555555060a
-DATA lanes<>+3440(SB)/8, $0x3fa555555555060a
-DATA lanes<>+3448(SB)/8, $0x3fa555555555060a
-DATA lanes<>+3456(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+3464(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+3472(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+3480(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+3488(SB)/8, $0xbec71def4500760a
-DATA lanes<>+3496(SB)/8, $0xbec71def4500760a
-DATA lanes<>+3504(SB)/8, $0xbec71def4500760a
-DATA lanes<>+3512(SB)/8, $0xbec71def4500760a
-DATA lanes<>+3520(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+3528(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+3536(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+3544(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+3552(SB)/8, $0x3f3172183f317218
-DATA lanes<>+3560(SB)/8, $0x3f3172183f317218
-DATA lanes<>+3568(SB)/8, $0x3f3172183f317218
-DATA lanes<>+3576(SB)/8, $0x3f3172183f317218
-DATA lanes<>+3584(SB)/8, $0x33b1721833b17218
-DATA lanes<>+3592(SB)/8, $0x33b1721833b17218
-DATA lanes<>+3600(SB)/8, $0x33b1721833b17218
-DATA lanes<>+3608(SB)/8, $0x33b1721833b17218
-DATA lanes<>+3616(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+3624(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+3632(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+3640(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+3648(SB)/8, $0x3c0916273c091627
-DATA lanes<>+3656(SB)/8, $0x3c0916273c091627
-DATA lanes<>+3664(SB)/8, $0x3c0916273c091627
-DATA lanes<>+3672(SB)/8, $0x3c0916273c091627
-DATA lanes<>+3680(SB)/8, $0x3e0916273e091627
-DATA lanes<>+3688(SB)/8, $0x3e0916273e091627
-DATA lanes<>+3696(SB)/8, $0x3e0916273e091627
-DATA lanes<>+3704(SB)/8, $0x3e0916273e091627
-DATA lanes<>+3712(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+3720(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+3728(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+3736(SB)/8, $0x3fcc422a3fcc422a
-DATA lanes<>+3744(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+3752(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+3760(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+3768(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+3776(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+3784(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+3792(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+3800(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+3808(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+3816(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+3824(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+3832(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+3840(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+3848(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+3856(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+3864(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+3872(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+3880(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+3888(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+3896(SB)/8, $0x3ffc212cc640f031
-DATA lanes<>+3904(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+3912(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+3920(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+3928(SB)/8, $0x3ff0cfabd6a91132
-DATA lanes<>+3936(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+3944(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+3952(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+3960(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+3968(SB)/8, $0x433800000000043b
-DATA lanes<>+3976(SB)/8, $0x433800000000043b
-DATA lanes<>+3984(SB)/8, $0x433800000000043b
-DATA lanes<>+3992(SB)/8, $0x433800000000043b
-DATA lanes<>+4000(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+4008(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+4016(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+4024(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+4032(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+4040(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+4048(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+4056(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+4064(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+4072(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+4080(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+4088(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+4096(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+4104(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+4112(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+4120(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+4128(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+4136(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+4144(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+4152(SB)/8, $0x3fc306403fc30640
-DATA lanes<>+4160(SB)/8, $0xbe800041be800041
-DATA lanes<>+4168(SB)/8, $0xbe800041be800041
-DATA lanes<>+4176(SB)/8, $0xbe800041be800041
-DATA lanes<>+4184(SB)/8, $0xbe800041be800041
-DATA lanes<>+4192(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+4200(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+4208(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+4216(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+4224(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+4232(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+4240(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+4248(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+4256(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+4264(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+4272(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+4280(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+4288(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+4296(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+4304(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+4312(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+4320(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+4328(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+4336(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+4344(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+4352(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+4360(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+4368(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+4376(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+4384(SB)/8, $0x3fe555555555554f
-DATA lanes<>+4392(SB)/8, $0x3fe555555555554f
-DATA lanes<>+4400(SB)/8, $0x3fe555555555554f
-DATA lanes<>+4408(SB)/8, $0x3fe555555555554f
-DATA lanes<>+4416(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+4424(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+4432(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+4440(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+4448(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+4456(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+4464(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+4472(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+4480(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+4488(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+4496(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+4504(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+4512(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+4520(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+4528(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+4536(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+4544(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+4552(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+4560(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+4568(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+4576(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+4584(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+4592(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+4600(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+4608(SB)/8, $0x3fa5555555555558
-DATA lanes<>+4616(SB)/8, $0x3fa5555555555558
-DATA lanes<>+4624(SB)/8, $0x3fa5555555555558
-DATA lanes<>+4632(SB)/8, $0x3fa5555555555558
-DATA lanes<>+4640(SB)/8, $0x3fd5555555555558
-DATA lanes<>+4648(SB)/8, $0x3fd5555555555558
-DATA lanes<>+4656(SB)/8, $0x3fd5555555555558
-DATA lanes<>+4664(SB)/8, $0x3fd5555555555558
-DATA lanes<>+4672(SB)/8, $0x3fc5555555555559
-DATA lanes<>+4680(SB)/8, $0x3fc5555555555559
-DATA lanes<>+4688(SB)/8, $0x3fc5555555555559
-DATA lanes<>+4696(SB)/8, $0x3fc5555555555559
-DATA lanes<>+4704(SB)/8, $0x3fe5555555555559
-DATA lanes<>+4712(SB)/8, $0x3fe5555555555559
-DATA lanes<>+4720(SB)/8, $0x3fe5555555555559
-DATA lanes<>+4728(SB)/8, $0x3fe5555555555559
-DATA lanes<>+4736(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+4744(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+4752(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+4760(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+4768(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+4776(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+4784(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+4792(SB)/8, $0x3f867d5f3f867d5f
-DATA lanes<>+4800(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+4808(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+4816(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+4824(SB)/8, $0x3fe109663fe10966
-DATA lanes<>+4832(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+4840(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+4848(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+4856(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+4864(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+4872(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+4880(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+4888(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+4896(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+4904(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+4912(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+4920(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+4928(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+4936(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+4944(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+4952(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+4960(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+4968(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+4976(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+4984(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+4992(SB)/8, $0x3fd999999999c176
-DATA lanes<>+5000(SB)/8, $0x3fd999999999c176
-DATA lanes<>+5008(SB)/8, $0x3fd999999999c176
-DATA lanes<>+5016(SB)/8, $0x3fd999999999c176
-DATA lanes<>+5024(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+5032(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+5040(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+5048(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+5056(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+5064(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+5072(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+5080(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+5088(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+5096(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+5104(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+5112(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+5120(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+5128(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+5136(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+5144(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+5152(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+5160(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+5168(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+5176(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+5184(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+5192(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+5200(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+5208(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+5216(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+5224(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+5232(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+5240(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+5248(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+5256(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+5264(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+5272(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+5280(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+5288(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+5296(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+5304(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+5312(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+5320(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+5328(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+5336(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+5344(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+5352(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+5360(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+5368(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+5376(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+5384(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+5392(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+5400(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+5408(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+5416(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+5424(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+5432(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+5440(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+5448(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+5456(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+5464(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+5472(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+5480(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+5488(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+5496(SB)/8, $0x363fbe8e363fbe8e
-DATA lanes<>+5504(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+5512(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+5520(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+5528(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+5536(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+5544(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+5552(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+5560(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+5568(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+5576(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+5584(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+5592(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+5600(SB)/8, $0x4b4000984b400098
-DATA lanes<>+5608(SB)/8, $0x4b4000984b400098
-DATA lanes<>+5616(SB)/8, $0x4b4000984b400098
-DATA lanes<>+5624(SB)/8, $0x4b4000984b400098
-DATA lanes<>+5632(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+5640(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+5648(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+5656(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+5664(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+5672(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+5680(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+5688(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+5696(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+5704(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+5712(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+5720(SB)/8, $0x3e99fa9e3e99fa9e
-DATA lanes<>+5728(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+5736(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+5744(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+5752(SB)/8, $0x3239cba03239cba0
-DATA lanes<>+5760(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+5768(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+5776(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+5784(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+5792(SB)/8, $0x43380000000003af
-DATA lanes<>+5800(SB)/8, $0x43380000000003af
-DATA lanes<>+5808(SB)/8, $0x43380000000003af
-DATA lanes<>+5816(SB)/8, $0x43380000000003af
-DATA lanes<>+5824(SB)/8, $0x3f81111111124db0
-DATA lanes<>+5832(SB)/8, $0x3f81111111124db0
-DATA lanes<>+5840(SB)/8, $0x3f81111111124db0
-DATA lanes<>+5848(SB)/8, $0x3f81111111124db0
-DATA lanes<>+5856(SB)/8, $0xbf81111111124db0
-DATA lanes<>+5864(SB)/8, $0xbf81111111124db0
-DATA lanes<>+5872(SB)/8, $0xbf81111111124db0
-DATA lanes<>+5880(SB)/8, $0xbf81111111124db0
-DATA lanes<>+5888(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+5896(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+5904(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+5912(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+5920(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+5928(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+5936(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+5944(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+5952(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+5960(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+5968(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+5976(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+5984(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+5992(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+6000(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+6008(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+6016(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+6024(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+6032(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+6040(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+6048(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+6056(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+6064(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+6072(SB)/8, $0x3175dfbd3175dfbd
-DATA lanes<>+6080(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+6088(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+6096(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+6104(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+6112(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+6120(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+6128(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+6136(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+6144(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+6152(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+6160(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+6168(SB)/8, $0xbcaab0c2bcaab0c2
-DATA lanes<>+6176(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+6184(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+6192(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+6200(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+6208(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+6216(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+6224(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+6232(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+6240(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+6248(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+6256(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+6264(SB)/8, $0x3b2b98cb3b2b98cb
-DATA lanes<>+6272(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+6280(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+6288(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+6296(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+6304(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+6312(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+6320(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+6328(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+6336(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+6344(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+6352(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+6360(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+6368(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+6376(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+6384(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+6392(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+6400(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+6408(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+6416(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+6424(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+6432(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+6440(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+6448(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+6456(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+6464(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+6472(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+6480(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+6488(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+6496(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+6504(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+6512(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+6520(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+6528(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+6536(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+6544(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+6552(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+6560(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+6568(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+6576(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+6584(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+6592(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+6600(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+6608(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+6616(SB)/8, $0x3f74b8e43f74b8e4
-DATA lanes<>+6624(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+6632(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+6640(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+6648(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+6656(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+6664(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+6672(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+6680(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+6688(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+6696(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+6704(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+6712(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+6720(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+6728(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+6736(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+6744(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+6752(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+6760(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+6768(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+6776(SB)/8, $0x3f3504f33f3504f3
-DATA lanes<>+6784(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+6792(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+6800(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+6808(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+6816(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+6824(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+6832(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+6840(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+6848(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+6856(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+6864(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+6872(SB)/8, $0x3fa6e4e26d4801f7
-DATA lanes<>+6880(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+6888(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+6896(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+6904(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+6912(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+6920(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+6928(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+6936(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+6944(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+6952(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+6960(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+6968(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+6976(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+6984(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+6992(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+7000(SB)/8, $0x327ffff9327ffff9
-DATA lanes<>+7008(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+7016(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+7024(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+7032(SB)/8, $0x3dfffefd3dfffefd
-DATA lanes<>+7040(SB)/8, $0x43380000000003fe
-DATA lanes<>+7048(SB)/8, $0x43380000000003fe
-DATA lanes<>+7056(SB)/8, $0x43380000000003fe
-DATA lanes<>+7064(SB)/8, $0x43380000000003fe
-DATA lanes<>+7072(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+7080(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+7088(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+7096(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+7104(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+7112(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+7120(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+7128(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+7136(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+7144(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+7152(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+7160(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+7168(SB)/8, $0x43300000000003ff
-DATA lanes<>+7176(SB)/8, $0x43300000000003ff
-DATA lanes<>+7184(SB)/8, $0x43300000000003ff
-DATA lanes<>+7192(SB)/8, $0x43300000000003ff
-DATA lanes<>+7200(SB)/8, $0x43380000000003ff
-DATA lanes<>+7208(SB)/8, $0x43380000000003ff
-DATA lanes<>+7216(SB)/8, $0x43380000000003ff
-DATA lanes<>+7224(SB)/8, $0x43380000000003ff
-DATA lanes<>+7232(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+7240(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+7248(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+7256(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+7264(SB)/8, $0x3effffff3effffff
-DATA lanes<>+7272(SB)/8, $0x3effffff3effffff
-DATA lanes<>+7280(SB)/8, $0x3effffff3effffff
-DATA lanes<>+7288(SB)/8, $0x3effffff3effffff
-DATA lanes<>+7296(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+7304(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+7312(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+7320(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+7328(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+7336(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+7344(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+7352(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+7360(SB)/8, $0x3c30000000000000
-DATA lanes<>+7368(SB)/8, $0x4036000000000000
-DATA lanes<>+7376(SB)/8, $0x4338000000000000
-DATA lanes<>+7384(SB)/8, $0xc044000000000000
-DATA lanes<>+7392(SB)/8, $0x4049000000000000
-DATA lanes<>+7400(SB)/8, $0x4086300000000000
-DATA lanes<>+7408(SB)/8, $0xc087500000000000
-DATA lanes<>+7416(SB)/8, $0x0000000000000001
-DATA lanes<>+7424(SB)/8, $0x7ff8000000000001
-DATA lanes<>+7432(SB)/8, $0x0000000000000006
-DATA lanes<>+7440(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+7448(SB)/8, $0x3e5af5da9ed7d542
-DATA lanes<>+7456(SB)/8, $0x3efaf5da9ed7d542
-DATA lanes<>+7464(SB)/8, $0x3ff9884533d43651
-DATA lanes<>+7472(SB)/8, $0xbe29d29e6157f357
-DATA lanes<>+7480(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+7488(SB)/8, $0xbe5add8c438a4e5b
-DATA lanes<>+7496(SB)/8, $0xbe4549b6d444429b
-DATA lanes<>+7504(SB)/8, $0x3fc1b7400a82bdae
-DATA lanes<>+7512(SB)/8, $0x3e21f4422afabeaf
-DATA lanes<>+7520(SB)/8, $0x3ed1f4422afabeaf
-DATA lanes<>+7528(SB)/8, $0x403b4ccccccccccd
-DATA lanes<>+7536(SB)/8, $0x40071547652b82fe
-DATA lanes<>+7544(SB)/8, $0x4940000041200000
-DATA lanes<>+7552(SB)/8, $0x2b8000004b400000
-DATA lanes<>+7560(SB)/8, $0xc190000040800000
-DATA lanes<>+7568(SB)/8, $0x42b200003e960000
-DATA lanes<>+7576(SB)/8, $0x41c800007fc00000
-DATA lanes<>+7584(SB)/8, $0x3eea0000c2d00000
-DATA lanes<>+7592(SB)/8, $0x3fb1720041133000
-DATA lanes<>+7600(SB)/8, $0x0101010100010001
-DATA lanes<>+7608(SB)/8, $0x0606060600060006
-DATA lanes<>+7616(SB)/8, $0x3ab5f60d3d35f60d
-DATA lanes<>+7624(SB)/8, $0x3f000110405a740e
-DATA lanes<>+7632(SB)/8, $0x3d372713bf000110
-DATA lanes<>+7640(SB)/8, $0xb9851e213ab5561a
-DATA lanes<>+7648(SB)/8, $0x416333333d30542e
-DATA lanes<>+7656(SB)/8, $0xbf38aa3b4038aa3b
-DATA lanes<>+7664(SB)/8, $0xb80e9e8b4b400057
-DATA lanes<>+7672(SB)/8, $0x4121999abd3cb799
-DATA lanes<>+7680(SB)/8, $0x300cacb4ba052bb4
-DATA lanes<>+7688(SB)/8, $0x41659ccd400c08c1
-DATA lanes<>+7696(SB)/8, $0x00007fff3e2aaace
-GLOBL lanes<>(SB), RODATA|NOPTR, $7704
+DATA lanes<>+3232(SB)/8, $0x0101010101010101
+DATA lanes<>+3240(SB)/8, $0x0101010101010101
+DATA lanes<>+3248(SB)/8, $0x0101010101010101
+DATA lanes<>+3256(SB)/8, $0x0101010101010101
+DATA lanes<>+3264(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3272(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3280(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3288(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+3296(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3304(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3312(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3320(SB)/8, $0x3fc5555555555503
+DATA lanes<>+3328(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3336(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3344(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3352(SB)/8, $0xbfc5555555555503
+DATA lanes<>+3360(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3368(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3376(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3384(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+3392(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3400(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3408(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3416(SB)/8, $0xb102e308b102e308
+DATA lanes<>+3424(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3432(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3440(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3448(SB)/8, $0x3fe000000000000a
+DATA lanes<>+3456(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3464(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3472(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3480(SB)/8, $0x3fa555555555060a
+DATA lanes<>+3488(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3496(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3504(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3512(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+3520(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3528(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3536(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3544(SB)/8, $0xbec71def4500760a
+DATA lanes<>+3552(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3560(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3568(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3576(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+3584(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3592(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3600(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3608(SB)/8, $0x3f3172183f317218
+DATA lanes<>+3616(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3624(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3632(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3640(SB)/8, $0x33b1721833b17218
+DATA lanes<>+3648(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3656(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3664(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3672(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+3680(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3688(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3696(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3704(SB)/8, $0x3c0916273c091627
+DATA lanes<>+3712(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3720(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3728(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3736(SB)/8, $0x3e0916273e091627
+DATA lanes<>+3744(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3752(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3760(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3768(SB)/8, $0x3fcc422a3fcc422a
+DATA lanes<>+3776(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3784(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3792(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3800(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+3808(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3816(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3824(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3832(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+3840(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3848(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3856(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3864(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+3872(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3880(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3888(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3896(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+3904(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3912(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3920(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3928(SB)/8, $0x3ffc212cc640f031
+DATA lanes<>+3936(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3944(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3952(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3960(SB)/8, $0x3ff0cfabd6a91132
+DATA lanes<>+3968(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+3976(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+3984(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+3992(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+4000(SB)/8, $0x433800000000043b
+DATA lanes<>+4008(SB)/8, $0x433800000000043b
+DATA lanes<>+4016(SB)/8, $0x433800000000043b
+DATA lanes<>+4024(SB)/8, $0x433800000000043b
+DATA lanes<>+4032(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4040(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4048(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4056(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+4064(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4072(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4080(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4088(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+4096(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4104(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4112(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4120(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+4128(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4136(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4144(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4152(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+4160(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4168(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4176(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4184(SB)/8, $0x3fc306403fc30640
+DATA lanes<>+4192(SB)/8, $0xbe800041be800041
+DATA lanes<>+4200(SB)/8, $0xbe800041be800041
+DATA lanes<>+4208(SB)/8, $0xbe800041be800041
+DATA lanes<>+4216(SB)/8, $0xbe800041be800041
+DATA lanes<>+4224(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4232(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4240(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4248(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+4256(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4264(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4272(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4280(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+4288(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4296(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4304(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4312(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+4320(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4328(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4336(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4344(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+4352(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4360(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4368(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4376(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+4384(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4392(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4400(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4408(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+4416(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4424(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4432(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4440(SB)/8, $0x3fe555555555554f
+DATA lanes<>+4448(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4456(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4464(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4472(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+4480(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4488(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4496(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4504(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+4512(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4520(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4528(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4536(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+4544(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4552(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4560(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4568(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+4576(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4584(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4592(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4600(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+4608(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4616(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4624(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4632(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+4640(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4648(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4656(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4664(SB)/8, $0x3fa5555555555558
+DATA lanes<>+4672(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4680(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4688(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4696(SB)/8, $0x3fd5555555555558
+DATA lanes<>+4704(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4712(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4720(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4728(SB)/8, $0x3fc5555555555559
+DATA lanes<>+4736(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4744(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4752(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4760(SB)/8, $0x3fe5555555555559
+DATA lanes<>+4768(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4776(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4784(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4792(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+4800(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4808(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4816(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4824(SB)/8, $0x3f867d5f3f867d5f
+DATA lanes<>+4832(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4840(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4848(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4856(SB)/8, $0x3fe109663fe10966
+DATA lanes<>+4864(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4872(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4880(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4888(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+4896(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4904(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4912(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4920(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+4928(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4936(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4944(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4952(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+4960(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4968(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4976(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4984(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+4992(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+5000(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+5008(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+5016(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+5024(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5032(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5040(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5048(SB)/8, $0x3fd999999999c176
+DATA lanes<>+5056(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5064(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5072(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5080(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+5088(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5096(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5104(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5112(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+5120(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5128(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5136(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5144(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+5152(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5160(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5168(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5176(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+5184(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5192(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5200(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5208(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+5216(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5224(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5232(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5240(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+5248(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5256(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5264(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5272(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+5280(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5288(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5296(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5304(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+5312(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5320(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5328(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5336(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+5344(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5352(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5360(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5368(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+5376(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5384(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5392(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5400(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+5408(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5416(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5424(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5432(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+5440(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5448(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5456(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5464(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+5472(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5480(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5488(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5496(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+5504(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5512(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5520(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5528(SB)/8, $0x363fbe8e363fbe8e
+DATA lanes<>+5536(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5544(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5552(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5560(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+5568(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5576(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5584(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5592(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+5600(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5608(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5616(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5624(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+5632(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5640(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5648(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5656(SB)/8, $0x4b4000984b400098
+DATA lanes<>+5664(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5672(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5680(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5688(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+5696(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5704(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5712(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5720(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+5728(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5736(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5744(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5752(SB)/8, $0x3e99fa9e3e99fa9e
+DATA lanes<>+5760(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5768(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5776(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5784(SB)/8, $0x3239cba03239cba0
+DATA lanes<>+5792(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5800(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5808(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5816(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+5824(SB)/8, $0x43380000000003af
+DATA lanes<>+5832(SB)/8, $0x43380000000003af
+DATA lanes<>+5840(SB)/8, $0x43380000000003af
+DATA lanes<>+5848(SB)/8, $0x43380000000003af
+DATA lanes<>+5856(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5864(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5872(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5880(SB)/8, $0x3f81111111124db0
+DATA lanes<>+5888(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5896(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5904(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5912(SB)/8, $0xbf81111111124db0
+DATA lanes<>+5920(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5928(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5936(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5944(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+5952(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5960(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5968(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5976(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+5984(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+5992(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+6000(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+6008(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+6016(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+6024(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+6032(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+6040(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+6048(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6056(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6064(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6072(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+6080(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6088(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6096(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6104(SB)/8, $0x3175dfbd3175dfbd
+DATA lanes<>+6112(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6120(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6128(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6136(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+6144(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6152(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6160(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6168(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+6176(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6184(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6192(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6200(SB)/8, $0xbcaab0c2bcaab0c2
+DATA lanes<>+6208(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6216(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6224(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6232(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+6240(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6248(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6256(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6264(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+6272(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6280(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6288(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6296(SB)/8, $0x3b2b98cb3b2b98cb
+DATA lanes<>+6304(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6312(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6320(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6328(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+6336(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6344(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6352(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6360(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+6368(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6376(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6384(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6392(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+6400(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6408(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6416(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6424(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+6432(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6440(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6448(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6456(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+6464(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6472(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6480(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6488(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+6496(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6504(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6512(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6520(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+6528(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6536(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6544(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6552(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+6560(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6568(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6576(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6584(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+6592(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6600(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6608(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6616(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+6624(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6632(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6640(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6648(SB)/8, $0x3f74b8e43f74b8e4
+DATA lanes<>+6656(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6664(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6672(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6680(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+6688(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6696(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6704(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6712(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+6720(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6728(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6736(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6744(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+6752(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6760(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6768(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6776(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+6784(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6792(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6800(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6808(SB)/8, $0x3f3504f33f3504f3
+DATA lanes<>+6816(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6824(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6832(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6840(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+6848(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6856(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6864(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6872(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+6880(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6888(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6896(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6904(SB)/8, $0x3fa6e4e26d4801f7
+DATA lanes<>+6912(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6920(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6928(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6936(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+6944(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6952(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6960(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6968(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+6976(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+6984(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+6992(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+7000(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+7008(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+7016(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+7024(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+7032(SB)/8, $0x327ffff9327ffff9
+DATA lanes<>+7040(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7048(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7056(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7064(SB)/8, $0x3dfffefd3dfffefd
+DATA lanes<>+7072(SB)/8, $0x43380000000003fe
+DATA lanes<>+7080(SB)/8, $0x43380000000003fe
+DATA lanes<>+7088(SB)/8, $0x43380000000003fe
+DATA lanes<>+7096(SB)/8, $0x43380000000003fe
+DATA lanes<>+7104(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7112(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7120(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7128(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+7136(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7144(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7152(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7160(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+7168(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7176(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7184(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7192(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+7200(SB)/8, $0x43300000000003ff
+DATA lanes<>+7208(SB)/8, $0x43300000000003ff
+DATA lanes<>+7216(SB)/8, $0x43300000000003ff
+DATA lanes<>+7224(SB)/8, $0x43300000000003ff
+DATA lanes<>+7232(SB)/8, $0x43380000000003ff
+DATA lanes<>+7240(SB)/8, $0x43380000000003ff
+DATA lanes<>+7248(SB)/8, $0x43380000000003ff
+DATA lanes<>+7256(SB)/8, $0x43380000000003ff
+DATA lanes<>+7264(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7272(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7280(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7288(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+7296(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7304(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7312(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7320(SB)/8, $0x3effffff3effffff
+DATA lanes<>+7328(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7336(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7344(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7352(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+7360(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7368(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7376(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7384(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+7392(SB)/8, $0x3c30000000000000
+DATA lanes<>+7400(SB)/8, $0x4036000000000000
+DATA lanes<>+7408(SB)/8, $0x4338000000000000
+DATA lanes<>+7416(SB)/8, $0xc044000000000000
+DATA lanes<>+7424(SB)/8, $0x4049000000000000
+DATA lanes<>+7432(SB)/8, $0x4086300000000000
+DATA lanes<>+7440(SB)/8, $0xc087500000000000
+DATA lanes<>+7448(SB)/8, $0x0000000000000001
+DATA lanes<>+7456(SB)/8, $0x7ff8000000000001
+DATA lanes<>+7464(SB)/8, $0x0000000000000006
+DATA lanes<>+7472(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+7480(SB)/8, $0x3e5af5da9ed7d542
+DATA lanes<>+7488(SB)/8, $0x3efaf5da9ed7d542
+DATA lanes<>+7496(SB)/8, $0x3ff9884533d43651
+DATA lanes<>+7504(SB)/8, $0xbe29d29e6157f357
+DATA lanes<>+7512(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+7520(SB)/8, $0xbe5add8c438a4e5b
+DATA lanes<>+7528(SB)/8, $0xbe4549b6d444429b
+DATA lanes<>+7536(SB)/8, $0x3fc1b7400a82bdae
+DATA lanes<>+7544(SB)/8, $0x3e21f4422afabeaf
+DATA lanes<>+7552(SB)/8, $0x3ed1f4422afabeaf
+DATA lanes<>+7560(SB)/8, $0x403b4ccccccccccd
+DATA lanes<>+7568(SB)/8, $0x40071547652b82fe
+DATA lanes<>+7576(SB)/8, $0x4940000041200000
+DATA lanes<>+7584(SB)/8, $0x2b8000004b400000
+DATA lanes<>+7592(SB)/8, $0xc190000040800000
+DATA lanes<>+7600(SB)/8, $0x42b200003e960000
+DATA lanes<>+7608(SB)/8, $0x41c800007fc00000
+DATA lanes<>+7616(SB)/8, $0x3eea0000c2d00000
+DATA lanes<>+7624(SB)/8, $0x3fb1720041133000
+DATA lanes<>+7632(SB)/8, $0x0006000600010001
+DATA lanes<>+7640(SB)/8, $0x3d35f60d06060606
+DATA lanes<>+7648(SB)/8, $0x405a740e3ab5f60d
+DATA lanes<>+7656(SB)/8, $0xbf0001103f000110
+DATA lanes<>+7664(SB)/8, $0x3ab5561a3d372713
+DATA lanes<>+7672(SB)/8, $0x3d30542eb9851e21
+DATA lanes<>+7680(SB)/8, $0x4038aa3b41633333
+DATA lanes<>+7688(SB)/8, $0x4b400057bf38aa3b
+DATA lanes<>+7696(SB)/8, $0xbd3cb799b80e9e8b
+DATA lanes<>+7704(SB)/8, $0xba052bb44121999a
+DATA lanes<>+7712(SB)/8, $0x400c08c1300cacb4
+DATA lanes<>+7720(SB)/8, $0x3e2aaace41659ccd
+DATA lanes<>+7728(SB)/8, $0x0000000000007fff
+GLOBL lanes<>(SB), RODATA|NOPTR, $7736
 
 TEXT ·celuFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
@@ -976,9 +980,9 @@ TEXT ·celuFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -992,41 +996,41 @@ line:
 	VDIVPS Y15, Y2, Y5
 	VMINPS Y4, Y12, Y6
 	VMINPS Y5, Y12, Y7
-	VBROADCASTSS lanes<>+7564(SB), Y8
+	VBROADCASTSS lanes<>+7596(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y14, Y8
-	VFMADD231PS lanes<>+4000(SB), Y6, Y8
+	VFMADD231PS lanes<>+4032(SB), Y6, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PS lanes<>+4000(SB), Y7, Y9
+	VFMADD231PS lanes<>+4032(SB), Y7, Y9
 	VSUBPS Y14, Y8, Y10
 	VSUBPS Y14, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y6
-	VFNMADD231PS lanes<>+3552(SB), Y11, Y7
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3584(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y11, Y7
 	VMULPS Y6, Y6, Y10
 	VMULPS Y7, Y7, Y11
-	VBROADCASTSS lanes<>+7620(SB), Y2
-	VBROADCASTSS lanes<>+3648(SB), Y0
+	VBROADCASTSS lanes<>+7648(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3648(SB), Y7, Y2
-	VFMADD213PS lanes<>+4864(SB), Y6, Y0
-	VFMADD213PS lanes<>+4864(SB), Y7, Y2
-	VFMADD213PS lanes<>+4512(SB), Y6, Y0
-	VFMADD213PS lanes<>+4512(SB), Y7, Y2
-	VFMADD213PS lanes<>+7264(SB), Y6, Y0
-	VFMADD213PS lanes<>+7264(SB), Y7, Y2
+	VFMADD213PS lanes<>+3680(SB), Y7, Y2
+	VFMADD213PS lanes<>+4896(SB), Y6, Y0
+	VFMADD213PS lanes<>+4896(SB), Y7, Y2
+	VFMADD213PS lanes<>+4544(SB), Y6, Y0
+	VFMADD213PS lanes<>+4544(SB), Y7, Y2
+	VFMADD213PS lanes<>+7296(SB), Y6, Y0
+	VFMADD213PS lanes<>+7296(SB), Y7, Y2
 	VFMADD231PS Y0, Y10, Y6
 	VFMADD231PS Y2, Y11, Y7
 	VSUBPS lanes<>+2624(SB), Y8, Y0
 	VSUBPS lanes<>+2624(SB), Y9, Y2
 	VFMADD231PS Y6, Y8, Y0
 	VFMADD231PS Y7, Y9, Y2
-	VANDPS lanes<>+7296(SB), Y4, Y6
-	VANDPS lanes<>+7296(SB), Y5, Y7
+	VANDPS lanes<>+7328(SB), Y4, Y6
+	VANDPS lanes<>+7328(SB), Y5, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y0, Y0, Y0
@@ -1051,41 +1055,41 @@ line:
 	VDIVPS Y15, Y2, Y5
 	VMINPS Y4, Y12, Y6
 	VMINPS Y5, Y12, Y7
-	VBROADCASTSS lanes<>+7564(SB), Y8
+	VBROADCASTSS lanes<>+7596(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y14, Y8
-	VFMADD231PS lanes<>+4000(SB), Y6, Y8
+	VFMADD231PS lanes<>+4032(SB), Y6, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PS lanes<>+4000(SB), Y7, Y9
+	VFMADD231PS lanes<>+4032(SB), Y7, Y9
 	VSUBPS Y14, Y8, Y10
 	VSUBPS Y14, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y6
-	VFNMADD231PS lanes<>+3552(SB), Y11, Y7
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3584(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y11, Y7
 	VMULPS Y6, Y6, Y10
 	VMULPS Y7, Y7, Y11
-	VBROADCASTSS lanes<>+7620(SB), Y2
-	VBROADCASTSS lanes<>+3648(SB), Y0
+	VBROADCASTSS lanes<>+7648(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3648(SB), Y7, Y2
-	VFMADD213PS lanes<>+4864(SB), Y6, Y0
-	VFMADD213PS lanes<>+4864(SB), Y7, Y2
-	VFMADD213PS lanes<>+4512(SB), Y6, Y0
-	VFMADD213PS lanes<>+4512(SB), Y7, Y2
-	VFMADD213PS lanes<>+7264(SB), Y6, Y0
-	VFMADD213PS lanes<>+7264(SB), Y7, Y2
+	VFMADD213PS lanes<>+3680(SB), Y7, Y2
+	VFMADD213PS lanes<>+4896(SB), Y6, Y0
+	VFMADD213PS lanes<>+4896(SB), Y7, Y2
+	VFMADD213PS lanes<>+4544(SB), Y6, Y0
+	VFMADD213PS lanes<>+4544(SB), Y7, Y2
+	VFMADD213PS lanes<>+7296(SB), Y6, Y0
+	VFMADD213PS lanes<>+7296(SB), Y7, Y2
 	VFMADD231PS Y0, Y10, Y6
 	VFMADD231PS Y2, Y11, Y7
 	VSUBPS lanes<>+2624(SB), Y8, Y0
 	VSUBPS lanes<>+2624(SB), Y9, Y2
 	VFMADD231PS Y6, Y8, Y0
 	VFMADD231PS Y7, Y9, Y2
-	VANDPS lanes<>+7296(SB), Y4, Y6
-	VANDPS lanes<>+7296(SB), Y5, Y7
+	VANDPS lanes<>+7328(SB), Y4, Y6
+	VANDPS lanes<>+7328(SB), Y5, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y0, Y0, Y0
@@ -1114,9 +1118,9 @@ TEXT ·celuFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1130,41 +1134,41 @@ main:
 	VDIVPS Y15, Y2, Y5
 	VMINPS Y4, Y12, Y6
 	VMINPS Y5, Y12, Y7
-	VBROADCASTSS lanes<>+7564(SB), Y8
+	VBROADCASTSS lanes<>+7596(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y14, Y8
-	VFMADD231PS lanes<>+4000(SB), Y6, Y8
+	VFMADD231PS lanes<>+4032(SB), Y6, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PS lanes<>+4000(SB), Y7, Y9
+	VFMADD231PS lanes<>+4032(SB), Y7, Y9
 	VSUBPS Y14, Y8, Y10
 	VSUBPS Y14, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y6
-	VFNMADD231PS lanes<>+3552(SB), Y11, Y7
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3584(SB), Y11, Y7
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y11, Y7
 	VMULPS Y6, Y6, Y10
 	VMULPS Y7, Y7, Y11
-	VBROADCASTSS lanes<>+7620(SB), Y2
-	VBROADCASTSS lanes<>+3648(SB), Y0
+	VBROADCASTSS lanes<>+7648(SB), Y2
+	VBROADCASTSS lanes<>+3680(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3648(SB), Y7, Y2
-	VFMADD213PS lanes<>+4864(SB), Y6, Y0
-	VFMADD213PS lanes<>+4864(SB), Y7, Y2
-	VFMADD213PS lanes<>+4512(SB), Y6, Y0
-	VFMADD213PS lanes<>+4512(SB), Y7, Y2
-	VFMADD213PS lanes<>+7264(SB), Y6, Y0
-	VFMADD213PS lanes<>+7264(SB), Y7, Y2
+	VFMADD213PS lanes<>+3680(SB), Y7, Y2
+	VFMADD213PS lanes<>+4896(SB), Y6, Y0
+	VFMADD213PS lanes<>+4896(SB), Y7, Y2
+	VFMADD213PS lanes<>+4544(SB), Y6, Y0
+	VFMADD213PS lanes<>+4544(SB), Y7, Y2
+	VFMADD213PS lanes<>+7296(SB), Y6, Y0
+	VFMADD213PS lanes<>+7296(SB), Y7, Y2
 	VFMADD231PS Y0, Y10, Y6
 	VFMADD231PS Y2, Y11, Y7
 	VSUBPS lanes<>+2624(SB), Y8, Y0
 	VSUBPS lanes<>+2624(SB), Y9, Y2
 	VFMADD231PS Y6, Y8, Y0
 	VFMADD231PS Y7, Y9, Y2
-	VANDPS lanes<>+7296(SB), Y4, Y6
-	VANDPS lanes<>+7296(SB), Y5, Y7
+	VANDPS lanes<>+7328(SB), Y4, Y6
+	VANDPS lanes<>+7328(SB), Y5, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y0, Y0, Y0
@@ -1192,24 +1196,24 @@ single:
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y2
 	VMINPS Y2, Y12, Y3
-	VBROADCASTSS lanes<>+7564(SB), Y4
+	VBROADCASTSS lanes<>+7596(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PS lanes<>+4000(SB), Y3, Y4
+	VFMADD231PS lanes<>+4032(SB), Y3, Y4
 	VSUBPS Y14, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
-	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3392(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+7620(SB), Y6
-	VFMADD213PS lanes<>+3648(SB), Y3, Y6
-	VFMADD213PS lanes<>+4864(SB), Y3, Y6
-	VFMADD213PS lanes<>+4512(SB), Y3, Y6
-	VFMADD213PS lanes<>+7264(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7648(SB), Y6
+	VFMADD213PS lanes<>+3680(SB), Y3, Y6
+	VFMADD213PS lanes<>+4896(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y3, Y6
+	VFMADD213PS lanes<>+7296(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
 	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
@@ -1230,24 +1234,24 @@ tail:
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y2
 	VMINPS Y2, Y12, Y3
-	VBROADCASTSS lanes<>+7564(SB), Y4
+	VBROADCASTSS lanes<>+7596(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PS lanes<>+4000(SB), Y3, Y4
+	VFMADD231PS lanes<>+4032(SB), Y3, Y4
 	VSUBPS Y14, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
-	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3392(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+7620(SB), Y6
-	VFMADD213PS lanes<>+3648(SB), Y3, Y6
-	VFMADD213PS lanes<>+4864(SB), Y3, Y6
-	VFMADD213PS lanes<>+4512(SB), Y3, Y6
-	VFMADD213PS lanes<>+7264(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7648(SB), Y6
+	VFMADD213PS lanes<>+3680(SB), Y3, Y6
+	VFMADD213PS lanes<>+4896(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y3, Y6
+	VFMADD213PS lanes<>+7296(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
 	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
@@ -1267,20 +1271,20 @@ TEXT ·celuFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	XORQ CX, CX
 group:
@@ -1420,20 +1424,20 @@ TEXT ·celuFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -1540,7 +1544,7 @@ TEXT ·celuFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+7040(SB), Y14
+	VBROADCASTSD lanes<>+7072(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1553,46 +1557,46 @@ main:
 	VCMPPD $30, Y1, Y3, Y1
 	VDIVPD Y15, Y0, Y4
 	VDIVPD Y15, Y3, Y5
-	VBROADCASTSD lanes<>+7400(SB), Y6
+	VBROADCASTSD lanes<>+7432(SB), Y6
 	VMINPD Y4, Y6, Y7
 	VMINPD Y5, Y6, Y6
-	VBROADCASTSD lanes<>+7384(SB), Y8
+	VBROADCASTSD lanes<>+7416(SB), Y8
 	VMAXPD Y7, Y8, Y7
 	VMAXPD Y6, Y8, Y6
 	VMOVAPS Y14, Y8
-	VFMADD231PD lanes<>+7072(SB), Y7, Y8
+	VFMADD231PD lanes<>+7104(SB), Y7, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PD lanes<>+7072(SB), Y6, Y9
+	VFMADD231PD lanes<>+7104(SB), Y6, Y9
 	VSUBPD Y14, Y8, Y10
 	VSUBPD Y14, Y9, Y11
 	VPSLLQ $52, Y8, Y8
 	VPSLLQ $52, Y9, Y9
-	VFNMADD231PD lanes<>+6656(SB), Y10, Y7
-	VFNMADD231PD lanes<>+6656(SB), Y11, Y6
-	VFNMADD231PD lanes<>+4096(SB), Y10, Y7
-	VFNMADD231PD lanes<>+4096(SB), Y11, Y6
+	VFNMADD231PD lanes<>+6688(SB), Y10, Y7
+	VFNMADD231PD lanes<>+6688(SB), Y11, Y6
+	VFNMADD231PD lanes<>+4128(SB), Y10, Y7
+	VFNMADD231PD lanes<>+4128(SB), Y11, Y6
 	VMULPD Y7, Y7, Y10
 	VMULPD Y6, Y6, Y11
-	VBROADCASTSD lanes<>+7448(SB), Y12
-	VBROADCASTSD lanes<>+5216(SB), Y13
+	VBROADCASTSD lanes<>+7480(SB), Y12
+	VBROADCASTSD lanes<>+5248(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+5216(SB), Y11, Y12
-	VFMADD213PD lanes<>+6528(SB), Y10, Y13
-	VFMADD213PD lanes<>+6528(SB), Y11, Y12
-	VFMADD213PD lanes<>+6912(SB), Y10, Y13
-	VFMADD213PD lanes<>+6912(SB), Y11, Y12
-	VFMADD213PD lanes<>+4672(SB), Y10, Y13
-	VFMADD213PD lanes<>+4672(SB), Y11, Y12
-	VBROADCASTSD lanes<>+7512(SB), Y3
-	VBROADCASTSD lanes<>+4448(SB), Y0
+	VFMADD213PD lanes<>+5248(SB), Y11, Y12
+	VFMADD213PD lanes<>+6560(SB), Y10, Y13
+	VFMADD213PD lanes<>+6560(SB), Y11, Y12
+	VFMADD213PD lanes<>+6944(SB), Y10, Y13
+	VFMADD213PD lanes<>+6944(SB), Y11, Y12
+	VFMADD213PD lanes<>+4704(SB), Y10, Y13
+	VFMADD213PD lanes<>+4704(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7544(SB), Y3
+	VBROADCASTSD lanes<>+4480(SB), Y0
 	VFMADD231PD Y10, Y3, Y0
-	VFMADD213PD lanes<>+4448(SB), Y11, Y3
-	VFMADD213PD lanes<>+5440(SB), Y10, Y0
-	VFMADD213PD lanes<>+5440(SB), Y11, Y3
-	VFMADD213PD lanes<>+5952(SB), Y10, Y0
-	VFMADD213PD lanes<>+5952(SB), Y11, Y3
-	VFMADD213PD lanes<>+4608(SB), Y10, Y0
-	VFMADD213PD lanes<>+4608(SB), Y11, Y3
+	VFMADD213PD lanes<>+4480(SB), Y11, Y3
+	VFMADD213PD lanes<>+5472(SB), Y10, Y0
+	VFMADD213PD lanes<>+5472(SB), Y11, Y3
+	VFMADD213PD lanes<>+5984(SB), Y10, Y0
+	VFMADD213PD lanes<>+5984(SB), Y11, Y3
+	VFMADD213PD lanes<>+4640(SB), Y10, Y0
+	VFMADD213PD lanes<>+4640(SB), Y11, Y3
 	VFMADD213PD lanes<>+2336(SB), Y10, Y0
 	VFMADD213PD lanes<>+2336(SB), Y11, Y3
 	VFMADD231PD Y7, Y13, Y0
@@ -1603,8 +1607,8 @@ main:
 	VSUBPD lanes<>+2336(SB), Y9, Y3
 	VFMADD231PD Y7, Y8, Y0
 	VFMADD231PD Y6, Y9, Y3
-	VANDPD lanes<>+7328(SB), Y4, Y6
-	VANDPD lanes<>+7328(SB), Y5, Y7
+	VANDPD lanes<>+7360(SB), Y4, Y6
+	VANDPD lanes<>+7360(SB), Y5, Y7
 	VCMPPD $17, lanes<>+2272(SB), Y6, Y6
 	VCMPPD $17, lanes<>+2272(SB), Y7, Y7
 	VADDPD Y0, Y0, Y0
@@ -1632,33 +1636,33 @@ single:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y2
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y2, Y3, Y3
-	VBROADCASTSD lanes<>+7384(SB), Y4
+	VBROADCASTSD lanes<>+7416(SB), Y4
 	VMAXPD Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PD lanes<>+7072(SB), Y3, Y4
+	VFMADD231PD lanes<>+7104(SB), Y3, Y4
 	VSUBPD Y14, Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
-	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6688(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4128(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7448(SB), Y6
-	VFMADD213PD lanes<>+5216(SB), Y5, Y6
-	VFMADD213PD lanes<>+6528(SB), Y5, Y6
-	VFMADD213PD lanes<>+6912(SB), Y5, Y6
-	VFMADD213PD lanes<>+4672(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7512(SB), Y7
-	VFMADD213PD lanes<>+4448(SB), Y5, Y7
-	VFMADD213PD lanes<>+5440(SB), Y5, Y7
-	VFMADD213PD lanes<>+5952(SB), Y5, Y7
-	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+5248(SB), Y5, Y6
+	VFMADD213PD lanes<>+6560(SB), Y5, Y6
+	VFMADD213PD lanes<>+6944(SB), Y5, Y6
+	VFMADD213PD lanes<>+4704(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7544(SB), Y7
+	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+5472(SB), Y5, Y7
+	VFMADD213PD lanes<>+5984(SB), Y5, Y7
+	VFMADD213PD lanes<>+4640(SB), Y5, Y7
 	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
 	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+7328(SB), Y2, Y3
+	VANDPD lanes<>+7360(SB), Y2, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y2, Y4, Y2
@@ -1679,33 +1683,33 @@ tail:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y2
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y2, Y3, Y3
-	VBROADCASTSD lanes<>+7384(SB), Y4
+	VBROADCASTSD lanes<>+7416(SB), Y4
 	VMAXPD Y3, Y4, Y3
 	VMOVAPS Y14, Y4
-	VFMADD231PD lanes<>+7072(SB), Y3, Y4
+	VFMADD231PD lanes<>+7104(SB), Y3, Y4
 	VSUBPD Y14, Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
-	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6688(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4128(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7448(SB), Y6
-	VFMADD213PD lanes<>+5216(SB), Y5, Y6
-	VFMADD213PD lanes<>+6528(SB), Y5, Y6
-	VFMADD213PD lanes<>+6912(SB), Y5, Y6
-	VFMADD213PD lanes<>+4672(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7512(SB), Y7
-	VFMADD213PD lanes<>+4448(SB), Y5, Y7
-	VFMADD213PD lanes<>+5440(SB), Y5, Y7
-	VFMADD213PD lanes<>+5952(SB), Y5, Y7
-	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+5248(SB), Y5, Y6
+	VFMADD213PD lanes<>+6560(SB), Y5, Y6
+	VFMADD213PD lanes<>+6944(SB), Y5, Y6
+	VFMADD213PD lanes<>+4704(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7544(SB), Y7
+	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+5472(SB), Y5, Y7
+	VFMADD213PD lanes<>+5984(SB), Y5, Y7
+	VFMADD213PD lanes<>+4640(SB), Y5, Y7
 	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
 	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+7328(SB), Y2, Y3
+	VANDPD lanes<>+7360(SB), Y2, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y2, Y4, Y2
@@ -1725,25 +1729,25 @@ TEXT ·celuFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+7072(SB), Z30
 	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+7400(SB), Z27
-	VBROADCASTSD lanes<>+7384(SB), Z26
-	VBROADCASTSD lanes<>+7072(SB), Z25
-	VBROADCASTSD lanes<>+6656(SB), Z24
-	VBROADCASTSD lanes<>+4096(SB), Z23
-	VBROADCASTSD lanes<>+7448(SB), Z22
-	VBROADCASTSD lanes<>+5216(SB), Z21
-	VBROADCASTSD lanes<>+6528(SB), Z20
-	VBROADCASTSD lanes<>+6912(SB), Z19
-	VBROADCASTSD lanes<>+4672(SB), Z18
-	VBROADCASTSD lanes<>+7512(SB), Z17
-	VBROADCASTSD lanes<>+4448(SB), Z16
-	VBROADCASTSD lanes<>+5440(SB), Z15
-	VBROADCASTSD lanes<>+5952(SB), Z14
-	VBROADCASTSD lanes<>+4608(SB), Z13
-	VBROADCASTSD lanes<>+7328(SB), Z12
+	VBROADCASTSD lanes<>+7432(SB), Z27
+	VBROADCASTSD lanes<>+7416(SB), Z26
+	VBROADCASTSD lanes<>+7104(SB), Z25
+	VBROADCASTSD lanes<>+6688(SB), Z24
+	VBROADCASTSD lanes<>+4128(SB), Z23
+	VBROADCASTSD lanes<>+7480(SB), Z22
+	VBROADCASTSD lanes<>+5248(SB), Z21
+	VBROADCASTSD lanes<>+6560(SB), Z20
+	VBROADCASTSD lanes<>+6944(SB), Z19
+	VBROADCASTSD lanes<>+4704(SB), Z18
+	VBROADCASTSD lanes<>+7544(SB), Z17
+	VBROADCASTSD lanes<>+4480(SB), Z16
+	VBROADCASTSD lanes<>+5472(SB), Z15
+	VBROADCASTSD lanes<>+5984(SB), Z14
+	VBROADCASTSD lanes<>+4640(SB), Z13
+	VBROADCASTSD lanes<>+7360(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1873,9 +1877,9 @@ TEXT ·celuGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -1891,41 +1895,41 @@ line:
 	VDIVPS Y15, Y2, Y2
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -1958,41 +1962,41 @@ line:
 	VDIVPS Y15, Y2, Y2
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -2028,9 +2032,9 @@ TEXT ·celuGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2044,41 +2048,41 @@ main:
 	VDIVPS Y15, Y2, Y2
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -2112,24 +2116,24 @@ single:
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y0
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+7564(SB), Y3
+	VBROADCASTSS lanes<>+7596(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7620(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y2, Y5
-	VFMADD213PS lanes<>+4864(SB), Y2, Y5
-	VFMADD213PS lanes<>+4512(SB), Y2, Y5
-	VFMADD213PS lanes<>+7264(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7296(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+7296(SB), Y0, Y2
+	VANDPS lanes<>+7328(SB), Y0, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
@@ -2154,24 +2158,24 @@ tail:
 	VCMPPS $30, Y13, Y0, Y1
 	VDIVPS Y15, Y0, Y0
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+7564(SB), Y3
+	VBROADCASTSS lanes<>+7596(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7620(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y2, Y5
-	VFMADD213PS lanes<>+4864(SB), Y2, Y5
-	VFMADD213PS lanes<>+4512(SB), Y2, Y5
-	VFMADD213PS lanes<>+7264(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7296(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+7296(SB), Y0, Y2
+	VANDPS lanes<>+7328(SB), Y0, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
@@ -2197,20 +2201,20 @@ TEXT ·celuGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	VBROADCASTSS lanes<>+64(SB), Z15
 	XORQ CX, CX
@@ -2376,20 +2380,20 @@ TEXT ·celuGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	VBROADCASTSS lanes<>+64(SB), Z15
 	XORQ CX, CX
@@ -2510,7 +2514,7 @@ TEXT ·celuGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+7040(SB), Y14
+	VBROADCASTSD lanes<>+7072(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2523,46 +2527,46 @@ main:
 	VCMPPD $30, Y1, Y3, Y1
 	VDIVPD Y15, Y0, Y0
 	VDIVPD Y15, Y3, Y3
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y0, Y4, Y5
 	VMINPD Y3, Y4, Y4
-	VBROADCASTSD lanes<>+7384(SB), Y6
+	VBROADCASTSD lanes<>+7416(SB), Y6
 	VMAXPD Y5, Y6, Y5
 	VMAXPD Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PD lanes<>+7072(SB), Y5, Y6
+	VFMADD231PD lanes<>+7104(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PD lanes<>+7072(SB), Y4, Y7
+	VFMADD231PD lanes<>+7104(SB), Y4, Y7
 	VSUBPD Y14, Y6, Y8
 	VSUBPD Y14, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+6656(SB), Y8, Y5
-	VFNMADD231PD lanes<>+6656(SB), Y9, Y4
-	VFNMADD231PD lanes<>+4096(SB), Y8, Y5
-	VFNMADD231PD lanes<>+4096(SB), Y9, Y4
+	VFNMADD231PD lanes<>+6688(SB), Y8, Y5
+	VFNMADD231PD lanes<>+6688(SB), Y9, Y4
+	VFNMADD231PD lanes<>+4128(SB), Y8, Y5
+	VFNMADD231PD lanes<>+4128(SB), Y9, Y4
 	VMULPD Y5, Y5, Y8
 	VMULPD Y4, Y4, Y9
-	VBROADCASTSD lanes<>+7448(SB), Y10
-	VBROADCASTSD lanes<>+5216(SB), Y11
+	VBROADCASTSD lanes<>+7480(SB), Y10
+	VBROADCASTSD lanes<>+5248(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+5216(SB), Y9, Y10
-	VFMADD213PD lanes<>+6528(SB), Y8, Y11
-	VFMADD213PD lanes<>+6528(SB), Y9, Y10
-	VFMADD213PD lanes<>+6912(SB), Y8, Y11
-	VFMADD213PD lanes<>+6912(SB), Y9, Y10
-	VFMADD213PD lanes<>+4672(SB), Y8, Y11
-	VFMADD213PD lanes<>+4672(SB), Y9, Y10
-	VBROADCASTSD lanes<>+7512(SB), Y12
-	VBROADCASTSD lanes<>+4448(SB), Y13
+	VFMADD213PD lanes<>+5248(SB), Y9, Y10
+	VFMADD213PD lanes<>+6560(SB), Y8, Y11
+	VFMADD213PD lanes<>+6560(SB), Y9, Y10
+	VFMADD213PD lanes<>+6944(SB), Y8, Y11
+	VFMADD213PD lanes<>+6944(SB), Y9, Y10
+	VFMADD213PD lanes<>+4704(SB), Y8, Y11
+	VFMADD213PD lanes<>+4704(SB), Y9, Y10
+	VBROADCASTSD lanes<>+7544(SB), Y12
+	VBROADCASTSD lanes<>+4480(SB), Y13
 	VFMADD231PD Y8, Y12, Y13
-	VFMADD213PD lanes<>+4448(SB), Y9, Y12
-	VFMADD213PD lanes<>+5440(SB), Y8, Y13
-	VFMADD213PD lanes<>+5440(SB), Y9, Y12
-	VFMADD213PD lanes<>+5952(SB), Y8, Y13
-	VFMADD213PD lanes<>+5952(SB), Y9, Y12
-	VFMADD213PD lanes<>+4608(SB), Y8, Y13
-	VFMADD213PD lanes<>+4608(SB), Y9, Y12
+	VFMADD213PD lanes<>+4480(SB), Y9, Y12
+	VFMADD213PD lanes<>+5472(SB), Y8, Y13
+	VFMADD213PD lanes<>+5472(SB), Y9, Y12
+	VFMADD213PD lanes<>+5984(SB), Y8, Y13
+	VFMADD213PD lanes<>+5984(SB), Y9, Y12
+	VFMADD213PD lanes<>+4640(SB), Y8, Y13
+	VFMADD213PD lanes<>+4640(SB), Y9, Y12
 	VFMADD213PD lanes<>+2336(SB), Y8, Y13
 	VFMADD213PD lanes<>+2336(SB), Y9, Y12
 	VFMADD231PD Y5, Y11, Y13
@@ -2573,8 +2577,8 @@ main:
 	VSUBPD lanes<>+2336(SB), Y7, Y9
 	VFMADD231PD Y5, Y6, Y8
 	VFMADD231PD Y4, Y7, Y9
-	VANDPD lanes<>+7328(SB), Y0, Y4
-	VANDPD lanes<>+7328(SB), Y3, Y5
+	VANDPD lanes<>+7360(SB), Y0, Y4
+	VANDPD lanes<>+7360(SB), Y3, Y5
 	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
 	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
 	VADDPD Y8, Y8, Y6
@@ -2608,33 +2612,33 @@ single:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y0
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7384(SB), Y3
+	VBROADCASTSD lanes<>+7416(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7448(SB), Y5
-	VFMADD213PD lanes<>+5216(SB), Y4, Y5
-	VFMADD213PD lanes<>+6528(SB), Y4, Y5
-	VFMADD213PD lanes<>+6912(SB), Y4, Y5
-	VFMADD213PD lanes<>+4672(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7512(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+5440(SB), Y4, Y6
-	VFMADD213PD lanes<>+5952(SB), Y4, Y6
-	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+5248(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7544(SB), Y6
+	VFMADD213PD lanes<>+4480(SB), Y4, Y6
+	VFMADD213PD lanes<>+5472(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
 	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+7328(SB), Y0, Y2
+	VANDPD lanes<>+7360(SB), Y0, Y2
 	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
@@ -2659,33 +2663,33 @@ tail:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VDIVPD Y15, Y0, Y0
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7384(SB), Y3
+	VBROADCASTSD lanes<>+7416(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7448(SB), Y5
-	VFMADD213PD lanes<>+5216(SB), Y4, Y5
-	VFMADD213PD lanes<>+6528(SB), Y4, Y5
-	VFMADD213PD lanes<>+6912(SB), Y4, Y5
-	VFMADD213PD lanes<>+4672(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7512(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+5440(SB), Y4, Y6
-	VFMADD213PD lanes<>+5952(SB), Y4, Y6
-	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+5248(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7544(SB), Y6
+	VFMADD213PD lanes<>+4480(SB), Y4, Y6
+	VFMADD213PD lanes<>+5472(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
 	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+7328(SB), Y0, Y2
+	VANDPD lanes<>+7360(SB), Y0, Y2
 	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
@@ -2711,25 +2715,25 @@ TEXT ·celuGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+7072(SB), Z30
 	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+7400(SB), Z27
-	VBROADCASTSD lanes<>+7384(SB), Z26
-	VBROADCASTSD lanes<>+7072(SB), Z25
-	VBROADCASTSD lanes<>+6656(SB), Z24
-	VBROADCASTSD lanes<>+4096(SB), Z23
-	VBROADCASTSD lanes<>+7448(SB), Z22
-	VBROADCASTSD lanes<>+5216(SB), Z21
-	VBROADCASTSD lanes<>+6528(SB), Z20
-	VBROADCASTSD lanes<>+6912(SB), Z19
-	VBROADCASTSD lanes<>+4672(SB), Z18
-	VBROADCASTSD lanes<>+7512(SB), Z17
-	VBROADCASTSD lanes<>+4448(SB), Z16
-	VBROADCASTSD lanes<>+5440(SB), Z15
-	VBROADCASTSD lanes<>+5952(SB), Z14
-	VBROADCASTSD lanes<>+4608(SB), Z13
-	VBROADCASTSD lanes<>+7328(SB), Z12
+	VBROADCASTSD lanes<>+7432(SB), Z27
+	VBROADCASTSD lanes<>+7416(SB), Z26
+	VBROADCASTSD lanes<>+7104(SB), Z25
+	VBROADCASTSD lanes<>+6688(SB), Z24
+	VBROADCASTSD lanes<>+4128(SB), Z23
+	VBROADCASTSD lanes<>+7480(SB), Z22
+	VBROADCASTSD lanes<>+5248(SB), Z21
+	VBROADCASTSD lanes<>+6560(SB), Z20
+	VBROADCASTSD lanes<>+6944(SB), Z19
+	VBROADCASTSD lanes<>+4704(SB), Z18
+	VBROADCASTSD lanes<>+7544(SB), Z17
+	VBROADCASTSD lanes<>+4480(SB), Z16
+	VBROADCASTSD lanes<>+5472(SB), Z15
+	VBROADCASTSD lanes<>+5984(SB), Z14
+	VBROADCASTSD lanes<>+4640(SB), Z13
+	VBROADCASTSD lanes<>+7360(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2868,9 +2872,9 @@ TEXT ·eluFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -2882,41 +2886,41 @@ line:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -2937,41 +2941,41 @@ line:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -2998,9 +3002,9 @@ TEXT ·eluFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3012,41 +3016,41 @@ main:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -3071,24 +3075,24 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+7564(SB), Y3
+	VBROADCASTSS lanes<>+7596(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7620(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y2, Y5
-	VFMADD213PS lanes<>+4864(SB), Y2, Y5
-	VFMADD213PS lanes<>+4512(SB), Y2, Y5
-	VFMADD213PS lanes<>+7264(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7296(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+7296(SB), Y0, Y2
+	VANDPS lanes<>+7328(SB), Y0, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y2
@@ -3108,24 +3112,24 @@ tail:
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+7564(SB), Y3
+	VBROADCASTSS lanes<>+7596(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7620(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y2, Y5
-	VFMADD213PS lanes<>+4864(SB), Y2, Y5
-	VFMADD213PS lanes<>+4512(SB), Y2, Y5
-	VFMADD213PS lanes<>+7264(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7296(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+7296(SB), Y0, Y2
+	VANDPS lanes<>+7328(SB), Y0, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y2
@@ -3145,20 +3149,20 @@ TEXT ·eluFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	XORQ CX, CX
 group:
@@ -3298,20 +3302,20 @@ TEXT ·eluFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -3418,7 +3422,7 @@ TEXT ·eluFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+7040(SB), Y14
+	VBROADCASTSD lanes<>+7072(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -3429,46 +3433,46 @@ main:
 	VCMPPD $30, Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y0, Y4, Y5
 	VMINPD Y3, Y4, Y4
-	VBROADCASTSD lanes<>+7384(SB), Y6
+	VBROADCASTSD lanes<>+7416(SB), Y6
 	VMAXPD Y5, Y6, Y5
 	VMAXPD Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PD lanes<>+7072(SB), Y5, Y6
+	VFMADD231PD lanes<>+7104(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PD lanes<>+7072(SB), Y4, Y7
+	VFMADD231PD lanes<>+7104(SB), Y4, Y7
 	VSUBPD Y14, Y6, Y8
 	VSUBPD Y14, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+6656(SB), Y8, Y5
-	VFNMADD231PD lanes<>+6656(SB), Y9, Y4
-	VFNMADD231PD lanes<>+4096(SB), Y8, Y5
-	VFNMADD231PD lanes<>+4096(SB), Y9, Y4
+	VFNMADD231PD lanes<>+6688(SB), Y8, Y5
+	VFNMADD231PD lanes<>+6688(SB), Y9, Y4
+	VFNMADD231PD lanes<>+4128(SB), Y8, Y5
+	VFNMADD231PD lanes<>+4128(SB), Y9, Y4
 	VMULPD Y5, Y5, Y8
 	VMULPD Y4, Y4, Y9
-	VBROADCASTSD lanes<>+7448(SB), Y10
-	VBROADCASTSD lanes<>+5216(SB), Y11
+	VBROADCASTSD lanes<>+7480(SB), Y10
+	VBROADCASTSD lanes<>+5248(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+5216(SB), Y9, Y10
-	VFMADD213PD lanes<>+6528(SB), Y8, Y11
-	VFMADD213PD lanes<>+6528(SB), Y9, Y10
-	VFMADD213PD lanes<>+6912(SB), Y8, Y11
-	VFMADD213PD lanes<>+6912(SB), Y9, Y10
-	VFMADD213PD lanes<>+4672(SB), Y8, Y11
-	VFMADD213PD lanes<>+4672(SB), Y9, Y10
-	VBROADCASTSD lanes<>+7512(SB), Y12
-	VBROADCASTSD lanes<>+4448(SB), Y13
+	VFMADD213PD lanes<>+5248(SB), Y9, Y10
+	VFMADD213PD lanes<>+6560(SB), Y8, Y11
+	VFMADD213PD lanes<>+6560(SB), Y9, Y10
+	VFMADD213PD lanes<>+6944(SB), Y8, Y11
+	VFMADD213PD lanes<>+6944(SB), Y9, Y10
+	VFMADD213PD lanes<>+4704(SB), Y8, Y11
+	VFMADD213PD lanes<>+4704(SB), Y9, Y10
+	VBROADCASTSD lanes<>+7544(SB), Y12
+	VBROADCASTSD lanes<>+4480(SB), Y13
 	VFMADD231PD Y8, Y12, Y13
-	VFMADD213PD lanes<>+4448(SB), Y9, Y12
-	VFMADD213PD lanes<>+5440(SB), Y8, Y13
-	VFMADD213PD lanes<>+5440(SB), Y9, Y12
-	VFMADD213PD lanes<>+5952(SB), Y8, Y13
-	VFMADD213PD lanes<>+5952(SB), Y9, Y12
-	VFMADD213PD lanes<>+4608(SB), Y8, Y13
-	VFMADD213PD lanes<>+4608(SB), Y9, Y12
+	VFMADD213PD lanes<>+4480(SB), Y9, Y12
+	VFMADD213PD lanes<>+5472(SB), Y8, Y13
+	VFMADD213PD lanes<>+5472(SB), Y9, Y12
+	VFMADD213PD lanes<>+5984(SB), Y8, Y13
+	VFMADD213PD lanes<>+5984(SB), Y9, Y12
+	VFMADD213PD lanes<>+4640(SB), Y8, Y13
+	VFMADD213PD lanes<>+4640(SB), Y9, Y12
 	VFMADD213PD lanes<>+2336(SB), Y8, Y13
 	VFMADD213PD lanes<>+2336(SB), Y9, Y12
 	VFMADD231PD Y5, Y11, Y13
@@ -3479,8 +3483,8 @@ main:
 	VSUBPD lanes<>+2336(SB), Y7, Y9
 	VFMADD231PD Y5, Y6, Y8
 	VFMADD231PD Y4, Y7, Y9
-	VANDPD lanes<>+7328(SB), Y0, Y4
-	VANDPD lanes<>+7328(SB), Y3, Y5
+	VANDPD lanes<>+7360(SB), Y0, Y4
+	VANDPD lanes<>+7360(SB), Y3, Y5
 	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
 	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
 	VADDPD Y8, Y8, Y6
@@ -3505,33 +3509,33 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7384(SB), Y3
+	VBROADCASTSD lanes<>+7416(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7448(SB), Y5
-	VFMADD213PD lanes<>+5216(SB), Y4, Y5
-	VFMADD213PD lanes<>+6528(SB), Y4, Y5
-	VFMADD213PD lanes<>+6912(SB), Y4, Y5
-	VFMADD213PD lanes<>+4672(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7512(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+5440(SB), Y4, Y6
-	VFMADD213PD lanes<>+5952(SB), Y4, Y6
-	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+5248(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7544(SB), Y6
+	VFMADD213PD lanes<>+4480(SB), Y4, Y6
+	VFMADD213PD lanes<>+5472(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
 	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+7328(SB), Y0, Y2
+	VANDPD lanes<>+7360(SB), Y0, Y2
 	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y2
@@ -3551,33 +3555,33 @@ tail:
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7384(SB), Y3
+	VBROADCASTSD lanes<>+7416(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7448(SB), Y5
-	VFMADD213PD lanes<>+5216(SB), Y4, Y5
-	VFMADD213PD lanes<>+6528(SB), Y4, Y5
-	VFMADD213PD lanes<>+6912(SB), Y4, Y5
-	VFMADD213PD lanes<>+4672(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7512(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+5440(SB), Y4, Y6
-	VFMADD213PD lanes<>+5952(SB), Y4, Y6
-	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+5248(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7544(SB), Y6
+	VFMADD213PD lanes<>+4480(SB), Y4, Y6
+	VFMADD213PD lanes<>+5472(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
 	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+7328(SB), Y0, Y2
+	VANDPD lanes<>+7360(SB), Y0, Y2
 	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y2
@@ -3597,25 +3601,25 @@ TEXT ·eluFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+7072(SB), Z30
 	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+7400(SB), Z27
-	VBROADCASTSD lanes<>+7384(SB), Z26
-	VBROADCASTSD lanes<>+7072(SB), Z25
-	VBROADCASTSD lanes<>+6656(SB), Z24
-	VBROADCASTSD lanes<>+4096(SB), Z23
-	VBROADCASTSD lanes<>+7448(SB), Z22
-	VBROADCASTSD lanes<>+5216(SB), Z21
-	VBROADCASTSD lanes<>+6528(SB), Z20
-	VBROADCASTSD lanes<>+6912(SB), Z19
-	VBROADCASTSD lanes<>+4672(SB), Z18
-	VBROADCASTSD lanes<>+7512(SB), Z17
-	VBROADCASTSD lanes<>+4448(SB), Z16
-	VBROADCASTSD lanes<>+5440(SB), Z15
-	VBROADCASTSD lanes<>+5952(SB), Z14
-	VBROADCASTSD lanes<>+4608(SB), Z13
-	VBROADCASTSD lanes<>+7328(SB), Z12
+	VBROADCASTSD lanes<>+7432(SB), Z27
+	VBROADCASTSD lanes<>+7416(SB), Z26
+	VBROADCASTSD lanes<>+7104(SB), Z25
+	VBROADCASTSD lanes<>+6688(SB), Z24
+	VBROADCASTSD lanes<>+4128(SB), Z23
+	VBROADCASTSD lanes<>+7480(SB), Z22
+	VBROADCASTSD lanes<>+5248(SB), Z21
+	VBROADCASTSD lanes<>+6560(SB), Z20
+	VBROADCASTSD lanes<>+6944(SB), Z19
+	VBROADCASTSD lanes<>+4704(SB), Z18
+	VBROADCASTSD lanes<>+7544(SB), Z17
+	VBROADCASTSD lanes<>+4480(SB), Z16
+	VBROADCASTSD lanes<>+5472(SB), Z15
+	VBROADCASTSD lanes<>+5984(SB), Z14
+	VBROADCASTSD lanes<>+4640(SB), Z13
+	VBROADCASTSD lanes<>+7360(SB), Z12
 	VBROADCASTSD lanes<>+2272(SB), Z11
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -3745,9 +3749,9 @@ TEXT ·eluGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -3761,41 +3765,41 @@ line:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -3824,41 +3828,41 @@ line:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -3892,9 +3896,9 @@ TEXT ·eluGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VPXOR X13, X13, X13
-	VBROADCASTSS lanes<>+7572(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3906,41 +3910,41 @@ main:
 	VCMPPS $30, Y13, Y2, Y3
 	VMINPS Y0, Y12, Y4
 	VMINPS Y2, Y12, Y5
-	VBROADCASTSS lanes<>+7564(SB), Y6
+	VBROADCASTSS lanes<>+7596(SB), Y6
 	VMAXPS Y4, Y6, Y4
 	VMAXPS Y5, Y6, Y5
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y4, Y6
+	VFMADD231PS lanes<>+4032(SB), Y4, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y5, Y7
+	VFMADD231PS lanes<>+4032(SB), Y5, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y5
 	VMULPS Y4, Y4, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7620(SB), Y10
-	VBROADCASTSS lanes<>+3648(SB), Y11
+	VBROADCASTSS lanes<>+7648(SB), Y10
+	VBROADCASTSS lanes<>+3680(SB), Y11
 	VFMADD231PS Y4, Y10, Y11
-	VFMADD213PS lanes<>+3648(SB), Y5, Y10
-	VFMADD213PS lanes<>+4864(SB), Y4, Y11
-	VFMADD213PS lanes<>+4864(SB), Y5, Y10
-	VFMADD213PS lanes<>+4512(SB), Y4, Y11
-	VFMADD213PS lanes<>+4512(SB), Y5, Y10
-	VFMADD213PS lanes<>+7264(SB), Y4, Y11
-	VFMADD213PS lanes<>+7264(SB), Y5, Y10
+	VFMADD213PS lanes<>+3680(SB), Y5, Y10
+	VFMADD213PS lanes<>+4896(SB), Y4, Y11
+	VFMADD213PS lanes<>+4896(SB), Y5, Y10
+	VFMADD213PS lanes<>+4544(SB), Y4, Y11
+	VFMADD213PS lanes<>+4544(SB), Y5, Y10
+	VFMADD213PS lanes<>+7296(SB), Y4, Y11
+	VFMADD213PS lanes<>+7296(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y4
 	VFMADD231PS Y10, Y9, Y5
 	VSUBPS lanes<>+2624(SB), Y6, Y8
 	VSUBPS lanes<>+2624(SB), Y7, Y9
 	VFMADD231PS Y4, Y6, Y8
 	VFMADD231PS Y5, Y7, Y9
-	VANDPS lanes<>+7296(SB), Y0, Y4
-	VANDPS lanes<>+7296(SB), Y2, Y5
+	VANDPS lanes<>+7328(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y2, Y5
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y5, Y5
 	VADDPS Y8, Y8, Y6
@@ -3971,24 +3975,24 @@ single:
 	VMOVUPS (DI)(CX*4), Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+7564(SB), Y3
+	VBROADCASTSS lanes<>+7596(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7620(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y2, Y5
-	VFMADD213PS lanes<>+4864(SB), Y2, Y5
-	VFMADD213PS lanes<>+4512(SB), Y2, Y5
-	VFMADD213PS lanes<>+7264(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7296(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+7296(SB), Y0, Y2
+	VANDPS lanes<>+7328(SB), Y0, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
@@ -4011,24 +4015,24 @@ tail:
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VCMPPS $30, Y13, Y0, Y1
 	VMINPS Y0, Y12, Y2
-	VBROADCASTSS lanes<>+7564(SB), Y3
+	VBROADCASTSS lanes<>+7596(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y2
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7620(SB), Y5
-	VFMADD213PS lanes<>+3648(SB), Y2, Y5
-	VFMADD213PS lanes<>+4864(SB), Y2, Y5
-	VFMADD213PS lanes<>+4512(SB), Y2, Y5
-	VFMADD213PS lanes<>+7264(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7648(SB), Y5
+	VFMADD213PS lanes<>+3680(SB), Y2, Y5
+	VFMADD213PS lanes<>+4896(SB), Y2, Y5
+	VFMADD213PS lanes<>+4544(SB), Y2, Y5
+	VFMADD213PS lanes<>+7296(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VSUBPS lanes<>+2624(SB), Y3, Y4
 	VFMADD231PS Y2, Y3, Y4
-	VANDPS lanes<>+7296(SB), Y0, Y2
+	VANDPS lanes<>+7328(SB), Y0, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VADDPS Y4, Y4, Y3
 	VBLENDVPS Y2, Y0, Y3, Y0
@@ -4053,20 +4057,20 @@ TEXT ·eluGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	VBROADCASTSS lanes<>+64(SB), Z15
 	XORQ CX, CX
@@ -4224,20 +4228,20 @@ TEXT ·eluGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+5120(SB), Z30
+	VBROADCASTSS lanes<>+5152(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+7572(SB), Z28
-	VBROADCASTSS lanes<>+7564(SB), Z27
-	VBROADCASTSS lanes<>+4000(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
-	VBROADCASTSS lanes<>+7620(SB), Z23
-	VBROADCASTSS lanes<>+3648(SB), Z22
-	VBROADCASTSS lanes<>+4864(SB), Z21
-	VBROADCASTSS lanes<>+4512(SB), Z20
-	VBROADCASTSS lanes<>+7264(SB), Z19
+	VBROADCASTSS lanes<>+7604(SB), Z28
+	VBROADCASTSS lanes<>+7596(SB), Z27
+	VBROADCASTSS lanes<>+4032(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
+	VBROADCASTSS lanes<>+7648(SB), Z23
+	VBROADCASTSS lanes<>+3680(SB), Z22
+	VBROADCASTSS lanes<>+4896(SB), Z21
+	VBROADCASTSS lanes<>+4544(SB), Z20
+	VBROADCASTSS lanes<>+7296(SB), Z19
 	VBROADCASTSS lanes<>+2624(SB), Z18
-	VBROADCASTSS lanes<>+7296(SB), Z17
+	VBROADCASTSS lanes<>+7328(SB), Z17
 	VBROADCASTSS lanes<>+2592(SB), Z16
 	VBROADCASTSS lanes<>+64(SB), Z15
 	XORQ CX, CX
@@ -4352,7 +4356,7 @@ TEXT ·eluGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+7040(SB), Y14
+	VBROADCASTSD lanes<>+7072(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4363,46 +4367,46 @@ main:
 	VCMPPD $30, Y1, Y0, Y2
 	VMOVUPS 32(DI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y0, Y4, Y5
 	VMINPD Y3, Y4, Y4
-	VBROADCASTSD lanes<>+7384(SB), Y6
+	VBROADCASTSD lanes<>+7416(SB), Y6
 	VMAXPD Y5, Y6, Y5
 	VMAXPD Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PD lanes<>+7072(SB), Y5, Y6
+	VFMADD231PD lanes<>+7104(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PD lanes<>+7072(SB), Y4, Y7
+	VFMADD231PD lanes<>+7104(SB), Y4, Y7
 	VSUBPD Y14, Y6, Y8
 	VSUBPD Y14, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+6656(SB), Y8, Y5
-	VFNMADD231PD lanes<>+6656(SB), Y9, Y4
-	VFNMADD231PD lanes<>+4096(SB), Y8, Y5
-	VFNMADD231PD lanes<>+4096(SB), Y9, Y4
+	VFNMADD231PD lanes<>+6688(SB), Y8, Y5
+	VFNMADD231PD lanes<>+6688(SB), Y9, Y4
+	VFNMADD231PD lanes<>+4128(SB), Y8, Y5
+	VFNMADD231PD lanes<>+4128(SB), Y9, Y4
 	VMULPD Y5, Y5, Y8
 	VMULPD Y4, Y4, Y9
-	VBROADCASTSD lanes<>+7448(SB), Y10
-	VBROADCASTSD lanes<>+5216(SB), Y11
+	VBROADCASTSD lanes<>+7480(SB), Y10
+	VBROADCASTSD lanes<>+5248(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+5216(SB), Y9, Y10
-	VFMADD213PD lanes<>+6528(SB), Y8, Y11
-	VFMADD213PD lanes<>+6528(SB), Y9, Y10
-	VFMADD213PD lanes<>+6912(SB), Y8, Y11
-	VFMADD213PD lanes<>+6912(SB), Y9, Y10
-	VFMADD213PD lanes<>+4672(SB), Y8, Y11
-	VFMADD213PD lanes<>+4672(SB), Y9, Y10
-	VBROADCASTSD lanes<>+7512(SB), Y12
-	VBROADCASTSD lanes<>+4448(SB), Y13
+	VFMADD213PD lanes<>+5248(SB), Y9, Y10
+	VFMADD213PD lanes<>+6560(SB), Y8, Y11
+	VFMADD213PD lanes<>+6560(SB), Y9, Y10
+	VFMADD213PD lanes<>+6944(SB), Y8, Y11
+	VFMADD213PD lanes<>+6944(SB), Y9, Y10
+	VFMADD213PD lanes<>+4704(SB), Y8, Y11
+	VFMADD213PD lanes<>+4704(SB), Y9, Y10
+	VBROADCASTSD lanes<>+7544(SB), Y12
+	VBROADCASTSD lanes<>+4480(SB), Y13
 	VFMADD231PD Y8, Y12, Y13
-	VFMADD213PD lanes<>+4448(SB), Y9, Y12
-	VFMADD213PD lanes<>+5440(SB), Y8, Y13
-	VFMADD213PD lanes<>+5440(SB), Y9, Y12
-	VFMADD213PD lanes<>+5952(SB), Y8, Y13
-	VFMADD213PD lanes<>+5952(SB), Y9, Y12
-	VFMADD213PD lanes<>+4608(SB), Y8, Y13
-	VFMADD213PD lanes<>+4608(SB), Y9, Y12
+	VFMADD213PD lanes<>+4480(SB), Y9, Y12
+	VFMADD213PD lanes<>+5472(SB), Y8, Y13
+	VFMADD213PD lanes<>+5472(SB), Y9, Y12
+	VFMADD213PD lanes<>+5984(SB), Y8, Y13
+	VFMADD213PD lanes<>+5984(SB), Y9, Y12
+	VFMADD213PD lanes<>+4640(SB), Y8, Y13
+	VFMADD213PD lanes<>+4640(SB), Y9, Y12
 	VFMADD213PD lanes<>+2336(SB), Y8, Y13
 	VFMADD213PD lanes<>+2336(SB), Y9, Y12
 	VFMADD231PD Y5, Y11, Y13
@@ -4413,8 +4417,8 @@ main:
 	VSUBPD lanes<>+2336(SB), Y7, Y9
 	VFMADD231PD Y5, Y6, Y8
 	VFMADD231PD Y4, Y7, Y9
-	VANDPD lanes<>+7328(SB), Y0, Y4
-	VANDPD lanes<>+7328(SB), Y3, Y5
+	VANDPD lanes<>+7360(SB), Y0, Y4
+	VANDPD lanes<>+7360(SB), Y3, Y5
 	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
 	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
 	VADDPD Y8, Y8, Y6
@@ -4445,33 +4449,33 @@ single:
 	VMOVUPS (DI)(CX*8), Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7384(SB), Y3
+	VBROADCASTSD lanes<>+7416(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7448(SB), Y5
-	VFMADD213PD lanes<>+5216(SB), Y4, Y5
-	VFMADD213PD lanes<>+6528(SB), Y4, Y5
-	VFMADD213PD lanes<>+6912(SB), Y4, Y5
-	VFMADD213PD lanes<>+4672(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7512(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+5440(SB), Y4, Y6
-	VFMADD213PD lanes<>+5952(SB), Y4, Y6
-	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+5248(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7544(SB), Y6
+	VFMADD213PD lanes<>+4480(SB), Y4, Y6
+	VFMADD213PD lanes<>+5472(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
 	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+7328(SB), Y0, Y2
+	VANDPD lanes<>+7360(SB), Y0, Y2
 	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
@@ -4494,33 +4498,33 @@ tail:
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7384(SB), Y3
+	VBROADCASTSD lanes<>+7416(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y2
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y2
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7448(SB), Y5
-	VFMADD213PD lanes<>+5216(SB), Y4, Y5
-	VFMADD213PD lanes<>+6528(SB), Y4, Y5
-	VFMADD213PD lanes<>+6912(SB), Y4, Y5
-	VFMADD213PD lanes<>+4672(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7512(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+5440(SB), Y4, Y6
-	VFMADD213PD lanes<>+5952(SB), Y4, Y6
-	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7480(SB), Y5
+	VFMADD213PD lanes<>+5248(SB), Y4, Y5
+	VFMADD213PD lanes<>+6560(SB), Y4, Y5
+	VFMADD213PD lanes<>+6944(SB), Y4, Y5
+	VFMADD213PD lanes<>+4704(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7544(SB), Y6
+	VFMADD213PD lanes<>+4480(SB), Y4, Y6
+	VFMADD213PD lanes<>+5472(SB), Y4, Y6
+	VFMADD213PD lanes<>+5984(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
 	VFMADD213PD lanes<>+2336(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD231PD Y6, Y4, Y2
 	VSUBPD lanes<>+2336(SB), Y3, Y4
 	VFMADD231PD Y2, Y3, Y4
-	VANDPD lanes<>+7328(SB), Y0, Y2
+	VANDPD lanes<>+7360(SB), Y0, Y2
 	VCMPPD $17, lanes<>+2272(SB), Y2, Y2
 	VADDPD Y4, Y4, Y3
 	VBLENDVPD Y2, Y0, Y3, Y0
@@ -4545,25 +4549,25 @@ TEXT ·eluGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+7040(SB), Z30
+	VBROADCASTSD lanes<>+7072(SB), Z30
 	VBROADCASTSD lanes<>+2336(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+7400(SB), Z27
-	VBROADCASTSD lanes<>+7384(SB), Z26
-	VBROADCASTSD lanes<>+7072(SB), Z25
-	VBROADCASTSD lanes<>+6656(SB), Z24
-	VBROADCASTSD lanes<>+4096(SB), Z23
-	VBROADCASTSD lanes<>+7448(SB), Z22
-	VBROADCASTSD lanes<>+5216(SB), Z21
-	VBROADCASTSD lanes<>+6528(SB), Z20
-	VBROADCASTSD lanes<>+6912(SB), Z19
-	VBROADCASTSD lanes<>+4672(SB), Z18
-	VBROADCASTSD lanes<>+7512(SB), Z17
-	VBROADCASTSD lanes<>+4448(SB), Z16
-	VBROADCASTSD lanes<>+5440(SB), Z15
-	VBROADCASTSD lanes<>+5952(SB), Z14
-	VBROADCASTSD lanes<>+4608(SB), Z13
-	VBROADCASTSD lanes<>+7328(SB), Z12
+	VBROADCASTSD lanes<>+7432(SB), Z27
+	VBROADCASTSD lanes<>+7416(SB), Z26
+	VBROADCASTSD lanes<>+7104(SB), Z25
+	VBROADCASTSD lanes<>+6688(SB), Z24
+	VBROADCASTSD lanes<>+4128(SB), Z23
+	VBROADCASTSD lanes<>+7480(SB), Z22
+	VBROADCASTSD lanes<>+5248(SB), Z21
+	VBROADCASTSD lanes<>+6560(SB), Z20
+	VBROADCASTSD lanes<>+6944(SB), Z19
+	VBROADCASTSD lanes<>+4704(SB), Z18
+	VBROADCASTSD lanes<>+7544(SB), Z17
+	VBROADCASTSD lanes<>+4480(SB), Z16
+	VBROADCASTSD lanes<>+5472(SB), Z15
+	VBROADCASTSD lanes<>+5984(SB), Z14
+	VBROADCASTSD lanes<>+4640(SB), Z13
+	VBROADCASTSD lanes<>+7360(SB), Z12
 	VBROADCASTSD lanes<>+2272(SB), Z11
 	VBROADCASTSD lanes<>+2432(SB), Z10
 	XORQ CX, CX
@@ -4699,11 +4703,11 @@ TEXT ·geluNoneFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5600(SB), Y14
-	VBROADCASTSS lanes<>+7296(SB), Y13
-	VBROADCASTSS lanes<>+7652(SB), Y12
-	VBROADCASTSS lanes<>+7660(SB), Y11
-	VBROADCASTSS lanes<>+7596(SB), Y10
+	VBROADCASTSS lanes<>+5632(SB), Y14
+	VBROADCASTSS lanes<>+7328(SB), Y13
+	VBROADCASTSS lanes<>+7680(SB), Y12
+	VBROADCASTSS lanes<>+7688(SB), Y11
+	VBROADCASTSS lanes<>+7628(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -4727,36 +4731,36 @@ line:
 	VMULPS Y10, Y7, Y9
 	VFMADD231PS Y1, Y1, Y8
 	VFMADD231PS Y3, Y3, Y9
-	VFMADD231PS lanes<>+5472(SB), Y6, Y8
-	VFMADD231PS lanes<>+5472(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7644(SB), Y6
-	VBROADCASTSS lanes<>+6240(SB), Y7
+	VFMADD231PS lanes<>+5504(SB), Y6, Y8
+	VFMADD231PS lanes<>+5504(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y6
+	VBROADCASTSS lanes<>+6272(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+6240(SB), Y9, Y6
-	VFMADD213PS lanes<>+6144(SB), Y8, Y7
-	VFMADD213PS lanes<>+6144(SB), Y9, Y6
-	VFMADD213PS lanes<>+7008(SB), Y8, Y7
-	VFMADD213PS lanes<>+7008(SB), Y9, Y6
+	VFMADD213PS lanes<>+6272(SB), Y9, Y6
+	VFMADD213PS lanes<>+6176(SB), Y8, Y7
+	VFMADD213PS lanes<>+6176(SB), Y9, Y6
+	VFMADD213PS lanes<>+7040(SB), Y8, Y7
+	VFMADD213PS lanes<>+7040(SB), Y9, Y6
 	VFMADD213PS lanes<>+2752(SB), Y8, Y7
 	VFMADD213PS lanes<>+2752(SB), Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
-	VBROADCASTSS lanes<>+7684(SB), Y8
-	VBROADCASTSS lanes<>+6048(SB), Y9
+	VBROADCASTSS lanes<>+7712(SB), Y8
+	VBROADCASTSS lanes<>+6080(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+6048(SB), Y3, Y8
-	VFMADD213PS lanes<>+5728(SB), Y1, Y9
-	VFMADD213PS lanes<>+5728(SB), Y3, Y8
-	VFMADD213PS lanes<>+6976(SB), Y1, Y9
-	VFMADD213PS lanes<>+6976(SB), Y3, Y8
-	VBROADCASTSS lanes<>+7648(SB), Y2
-	VBROADCASTSS lanes<>+5696(SB), Y0
+	VFMADD213PS lanes<>+6080(SB), Y3, Y8
+	VFMADD213PS lanes<>+5760(SB), Y1, Y9
+	VFMADD213PS lanes<>+5760(SB), Y3, Y8
+	VFMADD213PS lanes<>+7008(SB), Y1, Y9
+	VFMADD213PS lanes<>+7008(SB), Y3, Y8
+	VBROADCASTSS lanes<>+7676(SB), Y2
+	VBROADCASTSS lanes<>+5728(SB), Y0
 	VFMADD231PS Y1, Y2, Y0
-	VFMADD213PS lanes<>+5696(SB), Y3, Y2
-	VFMADD213PS lanes<>+6592(SB), Y1, Y0
-	VFMADD213PS lanes<>+6592(SB), Y3, Y2
-	VFMADD213PS lanes<>+4128(SB), Y1, Y0
-	VFMADD213PS lanes<>+4128(SB), Y3, Y2
+	VFMADD213PS lanes<>+5728(SB), Y3, Y2
+	VFMADD213PS lanes<>+6624(SB), Y1, Y0
+	VFMADD213PS lanes<>+6624(SB), Y3, Y2
+	VFMADD213PS lanes<>+4160(SB), Y1, Y0
+	VFMADD213PS lanes<>+4160(SB), Y3, Y2
 	VFMADD213PS Y15, Y1, Y0
 	VFMADD213PS Y15, Y3, Y2
 	VMULPS Y4, Y7, Y1
@@ -4798,36 +4802,36 @@ line:
 	VMULPS Y10, Y7, Y9
 	VFMADD231PS Y1, Y1, Y8
 	VFMADD231PS Y3, Y3, Y9
-	VFMADD231PS lanes<>+5472(SB), Y6, Y8
-	VFMADD231PS lanes<>+5472(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7644(SB), Y6
-	VBROADCASTSS lanes<>+6240(SB), Y7
+	VFMADD231PS lanes<>+5504(SB), Y6, Y8
+	VFMADD231PS lanes<>+5504(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y6
+	VBROADCASTSS lanes<>+6272(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+6240(SB), Y9, Y6
-	VFMADD213PS lanes<>+6144(SB), Y8, Y7
-	VFMADD213PS lanes<>+6144(SB), Y9, Y6
-	VFMADD213PS lanes<>+7008(SB), Y8, Y7
-	VFMADD213PS lanes<>+7008(SB), Y9, Y6
+	VFMADD213PS lanes<>+6272(SB), Y9, Y6
+	VFMADD213PS lanes<>+6176(SB), Y8, Y7
+	VFMADD213PS lanes<>+6176(SB), Y9, Y6
+	VFMADD213PS lanes<>+7040(SB), Y8, Y7
+	VFMADD213PS lanes<>+7040(SB), Y9, Y6
 	VFMADD213PS lanes<>+2752(SB), Y8, Y7
 	VFMADD213PS lanes<>+2752(SB), Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
-	VBROADCASTSS lanes<>+7684(SB), Y8
-	VBROADCASTSS lanes<>+6048(SB), Y9
+	VBROADCASTSS lanes<>+7712(SB), Y8
+	VBROADCASTSS lanes<>+6080(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+6048(SB), Y3, Y8
-	VFMADD213PS lanes<>+5728(SB), Y1, Y9
-	VFMADD213PS lanes<>+5728(SB), Y3, Y8
-	VFMADD213PS lanes<>+6976(SB), Y1, Y9
-	VFMADD213PS lanes<>+6976(SB), Y3, Y8
-	VBROADCASTSS lanes<>+7648(SB), Y2
-	VBROADCASTSS lanes<>+5696(SB), Y0
+	VFMADD213PS lanes<>+6080(SB), Y3, Y8
+	VFMADD213PS lanes<>+5760(SB), Y1, Y9
+	VFMADD213PS lanes<>+5760(SB), Y3, Y8
+	VFMADD213PS lanes<>+7008(SB), Y1, Y9
+	VFMADD213PS lanes<>+7008(SB), Y3, Y8
+	VBROADCASTSS lanes<>+7676(SB), Y2
+	VBROADCASTSS lanes<>+5728(SB), Y0
 	VFMADD231PS Y1, Y2, Y0
-	VFMADD213PS lanes<>+5696(SB), Y3, Y2
-	VFMADD213PS lanes<>+6592(SB), Y1, Y0
-	VFMADD213PS lanes<>+6592(SB), Y3, Y2
-	VFMADD213PS lanes<>+4128(SB), Y1, Y0
-	VFMADD213PS lanes<>+4128(SB), Y3, Y2
+	VFMADD213PS lanes<>+5728(SB), Y3, Y2
+	VFMADD213PS lanes<>+6624(SB), Y1, Y0
+	VFMADD213PS lanes<>+6624(SB), Y3, Y2
+	VFMADD213PS lanes<>+4160(SB), Y1, Y0
+	VFMADD213PS lanes<>+4160(SB), Y3, Y2
 	VFMADD213PS Y15, Y1, Y0
 	VFMADD213PS Y15, Y3, Y2
 	VMULPS Y4, Y7, Y1
@@ -4862,11 +4866,11 @@ TEXT ·geluNoneFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5600(SB), Y14
-	VBROADCASTSS lanes<>+7296(SB), Y13
-	VBROADCASTSS lanes<>+7652(SB), Y12
-	VBROADCASTSS lanes<>+7660(SB), Y11
-	VBROADCASTSS lanes<>+7596(SB), Y10
+	VBROADCASTSS lanes<>+5632(SB), Y14
+	VBROADCASTSS lanes<>+7328(SB), Y13
+	VBROADCASTSS lanes<>+7680(SB), Y12
+	VBROADCASTSS lanes<>+7688(SB), Y11
+	VBROADCASTSS lanes<>+7628(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -4890,36 +4894,36 @@ main:
 	VMULPS Y10, Y7, Y9
 	VFMADD231PS Y1, Y1, Y8
 	VFMADD231PS Y3, Y3, Y9
-	VFMADD231PS lanes<>+5472(SB), Y6, Y8
-	VFMADD231PS lanes<>+5472(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7644(SB), Y6
-	VBROADCASTSS lanes<>+6240(SB), Y7
+	VFMADD231PS lanes<>+5504(SB), Y6, Y8
+	VFMADD231PS lanes<>+5504(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7672(SB), Y6
+	VBROADCASTSS lanes<>+6272(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+6240(SB), Y9, Y6
-	VFMADD213PS lanes<>+6144(SB), Y8, Y7
-	VFMADD213PS lanes<>+6144(SB), Y9, Y6
-	VFMADD213PS lanes<>+7008(SB), Y8, Y7
-	VFMADD213PS lanes<>+7008(SB), Y9, Y6
+	VFMADD213PS lanes<>+6272(SB), Y9, Y6
+	VFMADD213PS lanes<>+6176(SB), Y8, Y7
+	VFMADD213PS lanes<>+6176(SB), Y9, Y6
+	VFMADD213PS lanes<>+7040(SB), Y8, Y7
+	VFMADD213PS lanes<>+7040(SB), Y9, Y6
 	VFMADD213PS lanes<>+2752(SB), Y8, Y7
 	VFMADD213PS lanes<>+2752(SB), Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
-	VBROADCASTSS lanes<>+7684(SB), Y8
-	VBROADCASTSS lanes<>+6048(SB), Y9
+	VBROADCASTSS lanes<>+7712(SB), Y8
+	VBROADCASTSS lanes<>+6080(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+6048(SB), Y3, Y8
-	VFMADD213PS lanes<>+5728(SB), Y1, Y9
-	VFMADD213PS lanes<>+5728(SB), Y3, Y8
-	VFMADD213PS lanes<>+6976(SB), Y1, Y9
-	VFMADD213PS lanes<>+6976(SB), Y3, Y8
-	VBROADCASTSS lanes<>+7648(SB), Y2
-	VBROADCASTSS lanes<>+5696(SB), Y0
+	VFMADD213PS lanes<>+6080(SB), Y3, Y8
+	VFMADD213PS lanes<>+5760(SB), Y1, Y9
+	VFMADD213PS lanes<>+5760(SB), Y3, Y8
+	VFMADD213PS lanes<>+7008(SB), Y1, Y9
+	VFMADD213PS lanes<>+7008(SB), Y3, Y8
+	VBROADCASTSS lanes<>+7676(SB), Y2
+	VBROADCASTSS lanes<>+5728(SB), Y0
 	VFMADD231PS Y1, Y2, Y0
-	VFMADD213PS lanes<>+5696(SB), Y3, Y2
-	VFMADD213PS lanes<>+6592(SB), Y1, Y0
-	VFMADD213PS lanes<>+6592(SB), Y3, Y2
-	VFMADD213PS lanes<>+4128(SB), Y1, Y0
-	VFMADD213PS lanes<>+4128(SB), Y3, Y2
+	VFMADD213PS lanes<>+5728(SB), Y3, Y2
+	VFMADD213PS lanes<>+6624(SB), Y1, Y0
+	VFMADD213PS lanes<>+6624(SB), Y3, Y2
+	VFMADD213PS lanes<>+4160(SB), Y1, Y0
+	VFMADD213PS lanes<>+4160(SB), Y3, Y2
 	VFMADD213PS Y15, Y1, Y0
 	VFMADD213PS Y15, Y3, Y2
 	VMULPS Y4, Y7, Y1
@@ -4959,21 +4963,21 @@ single:
 	VPSLLD $23, Y2, Y2
 	VMULPS Y10, Y3, Y4
 	VFMADD231PS Y1, Y1, Y4
-	VFMADD231PS lanes<>+5472(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7644(SB), Y3
-	VFMADD213PS lanes<>+6240(SB), Y4, Y3
-	VFMADD213PS lanes<>+6144(SB), Y4, Y3
-	VFMADD213PS lanes<>+7008(SB), Y4, Y3
+	VFMADD231PS lanes<>+5504(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7672(SB), Y3
+	VFMADD213PS lanes<>+6272(SB), Y4, Y3
+	VFMADD213PS lanes<>+6176(SB), Y4, Y3
+	VFMADD213PS lanes<>+7040(SB), Y4, Y3
 	VFMADD213PS lanes<>+2752(SB), Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
-	VBROADCASTSS lanes<>+7684(SB), Y4
-	VFMADD213PS lanes<>+6048(SB), Y1, Y4
-	VFMADD213PS lanes<>+5728(SB), Y1, Y4
-	VFMADD213PS lanes<>+6976(SB), Y1, Y4
-	VBROADCASTSS lanes<>+7648(SB), Y5
-	VFMADD213PS lanes<>+5696(SB), Y1, Y5
-	VFMADD213PS lanes<>+6592(SB), Y1, Y5
-	VFMADD213PS lanes<>+4128(SB), Y1, Y5
+	VBROADCASTSS lanes<>+7712(SB), Y4
+	VFMADD213PS lanes<>+6080(SB), Y1, Y4
+	VFMADD213PS lanes<>+5760(SB), Y1, Y4
+	VFMADD213PS lanes<>+7008(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7676(SB), Y5
+	VFMADD213PS lanes<>+5728(SB), Y1, Y5
+	VFMADD213PS lanes<>+6624(SB), Y1, Y5
+	VFMADD213PS lanes<>+4160(SB), Y1, Y5
 	VFMADD213PS Y15, Y1, Y5
 	VMULPS Y2, Y3, Y1
 	VDIVPS Y5, Y4, Y2
@@ -5003,21 +5007,21 @@ tail:
 	VPSLLD $23, Y2, Y2
 	VMULPS Y10, Y3, Y4
 	VFMADD231PS Y1, Y1, Y4
-	VFMADD231PS lanes<>+5472(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7644(SB), Y3
-	VFMADD213PS lanes<>+6240(SB), Y4, Y3
-	VFMADD213PS lanes<>+6144(SB), Y4, Y3
-	VFMADD213PS lanes<>+7008(SB), Y4, Y3
+	VFMADD231PS lanes<>+5504(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7672(SB), Y3
+	VFMADD213PS lanes<>+6272(SB), Y4, Y3
+	VFMADD213PS lanes<>+6176(SB), Y4, Y3
+	VFMADD213PS lanes<>+7040(SB), Y4, Y3
 	VFMADD213PS lanes<>+2752(SB), Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
-	VBROADCASTSS lanes<>+7684(SB), Y4
-	VFMADD213PS lanes<>+6048(SB), Y1, Y4
-	VFMADD213PS lanes<>+5728(SB), Y1, Y4
-	VFMADD213PS lanes<>+6976(SB), Y1, Y4
-	VBROADCASTSS lanes<>+7648(SB), Y5
-	VFMADD213PS lanes<>+5696(SB), Y1, Y5
-	VFMADD213PS lanes<>+6592(SB), Y1, Y5
-	VFMADD213PS lanes<>+4128(SB), Y1, Y5
+	VBROADCASTSS lanes<>+7712(SB), Y4
+	VFMADD213PS lanes<>+6080(SB), Y1, Y4
+	VFMADD213PS lanes<>+5760(SB), Y1, Y4
+	VFMADD213PS lanes<>+7008(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7676(SB), Y5
+	VFMADD213PS lanes<>+5728(SB), Y1, Y5
+	VFMADD213PS lanes<>+6624(SB), Y1, Y5
+	VFMADD213PS lanes<>+4160(SB), Y1, Y5
 	VFMADD213PS Y15, Y1, Y5
 	VMULPS Y2, Y3, Y1
 	VDIVPS Y5, Y4, Y2
@@ -5039,10 +5043,10 @@ TEXT ·geluNoneFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7552(SB), Z31
-	VBROADCASTSS lanes<>+7692(SB), Z30
-	VBROADCASTSS lanes<>+7688(SB), Z29
-	VBROADCASTSS lanes<>+7588(SB), Z28
+	VBROADCASTSS lanes<>+7584(SB), Z31
+	VBROADCASTSS lanes<>+7720(SB), Z30
+	VBROADCASTSS lanes<>+7716(SB), Z29
+	VBROADCASTSS lanes<>+7620(SB), Z28
 	VMOVUPS lanes<>+448(SB), Z27
 	VMOVUPS lanes<>+1280(SB), Z26
 	VMOVUPS lanes<>+1408(SB), Z25
@@ -5234,10 +5238,10 @@ TEXT ·geluNoneFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7552(SB), Z31
-	VBROADCASTSS lanes<>+7692(SB), Z30
-	VBROADCASTSS lanes<>+7688(SB), Z29
-	VBROADCASTSS lanes<>+7588(SB), Z28
+	VBROADCASTSS lanes<>+7584(SB), Z31
+	VBROADCASTSS lanes<>+7720(SB), Z30
+	VBROADCASTSS lanes<>+7716(SB), Z29
+	VBROADCASTSS lanes<>+7620(SB), Z28
 	VMOVUPS lanes<>+448(SB), Z27
 	VMOVUPS lanes<>+1280(SB), Z26
 	VMOVUPS lanes<>+1408(SB), Z25
@@ -5470,16 +5474,16 @@ main:
 	VMULPD lanes<>+2336(SB), Y2, Y3
 	VXORPD lanes<>+2048(SB), Y0, Y0
 	VXORPD lanes<>+2048(SB), Y2, Y2
-	VMULPD lanes<>+6272(SB), Y0, Y0
-	VMULPD lanes<>+6272(SB), Y2, Y2
-	VANDPD lanes<>+7328(SB), Y0, Y4
-	VANDPD lanes<>+7328(SB), Y2, Y5
-	VBROADCASTSD lanes<>+7528(SB), Y6
+	VMULPD lanes<>+6304(SB), Y0, Y0
+	VMULPD lanes<>+6304(SB), Y2, Y2
+	VANDPD lanes<>+7360(SB), Y0, Y4
+	VANDPD lanes<>+7360(SB), Y2, Y5
+	VBROADCASTSD lanes<>+7560(SB), Y6
 	VMINPD Y4, Y6, Y4
 	VMINPD Y5, Y6, Y5
 	VADDPD lanes<>+2144(SB), Y4, Y6
 	VADDPD lanes<>+2144(SB), Y5, Y7
-	VBROADCASTSD lanes<>+7360(SB), Y8
+	VBROADCASTSD lanes<>+7392(SB), Y8
 	VDIVPD Y6, Y8, Y9
 	VDIVPD Y7, Y8, Y8
 	VSUBPD lanes<>+2144(SB), Y4, Y10
@@ -5488,93 +5492,93 @@ main:
 	VDIVPD Y7, Y11, Y7
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+7496(SB), Y12
-	VBROADCASTSD lanes<>+5536(SB), Y13
+	VBROADCASTSD lanes<>+7528(SB), Y12
+	VBROADCASTSD lanes<>+5568(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+5536(SB), Y11, Y12
+	VFMADD213PD lanes<>+5568(SB), Y11, Y12
+	VFMADD213PD lanes<>+5088(SB), Y10, Y13
+	VFMADD213PD lanes<>+5088(SB), Y11, Y12
 	VFMADD213PD lanes<>+5056(SB), Y10, Y13
 	VFMADD213PD lanes<>+5056(SB), Y11, Y12
-	VFMADD213PD lanes<>+5024(SB), Y10, Y13
-	VFMADD213PD lanes<>+5024(SB), Y11, Y12
-	VFMADD213PD lanes<>+6112(SB), Y10, Y13
-	VFMADD213PD lanes<>+6112(SB), Y11, Y12
-	VFMADD213PD lanes<>+6496(SB), Y10, Y13
-	VFMADD213PD lanes<>+6496(SB), Y11, Y12
-	VFMADD213PD lanes<>+6880(SB), Y10, Y13
-	VFMADD213PD lanes<>+6880(SB), Y11, Y12
-	VFMADD213PD lanes<>+3232(SB), Y10, Y13
-	VFMADD213PD lanes<>+3232(SB), Y11, Y12
-	VFMADD213PD lanes<>+6304(SB), Y10, Y13
-	VFMADD213PD lanes<>+6304(SB), Y11, Y12
-	VFMADD213PD lanes<>+4576(SB), Y10, Y13
-	VFMADD213PD lanes<>+4576(SB), Y11, Y12
-	VFMADD213PD lanes<>+6208(SB), Y10, Y13
-	VFMADD213PD lanes<>+6208(SB), Y11, Y12
-	VBROADCASTSD lanes<>+7472(SB), Y14
-	VBROADCASTSD lanes<>+6432(SB), Y15
+	VFMADD213PD lanes<>+6144(SB), Y10, Y13
+	VFMADD213PD lanes<>+6144(SB), Y11, Y12
+	VFMADD213PD lanes<>+6528(SB), Y10, Y13
+	VFMADD213PD lanes<>+6528(SB), Y11, Y12
+	VFMADD213PD lanes<>+6912(SB), Y10, Y13
+	VFMADD213PD lanes<>+6912(SB), Y11, Y12
+	VFMADD213PD lanes<>+3264(SB), Y10, Y13
+	VFMADD213PD lanes<>+3264(SB), Y11, Y12
+	VFMADD213PD lanes<>+6336(SB), Y10, Y13
+	VFMADD213PD lanes<>+6336(SB), Y11, Y12
+	VFMADD213PD lanes<>+4608(SB), Y10, Y13
+	VFMADD213PD lanes<>+4608(SB), Y11, Y12
+	VFMADD213PD lanes<>+6240(SB), Y10, Y13
+	VFMADD213PD lanes<>+6240(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7504(SB), Y14
+	VBROADCASTSD lanes<>+6464(SB), Y15
 	VFMADD231PD Y10, Y14, Y15
-	VFMADD213PD lanes<>+6432(SB), Y11, Y14
-	VFMADD213PD lanes<>+3840(SB), Y10, Y15
-	VFMADD213PD lanes<>+3840(SB), Y11, Y14
-	VFMADD213PD lanes<>+3520(SB), Y10, Y15
-	VFMADD213PD lanes<>+3520(SB), Y11, Y14
-	VFMADD213PD lanes<>+5888(SB), Y10, Y15
-	VFMADD213PD lanes<>+5888(SB), Y11, Y14
-	VFMADD213PD lanes<>+6464(SB), Y10, Y15
 	VFMADD213PD lanes<>+6464(SB), Y11, Y14
-	VFMADD213PD lanes<>+6336(SB), Y10, Y15
-	VFMADD213PD lanes<>+6336(SB), Y11, Y14
-	VFMADD213PD lanes<>+5312(SB), Y10, Y15
-	VFMADD213PD lanes<>+5312(SB), Y11, Y14
-	VFMADD213PD lanes<>+6816(SB), Y10, Y15
-	VFMADD213PD lanes<>+6816(SB), Y11, Y14
-	VFMADD213PD lanes<>+5568(SB), Y10, Y15
-	VFMADD213PD lanes<>+5568(SB), Y11, Y14
-	VFMADD213PD lanes<>+6080(SB), Y10, Y15
-	VFMADD213PD lanes<>+6080(SB), Y11, Y14
-	VFMADD213PD lanes<>+4480(SB), Y10, Y15
-	VFMADD213PD lanes<>+4480(SB), Y11, Y14
+	VFMADD213PD lanes<>+3872(SB), Y10, Y15
+	VFMADD213PD lanes<>+3872(SB), Y11, Y14
+	VFMADD213PD lanes<>+3552(SB), Y10, Y15
+	VFMADD213PD lanes<>+3552(SB), Y11, Y14
+	VFMADD213PD lanes<>+5920(SB), Y10, Y15
+	VFMADD213PD lanes<>+5920(SB), Y11, Y14
+	VFMADD213PD lanes<>+6496(SB), Y10, Y15
+	VFMADD213PD lanes<>+6496(SB), Y11, Y14
+	VFMADD213PD lanes<>+6368(SB), Y10, Y15
+	VFMADD213PD lanes<>+6368(SB), Y11, Y14
+	VFMADD213PD lanes<>+5344(SB), Y10, Y15
+	VFMADD213PD lanes<>+5344(SB), Y11, Y14
+	VFMADD213PD lanes<>+6848(SB), Y10, Y15
+	VFMADD213PD lanes<>+6848(SB), Y11, Y14
+	VFMADD213PD lanes<>+5600(SB), Y10, Y15
+	VFMADD213PD lanes<>+5600(SB), Y11, Y14
+	VFMADD213PD lanes<>+6112(SB), Y10, Y15
+	VFMADD213PD lanes<>+6112(SB), Y11, Y14
+	VFMADD213PD lanes<>+4512(SB), Y10, Y15
+	VFMADD213PD lanes<>+4512(SB), Y11, Y14
 	VFMADD231PD Y6, Y13, Y15
 	VFMADD231PD Y7, Y12, Y14
 	VMULPD Y9, Y15, Y6
 	VMULPD Y8, Y14, Y7
 	VMULPD Y4, Y4, Y8
 	VMULPD Y5, Y5, Y9
-	VBROADCASTSD lanes<>+7104(SB), Y10
-	VFMADD213PD lanes<>+3968(SB), Y10, Y8
-	VFMADD213PD lanes<>+3968(SB), Y10, Y9
-	VSUBPD lanes<>+3968(SB), Y8, Y10
-	VSUBPD lanes<>+3968(SB), Y9, Y11
+	VBROADCASTSD lanes<>+7136(SB), Y10
+	VFMADD213PD lanes<>+4000(SB), Y10, Y8
+	VFMADD213PD lanes<>+4000(SB), Y10, Y9
+	VSUBPD lanes<>+4000(SB), Y8, Y10
+	VSUBPD lanes<>+4000(SB), Y9, Y11
 	VPSLLQ $52, Y8, Y8
 	VPSLLQ $52, Y9, Y9
 	VMULPD lanes<>+3168(SB), Y10, Y12
 	VMULPD lanes<>+3168(SB), Y11, Y13
 	VFMADD231PD Y4, Y4, Y12
 	VFMADD231PD Y5, Y5, Y13
-	VFMADD231PD lanes<>+3808(SB), Y10, Y12
-	VFMADD231PD lanes<>+3808(SB), Y11, Y13
+	VFMADD231PD lanes<>+3840(SB), Y10, Y12
+	VFMADD231PD lanes<>+3840(SB), Y11, Y13
 	VMULPD Y12, Y12, Y4
 	VMULPD Y13, Y13, Y5
-	VBROADCASTSD lanes<>+7488(SB), Y10
-	VBROADCASTSD lanes<>+3488(SB), Y11
+	VBROADCASTSD lanes<>+7520(SB), Y10
+	VBROADCASTSD lanes<>+3520(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+3488(SB), Y5, Y10
-	VFMADD213PD lanes<>+5664(SB), Y4, Y11
-	VFMADD213PD lanes<>+5664(SB), Y5, Y10
-	VFMADD213PD lanes<>+5856(SB), Y4, Y11
-	VFMADD213PD lanes<>+5856(SB), Y5, Y10
-	VFMADD213PD lanes<>+3296(SB), Y4, Y11
-	VFMADD213PD lanes<>+3296(SB), Y5, Y10
-	VBROADCASTSD lanes<>+7440(SB), Y14
-	VBROADCASTSD lanes<>+4832(SB), Y15
+	VFMADD213PD lanes<>+3520(SB), Y5, Y10
+	VFMADD213PD lanes<>+5696(SB), Y4, Y11
+	VFMADD213PD lanes<>+5696(SB), Y5, Y10
+	VFMADD213PD lanes<>+5888(SB), Y4, Y11
+	VFMADD213PD lanes<>+5888(SB), Y5, Y10
+	VFMADD213PD lanes<>+3328(SB), Y4, Y11
+	VFMADD213PD lanes<>+3328(SB), Y5, Y10
+	VBROADCASTSD lanes<>+7472(SB), Y14
+	VBROADCASTSD lanes<>+4864(SB), Y15
 	VFMADD231PD Y4, Y14, Y15
-	VFMADD213PD lanes<>+4832(SB), Y5, Y14
-	VFMADD213PD lanes<>+6720(SB), Y4, Y15
-	VFMADD213PD lanes<>+6720(SB), Y5, Y14
+	VFMADD213PD lanes<>+4864(SB), Y5, Y14
+	VFMADD213PD lanes<>+6752(SB), Y4, Y15
+	VFMADD213PD lanes<>+6752(SB), Y5, Y14
+	VFMADD213PD lanes<>+3456(SB), Y4, Y15
+	VFMADD213PD lanes<>+3456(SB), Y5, Y14
 	VFMADD213PD lanes<>+3424(SB), Y4, Y15
 	VFMADD213PD lanes<>+3424(SB), Y5, Y14
-	VFMADD213PD lanes<>+3392(SB), Y4, Y15
-	VFMADD213PD lanes<>+3392(SB), Y5, Y14
 	VFMADD231PD Y12, Y11, Y15
 	VFMADD231PD Y13, Y10, Y14
 	VFNMADD213PD lanes<>+2432(SB), Y12, Y15
@@ -5609,60 +5613,60 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VMULPD lanes<>+2336(SB), Y0, Y1
 	VXORPD lanes<>+2048(SB), Y0, Y0
-	VMULPD lanes<>+6272(SB), Y0, Y0
-	VANDPD lanes<>+7328(SB), Y0, Y2
-	VBROADCASTSD lanes<>+7528(SB), Y3
+	VMULPD lanes<>+6304(SB), Y0, Y0
+	VANDPD lanes<>+7360(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7560(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD lanes<>+2144(SB), Y2, Y3
-	VBROADCASTSD lanes<>+7360(SB), Y4
+	VBROADCASTSD lanes<>+7392(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD lanes<>+2144(SB), Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7496(SB), Y6
-	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7528(SB), Y6
+	VFMADD213PD lanes<>+5568(SB), Y5, Y6
+	VFMADD213PD lanes<>+5088(SB), Y5, Y6
 	VFMADD213PD lanes<>+5056(SB), Y5, Y6
-	VFMADD213PD lanes<>+5024(SB), Y5, Y6
-	VFMADD213PD lanes<>+6112(SB), Y5, Y6
-	VFMADD213PD lanes<>+6496(SB), Y5, Y6
-	VFMADD213PD lanes<>+6880(SB), Y5, Y6
-	VFMADD213PD lanes<>+3232(SB), Y5, Y6
-	VFMADD213PD lanes<>+6304(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+6208(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7472(SB), Y7
-	VFMADD213PD lanes<>+6432(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
-	VFMADD213PD lanes<>+3520(SB), Y5, Y7
-	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6144(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+3264(SB), Y5, Y6
+	VFMADD213PD lanes<>+6336(SB), Y5, Y6
+	VFMADD213PD lanes<>+4608(SB), Y5, Y6
+	VFMADD213PD lanes<>+6240(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7504(SB), Y7
 	VFMADD213PD lanes<>+6464(SB), Y5, Y7
-	VFMADD213PD lanes<>+6336(SB), Y5, Y7
-	VFMADD213PD lanes<>+5312(SB), Y5, Y7
-	VFMADD213PD lanes<>+6816(SB), Y5, Y7
-	VFMADD213PD lanes<>+5568(SB), Y5, Y7
-	VFMADD213PD lanes<>+6080(SB), Y5, Y7
-	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+3872(SB), Y5, Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+5920(SB), Y5, Y7
+	VFMADD213PD lanes<>+6496(SB), Y5, Y7
+	VFMADD213PD lanes<>+6368(SB), Y5, Y7
+	VFMADD213PD lanes<>+5344(SB), Y5, Y7
+	VFMADD213PD lanes<>+6848(SB), Y5, Y7
+	VFMADD213PD lanes<>+5600(SB), Y5, Y7
+	VFMADD213PD lanes<>+6112(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7104(SB), Y5
-	VFMADD213PD lanes<>+3968(SB), Y5, Y4
-	VSUBPD lanes<>+3968(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7136(SB), Y5
+	VFMADD213PD lanes<>+4000(SB), Y5, Y4
+	VSUBPD lanes<>+4000(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
 	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+3808(SB), Y5, Y6
+	VFMADD231PD lanes<>+3840(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+7488(SB), Y5
-	VFMADD213PD lanes<>+3488(SB), Y2, Y5
-	VFMADD213PD lanes<>+5664(SB), Y2, Y5
-	VFMADD213PD lanes<>+5856(SB), Y2, Y5
-	VFMADD213PD lanes<>+3296(SB), Y2, Y5
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y2, Y7
-	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+3520(SB), Y2, Y5
+	VFMADD213PD lanes<>+5696(SB), Y2, Y5
+	VFMADD213PD lanes<>+5888(SB), Y2, Y5
+	VFMADD213PD lanes<>+3328(SB), Y2, Y5
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y2, Y7
+	VFMADD213PD lanes<>+6752(SB), Y2, Y7
+	VFMADD213PD lanes<>+3456(SB), Y2, Y7
 	VFMADD213PD lanes<>+3424(SB), Y2, Y7
-	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
 	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
@@ -5688,60 +5692,60 @@ tail:
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VMULPD lanes<>+2336(SB), Y0, Y1
 	VXORPD lanes<>+2048(SB), Y0, Y0
-	VMULPD lanes<>+6272(SB), Y0, Y0
-	VANDPD lanes<>+7328(SB), Y0, Y2
-	VBROADCASTSD lanes<>+7528(SB), Y3
+	VMULPD lanes<>+6304(SB), Y0, Y0
+	VANDPD lanes<>+7360(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7560(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD lanes<>+2144(SB), Y2, Y3
-	VBROADCASTSD lanes<>+7360(SB), Y4
+	VBROADCASTSD lanes<>+7392(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD lanes<>+2144(SB), Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7496(SB), Y6
-	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7528(SB), Y6
+	VFMADD213PD lanes<>+5568(SB), Y5, Y6
+	VFMADD213PD lanes<>+5088(SB), Y5, Y6
 	VFMADD213PD lanes<>+5056(SB), Y5, Y6
-	VFMADD213PD lanes<>+5024(SB), Y5, Y6
-	VFMADD213PD lanes<>+6112(SB), Y5, Y6
-	VFMADD213PD lanes<>+6496(SB), Y5, Y6
-	VFMADD213PD lanes<>+6880(SB), Y5, Y6
-	VFMADD213PD lanes<>+3232(SB), Y5, Y6
-	VFMADD213PD lanes<>+6304(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+6208(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7472(SB), Y7
-	VFMADD213PD lanes<>+6432(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
-	VFMADD213PD lanes<>+3520(SB), Y5, Y7
-	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6144(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+3264(SB), Y5, Y6
+	VFMADD213PD lanes<>+6336(SB), Y5, Y6
+	VFMADD213PD lanes<>+4608(SB), Y5, Y6
+	VFMADD213PD lanes<>+6240(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7504(SB), Y7
 	VFMADD213PD lanes<>+6464(SB), Y5, Y7
-	VFMADD213PD lanes<>+6336(SB), Y5, Y7
-	VFMADD213PD lanes<>+5312(SB), Y5, Y7
-	VFMADD213PD lanes<>+6816(SB), Y5, Y7
-	VFMADD213PD lanes<>+5568(SB), Y5, Y7
-	VFMADD213PD lanes<>+6080(SB), Y5, Y7
-	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+3872(SB), Y5, Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+5920(SB), Y5, Y7
+	VFMADD213PD lanes<>+6496(SB), Y5, Y7
+	VFMADD213PD lanes<>+6368(SB), Y5, Y7
+	VFMADD213PD lanes<>+5344(SB), Y5, Y7
+	VFMADD213PD lanes<>+6848(SB), Y5, Y7
+	VFMADD213PD lanes<>+5600(SB), Y5, Y7
+	VFMADD213PD lanes<>+6112(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+7104(SB), Y5
-	VFMADD213PD lanes<>+3968(SB), Y5, Y4
-	VSUBPD lanes<>+3968(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7136(SB), Y5
+	VFMADD213PD lanes<>+4000(SB), Y5, Y4
+	VSUBPD lanes<>+4000(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
 	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+3808(SB), Y5, Y6
+	VFMADD231PD lanes<>+3840(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+7488(SB), Y5
-	VFMADD213PD lanes<>+3488(SB), Y2, Y5
-	VFMADD213PD lanes<>+5664(SB), Y2, Y5
-	VFMADD213PD lanes<>+5856(SB), Y2, Y5
-	VFMADD213PD lanes<>+3296(SB), Y2, Y5
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y2, Y7
-	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+3520(SB), Y2, Y5
+	VFMADD213PD lanes<>+5696(SB), Y2, Y5
+	VFMADD213PD lanes<>+5888(SB), Y2, Y5
+	VFMADD213PD lanes<>+3328(SB), Y2, Y5
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y2, Y7
+	VFMADD213PD lanes<>+6752(SB), Y2, Y7
+	VFMADD213PD lanes<>+3456(SB), Y2, Y7
 	VFMADD213PD lanes<>+3424(SB), Y2, Y7
-	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
 	VFNMADD213PD lanes<>+2432(SB), Y6, Y7
@@ -5767,20 +5771,20 @@ TEXT ·geluNoneFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+2432(SB), Z31
 	VBROADCASTSD lanes<>+2144(SB), Z30
-	VBROADCASTSD lanes<>+3968(SB), Z29
+	VBROADCASTSD lanes<>+4000(SB), Z29
 	VBROADCASTSD lanes<>+2336(SB), Z28
 	VBROADCASTSD lanes<>+2048(SB), Z27
-	VBROADCASTSD lanes<>+6272(SB), Z26
-	VBROADCASTSD lanes<>+7328(SB), Z25
-	VBROADCASTSD lanes<>+7528(SB), Z24
-	VBROADCASTSD lanes<>+7496(SB), Z23
-	VBROADCASTSD lanes<>+5536(SB), Z22
-	VBROADCASTSD lanes<>+5056(SB), Z21
-	VBROADCASTSD lanes<>+5024(SB), Z20
-	VBROADCASTSD lanes<>+6112(SB), Z19
-	VBROADCASTSD lanes<>+6496(SB), Z18
-	VBROADCASTSD lanes<>+6880(SB), Z17
-	VBROADCASTSD lanes<>+3232(SB), Z16
+	VBROADCASTSD lanes<>+6304(SB), Z26
+	VBROADCASTSD lanes<>+7360(SB), Z25
+	VBROADCASTSD lanes<>+7560(SB), Z24
+	VBROADCASTSD lanes<>+7528(SB), Z23
+	VBROADCASTSD lanes<>+5568(SB), Z22
+	VBROADCASTSD lanes<>+5088(SB), Z21
+	VBROADCASTSD lanes<>+5056(SB), Z20
+	VBROADCASTSD lanes<>+6144(SB), Z19
+	VBROADCASTSD lanes<>+6528(SB), Z18
+	VBROADCASTSD lanes<>+6912(SB), Z17
+	VBROADCASTSD lanes<>+3264(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -5824,74 +5828,74 @@ main:
 	VFMADD213PD Z17, Z11, Z13
 	VFMADD213PD Z16, Z10, Z12
 	VFMADD213PD Z16, Z11, Z13
-	VFMADD213PD.BCST lanes<>+6304(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+6304(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+4576(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4576(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+6208(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+6208(SB), Z11, Z13
-	VBROADCASTSD lanes<>+7472(SB), Z14
-	VBROADCASTSD lanes<>+6432(SB), Z15
+	VFMADD213PD.BCST lanes<>+6336(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6336(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+4608(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+4608(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6240(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6240(SB), Z11, Z13
+	VBROADCASTSD lanes<>+7504(SB), Z14
+	VBROADCASTSD lanes<>+6464(SB), Z15
 	VFMADD231PD Z10, Z14, Z15
-	VFMADD213PD.BCST lanes<>+6432(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+3840(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+3840(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+3520(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+3520(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+5888(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+5888(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+6464(SB), Z10, Z15
 	VFMADD213PD.BCST lanes<>+6464(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+6336(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+6336(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+5312(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+5312(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+6816(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+6816(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+5568(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+5568(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+6080(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+6080(SB), Z11, Z14
-	VFMADD213PD.BCST lanes<>+4480(SB), Z10, Z15
-	VFMADD213PD.BCST lanes<>+4480(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+3872(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+3872(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+3552(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+3552(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+5920(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+5920(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6496(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6496(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6368(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6368(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+5344(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+5344(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6848(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6848(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+5600(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+5600(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+6112(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+6112(SB), Z11, Z14
+	VFMADD213PD.BCST lanes<>+4512(SB), Z10, Z15
+	VFMADD213PD.BCST lanes<>+4512(SB), Z11, Z14
 	VFMADD231PD Z6, Z12, Z15
 	VFMADD231PD Z7, Z13, Z14
 	VMULPD Z8, Z15, Z6
 	VMULPD Z9, Z14, Z7
 	VMULPD Z4, Z4, Z8
 	VMULPD Z5, Z5, Z9
-	VFMADD132PD.BCST lanes<>+7104(SB), Z29, Z8
-	VFMADD132PD.BCST lanes<>+7104(SB), Z29, Z9
+	VFMADD132PD.BCST lanes<>+7136(SB), Z29, Z8
+	VFMADD132PD.BCST lanes<>+7136(SB), Z29, Z9
 	VSUBPD Z29, Z8, Z8
 	VSUBPD Z29, Z9, Z9
 	VMULPD.BCST lanes<>+3168(SB), Z8, Z10
 	VMULPD.BCST lanes<>+3168(SB), Z9, Z11
 	VFMADD231PD Z4, Z4, Z10
 	VFMADD231PD Z5, Z5, Z11
-	VFMADD231PD.BCST lanes<>+3808(SB), Z8, Z10
-	VFMADD231PD.BCST lanes<>+3808(SB), Z9, Z11
+	VFMADD231PD.BCST lanes<>+3840(SB), Z8, Z10
+	VFMADD231PD.BCST lanes<>+3840(SB), Z9, Z11
 	VMULPD Z10, Z10, Z4
 	VMULPD Z11, Z11, Z5
-	VBROADCASTSD lanes<>+7488(SB), Z12
-	VBROADCASTSD lanes<>+3488(SB), Z13
+	VBROADCASTSD lanes<>+7520(SB), Z12
+	VBROADCASTSD lanes<>+3520(SB), Z13
 	VFMADD231PD Z4, Z12, Z13
-	VFMADD213PD.BCST lanes<>+3488(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+5664(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+5664(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+5856(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+5856(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+3296(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+3296(SB), Z5, Z12
-	VBROADCASTSD lanes<>+7440(SB), Z14
-	VBROADCASTSD lanes<>+4832(SB), Z15
+	VFMADD213PD.BCST lanes<>+3520(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+5696(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+5696(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+5888(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+5888(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+3328(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+3328(SB), Z5, Z12
+	VBROADCASTSD lanes<>+7472(SB), Z14
+	VBROADCASTSD lanes<>+4864(SB), Z15
 	VFMADD231PD Z4, Z14, Z15
-	VFMADD213PD.BCST lanes<>+4832(SB), Z5, Z14
-	VFMADD213PD.BCST lanes<>+6720(SB), Z4, Z15
-	VFMADD213PD.BCST lanes<>+6720(SB), Z5, Z14
+	VFMADD213PD.BCST lanes<>+4864(SB), Z5, Z14
+	VFMADD213PD.BCST lanes<>+6752(SB), Z4, Z15
+	VFMADD213PD.BCST lanes<>+6752(SB), Z5, Z14
+	VFMADD213PD.BCST lanes<>+3456(SB), Z4, Z15
+	VFMADD213PD.BCST lanes<>+3456(SB), Z5, Z14
 	VFMADD213PD.BCST lanes<>+3424(SB), Z4, Z15
 	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z14
-	VFMADD213PD.BCST lanes<>+3392(SB), Z4, Z15
-	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z14
 	VFMADD231PD Z10, Z13, Z15
 	VFMADD231PD Z11, Z12, Z14
 	VFNMADD213PD Z31, Z10, Z15
@@ -5942,40 +5946,40 @@ masked:
 	VFMADD213PD Z18, Z5, Z6
 	VFMADD213PD Z17, Z5, Z6
 	VFMADD213PD Z16, Z5, Z6
-	VFMADD213PD.BCST lanes<>+6304(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+4576(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+6208(SB), Z5, Z6
-	VBROADCASTSD lanes<>+7472(SB), Z7
-	VFMADD213PD.BCST lanes<>+6432(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3840(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3520(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+5888(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6336(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+4608(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6240(SB), Z5, Z6
+	VBROADCASTSD lanes<>+7504(SB), Z7
 	VFMADD213PD.BCST lanes<>+6464(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+6336(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+5312(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+6816(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+5568(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+6080(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4480(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3872(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3552(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5920(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6496(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6368(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5344(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6848(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5600(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+4512(SB), Z5, Z7
 	VFMADD231PD Z3, Z6, Z7
 	VMULPD Z4, Z7, Z3
 	VMULPD Z2, Z2, Z4
-	VFMADD132PD.BCST lanes<>+7104(SB), Z29, Z4
+	VFMADD132PD.BCST lanes<>+7136(SB), Z29, Z4
 	VSUBPD Z29, Z4, Z4
 	VMULPD.BCST lanes<>+3168(SB), Z4, Z5
 	VFMADD231PD Z2, Z2, Z5
-	VFMADD231PD.BCST lanes<>+3808(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+3840(SB), Z4, Z5
 	VMULPD Z5, Z5, Z2
-	VBROADCASTSD lanes<>+7488(SB), Z6
-	VFMADD213PD.BCST lanes<>+3488(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+5664(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+5856(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3296(SB), Z2, Z6
-	VBROADCASTSD lanes<>+7440(SB), Z7
-	VFMADD213PD.BCST lanes<>+4832(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+6720(SB), Z2, Z7
+	VBROADCASTSD lanes<>+7520(SB), Z6
+	VFMADD213PD.BCST lanes<>+3520(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5696(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5888(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+3328(SB), Z2, Z6
+	VBROADCASTSD lanes<>+7472(SB), Z7
+	VFMADD213PD.BCST lanes<>+4864(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+6752(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+3456(SB), Z2, Z7
 	VFMADD213PD.BCST lanes<>+3424(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+3392(SB), Z2, Z7
 	VFMADD231PD Z5, Z6, Z7
 	VFNMADD213PD Z31, Z5, Z7
 	VFNMADD213PD Z31, Z5, Z7
@@ -5999,10 +6003,10 @@ TEXT ·geluTanhFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+7692(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+7556(SB), Y13
-	VBROADCASTSS lanes<>+7636(SB), Y12
+	VBROADCASTSS lanes<>+7588(SB), Y13
+	VBROADCASTSS lanes<>+7664(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -6030,28 +6034,28 @@ line:
 	VADDPS Y3, Y2, Y3
 	VADDPS Y5, Y4, Y5
 	VADDPS Y7, Y6, Y7
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VMULPS lanes<>+3712(SB), Y3, Y3
-	VMULPS lanes<>+3712(SB), Y5, Y5
-	VMULPS lanes<>+3712(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7580(SB), Y8
+	VMULPS lanes<>+3744(SB), Y1, Y1
+	VMULPS lanes<>+3744(SB), Y3, Y3
+	VMULPS lanes<>+3744(SB), Y5, Y5
+	VMULPS lanes<>+3744(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7612(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VFMADD231PS lanes<>+4064(SB), Y1, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VFMADD231PS lanes<>+4064(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VFMADD231PS lanes<>+4064(SB), Y5, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VFMADD231PS lanes<>+4064(SB), Y7, Y11
 	VSUBPS Y15, Y8, Y6
 	VSUBPS Y15, Y9, Y4
 	VSUBPS Y15, Y10, Y2
@@ -6060,34 +6064,34 @@ line:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+3552(SB), Y6, Y1
-	VFMADD231PS lanes<>+3552(SB), Y4, Y3
-	VFMADD231PS lanes<>+3552(SB), Y2, Y5
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y6, Y1
-	VFMADD231PS lanes<>+3360(SB), Y4, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y5
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y6, Y1
+	VFMADD231PS lanes<>+3584(SB), Y4, Y3
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y6, Y1
+	VFMADD231PS lanes<>+3392(SB), Y4, Y3
+	VFMADD231PS lanes<>+3392(SB), Y2, Y5
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+5376(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+5376(SB), Y6
+	VBROADCASTSS lanes<>+5408(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y1, Y2
-	VFMADD213PS lanes<>+3776(SB), Y3, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y1, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y4
-	VFMADD213PS lanes<>+4288(SB), Y5, Y6
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y1, Y2
-	VFMADD213PS lanes<>+7136(SB), Y3, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y6
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y1, Y2
+	VFMADD213PS lanes<>+3808(SB), Y3, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y1, Y2
+	VFMADD213PS lanes<>+4320(SB), Y3, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y6
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y1, Y2
+	VFMADD213PS lanes<>+7168(SB), Y3, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y6
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y14, Y1, Y2
 	VFNMADD213PS Y14, Y3, Y4
 	VFNMADD213PS Y14, Y5, Y6
@@ -6124,10 +6128,10 @@ TEXT ·geluTanhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+7692(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+7556(SB), Y13
-	VBROADCASTSS lanes<>+7636(SB), Y12
+	VBROADCASTSS lanes<>+7588(SB), Y13
+	VBROADCASTSS lanes<>+7664(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6153,28 +6157,28 @@ main:
 	VADDPS Y3, Y2, Y3
 	VADDPS Y5, Y4, Y5
 	VADDPS Y7, Y6, Y7
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VMULPS lanes<>+3712(SB), Y3, Y3
-	VMULPS lanes<>+3712(SB), Y5, Y5
-	VMULPS lanes<>+3712(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7580(SB), Y8
+	VMULPS lanes<>+3744(SB), Y1, Y1
+	VMULPS lanes<>+3744(SB), Y3, Y3
+	VMULPS lanes<>+3744(SB), Y5, Y5
+	VMULPS lanes<>+3744(SB), Y7, Y7
+	VBROADCASTSS lanes<>+7612(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VFMADD231PS lanes<>+4064(SB), Y1, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VFMADD231PS lanes<>+4064(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VFMADD231PS lanes<>+4064(SB), Y5, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VFMADD231PS lanes<>+4064(SB), Y7, Y11
 	VSUBPS Y15, Y8, Y6
 	VSUBPS Y15, Y9, Y4
 	VSUBPS Y15, Y10, Y2
@@ -6183,34 +6187,34 @@ main:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+3552(SB), Y6, Y1
-	VFMADD231PS lanes<>+3552(SB), Y4, Y3
-	VFMADD231PS lanes<>+3552(SB), Y2, Y5
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y6, Y1
-	VFMADD231PS lanes<>+3360(SB), Y4, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y5
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y6, Y1
+	VFMADD231PS lanes<>+3584(SB), Y4, Y3
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y6, Y1
+	VFMADD231PS lanes<>+3392(SB), Y4, Y3
+	VFMADD231PS lanes<>+3392(SB), Y2, Y5
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+5376(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+5376(SB), Y6
+	VBROADCASTSS lanes<>+5408(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y1, Y2
-	VFMADD213PS lanes<>+3776(SB), Y3, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y1, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y4
-	VFMADD213PS lanes<>+4288(SB), Y5, Y6
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y1, Y2
-	VFMADD213PS lanes<>+7136(SB), Y3, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y6
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y1, Y2
+	VFMADD213PS lanes<>+3808(SB), Y3, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y1, Y2
+	VFMADD213PS lanes<>+4320(SB), Y3, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y6
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y1, Y2
+	VFMADD213PS lanes<>+7168(SB), Y3, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y6
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y14, Y1, Y2
 	VFNMADD213PS Y14, Y3, Y4
 	VFNMADD213PS Y14, Y5, Y6
@@ -6249,22 +6253,22 @@ single:
 	VMULPS Y0, Y1, Y1
 	VMULPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y1
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VBROADCASTSS lanes<>+7580(SB), Y2
+	VMULPS lanes<>+3744(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7612(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+4032(SB), Y1, Y2
+	VFMADD231PS lanes<>+4064(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+3552(SB), Y3, Y1
-	VFMADD231PS lanes<>+3360(SB), Y3, Y1
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5376(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+7136(SB), Y1, Y3
+	VFMADD231PS lanes<>+3584(SB), Y3, Y1
+	VFMADD231PS lanes<>+3392(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5408(SB), Y1, Y3
+	VFMADD213PS lanes<>+3808(SB), Y1, Y3
+	VFMADD213PS lanes<>+4320(SB), Y1, Y3
+	VFMADD213PS lanes<>+7168(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -6286,22 +6290,22 @@ tail:
 	VMULPS Y0, Y1, Y1
 	VMULPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y1
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VBROADCASTSS lanes<>+7580(SB), Y2
+	VMULPS lanes<>+3744(SB), Y1, Y1
+	VBROADCASTSS lanes<>+7612(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+4032(SB), Y1, Y2
+	VFMADD231PS lanes<>+4064(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+3552(SB), Y3, Y1
-	VFMADD231PS lanes<>+3360(SB), Y3, Y1
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5376(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+7136(SB), Y1, Y3
+	VFMADD231PS lanes<>+3584(SB), Y3, Y1
+	VFMADD231PS lanes<>+3392(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5408(SB), Y1, Y3
+	VFMADD213PS lanes<>+3808(SB), Y1, Y3
+	VFMADD213PS lanes<>+4320(SB), Y1, Y3
+	VFMADD213PS lanes<>+7168(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -6320,17 +6324,17 @@ TEXT ·geluTanhFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+7548(SB), Z30
-	VBROADCASTSS lanes<>+7636(SB), Z29
-	VBROADCASTSS lanes<>+3712(SB), Z28
-	VBROADCASTSS lanes<>+7580(SB), Z27
-	VBROADCASTSS lanes<>+7584(SB), Z26
-	VBROADCASTSS lanes<>+4032(SB), Z25
-	VBROADCASTSS lanes<>+3552(SB), Z24
-	VBROADCASTSS lanes<>+3360(SB), Z23
+	VBROADCASTSS lanes<>+7580(SB), Z30
+	VBROADCASTSS lanes<>+7664(SB), Z29
+	VBROADCASTSS lanes<>+3744(SB), Z28
+	VBROADCASTSS lanes<>+7612(SB), Z27
+	VBROADCASTSS lanes<>+7616(SB), Z26
+	VBROADCASTSS lanes<>+4064(SB), Z25
+	VBROADCASTSS lanes<>+3584(SB), Z24
+	VBROADCASTSS lanes<>+3392(SB), Z23
 	VMOVUPS lanes<>+704(SB), Z22
-	VBROADCASTSS lanes<>+7696(SB), Z21
-	VBROADCASTSS lanes<>+7632(SB), Z20
+	VBROADCASTSS lanes<>+7724(SB), Z21
+	VBROADCASTSS lanes<>+7660(SB), Z20
 	VBROADCASTSS lanes<>+64(SB), Z19
 	XORQ CX, CX
 group:
@@ -6477,17 +6481,17 @@ TEXT ·geluTanhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+7548(SB), Z30
-	VBROADCASTSS lanes<>+7636(SB), Z29
-	VBROADCASTSS lanes<>+3712(SB), Z28
-	VBROADCASTSS lanes<>+7580(SB), Z27
-	VBROADCASTSS lanes<>+7584(SB), Z26
-	VBROADCASTSS lanes<>+4032(SB), Z25
-	VBROADCASTSS lanes<>+3552(SB), Z24
-	VBROADCASTSS lanes<>+3360(SB), Z23
+	VBROADCASTSS lanes<>+7580(SB), Z30
+	VBROADCASTSS lanes<>+7664(SB), Z29
+	VBROADCASTSS lanes<>+3744(SB), Z28
+	VBROADCASTSS lanes<>+7612(SB), Z27
+	VBROADCASTSS lanes<>+7616(SB), Z26
+	VBROADCASTSS lanes<>+4064(SB), Z25
+	VBROADCASTSS lanes<>+3584(SB), Z24
+	VBROADCASTSS lanes<>+3392(SB), Z23
 	VMOVUPS lanes<>+704(SB), Z22
-	VBROADCASTSS lanes<>+7696(SB), Z21
-	VBROADCASTSS lanes<>+7632(SB), Z20
+	VBROADCASTSS lanes<>+7724(SB), Z21
+	VBROADCASTSS lanes<>+7660(SB), Z20
 	VBROADCASTSS lanes<>+64(SB), Z19
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -6652,12 +6656,12 @@ TEXT ·geluTanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5792(SB), Y15
+	VBROADCASTSD lanes<>+5824(SB), Y15
 	VBROADCASTSD lanes<>+2432(SB), Y14
 	VBROADCASTSD lanes<>+2400(SB), Y13
-	VBROADCASTSD lanes<>+6848(SB), Y12
-	VBROADCASTSD lanes<>+7464(SB), Y11
-	VBROADCASTSD lanes<>+7392(SB), Y10
+	VBROADCASTSD lanes<>+6880(SB), Y12
+	VBROADCASTSD lanes<>+7496(SB), Y11
+	VBROADCASTSD lanes<>+7424(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -6677,43 +6681,43 @@ main:
 	VMULPD Y3, Y11, Y3
 	VMINPD Y1, Y10, Y1
 	VMINPD Y3, Y10, Y3
-	VBROADCASTSD lanes<>+7408(SB), Y4
+	VBROADCASTSD lanes<>+7440(SB), Y4
 	VMAXPD Y1, Y4, Y1
 	VMAXPD Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PD lanes<>+7104(SB), Y1, Y4
+	VFMADD231PD lanes<>+7136(SB), Y1, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PD lanes<>+7104(SB), Y3, Y5
+	VFMADD231PD lanes<>+7136(SB), Y3, Y5
 	VSUBPD Y15, Y4, Y6
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFMADD231PD lanes<>+6656(SB), Y6, Y1
-	VFMADD231PD lanes<>+6656(SB), Y7, Y3
-	VFMADD231PD lanes<>+4096(SB), Y6, Y1
-	VFMADD231PD lanes<>+4096(SB), Y7, Y3
+	VFMADD231PD lanes<>+6688(SB), Y6, Y1
+	VFMADD231PD lanes<>+6688(SB), Y7, Y3
+	VFMADD231PD lanes<>+4128(SB), Y6, Y1
+	VFMADD231PD lanes<>+4128(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+7488(SB), Y8
-	VBROADCASTSD lanes<>+3488(SB), Y9
+	VBROADCASTSD lanes<>+7520(SB), Y8
+	VBROADCASTSD lanes<>+3520(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3488(SB), Y7, Y8
-	VFMADD213PD lanes<>+5664(SB), Y6, Y9
-	VFMADD213PD lanes<>+5664(SB), Y7, Y8
-	VFMADD213PD lanes<>+5856(SB), Y6, Y9
-	VFMADD213PD lanes<>+5856(SB), Y7, Y8
-	VFMADD213PD lanes<>+3296(SB), Y6, Y9
-	VFMADD213PD lanes<>+3296(SB), Y7, Y8
-	VBROADCASTSD lanes<>+7440(SB), Y2
-	VBROADCASTSD lanes<>+4832(SB), Y0
+	VFMADD213PD lanes<>+3520(SB), Y7, Y8
+	VFMADD213PD lanes<>+5696(SB), Y6, Y9
+	VFMADD213PD lanes<>+5696(SB), Y7, Y8
+	VFMADD213PD lanes<>+5888(SB), Y6, Y9
+	VFMADD213PD lanes<>+5888(SB), Y7, Y8
+	VFMADD213PD lanes<>+3328(SB), Y6, Y9
+	VFMADD213PD lanes<>+3328(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7472(SB), Y2
+	VBROADCASTSD lanes<>+4864(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+4832(SB), Y7, Y2
-	VFMADD213PD lanes<>+6720(SB), Y6, Y0
-	VFMADD213PD lanes<>+6720(SB), Y7, Y2
+	VFMADD213PD lanes<>+4864(SB), Y7, Y2
+	VFMADD213PD lanes<>+6752(SB), Y6, Y0
+	VFMADD213PD lanes<>+6752(SB), Y7, Y2
+	VFMADD213PD lanes<>+3456(SB), Y6, Y0
+	VFMADD213PD lanes<>+3456(SB), Y7, Y2
 	VFMADD213PD lanes<>+3424(SB), Y6, Y0
 	VFMADD213PD lanes<>+3424(SB), Y7, Y2
-	VFMADD213PD lanes<>+3392(SB), Y6, Y0
-	VFMADD213PD lanes<>+3392(SB), Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
 	VFMADD231PD Y3, Y8, Y2
 	VFNMADD213PD Y14, Y1, Y0
@@ -6744,25 +6748,25 @@ single:
 	VADDPD Y1, Y0, Y1
 	VMULPD Y1, Y11, Y1
 	VMINPD Y1, Y10, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y2
+	VBROADCASTSD lanes<>+7440(SB), Y2
 	VMAXPD Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+7104(SB), Y1, Y2
+	VFMADD231PD lanes<>+7136(SB), Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+6656(SB), Y3, Y1
-	VFMADD231PD lanes<>+4096(SB), Y3, Y1
+	VFMADD231PD lanes<>+6688(SB), Y3, Y1
+	VFMADD231PD lanes<>+4128(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7488(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+5664(SB), Y3, Y4
-	VFMADD213PD lanes<>+5856(SB), Y3, Y4
-	VFMADD213PD lanes<>+3296(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7440(SB), Y5
-	VFMADD213PD lanes<>+4832(SB), Y3, Y5
-	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+5696(SB), Y3, Y4
+	VFMADD213PD lanes<>+5888(SB), Y3, Y4
+	VFMADD213PD lanes<>+3328(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7472(SB), Y5
+	VFMADD213PD lanes<>+4864(SB), Y3, Y5
+	VFMADD213PD lanes<>+6752(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
 	VFMADD213PD lanes<>+3424(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -6787,25 +6791,25 @@ tail:
 	VADDPD Y1, Y0, Y1
 	VMULPD Y1, Y11, Y1
 	VMINPD Y1, Y10, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y2
+	VBROADCASTSD lanes<>+7440(SB), Y2
 	VMAXPD Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+7104(SB), Y1, Y2
+	VFMADD231PD lanes<>+7136(SB), Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+6656(SB), Y3, Y1
-	VFMADD231PD lanes<>+4096(SB), Y3, Y1
+	VFMADD231PD lanes<>+6688(SB), Y3, Y1
+	VFMADD231PD lanes<>+4128(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7488(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+5664(SB), Y3, Y4
-	VFMADD213PD lanes<>+5856(SB), Y3, Y4
-	VFMADD213PD lanes<>+3296(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7440(SB), Y5
-	VFMADD213PD lanes<>+4832(SB), Y3, Y5
-	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+5696(SB), Y3, Y4
+	VFMADD213PD lanes<>+5888(SB), Y3, Y4
+	VFMADD213PD lanes<>+3328(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7472(SB), Y5
+	VFMADD213PD lanes<>+4864(SB), Y3, Y5
+	VFMADD213PD lanes<>+6752(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
 	VFMADD213PD lanes<>+3424(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -6824,18 +6828,18 @@ TEXT ·geluTanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5792(SB), Z31
+	VBROADCASTSD lanes<>+5824(SB), Z31
 	VBROADCASTSD lanes<>+2432(SB), Z30
 	VBROADCASTSD lanes<>+2400(SB), Z29
-	VBROADCASTSD lanes<>+6848(SB), Z28
-	VBROADCASTSD lanes<>+7464(SB), Z27
-	VBROADCASTSD lanes<>+7392(SB), Z26
-	VBROADCASTSD lanes<>+7408(SB), Z25
-	VBROADCASTSD lanes<>+7104(SB), Z24
-	VBROADCASTSD lanes<>+6656(SB), Z23
-	VBROADCASTSD lanes<>+4096(SB), Z22
-	VBROADCASTSD lanes<>+7488(SB), Z21
-	VBROADCASTSD lanes<>+3488(SB), Z20
+	VBROADCASTSD lanes<>+6880(SB), Z28
+	VBROADCASTSD lanes<>+7496(SB), Z27
+	VBROADCASTSD lanes<>+7424(SB), Z26
+	VBROADCASTSD lanes<>+7440(SB), Z25
+	VBROADCASTSD lanes<>+7136(SB), Z24
+	VBROADCASTSD lanes<>+6688(SB), Z23
+	VBROADCASTSD lanes<>+4128(SB), Z22
+	VBROADCASTSD lanes<>+7520(SB), Z21
+	VBROADCASTSD lanes<>+3520(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6909,38 +6913,38 @@ main:
 	VFMADD231PD Z14, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z15, Z21, Z19
-	VFMADD213PD.BCST lanes<>+5664(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+5664(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+5664(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+5664(SB), Z15, Z19
-	VFMADD213PD.BCST lanes<>+5856(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+5856(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+5856(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+5856(SB), Z15, Z19
-	VFMADD213PD.BCST lanes<>+3296(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+3296(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+3296(SB), Z15, Z19
-	VBROADCASTSD lanes<>+7440(SB), Z6
-	VBROADCASTSD lanes<>+4832(SB), Z4
+	VFMADD213PD.BCST lanes<>+5696(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+5696(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+5696(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+5696(SB), Z15, Z19
+	VFMADD213PD.BCST lanes<>+5888(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+5888(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+5888(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+5888(SB), Z15, Z19
+	VFMADD213PD.BCST lanes<>+3328(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3328(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3328(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3328(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7472(SB), Z6
+	VBROADCASTSD lanes<>+4864(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+4832(SB), Z2
+	VBROADCASTSD lanes<>+4864(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+4832(SB), Z0
+	VBROADCASTSD lanes<>+4864(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+4832(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+6720(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+6720(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4864(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6752(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6752(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6752(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6752(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3456(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3456(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z15, Z6
 	VFMADD213PD.BCST lanes<>+3424(SB), Z12, Z4
 	VFMADD213PD.BCST lanes<>+3424(SB), Z13, Z2
 	VFMADD213PD.BCST lanes<>+3424(SB), Z14, Z0
 	VFMADD213PD.BCST lanes<>+3424(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
 	VFMADD231PD Z1, Z16, Z4
 	VFMADD231PD Z3, Z17, Z2
 	VFMADD231PD Z5, Z18, Z0
@@ -6997,14 +7001,14 @@ masked:
 	VMULPD Z1, Z1, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z3, Z21, Z4
-	VFMADD213PD.BCST lanes<>+5664(SB), Z3, Z4
-	VFMADD213PD.BCST lanes<>+5856(SB), Z3, Z4
-	VFMADD213PD.BCST lanes<>+3296(SB), Z3, Z4
-	VBROADCASTSD lanes<>+7440(SB), Z5
-	VFMADD213PD.BCST lanes<>+4832(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5696(SB), Z3, Z4
+	VFMADD213PD.BCST lanes<>+5888(SB), Z3, Z4
+	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7472(SB), Z5
+	VFMADD213PD.BCST lanes<>+4864(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6752(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
 	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFNMADD213PD Z30, Z1, Z5
 	VFNMADD213PD Z30, Z1, Z5
@@ -7038,11 +7042,11 @@ line:
 	VXORPS lanes<>+2720(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
 	VXORPS lanes<>+2720(SB), Y2, Y3
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y3, Y3
-	VANDPS lanes<>+7296(SB), Y1, Y4
-	VANDPS lanes<>+7296(SB), Y3, Y5
-	VBROADCASTSS lanes<>+7676(SB), Y6
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y3, Y3
+	VANDPS lanes<>+7328(SB), Y1, Y4
+	VANDPS lanes<>+7328(SB), Y3, Y5
+	VBROADCASTSS lanes<>+7704(SB), Y6
 	VMINPS Y4, Y6, Y4
 	VMINPS Y5, Y6, Y5
 	VADDPS Y14, Y4, Y6
@@ -7056,56 +7060,56 @@ line:
 	VFNMADD231PS lanes<>+2688(SB), Y7, Y9
 	VMULPS Y8, Y8, Y10
 	VMULPS Y9, Y9, Y11
-	VBROADCASTSS lanes<>+7668(SB), Y12
-	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+7696(SB), Y12
+	VBROADCASTSS lanes<>+5120(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+5088(SB), Y11, Y12
-	VFMADD213PS lanes<>+5760(SB), Y10, Y13
-	VFMADD213PS lanes<>+5760(SB), Y11, Y12
-	VFMADD213PS lanes<>+3328(SB), Y10, Y13
-	VFMADD213PS lanes<>+3328(SB), Y11, Y12
-	VFMADD213PS lanes<>+6176(SB), Y10, Y13
-	VFMADD213PS lanes<>+6176(SB), Y11, Y12
-	VBROADCASTSS lanes<>+7680(SB), Y2
-	VBROADCASTSS lanes<>+6784(SB), Y0
+	VFMADD213PS lanes<>+5120(SB), Y11, Y12
+	VFMADD213PS lanes<>+5792(SB), Y10, Y13
+	VFMADD213PS lanes<>+5792(SB), Y11, Y12
+	VFMADD213PS lanes<>+3360(SB), Y10, Y13
+	VFMADD213PS lanes<>+3360(SB), Y11, Y12
+	VFMADD213PS lanes<>+6208(SB), Y10, Y13
+	VFMADD213PS lanes<>+6208(SB), Y11, Y12
+	VBROADCASTSS lanes<>+7708(SB), Y2
+	VBROADCASTSS lanes<>+6816(SB), Y0
 	VFMADD231PS Y10, Y2, Y0
-	VFMADD213PS lanes<>+6784(SB), Y11, Y2
-	VFMADD213PS lanes<>+4352(SB), Y10, Y0
-	VFMADD213PS lanes<>+4352(SB), Y11, Y2
-	VFMADD213PS lanes<>+6368(SB), Y10, Y0
-	VFMADD213PS lanes<>+6368(SB), Y11, Y2
-	VFMADD213PS lanes<>+3936(SB), Y10, Y0
-	VFMADD213PS lanes<>+3936(SB), Y11, Y2
+	VFMADD213PS lanes<>+6816(SB), Y11, Y2
+	VFMADD213PS lanes<>+4384(SB), Y10, Y0
+	VFMADD213PS lanes<>+4384(SB), Y11, Y2
+	VFMADD213PS lanes<>+6400(SB), Y10, Y0
+	VFMADD213PS lanes<>+6400(SB), Y11, Y2
+	VFMADD213PS lanes<>+3968(SB), Y10, Y0
+	VFMADD213PS lanes<>+3968(SB), Y11, Y2
 	VFMADD231PS Y8, Y13, Y0
 	VFMADD231PS Y9, Y12, Y2
 	VMULPS Y6, Y0, Y0
 	VMULPS Y7, Y2, Y2
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+4032(SB), Y8
-	VFMADD213PS lanes<>+5600(SB), Y8, Y6
-	VFMADD213PS lanes<>+5600(SB), Y8, Y7
-	VSUBPS lanes<>+5600(SB), Y6, Y8
-	VSUBPS lanes<>+5600(SB), Y7, Y9
+	VBROADCASTSS lanes<>+4064(SB), Y8
+	VFMADD213PS lanes<>+5632(SB), Y8, Y6
+	VFMADD213PS lanes<>+5632(SB), Y8, Y7
+	VSUBPS lanes<>+5632(SB), Y6, Y8
+	VSUBPS lanes<>+5632(SB), Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMULPS lanes<>+3200(SB), Y8, Y10
 	VMULPS lanes<>+3200(SB), Y9, Y11
 	VFMADD231PS Y4, Y4, Y10
 	VFMADD231PS Y5, Y5, Y11
-	VFMADD231PS lanes<>+5504(SB), Y8, Y10
-	VFMADD231PS lanes<>+5504(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VBROADCASTSS lanes<>+5376(SB), Y5
+	VFMADD231PS lanes<>+5536(SB), Y8, Y10
+	VFMADD231PS lanes<>+5536(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y5
 	VFMADD231PS Y10, Y4, Y5
-	VBROADCASTSS lanes<>+5376(SB), Y8
+	VBROADCASTSS lanes<>+5408(SB), Y8
 	VFMADD231PS Y11, Y4, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y5
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4288(SB), Y10, Y5
-	VFMADD213PS lanes<>+4288(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y5
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y5
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4320(SB), Y10, Y5
+	VFMADD213PS lanes<>+4320(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y5
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
 	VFNMADD213PS Y15, Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
@@ -7130,35 +7134,35 @@ line:
 	VMULPS Y3, Y3, Y3
 	VXORPS lanes<>+2720(SB), Y1, Y1
 	VXORPS lanes<>+2720(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y7
+	VBROADCASTSS lanes<>+7604(SB), Y7
 	VMINPS Y1, Y7, Y1
 	VMINPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y7
+	VBROADCASTSS lanes<>+7616(SB), Y7
 	VMAXPS Y1, Y7, Y1
 	VMAXPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+4000(SB), Y7
-	VBROADCASTSS lanes<>+5120(SB), Y8
+	VBROADCASTSS lanes<>+4032(SB), Y7
+	VBROADCASTSS lanes<>+5152(SB), Y8
 	VFMADD231PS Y7, Y1, Y8
-	VFMADD213PS lanes<>+5120(SB), Y3, Y7
-	VSUBPS lanes<>+5120(SB), Y8, Y9
-	VSUBPS lanes<>+5120(SB), Y7, Y10
+	VFMADD213PS lanes<>+5152(SB), Y3, Y7
+	VSUBPS lanes<>+5152(SB), Y8, Y9
+	VSUBPS lanes<>+5152(SB), Y7, Y10
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
 	VMOVAPS Y3, Y12
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y12
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y12
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y12
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y12
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y11, Y4, Y9
-	VFMADD213PS lanes<>+5344(SB), Y12, Y4
-	VFMADD213PS lanes<>+3776(SB), Y11, Y9
-	VFMADD213PS lanes<>+3776(SB), Y12, Y4
-	VFMADD213PS lanes<>+4256(SB), Y11, Y9
-	VFMADD213PS lanes<>+4256(SB), Y12, Y4
-	VFMADD213PS lanes<>+7136(SB), Y11, Y9
-	VFMADD213PS lanes<>+7136(SB), Y12, Y4
+	VFMADD213PS lanes<>+5376(SB), Y12, Y4
+	VFMADD213PS lanes<>+3808(SB), Y11, Y9
+	VFMADD213PS lanes<>+3808(SB), Y12, Y4
+	VFMADD213PS lanes<>+4288(SB), Y11, Y9
+	VFMADD213PS lanes<>+4288(SB), Y12, Y4
+	VFMADD213PS lanes<>+7168(SB), Y11, Y9
+	VFMADD213PS lanes<>+7168(SB), Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
 	VFMADD213PS Y15, Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
@@ -7175,10 +7179,10 @@ line:
 	VMULPS Y7, Y4, Y4
 	VMULPS Y1, Y8, Y1
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+6016(SB), Y1, Y1
-	VMULPS lanes<>+6016(SB), Y3, Y3
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y3, Y3
+	VMULPS lanes<>+6048(SB), Y1, Y1
+	VMULPS lanes<>+6048(SB), Y3, Y3
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y3, Y3
 	VMULPS Y1, Y6, Y1
 	VMULPS Y3, Y5, Y3
 	VADDPS Y1, Y0, Y0
@@ -7195,11 +7199,11 @@ line:
 	VXORPS lanes<>+2720(SB), Y0, Y1
 	VMOVUPS 96(DI)(CX*4), Y2
 	VXORPS lanes<>+2720(SB), Y2, Y3
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y3, Y3
-	VANDPS lanes<>+7296(SB), Y1, Y4
-	VANDPS lanes<>+7296(SB), Y3, Y5
-	VBROADCASTSS lanes<>+7676(SB), Y6
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y3, Y3
+	VANDPS lanes<>+7328(SB), Y1, Y4
+	VANDPS lanes<>+7328(SB), Y3, Y5
+	VBROADCASTSS lanes<>+7704(SB), Y6
 	VMINPS Y4, Y6, Y4
 	VMINPS Y5, Y6, Y5
 	VADDPS Y14, Y4, Y6
@@ -7213,56 +7217,56 @@ line:
 	VFNMADD231PS lanes<>+2688(SB), Y7, Y9
 	VMULPS Y8, Y8, Y10
 	VMULPS Y9, Y9, Y11
-	VBROADCASTSS lanes<>+7668(SB), Y12
-	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+7696(SB), Y12
+	VBROADCASTSS lanes<>+5120(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+5088(SB), Y11, Y12
-	VFMADD213PS lanes<>+5760(SB), Y10, Y13
-	VFMADD213PS lanes<>+5760(SB), Y11, Y12
-	VFMADD213PS lanes<>+3328(SB), Y10, Y13
-	VFMADD213PS lanes<>+3328(SB), Y11, Y12
-	VFMADD213PS lanes<>+6176(SB), Y10, Y13
-	VFMADD213PS lanes<>+6176(SB), Y11, Y12
-	VBROADCASTSS lanes<>+7680(SB), Y2
-	VBROADCASTSS lanes<>+6784(SB), Y0
+	VFMADD213PS lanes<>+5120(SB), Y11, Y12
+	VFMADD213PS lanes<>+5792(SB), Y10, Y13
+	VFMADD213PS lanes<>+5792(SB), Y11, Y12
+	VFMADD213PS lanes<>+3360(SB), Y10, Y13
+	VFMADD213PS lanes<>+3360(SB), Y11, Y12
+	VFMADD213PS lanes<>+6208(SB), Y10, Y13
+	VFMADD213PS lanes<>+6208(SB), Y11, Y12
+	VBROADCASTSS lanes<>+7708(SB), Y2
+	VBROADCASTSS lanes<>+6816(SB), Y0
 	VFMADD231PS Y10, Y2, Y0
-	VFMADD213PS lanes<>+6784(SB), Y11, Y2
-	VFMADD213PS lanes<>+4352(SB), Y10, Y0
-	VFMADD213PS lanes<>+4352(SB), Y11, Y2
-	VFMADD213PS lanes<>+6368(SB), Y10, Y0
-	VFMADD213PS lanes<>+6368(SB), Y11, Y2
-	VFMADD213PS lanes<>+3936(SB), Y10, Y0
-	VFMADD213PS lanes<>+3936(SB), Y11, Y2
+	VFMADD213PS lanes<>+6816(SB), Y11, Y2
+	VFMADD213PS lanes<>+4384(SB), Y10, Y0
+	VFMADD213PS lanes<>+4384(SB), Y11, Y2
+	VFMADD213PS lanes<>+6400(SB), Y10, Y0
+	VFMADD213PS lanes<>+6400(SB), Y11, Y2
+	VFMADD213PS lanes<>+3968(SB), Y10, Y0
+	VFMADD213PS lanes<>+3968(SB), Y11, Y2
 	VFMADD231PS Y8, Y13, Y0
 	VFMADD231PS Y9, Y12, Y2
 	VMULPS Y6, Y0, Y0
 	VMULPS Y7, Y2, Y2
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+4032(SB), Y8
-	VFMADD213PS lanes<>+5600(SB), Y8, Y6
-	VFMADD213PS lanes<>+5600(SB), Y8, Y7
-	VSUBPS lanes<>+5600(SB), Y6, Y8
-	VSUBPS lanes<>+5600(SB), Y7, Y9
+	VBROADCASTSS lanes<>+4064(SB), Y8
+	VFMADD213PS lanes<>+5632(SB), Y8, Y6
+	VFMADD213PS lanes<>+5632(SB), Y8, Y7
+	VSUBPS lanes<>+5632(SB), Y6, Y8
+	VSUBPS lanes<>+5632(SB), Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMULPS lanes<>+3200(SB), Y8, Y10
 	VMULPS lanes<>+3200(SB), Y9, Y11
 	VFMADD231PS Y4, Y4, Y10
 	VFMADD231PS Y5, Y5, Y11
-	VFMADD231PS lanes<>+5504(SB), Y8, Y10
-	VFMADD231PS lanes<>+5504(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VBROADCASTSS lanes<>+5376(SB), Y5
+	VFMADD231PS lanes<>+5536(SB), Y8, Y10
+	VFMADD231PS lanes<>+5536(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y5
 	VFMADD231PS Y10, Y4, Y5
-	VBROADCASTSS lanes<>+5376(SB), Y8
+	VBROADCASTSS lanes<>+5408(SB), Y8
 	VFMADD231PS Y11, Y4, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y5
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4288(SB), Y10, Y5
-	VFMADD213PS lanes<>+4288(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y5
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y5
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4320(SB), Y10, Y5
+	VFMADD213PS lanes<>+4320(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y5
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
 	VFNMADD213PS Y15, Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
@@ -7287,35 +7291,35 @@ line:
 	VMULPS Y3, Y3, Y3
 	VXORPS lanes<>+2720(SB), Y1, Y1
 	VXORPS lanes<>+2720(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y7
+	VBROADCASTSS lanes<>+7604(SB), Y7
 	VMINPS Y1, Y7, Y1
 	VMINPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y7
+	VBROADCASTSS lanes<>+7616(SB), Y7
 	VMAXPS Y1, Y7, Y1
 	VMAXPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+4000(SB), Y7
-	VBROADCASTSS lanes<>+5120(SB), Y8
+	VBROADCASTSS lanes<>+4032(SB), Y7
+	VBROADCASTSS lanes<>+5152(SB), Y8
 	VFMADD231PS Y7, Y1, Y8
-	VFMADD213PS lanes<>+5120(SB), Y3, Y7
-	VSUBPS lanes<>+5120(SB), Y8, Y9
-	VSUBPS lanes<>+5120(SB), Y7, Y10
+	VFMADD213PS lanes<>+5152(SB), Y3, Y7
+	VSUBPS lanes<>+5152(SB), Y8, Y9
+	VSUBPS lanes<>+5152(SB), Y7, Y10
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
 	VMOVAPS Y3, Y12
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y12
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y12
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y12
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y12
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y11, Y4, Y9
-	VFMADD213PS lanes<>+5344(SB), Y12, Y4
-	VFMADD213PS lanes<>+3776(SB), Y11, Y9
-	VFMADD213PS lanes<>+3776(SB), Y12, Y4
-	VFMADD213PS lanes<>+4256(SB), Y11, Y9
-	VFMADD213PS lanes<>+4256(SB), Y12, Y4
-	VFMADD213PS lanes<>+7136(SB), Y11, Y9
-	VFMADD213PS lanes<>+7136(SB), Y12, Y4
+	VFMADD213PS lanes<>+5376(SB), Y12, Y4
+	VFMADD213PS lanes<>+3808(SB), Y11, Y9
+	VFMADD213PS lanes<>+3808(SB), Y12, Y4
+	VFMADD213PS lanes<>+4288(SB), Y11, Y9
+	VFMADD213PS lanes<>+4288(SB), Y12, Y4
+	VFMADD213PS lanes<>+7168(SB), Y11, Y9
+	VFMADD213PS lanes<>+7168(SB), Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
 	VFMADD213PS Y15, Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
@@ -7332,10 +7336,10 @@ line:
 	VMULPS Y7, Y4, Y4
 	VMULPS Y1, Y8, Y1
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+6016(SB), Y1, Y1
-	VMULPS lanes<>+6016(SB), Y3, Y3
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y3, Y3
+	VMULPS lanes<>+6048(SB), Y1, Y1
+	VMULPS lanes<>+6048(SB), Y3, Y3
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y3, Y3
 	VMULPS Y1, Y6, Y1
 	VMULPS Y3, Y5, Y3
 	VADDPS Y1, Y0, Y0
@@ -7368,11 +7372,11 @@ main:
 	VXORPS lanes<>+2720(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
 	VXORPS lanes<>+2720(SB), Y2, Y3
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y3, Y3
-	VANDPS lanes<>+7296(SB), Y1, Y4
-	VANDPS lanes<>+7296(SB), Y3, Y5
-	VBROADCASTSS lanes<>+7676(SB), Y6
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y3, Y3
+	VANDPS lanes<>+7328(SB), Y1, Y4
+	VANDPS lanes<>+7328(SB), Y3, Y5
+	VBROADCASTSS lanes<>+7704(SB), Y6
 	VMINPS Y4, Y6, Y4
 	VMINPS Y5, Y6, Y5
 	VADDPS Y14, Y4, Y6
@@ -7386,56 +7390,56 @@ main:
 	VFNMADD231PS lanes<>+2688(SB), Y7, Y9
 	VMULPS Y8, Y8, Y10
 	VMULPS Y9, Y9, Y11
-	VBROADCASTSS lanes<>+7668(SB), Y12
-	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+7696(SB), Y12
+	VBROADCASTSS lanes<>+5120(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+5088(SB), Y11, Y12
-	VFMADD213PS lanes<>+5760(SB), Y10, Y13
-	VFMADD213PS lanes<>+5760(SB), Y11, Y12
-	VFMADD213PS lanes<>+3328(SB), Y10, Y13
-	VFMADD213PS lanes<>+3328(SB), Y11, Y12
-	VFMADD213PS lanes<>+6176(SB), Y10, Y13
-	VFMADD213PS lanes<>+6176(SB), Y11, Y12
-	VBROADCASTSS lanes<>+7680(SB), Y2
-	VBROADCASTSS lanes<>+6784(SB), Y0
+	VFMADD213PS lanes<>+5120(SB), Y11, Y12
+	VFMADD213PS lanes<>+5792(SB), Y10, Y13
+	VFMADD213PS lanes<>+5792(SB), Y11, Y12
+	VFMADD213PS lanes<>+3360(SB), Y10, Y13
+	VFMADD213PS lanes<>+3360(SB), Y11, Y12
+	VFMADD213PS lanes<>+6208(SB), Y10, Y13
+	VFMADD213PS lanes<>+6208(SB), Y11, Y12
+	VBROADCASTSS lanes<>+7708(SB), Y2
+	VBROADCASTSS lanes<>+6816(SB), Y0
 	VFMADD231PS Y10, Y2, Y0
-	VFMADD213PS lanes<>+6784(SB), Y11, Y2
-	VFMADD213PS lanes<>+4352(SB), Y10, Y0
-	VFMADD213PS lanes<>+4352(SB), Y11, Y2
-	VFMADD213PS lanes<>+6368(SB), Y10, Y0
-	VFMADD213PS lanes<>+6368(SB), Y11, Y2
-	VFMADD213PS lanes<>+3936(SB), Y10, Y0
-	VFMADD213PS lanes<>+3936(SB), Y11, Y2
+	VFMADD213PS lanes<>+6816(SB), Y11, Y2
+	VFMADD213PS lanes<>+4384(SB), Y10, Y0
+	VFMADD213PS lanes<>+4384(SB), Y11, Y2
+	VFMADD213PS lanes<>+6400(SB), Y10, Y0
+	VFMADD213PS lanes<>+6400(SB), Y11, Y2
+	VFMADD213PS lanes<>+3968(SB), Y10, Y0
+	VFMADD213PS lanes<>+3968(SB), Y11, Y2
 	VFMADD231PS Y8, Y13, Y0
 	VFMADD231PS Y9, Y12, Y2
 	VMULPS Y6, Y0, Y0
 	VMULPS Y7, Y2, Y2
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+4032(SB), Y8
-	VFMADD213PS lanes<>+5600(SB), Y8, Y6
-	VFMADD213PS lanes<>+5600(SB), Y8, Y7
-	VSUBPS lanes<>+5600(SB), Y6, Y8
-	VSUBPS lanes<>+5600(SB), Y7, Y9
+	VBROADCASTSS lanes<>+4064(SB), Y8
+	VFMADD213PS lanes<>+5632(SB), Y8, Y6
+	VFMADD213PS lanes<>+5632(SB), Y8, Y7
+	VSUBPS lanes<>+5632(SB), Y6, Y8
+	VSUBPS lanes<>+5632(SB), Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMULPS lanes<>+3200(SB), Y8, Y10
 	VMULPS lanes<>+3200(SB), Y9, Y11
 	VFMADD231PS Y4, Y4, Y10
 	VFMADD231PS Y5, Y5, Y11
-	VFMADD231PS lanes<>+5504(SB), Y8, Y10
-	VFMADD231PS lanes<>+5504(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VBROADCASTSS lanes<>+5376(SB), Y5
+	VFMADD231PS lanes<>+5536(SB), Y8, Y10
+	VFMADD231PS lanes<>+5536(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y5
 	VFMADD231PS Y10, Y4, Y5
-	VBROADCASTSS lanes<>+5376(SB), Y8
+	VBROADCASTSS lanes<>+5408(SB), Y8
 	VFMADD231PS Y11, Y4, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y5
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4288(SB), Y10, Y5
-	VFMADD213PS lanes<>+4288(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y5
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y5
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4320(SB), Y10, Y5
+	VFMADD213PS lanes<>+4320(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y5
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
 	VFNMADD213PS Y15, Y11, Y8
 	VFNMADD213PS Y15, Y10, Y5
@@ -7460,35 +7464,35 @@ main:
 	VMULPS Y3, Y3, Y3
 	VXORPS lanes<>+2720(SB), Y1, Y1
 	VXORPS lanes<>+2720(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y7
+	VBROADCASTSS lanes<>+7604(SB), Y7
 	VMINPS Y1, Y7, Y1
 	VMINPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y7
+	VBROADCASTSS lanes<>+7616(SB), Y7
 	VMAXPS Y1, Y7, Y1
 	VMAXPS Y3, Y7, Y3
-	VBROADCASTSS lanes<>+4000(SB), Y7
-	VBROADCASTSS lanes<>+5120(SB), Y8
+	VBROADCASTSS lanes<>+4032(SB), Y7
+	VBROADCASTSS lanes<>+5152(SB), Y8
 	VFMADD231PS Y7, Y1, Y8
-	VFMADD213PS lanes<>+5120(SB), Y3, Y7
-	VSUBPS lanes<>+5120(SB), Y8, Y9
-	VSUBPS lanes<>+5120(SB), Y7, Y10
+	VFMADD213PS lanes<>+5152(SB), Y3, Y7
+	VSUBPS lanes<>+5152(SB), Y8, Y9
+	VSUBPS lanes<>+5152(SB), Y7, Y10
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
 	VMOVAPS Y3, Y12
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y12
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y12
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y12
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y12
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y11, Y4, Y9
-	VFMADD213PS lanes<>+5344(SB), Y12, Y4
-	VFMADD213PS lanes<>+3776(SB), Y11, Y9
-	VFMADD213PS lanes<>+3776(SB), Y12, Y4
-	VFMADD213PS lanes<>+4256(SB), Y11, Y9
-	VFMADD213PS lanes<>+4256(SB), Y12, Y4
-	VFMADD213PS lanes<>+7136(SB), Y11, Y9
-	VFMADD213PS lanes<>+7136(SB), Y12, Y4
+	VFMADD213PS lanes<>+5376(SB), Y12, Y4
+	VFMADD213PS lanes<>+3808(SB), Y11, Y9
+	VFMADD213PS lanes<>+3808(SB), Y12, Y4
+	VFMADD213PS lanes<>+4288(SB), Y11, Y9
+	VFMADD213PS lanes<>+4288(SB), Y12, Y4
+	VFMADD213PS lanes<>+7168(SB), Y11, Y9
+	VFMADD213PS lanes<>+7168(SB), Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
 	VFMADD213PS Y15, Y12, Y4
 	VFMADD213PS Y15, Y11, Y9
@@ -7505,10 +7509,10 @@ main:
 	VMULPS Y7, Y4, Y4
 	VMULPS Y1, Y8, Y1
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+6016(SB), Y1, Y1
-	VMULPS lanes<>+6016(SB), Y3, Y3
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y3, Y3
+	VMULPS lanes<>+6048(SB), Y1, Y1
+	VMULPS lanes<>+6048(SB), Y3, Y3
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y3, Y3
 	VMULPS Y1, Y6, Y1
 	VMULPS Y3, Y5, Y3
 	VADDPS Y1, Y0, Y0
@@ -7528,9 +7532,9 @@ singles:
 single:
 	VMOVUPS (DI)(CX*4), Y0
 	VXORPS lanes<>+2720(SB), Y0, Y1
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VANDPS lanes<>+7296(SB), Y1, Y2
-	VBROADCASTSS lanes<>+7676(SB), Y3
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VANDPS lanes<>+7328(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7704(SB), Y3
 	VMINPS Y2, Y3, Y2
 	VADDPS Y14, Y2, Y3
 	VBROADCASTSS lanes<>+2592(SB), Y4
@@ -7538,32 +7542,32 @@ single:
 	VMOVAPS Y15, Y4
 	VFNMADD231PS lanes<>+2688(SB), Y3, Y4
 	VMULPS Y4, Y4, Y5
-	VBROADCASTSS lanes<>+7668(SB), Y6
-	VFMADD213PS lanes<>+5088(SB), Y5, Y6
-	VFMADD213PS lanes<>+5760(SB), Y5, Y6
-	VFMADD213PS lanes<>+3328(SB), Y5, Y6
-	VFMADD213PS lanes<>+6176(SB), Y5, Y6
-	VBROADCASTSS lanes<>+7680(SB), Y7
-	VFMADD213PS lanes<>+6784(SB), Y5, Y7
-	VFMADD213PS lanes<>+4352(SB), Y5, Y7
-	VFMADD213PS lanes<>+6368(SB), Y5, Y7
-	VFMADD213PS lanes<>+3936(SB), Y5, Y7
+	VBROADCASTSS lanes<>+7696(SB), Y6
+	VFMADD213PS lanes<>+5120(SB), Y5, Y6
+	VFMADD213PS lanes<>+5792(SB), Y5, Y6
+	VFMADD213PS lanes<>+3360(SB), Y5, Y6
+	VFMADD213PS lanes<>+6208(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7708(SB), Y7
+	VFMADD213PS lanes<>+6816(SB), Y5, Y7
+	VFMADD213PS lanes<>+4384(SB), Y5, Y7
+	VFMADD213PS lanes<>+6400(SB), Y5, Y7
+	VFMADD213PS lanes<>+3968(SB), Y5, Y7
 	VFMADD231PS Y4, Y6, Y7
 	VMULPS Y3, Y7, Y3
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+4032(SB), Y5
-	VFMADD213PS lanes<>+5600(SB), Y5, Y4
-	VSUBPS lanes<>+5600(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4064(SB), Y5
+	VFMADD213PS lanes<>+5632(SB), Y5, Y4
+	VSUBPS lanes<>+5632(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
 	VMULPS lanes<>+3200(SB), Y5, Y6
 	VFMADD231PS Y2, Y2, Y6
-	VFMADD231PS lanes<>+5504(SB), Y5, Y6
-	VBROADCASTSS lanes<>+7640(SB), Y2
-	VBROADCASTSS lanes<>+5376(SB), Y5
+	VFMADD231PS lanes<>+5536(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7668(SB), Y2
+	VBROADCASTSS lanes<>+5408(SB), Y5
 	VFMADD231PS Y6, Y2, Y5
-	VFMADD213PS lanes<>+3776(SB), Y6, Y5
-	VFMADD213PS lanes<>+4288(SB), Y6, Y5
-	VFMADD213PS lanes<>+7136(SB), Y6, Y5
+	VFMADD213PS lanes<>+3808(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+7168(SB), Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VMULPS Y4, Y5, Y4
@@ -7576,21 +7580,21 @@ single:
 	VMULPS lanes<>+2624(SB), Y0, Y0
 	VMULPS Y1, Y1, Y1
 	VXORPS lanes<>+2720(SB), Y1, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
 	VMAXPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+4000(SB), Y4
-	VFMADD213PS lanes<>+5120(SB), Y1, Y4
-	VSUBPS lanes<>+5120(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4032(SB), Y4
+	VFMADD213PS lanes<>+5152(SB), Y1, Y4
+	VSUBPS lanes<>+5152(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y6
-	VFNMADD231PS lanes<>+3552(SB), Y5, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y5, Y6
-	VFMADD213PS lanes<>+5344(SB), Y6, Y2
-	VFMADD213PS lanes<>+3776(SB), Y6, Y2
-	VFMADD213PS lanes<>+4256(SB), Y6, Y2
-	VFMADD213PS lanes<>+7136(SB), Y6, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y5, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y5, Y6
+	VFMADD213PS lanes<>+5376(SB), Y6, Y2
+	VFMADD213PS lanes<>+3808(SB), Y6, Y2
+	VFMADD213PS lanes<>+4288(SB), Y6, Y2
+	VFMADD213PS lanes<>+7168(SB), Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VPSRAD $31, Y1, Y1
@@ -7599,8 +7603,8 @@ single:
 	VPSUBD Y1, Y14, Y1
 	VMULPS Y4, Y2, Y2
 	VMULPS Y1, Y2, Y1
-	VMULPS lanes<>+6016(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6048(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
 	VADDPS Y0, Y3, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
@@ -7617,9 +7621,9 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VXORPS lanes<>+2720(SB), Y0, Y1
-	VMULPS lanes<>+6752(SB), Y1, Y1
-	VANDPS lanes<>+7296(SB), Y1, Y2
-	VBROADCASTSS lanes<>+7676(SB), Y3
+	VMULPS lanes<>+6784(SB), Y1, Y1
+	VANDPS lanes<>+7328(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7704(SB), Y3
 	VMINPS Y2, Y3, Y2
 	VADDPS Y14, Y2, Y3
 	VBROADCASTSS lanes<>+2592(SB), Y4
@@ -7627,32 +7631,32 @@ tail:
 	VMOVAPS Y15, Y4
 	VFNMADD231PS lanes<>+2688(SB), Y3, Y4
 	VMULPS Y4, Y4, Y5
-	VBROADCASTSS lanes<>+7668(SB), Y6
-	VFMADD213PS lanes<>+5088(SB), Y5, Y6
-	VFMADD213PS lanes<>+5760(SB), Y5, Y6
-	VFMADD213PS lanes<>+3328(SB), Y5, Y6
-	VFMADD213PS lanes<>+6176(SB), Y5, Y6
-	VBROADCASTSS lanes<>+7680(SB), Y7
-	VFMADD213PS lanes<>+6784(SB), Y5, Y7
-	VFMADD213PS lanes<>+4352(SB), Y5, Y7
-	VFMADD213PS lanes<>+6368(SB), Y5, Y7
-	VFMADD213PS lanes<>+3936(SB), Y5, Y7
+	VBROADCASTSS lanes<>+7696(SB), Y6
+	VFMADD213PS lanes<>+5120(SB), Y5, Y6
+	VFMADD213PS lanes<>+5792(SB), Y5, Y6
+	VFMADD213PS lanes<>+3360(SB), Y5, Y6
+	VFMADD213PS lanes<>+6208(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7708(SB), Y7
+	VFMADD213PS lanes<>+6816(SB), Y5, Y7
+	VFMADD213PS lanes<>+4384(SB), Y5, Y7
+	VFMADD213PS lanes<>+6400(SB), Y5, Y7
+	VFMADD213PS lanes<>+3968(SB), Y5, Y7
 	VFMADD231PS Y4, Y6, Y7
 	VMULPS Y3, Y7, Y3
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+4032(SB), Y5
-	VFMADD213PS lanes<>+5600(SB), Y5, Y4
-	VSUBPS lanes<>+5600(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4064(SB), Y5
+	VFMADD213PS lanes<>+5632(SB), Y5, Y4
+	VSUBPS lanes<>+5632(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
 	VMULPS lanes<>+3200(SB), Y5, Y6
 	VFMADD231PS Y2, Y2, Y6
-	VFMADD231PS lanes<>+5504(SB), Y5, Y6
-	VBROADCASTSS lanes<>+7640(SB), Y2
-	VBROADCASTSS lanes<>+5376(SB), Y5
+	VFMADD231PS lanes<>+5536(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7668(SB), Y2
+	VBROADCASTSS lanes<>+5408(SB), Y5
 	VFMADD231PS Y6, Y2, Y5
-	VFMADD213PS lanes<>+3776(SB), Y6, Y5
-	VFMADD213PS lanes<>+4288(SB), Y6, Y5
-	VFMADD213PS lanes<>+7136(SB), Y6, Y5
+	VFMADD213PS lanes<>+3808(SB), Y6, Y5
+	VFMADD213PS lanes<>+4320(SB), Y6, Y5
+	VFMADD213PS lanes<>+7168(SB), Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VFNMADD213PS Y15, Y6, Y5
 	VMULPS Y4, Y5, Y4
@@ -7665,21 +7669,21 @@ tail:
 	VMULPS lanes<>+2624(SB), Y0, Y0
 	VMULPS Y1, Y1, Y1
 	VXORPS lanes<>+2720(SB), Y1, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
 	VMAXPS Y1, Y4, Y1
-	VBROADCASTSS lanes<>+4000(SB), Y4
-	VFMADD213PS lanes<>+5120(SB), Y1, Y4
-	VSUBPS lanes<>+5120(SB), Y4, Y5
+	VBROADCASTSS lanes<>+4032(SB), Y4
+	VFMADD213PS lanes<>+5152(SB), Y1, Y4
+	VSUBPS lanes<>+5152(SB), Y4, Y5
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y6
-	VFNMADD231PS lanes<>+3552(SB), Y5, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y5, Y6
-	VFMADD213PS lanes<>+5344(SB), Y6, Y2
-	VFMADD213PS lanes<>+3776(SB), Y6, Y2
-	VFMADD213PS lanes<>+4256(SB), Y6, Y2
-	VFMADD213PS lanes<>+7136(SB), Y6, Y2
+	VFNMADD231PS lanes<>+3584(SB), Y5, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y5, Y6
+	VFMADD213PS lanes<>+5376(SB), Y6, Y2
+	VFMADD213PS lanes<>+3808(SB), Y6, Y2
+	VFMADD213PS lanes<>+4288(SB), Y6, Y2
+	VFMADD213PS lanes<>+7168(SB), Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VFMADD213PS Y15, Y6, Y2
 	VPSRAD $31, Y1, Y1
@@ -7688,8 +7692,8 @@ tail:
 	VPSUBD Y1, Y14, Y1
 	VMULPS Y4, Y2, Y2
 	VMULPS Y1, Y2, Y1
-	VMULPS lanes<>+6016(SB), Y1, Y1
-	VMULPS lanes<>+6752(SB), Y1, Y1
+	VMULPS lanes<>+6048(SB), Y1, Y1
+	VMULPS lanes<>+6784(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
 	VADDPS Y0, Y3, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -7710,22 +7714,22 @@ TEXT ·geluGradXNoneFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+2052(SB), Z30
-	VBROADCASTSS lanes<>+6752(SB), Z29
+	VBROADCASTSS lanes<>+6784(SB), Z29
 	VBROADCASTSS lanes<>+2020(SB), Z28
-	VBROADCASTSS lanes<>+5600(SB), Z27
+	VBROADCASTSS lanes<>+5632(SB), Z27
 	VBROADCASTSS lanes<>+2624(SB), Z26
-	VBROADCASTSS lanes<>+7548(SB), Z25
-	VBROADCASTSS lanes<>+7296(SB), Z24
-	VBROADCASTSS lanes<>+7676(SB), Z23
-	VBROADCASTSS lanes<>+7560(SB), Z22
-	VBROADCASTSS lanes<>+7668(SB), Z21
-	VBROADCASTSS lanes<>+5088(SB), Z20
-	VBROADCASTSS lanes<>+5760(SB), Z19
-	VBROADCASTSS lanes<>+3328(SB), Z18
-	VBROADCASTSS lanes<>+6176(SB), Z17
-	VBROADCASTSS lanes<>+7680(SB), Z16
-	VBROADCASTSS lanes<>+6784(SB), Z15
-	VBROADCASTSS lanes<>+4352(SB), Z14
+	VBROADCASTSS lanes<>+7580(SB), Z25
+	VBROADCASTSS lanes<>+7328(SB), Z24
+	VBROADCASTSS lanes<>+7704(SB), Z23
+	VBROADCASTSS lanes<>+7592(SB), Z22
+	VBROADCASTSS lanes<>+7696(SB), Z21
+	VBROADCASTSS lanes<>+5120(SB), Z20
+	VBROADCASTSS lanes<>+5792(SB), Z19
+	VBROADCASTSS lanes<>+3360(SB), Z18
+	VBROADCASTSS lanes<>+6208(SB), Z17
+	VBROADCASTSS lanes<>+7708(SB), Z16
+	VBROADCASTSS lanes<>+6816(SB), Z15
+	VBROADCASTSS lanes<>+4384(SB), Z14
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -7783,36 +7787,36 @@ line:
 	VFMADD231PS Z9, Z16, Z0
 	VFMADD213PS Z14, Z8, Z2
 	VFMADD213PS Z14, Z9, Z0
-	VFMADD213PS.BCST lanes<>+6368(SB), Z8, Z2
-	VFMADD213PS.BCST lanes<>+6368(SB), Z9, Z0
-	VFMADD213PS.BCST lanes<>+3936(SB), Z8, Z2
-	VFMADD213PS.BCST lanes<>+3936(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+6400(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+6400(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+3968(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+3968(SB), Z9, Z0
 	VFMADD231PS Z6, Z12, Z2
 	VFMADD231PS Z7, Z13, Z0
 	VMULPS Z10, Z2, Z2
 	VMULPS Z11, Z0, Z0
 	VMULPS Z4, Z4, Z6
 	VMULPS Z5, Z5, Z7
-	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z6
-	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z7
+	VFMADD132PS.BCST lanes<>+4064(SB), Z27, Z6
+	VFMADD132PS.BCST lanes<>+4064(SB), Z27, Z7
 	VSUBPS Z27, Z6, Z6
 	VSUBPS Z27, Z7, Z7
 	VMULPS.BCST lanes<>+3200(SB), Z6, Z8
 	VMULPS.BCST lanes<>+3200(SB), Z7, Z9
 	VFMADD231PS Z4, Z4, Z8
 	VFMADD231PS Z5, Z5, Z9
-	VFMADD231PS.BCST lanes<>+5504(SB), Z6, Z8
-	VFMADD231PS.BCST lanes<>+5504(SB), Z7, Z9
-	VBROADCASTSS lanes<>+7640(SB), Z4
-	VBROADCASTSS lanes<>+5376(SB), Z5
+	VFMADD231PS.BCST lanes<>+5536(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+5536(SB), Z7, Z9
+	VBROADCASTSS lanes<>+7668(SB), Z4
+	VBROADCASTSS lanes<>+5408(SB), Z5
 	VFMADD231PS Z8, Z4, Z5
-	VFMADD213PS.BCST lanes<>+5376(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+3776(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+3776(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+4288(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+4288(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+7136(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+7136(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+5408(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+3808(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+3808(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+4320(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+4320(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+7168(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+7168(SB), Z9, Z4
 	VFNMADD213PS Z31, Z8, Z5
 	VFNMADD213PS Z31, Z9, Z4
 	VFNMADD213PS Z31, Z8, Z5
@@ -7835,23 +7839,23 @@ line:
 	VXORPS Z30, Z1, Z1
 	VXORPS Z30, Z3, Z3
 	VMOVAPS Z25, Z6
-	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z6
+	VFMADD231PS.BCST lanes<>+4032(SB), Z1, Z6
 	VMOVAPS Z25, Z7
-	VFMADD231PS.BCST lanes<>+4000(SB), Z3, Z7
+	VFMADD231PS.BCST lanes<>+4032(SB), Z3, Z7
 	VSUBPS Z25, Z6, Z8
 	VSUBPS Z25, Z7, Z9
-	VFNMADD231PS.BCST lanes<>+3552(SB), Z8, Z1
-	VFNMADD231PS.BCST lanes<>+3552(SB), Z9, Z3
-	VFNMADD231PS.BCST lanes<>+3360(SB), Z8, Z1
-	VFNMADD231PS.BCST lanes<>+3360(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3584(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3584(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3392(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3392(SB), Z9, Z3
 	VRANGEPS $6, Z31, Z1, Z1
 	VRANGEPS $6, Z31, Z3, Z3
 	VPERMPS lanes<>+64(SB), Z6, Z6
 	VPERMPS lanes<>+64(SB), Z7, Z7
-	VBROADCASTSS lanes<>+7696(SB), Z10
-	VBROADCASTSS lanes<>+7628(SB), Z11
+	VBROADCASTSS lanes<>+7724(SB), Z10
+	VBROADCASTSS lanes<>+7656(SB), Z11
 	VFMADD231PS Z1, Z10, Z11
-	VFMADD213PS.BCST lanes<>+7628(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+7656(SB), Z3, Z10
 	VFMADD213PS Z31, Z1, Z11
 	VFMADD213PS Z31, Z3, Z10
 	VMULPS Z6, Z1, Z1
@@ -7860,8 +7864,8 @@ line:
 	VFMADD231PS Z10, Z3, Z7
 	VSCALEFPS Z8, Z6, Z1
 	VSCALEFPS Z9, Z7, Z3
-	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
-	VMULPS.BCST lanes<>+6016(SB), Z3, Z3
+	VMULPS.BCST lanes<>+6048(SB), Z1, Z1
+	VMULPS.BCST lanes<>+6048(SB), Z3, Z3
 	VMULPS Z29, Z1, Z1
 	VMULPS Z29, Z3, Z3
 	VMULPS Z1, Z4, Z1
@@ -7922,36 +7926,36 @@ line:
 	VFMADD231PS Z9, Z16, Z0
 	VFMADD213PS Z14, Z8, Z2
 	VFMADD213PS Z14, Z9, Z0
-	VFMADD213PS.BCST lanes<>+6368(SB), Z8, Z2
-	VFMADD213PS.BCST lanes<>+6368(SB), Z9, Z0
-	VFMADD213PS.BCST lanes<>+3936(SB), Z8, Z2
-	VFMADD213PS.BCST lanes<>+3936(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+6400(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+6400(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+3968(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+3968(SB), Z9, Z0
 	VFMADD231PS Z6, Z12, Z2
 	VFMADD231PS Z7, Z13, Z0
 	VMULPS Z10, Z2, Z2
 	VMULPS Z11, Z0, Z0
 	VMULPS Z4, Z4, Z6
 	VMULPS Z5, Z5, Z7
-	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z6
-	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z7
+	VFMADD132PS.BCST lanes<>+4064(SB), Z27, Z6
+	VFMADD132PS.BCST lanes<>+4064(SB), Z27, Z7
 	VSUBPS Z27, Z6, Z6
 	VSUBPS Z27, Z7, Z7
 	VMULPS.BCST lanes<>+3200(SB), Z6, Z8
 	VMULPS.BCST lanes<>+3200(SB), Z7, Z9
 	VFMADD231PS Z4, Z4, Z8
 	VFMADD231PS Z5, Z5, Z9
-	VFMADD231PS.BCST lanes<>+5504(SB), Z6, Z8
-	VFMADD231PS.BCST lanes<>+5504(SB), Z7, Z9
-	VBROADCASTSS lanes<>+7640(SB), Z4
-	VBROADCASTSS lanes<>+5376(SB), Z5
+	VFMADD231PS.BCST lanes<>+5536(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+5536(SB), Z7, Z9
+	VBROADCASTSS lanes<>+7668(SB), Z4
+	VBROADCASTSS lanes<>+5408(SB), Z5
 	VFMADD231PS Z8, Z4, Z5
-	VFMADD213PS.BCST lanes<>+5376(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+3776(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+3776(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+4288(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+4288(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+7136(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+7136(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+5408(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+3808(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+3808(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+4320(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+4320(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+7168(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+7168(SB), Z9, Z4
 	VFNMADD213PS Z31, Z8, Z5
 	VFNMADD213PS Z31, Z9, Z4
 	VFNMADD213PS Z31, Z8, Z5
@@ -7974,23 +7978,23 @@ line:
 	VXORPS Z30, Z1, Z1
 	VXORPS Z30, Z3, Z3
 	VMOVAPS Z25, Z6
-	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z6
+	VFMADD231PS.BCST lanes<>+4032(SB), Z1, Z6
 	VMOVAPS Z25, Z7
-	VFMADD231PS.BCST lanes<>+4000(SB), Z3, Z7
+	VFMADD231PS.BCST lanes<>+4032(SB), Z3, Z7
 	VSUBPS Z25, Z6, Z8
 	VSUBPS Z25, Z7, Z9
-	VFNMADD231PS.BCST lanes<>+3552(SB), Z8, Z1
-	VFNMADD231PS.BCST lanes<>+3552(SB), Z9, Z3
-	VFNMADD231PS.BCST lanes<>+3360(SB), Z8, Z1
-	VFNMADD231PS.BCST lanes<>+3360(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3584(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3584(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3392(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3392(SB), Z9, Z3
 	VRANGEPS $6, Z31, Z1, Z1
 	VRANGEPS $6, Z31, Z3, Z3
 	VPERMPS lanes<>+64(SB), Z6, Z6
 	VPERMPS lanes<>+64(SB), Z7, Z7
-	VBROADCASTSS lanes<>+7696(SB), Z10
-	VBROADCASTSS lanes<>+7628(SB), Z11
+	VBROADCASTSS lanes<>+7724(SB), Z10
+	VBROADCASTSS lanes<>+7656(SB), Z11
 	VFMADD231PS Z1, Z10, Z11
-	VFMADD213PS.BCST lanes<>+7628(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+7656(SB), Z3, Z10
 	VFMADD213PS Z31, Z1, Z11
 	VFMADD213PS Z31, Z3, Z10
 	VMULPS Z6, Z1, Z1
@@ -7999,8 +8003,8 @@ line:
 	VFMADD231PS Z10, Z3, Z7
 	VSCALEFPS Z8, Z6, Z1
 	VSCALEFPS Z9, Z7, Z3
-	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
-	VMULPS.BCST lanes<>+6016(SB), Z3, Z3
+	VMULPS.BCST lanes<>+6048(SB), Z1, Z1
+	VMULPS.BCST lanes<>+6048(SB), Z3, Z3
 	VMULPS Z29, Z1, Z1
 	VMULPS Z29, Z3, Z3
 	VMULPS Z1, Z4, Z1
@@ -8035,22 +8039,22 @@ TEXT ·geluGradXNoneFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+2052(SB), Z30
-	VBROADCASTSS lanes<>+6752(SB), Z29
+	VBROADCASTSS lanes<>+6784(SB), Z29
 	VBROADCASTSS lanes<>+2020(SB), Z28
-	VBROADCASTSS lanes<>+5600(SB), Z27
+	VBROADCASTSS lanes<>+5632(SB), Z27
 	VBROADCASTSS lanes<>+2624(SB), Z26
-	VBROADCASTSS lanes<>+7548(SB), Z25
-	VBROADCASTSS lanes<>+7296(SB), Z24
-	VBROADCASTSS lanes<>+7676(SB), Z23
-	VBROADCASTSS lanes<>+7560(SB), Z22
-	VBROADCASTSS lanes<>+7668(SB), Z21
-	VBROADCASTSS lanes<>+5088(SB), Z20
-	VBROADCASTSS lanes<>+5760(SB), Z19
-	VBROADCASTSS lanes<>+3328(SB), Z18
-	VBROADCASTSS lanes<>+6176(SB), Z17
-	VBROADCASTSS lanes<>+7680(SB), Z16
-	VBROADCASTSS lanes<>+6784(SB), Z15
-	VBROADCASTSS lanes<>+4352(SB), Z14
+	VBROADCASTSS lanes<>+7580(SB), Z25
+	VBROADCASTSS lanes<>+7328(SB), Z24
+	VBROADCASTSS lanes<>+7704(SB), Z23
+	VBROADCASTSS lanes<>+7592(SB), Z22
+	VBROADCASTSS lanes<>+7696(SB), Z21
+	VBROADCASTSS lanes<>+5120(SB), Z20
+	VBROADCASTSS lanes<>+5792(SB), Z19
+	VBROADCASTSS lanes<>+3360(SB), Z18
+	VBROADCASTSS lanes<>+6208(SB), Z17
+	VBROADCASTSS lanes<>+7708(SB), Z16
+	VBROADCASTSS lanes<>+6816(SB), Z15
+	VBROADCASTSS lanes<>+4384(SB), Z14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8098,36 +8102,36 @@ main:
 	VFMADD231PS Z9, Z16, Z0
 	VFMADD213PS Z14, Z8, Z2
 	VFMADD213PS Z14, Z9, Z0
-	VFMADD213PS.BCST lanes<>+6368(SB), Z8, Z2
-	VFMADD213PS.BCST lanes<>+6368(SB), Z9, Z0
-	VFMADD213PS.BCST lanes<>+3936(SB), Z8, Z2
-	VFMADD213PS.BCST lanes<>+3936(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+6400(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+6400(SB), Z9, Z0
+	VFMADD213PS.BCST lanes<>+3968(SB), Z8, Z2
+	VFMADD213PS.BCST lanes<>+3968(SB), Z9, Z0
 	VFMADD231PS Z6, Z12, Z2
 	VFMADD231PS Z7, Z13, Z0
 	VMULPS Z10, Z2, Z2
 	VMULPS Z11, Z0, Z0
 	VMULPS Z4, Z4, Z6
 	VMULPS Z5, Z5, Z7
-	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z6
-	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z7
+	VFMADD132PS.BCST lanes<>+4064(SB), Z27, Z6
+	VFMADD132PS.BCST lanes<>+4064(SB), Z27, Z7
 	VSUBPS Z27, Z6, Z6
 	VSUBPS Z27, Z7, Z7
 	VMULPS.BCST lanes<>+3200(SB), Z6, Z8
 	VMULPS.BCST lanes<>+3200(SB), Z7, Z9
 	VFMADD231PS Z4, Z4, Z8
 	VFMADD231PS Z5, Z5, Z9
-	VFMADD231PS.BCST lanes<>+5504(SB), Z6, Z8
-	VFMADD231PS.BCST lanes<>+5504(SB), Z7, Z9
-	VBROADCASTSS lanes<>+7640(SB), Z4
-	VBROADCASTSS lanes<>+5376(SB), Z5
+	VFMADD231PS.BCST lanes<>+5536(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+5536(SB), Z7, Z9
+	VBROADCASTSS lanes<>+7668(SB), Z4
+	VBROADCASTSS lanes<>+5408(SB), Z5
 	VFMADD231PS Z8, Z4, Z5
-	VFMADD213PS.BCST lanes<>+5376(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+3776(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+3776(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+4288(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+4288(SB), Z9, Z4
-	VFMADD213PS.BCST lanes<>+7136(SB), Z8, Z5
-	VFMADD213PS.BCST lanes<>+7136(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+5408(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+3808(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+3808(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+4320(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+4320(SB), Z9, Z4
+	VFMADD213PS.BCST lanes<>+7168(SB), Z8, Z5
+	VFMADD213PS.BCST lanes<>+7168(SB), Z9, Z4
 	VFNMADD213PS Z31, Z8, Z5
 	VFNMADD213PS Z31, Z9, Z4
 	VFNMADD213PS Z31, Z8, Z5
@@ -8150,23 +8154,23 @@ main:
 	VXORPS Z30, Z1, Z1
 	VXORPS Z30, Z3, Z3
 	VMOVAPS Z25, Z6
-	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z6
+	VFMADD231PS.BCST lanes<>+4032(SB), Z1, Z6
 	VMOVAPS Z25, Z7
-	VFMADD231PS.BCST lanes<>+4000(SB), Z3, Z7
+	VFMADD231PS.BCST lanes<>+4032(SB), Z3, Z7
 	VSUBPS Z25, Z6, Z8
 	VSUBPS Z25, Z7, Z9
-	VFNMADD231PS.BCST lanes<>+3552(SB), Z8, Z1
-	VFNMADD231PS.BCST lanes<>+3552(SB), Z9, Z3
-	VFNMADD231PS.BCST lanes<>+3360(SB), Z8, Z1
-	VFNMADD231PS.BCST lanes<>+3360(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3584(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3584(SB), Z9, Z3
+	VFNMADD231PS.BCST lanes<>+3392(SB), Z8, Z1
+	VFNMADD231PS.BCST lanes<>+3392(SB), Z9, Z3
 	VRANGEPS $6, Z31, Z1, Z1
 	VRANGEPS $6, Z31, Z3, Z3
 	VPERMPS lanes<>+64(SB), Z6, Z6
 	VPERMPS lanes<>+64(SB), Z7, Z7
-	VBROADCASTSS lanes<>+7696(SB), Z10
-	VBROADCASTSS lanes<>+7628(SB), Z11
+	VBROADCASTSS lanes<>+7724(SB), Z10
+	VBROADCASTSS lanes<>+7656(SB), Z11
 	VFMADD231PS Z1, Z10, Z11
-	VFMADD213PS.BCST lanes<>+7628(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+7656(SB), Z3, Z10
 	VFMADD213PS Z31, Z1, Z11
 	VFMADD213PS Z31, Z3, Z10
 	VMULPS Z6, Z1, Z1
@@ -8175,8 +8179,8 @@ main:
 	VFMADD231PS Z10, Z3, Z7
 	VSCALEFPS Z8, Z6, Z1
 	VSCALEFPS Z9, Z7, Z3
-	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
-	VMULPS.BCST lanes<>+6016(SB), Z3, Z3
+	VMULPS.BCST lanes<>+6048(SB), Z1, Z1
+	VMULPS.BCST lanes<>+6048(SB), Z3, Z3
 	VMULPS Z29, Z1, Z1
 	VMULPS Z29, Z3, Z3
 	VMULPS Z1, Z4, Z1
@@ -8219,21 +8223,21 @@ masked:
 	VMOVAPS Z15, Z7
 	VFMADD231PS Z4, Z16, Z7
 	VFMADD213PS Z14, Z4, Z7
-	VFMADD213PS.BCST lanes<>+6368(SB), Z4, Z7
-	VFMADD213PS.BCST lanes<>+3936(SB), Z4, Z7
+	VFMADD213PS.BCST lanes<>+6400(SB), Z4, Z7
+	VFMADD213PS.BCST lanes<>+3968(SB), Z4, Z7
 	VFMADD231PS Z3, Z6, Z7
 	VMULPS Z5, Z7, Z3
 	VMULPS Z2, Z2, Z4
-	VFMADD132PS.BCST lanes<>+4032(SB), Z27, Z4
+	VFMADD132PS.BCST lanes<>+4064(SB), Z27, Z4
 	VSUBPS Z27, Z4, Z4
 	VMULPS.BCST lanes<>+3200(SB), Z4, Z5
 	VFMADD231PS Z2, Z2, Z5
-	VFMADD231PS.BCST lanes<>+5504(SB), Z4, Z5
-	VBROADCASTSS lanes<>+7640(SB), Z2
-	VFMADD213PS.BCST lanes<>+5376(SB), Z5, Z2
-	VFMADD213PS.BCST lanes<>+3776(SB), Z5, Z2
-	VFMADD213PS.BCST lanes<>+4288(SB), Z5, Z2
-	VFMADD213PS.BCST lanes<>+7136(SB), Z5, Z2
+	VFMADD231PS.BCST lanes<>+5536(SB), Z4, Z5
+	VBROADCASTSS lanes<>+7668(SB), Z2
+	VFMADD213PS.BCST lanes<>+5408(SB), Z5, Z2
+	VFMADD213PS.BCST lanes<>+3808(SB), Z5, Z2
+	VFMADD213PS.BCST lanes<>+4320(SB), Z5, Z2
+	VFMADD213PS.BCST lanes<>+7168(SB), Z5, Z2
 	VFNMADD213PS Z31, Z5, Z2
 	VFNMADD213PS Z31, Z5, Z2
 	VMULPS Z3, Z2, Z2
@@ -8246,19 +8250,19 @@ masked:
 	VMULPS Z1, Z1, Z1
 	VXORPS Z30, Z1, Z1
 	VMOVAPS Z25, Z3
-	VFMADD231PS.BCST lanes<>+4000(SB), Z1, Z3
+	VFMADD231PS.BCST lanes<>+4032(SB), Z1, Z3
 	VSUBPS Z25, Z3, Z4
-	VFNMADD231PS.BCST lanes<>+3552(SB), Z4, Z1
-	VFNMADD231PS.BCST lanes<>+3360(SB), Z4, Z1
+	VFNMADD231PS.BCST lanes<>+3584(SB), Z4, Z1
+	VFNMADD231PS.BCST lanes<>+3392(SB), Z4, Z1
 	VRANGEPS $6, Z31, Z1, Z1
 	VPERMPS lanes<>+64(SB), Z3, Z3
-	VBROADCASTSS lanes<>+7696(SB), Z5
-	VFMADD213PS.BCST lanes<>+7628(SB), Z1, Z5
+	VBROADCASTSS lanes<>+7724(SB), Z5
+	VFMADD213PS.BCST lanes<>+7656(SB), Z1, Z5
 	VFMADD213PS Z31, Z1, Z5
 	VMULPS Z3, Z1, Z1
 	VFMADD231PS Z5, Z1, Z3
 	VSCALEFPS Z4, Z3, Z1
-	VMULPS.BCST lanes<>+6016(SB), Z1, Z1
+	VMULPS.BCST lanes<>+6048(SB), Z1, Z1
 	VMULPS Z29, Z1, Z1
 	VMULPS Z1, Z0, Z0
 	VADDPS Z0, Z2, Z0
@@ -8280,10 +8284,10 @@ TEXT ·geluGradXNoneFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Y15
 	VBROADCASTSD lanes<>+2048(SB), Y14
-	VBROADCASTSD lanes<>+6272(SB), Y13
+	VBROADCASTSD lanes<>+6304(SB), Y13
 	VBROADCASTSD lanes<>+2144(SB), Y12
-	VBROADCASTSD lanes<>+3968(SB), Y11
-	VBROADCASTSD lanes<>+7440(SB), Y10
+	VBROADCASTSD lanes<>+4000(SB), Y11
+	VBROADCASTSD lanes<>+7472(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -8293,58 +8297,58 @@ single:
 	VMOVUPS (DI)(CX*8), Y0
 	VXORPD Y14, Y0, Y1
 	VMULPD Y13, Y1, Y1
-	VANDPD lanes<>+7328(SB), Y1, Y2
-	VBROADCASTSD lanes<>+7528(SB), Y3
+	VANDPD lanes<>+7360(SB), Y1, Y2
+	VBROADCASTSD lanes<>+7560(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD Y12, Y2, Y3
-	VBROADCASTSD lanes<>+7360(SB), Y4
+	VBROADCASTSD lanes<>+7392(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD Y12, Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7496(SB), Y6
-	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7528(SB), Y6
+	VFMADD213PD lanes<>+5568(SB), Y5, Y6
+	VFMADD213PD lanes<>+5088(SB), Y5, Y6
 	VFMADD213PD lanes<>+5056(SB), Y5, Y6
-	VFMADD213PD lanes<>+5024(SB), Y5, Y6
-	VFMADD213PD lanes<>+6112(SB), Y5, Y6
-	VFMADD213PD lanes<>+6496(SB), Y5, Y6
-	VFMADD213PD lanes<>+6880(SB), Y5, Y6
-	VFMADD213PD lanes<>+3232(SB), Y5, Y6
-	VFMADD213PD lanes<>+6304(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+6208(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7472(SB), Y7
-	VFMADD213PD lanes<>+6432(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
-	VFMADD213PD lanes<>+3520(SB), Y5, Y7
-	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6144(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+3264(SB), Y5, Y6
+	VFMADD213PD lanes<>+6336(SB), Y5, Y6
+	VFMADD213PD lanes<>+4608(SB), Y5, Y6
+	VFMADD213PD lanes<>+6240(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7504(SB), Y7
 	VFMADD213PD lanes<>+6464(SB), Y5, Y7
-	VFMADD213PD lanes<>+6336(SB), Y5, Y7
-	VFMADD213PD lanes<>+5312(SB), Y5, Y7
-	VFMADD213PD lanes<>+6816(SB), Y5, Y7
-	VFMADD213PD lanes<>+5568(SB), Y5, Y7
-	VFMADD213PD lanes<>+6080(SB), Y5, Y7
-	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+3872(SB), Y5, Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+5920(SB), Y5, Y7
+	VFMADD213PD lanes<>+6496(SB), Y5, Y7
+	VFMADD213PD lanes<>+6368(SB), Y5, Y7
+	VFMADD213PD lanes<>+5344(SB), Y5, Y7
+	VFMADD213PD lanes<>+6848(SB), Y5, Y7
+	VFMADD213PD lanes<>+5600(SB), Y5, Y7
+	VFMADD213PD lanes<>+6112(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VFMADD132PD lanes<>+7104(SB), Y11, Y4
+	VFMADD132PD lanes<>+7136(SB), Y11, Y4
 	VSUBPD Y11, Y4, Y5
 	VPSLLQ $52, Y4, Y4
 	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+3808(SB), Y5, Y6
+	VFMADD231PD lanes<>+3840(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+7488(SB), Y5
-	VFMADD213PD lanes<>+3488(SB), Y2, Y5
-	VFMADD213PD lanes<>+5664(SB), Y2, Y5
-	VFMADD213PD lanes<>+5856(SB), Y2, Y5
-	VFMADD213PD lanes<>+3296(SB), Y2, Y5
-	VBROADCASTSD lanes<>+4832(SB), Y7
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+3520(SB), Y2, Y5
+	VFMADD213PD lanes<>+5696(SB), Y2, Y5
+	VFMADD213PD lanes<>+5888(SB), Y2, Y5
+	VFMADD213PD lanes<>+3328(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4864(SB), Y7
 	VFMADD231PD Y2, Y10, Y7
-	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VFMADD213PD lanes<>+6752(SB), Y2, Y7
+	VFMADD213PD lanes<>+3456(SB), Y2, Y7
 	VFMADD213PD lanes<>+3424(SB), Y2, Y7
-	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD Y15, Y6, Y7
 	VFNMADD213PD Y15, Y6, Y7
@@ -8359,28 +8363,28 @@ single:
 	VMULPD lanes<>+2336(SB), Y0, Y0
 	VMULPD Y1, Y1, Y1
 	VXORPD Y14, Y1, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y4
+	VBROADCASTSD lanes<>+7440(SB), Y4
 	VMAXPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+7072(SB), Y4
-	VFMADD213PD lanes<>+7040(SB), Y1, Y4
-	VSUBPD lanes<>+7040(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7104(SB), Y4
+	VFMADD213PD lanes<>+7072(SB), Y1, Y4
+	VSUBPD lanes<>+7072(SB), Y4, Y6
 	VPSLLQ $52, Y4, Y4
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+6656(SB), Y6, Y7
-	VFNMADD231PD lanes<>+4096(SB), Y6, Y7
+	VFNMADD231PD lanes<>+6688(SB), Y6, Y7
+	VFNMADD231PD lanes<>+4128(SB), Y6, Y7
 	VMULPD Y7, Y7, Y6
-	VBROADCASTSD lanes<>+7480(SB), Y8
-	VFMADD213PD lanes<>+3456(SB), Y6, Y8
-	VFMADD213PD lanes<>+5632(SB), Y6, Y8
-	VFMADD213PD lanes<>+5824(SB), Y6, Y8
-	VFMADD213PD lanes<>+3264(SB), Y6, Y8
-	VBROADCASTSD lanes<>+4832(SB), Y9
+	VBROADCASTSD lanes<>+7512(SB), Y8
+	VFMADD213PD lanes<>+3488(SB), Y6, Y8
+	VFMADD213PD lanes<>+5664(SB), Y6, Y8
+	VFMADD213PD lanes<>+5856(SB), Y6, Y8
+	VFMADD213PD lanes<>+3296(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4864(SB), Y9
 	VFMADD231PD Y6, Y10, Y9
-	VFMADD213PD lanes<>+6720(SB), Y6, Y9
+	VFMADD213PD lanes<>+6752(SB), Y6, Y9
+	VFMADD213PD lanes<>+3456(SB), Y6, Y9
 	VFMADD213PD lanes<>+3424(SB), Y6, Y9
-	VFMADD213PD lanes<>+3392(SB), Y6, Y9
 	VFMADD231PD Y7, Y8, Y9
 	VFMADD213PD Y15, Y7, Y9
 	VFMADD213PD Y15, Y7, Y9
@@ -8390,7 +8394,7 @@ single:
 	VPSUBQ Y1, Y5, Y1
 	VMULPD Y3, Y9, Y3
 	VMULPD Y1, Y3, Y1
-	VMULPD lanes<>+4928(SB), Y1, Y1
+	VMULPD lanes<>+4960(SB), Y1, Y1
 	VMULPD Y13, Y1, Y1
 	VMULPD Y1, Y0, Y0
 	VADDPD Y0, Y2, Y0
@@ -8409,58 +8413,58 @@ tail:
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VXORPD Y14, Y0, Y1
 	VMULPD Y13, Y1, Y1
-	VANDPD lanes<>+7328(SB), Y1, Y2
-	VBROADCASTSD lanes<>+7528(SB), Y3
+	VANDPD lanes<>+7360(SB), Y1, Y2
+	VBROADCASTSD lanes<>+7560(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD Y12, Y2, Y3
-	VBROADCASTSD lanes<>+7360(SB), Y4
+	VBROADCASTSD lanes<>+7392(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD Y12, Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7496(SB), Y6
-	VFMADD213PD lanes<>+5536(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7528(SB), Y6
+	VFMADD213PD lanes<>+5568(SB), Y5, Y6
+	VFMADD213PD lanes<>+5088(SB), Y5, Y6
 	VFMADD213PD lanes<>+5056(SB), Y5, Y6
-	VFMADD213PD lanes<>+5024(SB), Y5, Y6
-	VFMADD213PD lanes<>+6112(SB), Y5, Y6
-	VFMADD213PD lanes<>+6496(SB), Y5, Y6
-	VFMADD213PD lanes<>+6880(SB), Y5, Y6
-	VFMADD213PD lanes<>+3232(SB), Y5, Y6
-	VFMADD213PD lanes<>+6304(SB), Y5, Y6
-	VFMADD213PD lanes<>+4576(SB), Y5, Y6
-	VFMADD213PD lanes<>+6208(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7472(SB), Y7
-	VFMADD213PD lanes<>+6432(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
-	VFMADD213PD lanes<>+3520(SB), Y5, Y7
-	VFMADD213PD lanes<>+5888(SB), Y5, Y7
+	VFMADD213PD lanes<>+6144(SB), Y5, Y6
+	VFMADD213PD lanes<>+6528(SB), Y5, Y6
+	VFMADD213PD lanes<>+6912(SB), Y5, Y6
+	VFMADD213PD lanes<>+3264(SB), Y5, Y6
+	VFMADD213PD lanes<>+6336(SB), Y5, Y6
+	VFMADD213PD lanes<>+4608(SB), Y5, Y6
+	VFMADD213PD lanes<>+6240(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7504(SB), Y7
 	VFMADD213PD lanes<>+6464(SB), Y5, Y7
-	VFMADD213PD lanes<>+6336(SB), Y5, Y7
-	VFMADD213PD lanes<>+5312(SB), Y5, Y7
-	VFMADD213PD lanes<>+6816(SB), Y5, Y7
-	VFMADD213PD lanes<>+5568(SB), Y5, Y7
-	VFMADD213PD lanes<>+6080(SB), Y5, Y7
-	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+3872(SB), Y5, Y7
+	VFMADD213PD lanes<>+3552(SB), Y5, Y7
+	VFMADD213PD lanes<>+5920(SB), Y5, Y7
+	VFMADD213PD lanes<>+6496(SB), Y5, Y7
+	VFMADD213PD lanes<>+6368(SB), Y5, Y7
+	VFMADD213PD lanes<>+5344(SB), Y5, Y7
+	VFMADD213PD lanes<>+6848(SB), Y5, Y7
+	VFMADD213PD lanes<>+5600(SB), Y5, Y7
+	VFMADD213PD lanes<>+6112(SB), Y5, Y7
+	VFMADD213PD lanes<>+4512(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VFMADD132PD lanes<>+7104(SB), Y11, Y4
+	VFMADD132PD lanes<>+7136(SB), Y11, Y4
 	VSUBPD Y11, Y4, Y5
 	VPSLLQ $52, Y4, Y4
 	VMULPD lanes<>+3168(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+3808(SB), Y5, Y6
+	VFMADD231PD lanes<>+3840(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+7488(SB), Y5
-	VFMADD213PD lanes<>+3488(SB), Y2, Y5
-	VFMADD213PD lanes<>+5664(SB), Y2, Y5
-	VFMADD213PD lanes<>+5856(SB), Y2, Y5
-	VFMADD213PD lanes<>+3296(SB), Y2, Y5
-	VBROADCASTSD lanes<>+4832(SB), Y7
+	VBROADCASTSD lanes<>+7520(SB), Y5
+	VFMADD213PD lanes<>+3520(SB), Y2, Y5
+	VFMADD213PD lanes<>+5696(SB), Y2, Y5
+	VFMADD213PD lanes<>+5888(SB), Y2, Y5
+	VFMADD213PD lanes<>+3328(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4864(SB), Y7
 	VFMADD231PD Y2, Y10, Y7
-	VFMADD213PD lanes<>+6720(SB), Y2, Y7
+	VFMADD213PD lanes<>+6752(SB), Y2, Y7
+	VFMADD213PD lanes<>+3456(SB), Y2, Y7
 	VFMADD213PD lanes<>+3424(SB), Y2, Y7
-	VFMADD213PD lanes<>+3392(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD Y15, Y6, Y7
 	VFNMADD213PD Y15, Y6, Y7
@@ -8475,28 +8479,28 @@ tail:
 	VMULPD lanes<>+2336(SB), Y0, Y0
 	VMULPD Y1, Y1, Y1
 	VXORPD Y14, Y1, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y4
+	VBROADCASTSD lanes<>+7440(SB), Y4
 	VMAXPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+7072(SB), Y4
-	VFMADD213PD lanes<>+7040(SB), Y1, Y4
-	VSUBPD lanes<>+7040(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7104(SB), Y4
+	VFMADD213PD lanes<>+7072(SB), Y1, Y4
+	VSUBPD lanes<>+7072(SB), Y4, Y6
 	VPSLLQ $52, Y4, Y4
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+6656(SB), Y6, Y7
-	VFNMADD231PD lanes<>+4096(SB), Y6, Y7
+	VFNMADD231PD lanes<>+6688(SB), Y6, Y7
+	VFNMADD231PD lanes<>+4128(SB), Y6, Y7
 	VMULPD Y7, Y7, Y6
-	VBROADCASTSD lanes<>+7480(SB), Y8
-	VFMADD213PD lanes<>+3456(SB), Y6, Y8
-	VFMADD213PD lanes<>+5632(SB), Y6, Y8
-	VFMADD213PD lanes<>+5824(SB), Y6, Y8
-	VFMADD213PD lanes<>+3264(SB), Y6, Y8
-	VBROADCASTSD lanes<>+4832(SB), Y9
+	VBROADCASTSD lanes<>+7512(SB), Y8
+	VFMADD213PD lanes<>+3488(SB), Y6, Y8
+	VFMADD213PD lanes<>+5664(SB), Y6, Y8
+	VFMADD213PD lanes<>+5856(SB), Y6, Y8
+	VFMADD213PD lanes<>+3296(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4864(SB), Y9
 	VFMADD231PD Y6, Y10, Y9
-	VFMADD213PD lanes<>+6720(SB), Y6, Y9
+	VFMADD213PD lanes<>+6752(SB), Y6, Y9
+	VFMADD213PD lanes<>+3456(SB), Y6, Y9
 	VFMADD213PD lanes<>+3424(SB), Y6, Y9
-	VFMADD213PD lanes<>+3392(SB), Y6, Y9
 	VFMADD231PD Y7, Y8, Y9
 	VFMADD213PD Y15, Y7, Y9
 	VFMADD213PD Y15, Y7, Y9
@@ -8506,7 +8510,7 @@ tail:
 	VPSUBQ Y1, Y5, Y1
 	VMULPD Y3, Y9, Y3
 	VMULPD Y1, Y3, Y1
-	VMULPD lanes<>+4928(SB), Y1, Y1
+	VMULPD lanes<>+4960(SB), Y1, Y1
 	VMULPD Y13, Y1, Y1
 	VMULPD Y1, Y0, Y0
 	VADDPD Y0, Y2, Y0
@@ -8528,22 +8532,22 @@ TEXT ·geluGradXNoneFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Z31
 	VBROADCASTSD lanes<>+2048(SB), Z30
-	VBROADCASTSD lanes<>+6272(SB), Z29
+	VBROADCASTSD lanes<>+6304(SB), Z29
 	VBROADCASTSD lanes<>+2144(SB), Z28
-	VBROADCASTSD lanes<>+3968(SB), Z27
-	VBROADCASTSD lanes<>+7440(SB), Z26
-	VBROADCASTSD lanes<>+4832(SB), Z25
-	VBROADCASTSD lanes<>+6720(SB), Z24
-	VBROADCASTSD lanes<>+3424(SB), Z23
-	VBROADCASTSD lanes<>+3392(SB), Z22
+	VBROADCASTSD lanes<>+4000(SB), Z27
+	VBROADCASTSD lanes<>+7472(SB), Z26
+	VBROADCASTSD lanes<>+4864(SB), Z25
+	VBROADCASTSD lanes<>+6752(SB), Z24
+	VBROADCASTSD lanes<>+3456(SB), Z23
+	VBROADCASTSD lanes<>+3424(SB), Z22
 	VBROADCASTSD lanes<>+2336(SB), Z21
-	VBROADCASTSD lanes<>+7376(SB), Z20
-	VBROADCASTSD lanes<>+7328(SB), Z19
-	VBROADCASTSD lanes<>+7528(SB), Z18
-	VBROADCASTSD lanes<>+7496(SB), Z17
-	VBROADCASTSD lanes<>+5536(SB), Z16
-	VBROADCASTSD lanes<>+5056(SB), Z15
-	VBROADCASTSD lanes<>+5024(SB), Z14
+	VBROADCASTSD lanes<>+7408(SB), Z20
+	VBROADCASTSD lanes<>+7360(SB), Z19
+	VBROADCASTSD lanes<>+7560(SB), Z18
+	VBROADCASTSD lanes<>+7528(SB), Z17
+	VBROADCASTSD lanes<>+5568(SB), Z16
+	VBROADCASTSD lanes<>+5088(SB), Z15
+	VBROADCASTSD lanes<>+5056(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8577,72 +8581,72 @@ main:
 	VFMADD213PD Z15, Z11, Z13
 	VFMADD213PD Z14, Z10, Z12
 	VFMADD213PD Z14, Z11, Z13
-	VFMADD213PD.BCST lanes<>+6112(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+6112(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+6496(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+6496(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+6880(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+6880(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+3232(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+3232(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+6304(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+6304(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+4576(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+4576(SB), Z11, Z13
-	VFMADD213PD.BCST lanes<>+6208(SB), Z10, Z12
-	VFMADD213PD.BCST lanes<>+6208(SB), Z11, Z13
-	VBROADCASTSD lanes<>+7472(SB), Z2
-	VBROADCASTSD lanes<>+6432(SB), Z0
+	VFMADD213PD.BCST lanes<>+6144(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6144(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6528(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6528(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6912(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6912(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+3264(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+3264(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6336(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6336(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+4608(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+4608(SB), Z11, Z13
+	VFMADD213PD.BCST lanes<>+6240(SB), Z10, Z12
+	VFMADD213PD.BCST lanes<>+6240(SB), Z11, Z13
+	VBROADCASTSD lanes<>+7504(SB), Z2
+	VBROADCASTSD lanes<>+6464(SB), Z0
 	VFMADD231PD Z10, Z2, Z0
-	VFMADD213PD.BCST lanes<>+6432(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+3840(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+3840(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+3520(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+3520(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+5888(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+5888(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+6464(SB), Z10, Z0
 	VFMADD213PD.BCST lanes<>+6464(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+6336(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+6336(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+5312(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+5312(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+6816(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+6816(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+5568(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+5568(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+6080(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+6080(SB), Z11, Z2
-	VFMADD213PD.BCST lanes<>+4480(SB), Z10, Z0
-	VFMADD213PD.BCST lanes<>+4480(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+3872(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+3872(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+3552(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+3552(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+5920(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+5920(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6496(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6496(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6368(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6368(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+5344(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+5344(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6848(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6848(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+5600(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+5600(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+6112(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+6112(SB), Z11, Z2
+	VFMADD213PD.BCST lanes<>+4512(SB), Z10, Z0
+	VFMADD213PD.BCST lanes<>+4512(SB), Z11, Z2
 	VFMADD231PD Z6, Z12, Z0
 	VFMADD231PD Z7, Z13, Z2
 	VMULPD Z8, Z0, Z0
 	VMULPD Z9, Z2, Z2
 	VMULPD Z4, Z4, Z6
 	VMULPD Z5, Z5, Z7
-	VFMADD132PD.BCST lanes<>+7104(SB), Z27, Z6
-	VFMADD132PD.BCST lanes<>+7104(SB), Z27, Z7
+	VFMADD132PD.BCST lanes<>+7136(SB), Z27, Z6
+	VFMADD132PD.BCST lanes<>+7136(SB), Z27, Z7
 	VSUBPD Z27, Z6, Z6
 	VSUBPD Z27, Z7, Z7
 	VMULPD.BCST lanes<>+3168(SB), Z6, Z8
 	VMULPD.BCST lanes<>+3168(SB), Z7, Z9
 	VFMADD231PD Z4, Z4, Z8
 	VFMADD231PD Z5, Z5, Z9
-	VFMADD231PD.BCST lanes<>+3808(SB), Z6, Z8
-	VFMADD231PD.BCST lanes<>+3808(SB), Z7, Z9
+	VFMADD231PD.BCST lanes<>+3840(SB), Z6, Z8
+	VFMADD231PD.BCST lanes<>+3840(SB), Z7, Z9
 	VMULPD Z8, Z8, Z4
 	VMULPD Z9, Z9, Z5
-	VBROADCASTSD lanes<>+7488(SB), Z10
-	VBROADCASTSD lanes<>+3488(SB), Z11
+	VBROADCASTSD lanes<>+7520(SB), Z10
+	VBROADCASTSD lanes<>+3520(SB), Z11
 	VFMADD231PD Z4, Z10, Z11
-	VFMADD213PD.BCST lanes<>+3488(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+5664(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+5664(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+5856(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+5856(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+3296(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+3296(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+3520(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+5696(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+5696(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+5888(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+5888(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+3328(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+3328(SB), Z5, Z10
 	VMOVAPS Z25, Z12
 	VFMADD231PD Z4, Z26, Z12
 	VMOVAPS Z25, Z13
@@ -8678,29 +8682,29 @@ main:
 	VXORPD Z30, Z1, Z1
 	VXORPD Z30, Z3, Z3
 	VMOVAPS Z20, Z6
-	VFMADD231PD.BCST lanes<>+7072(SB), Z1, Z6
+	VFMADD231PD.BCST lanes<>+7104(SB), Z1, Z6
 	VMOVAPS Z20, Z7
-	VFMADD231PD.BCST lanes<>+7072(SB), Z3, Z7
+	VFMADD231PD.BCST lanes<>+7104(SB), Z3, Z7
 	VSUBPD Z20, Z6, Z6
 	VSUBPD Z20, Z7, Z7
-	VFNMADD231PD.BCST lanes<>+6656(SB), Z6, Z1
-	VFNMADD231PD.BCST lanes<>+6656(SB), Z7, Z3
-	VFNMADD231PD.BCST lanes<>+4096(SB), Z6, Z1
-	VFNMADD231PD.BCST lanes<>+4096(SB), Z7, Z3
+	VFNMADD231PD.BCST lanes<>+6688(SB), Z6, Z1
+	VFNMADD231PD.BCST lanes<>+6688(SB), Z7, Z3
+	VFNMADD231PD.BCST lanes<>+4128(SB), Z6, Z1
+	VFNMADD231PD.BCST lanes<>+4128(SB), Z7, Z3
 	VRANGEPD $6, Z31, Z1, Z1
 	VRANGEPD $6, Z31, Z3, Z3
 	VMULPD Z1, Z1, Z8
 	VMULPD Z3, Z3, Z9
-	VBROADCASTSD lanes<>+7480(SB), Z10
-	VBROADCASTSD lanes<>+3456(SB), Z11
+	VBROADCASTSD lanes<>+7512(SB), Z10
+	VBROADCASTSD lanes<>+3488(SB), Z11
 	VFMADD231PD Z8, Z10, Z11
-	VFMADD213PD.BCST lanes<>+3456(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+5632(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+5632(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+5824(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+5824(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+3264(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+3264(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+3488(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+5664(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+5664(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+5856(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+5856(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+3296(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+3296(SB), Z9, Z10
 	VMOVAPS Z25, Z12
 	VFMADD231PD Z8, Z26, Z12
 	VMOVAPS Z25, Z13
@@ -8719,8 +8723,8 @@ main:
 	VFMADD213PD Z31, Z3, Z13
 	VSCALEFPD Z6, Z12, Z1
 	VSCALEFPD Z7, Z13, Z3
-	VMULPD.BCST lanes<>+4928(SB), Z1, Z1
-	VMULPD.BCST lanes<>+4928(SB), Z3, Z3
+	VMULPD.BCST lanes<>+4960(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4960(SB), Z3, Z3
 	VMULPD Z29, Z1, Z1
 	VMULPD Z29, Z3, Z3
 	VMULPD Z1, Z4, Z1
@@ -8756,39 +8760,39 @@ masked:
 	VFMADD231PD Z5, Z17, Z6
 	VFMADD213PD Z15, Z5, Z6
 	VFMADD213PD Z14, Z5, Z6
-	VFMADD213PD.BCST lanes<>+6112(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+6496(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+6880(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+3232(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+6304(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+4576(SB), Z5, Z6
-	VFMADD213PD.BCST lanes<>+6208(SB), Z5, Z6
-	VBROADCASTSD lanes<>+7472(SB), Z7
-	VFMADD213PD.BCST lanes<>+6432(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3840(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3520(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+5888(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6144(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6528(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6912(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+3264(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6336(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+4608(SB), Z5, Z6
+	VFMADD213PD.BCST lanes<>+6240(SB), Z5, Z6
+	VBROADCASTSD lanes<>+7504(SB), Z7
 	VFMADD213PD.BCST lanes<>+6464(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+6336(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+5312(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+6816(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+5568(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+6080(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4480(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3872(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3552(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5920(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6496(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6368(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5344(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6848(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+5600(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+6112(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+4512(SB), Z5, Z7
 	VFMADD231PD Z3, Z6, Z7
 	VMULPD Z4, Z7, Z3
 	VMULPD Z2, Z2, Z4
-	VFMADD132PD.BCST lanes<>+7104(SB), Z27, Z4
+	VFMADD132PD.BCST lanes<>+7136(SB), Z27, Z4
 	VSUBPD Z27, Z4, Z4
 	VMULPD.BCST lanes<>+3168(SB), Z4, Z5
 	VFMADD231PD Z2, Z2, Z5
-	VFMADD231PD.BCST lanes<>+3808(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+3840(SB), Z4, Z5
 	VMULPD Z5, Z5, Z2
-	VBROADCASTSD lanes<>+7488(SB), Z6
-	VFMADD213PD.BCST lanes<>+3488(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+5664(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+5856(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3296(SB), Z2, Z6
+	VBROADCASTSD lanes<>+7520(SB), Z6
+	VFMADD213PD.BCST lanes<>+3520(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5696(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+5888(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+3328(SB), Z2, Z6
 	VMOVAPS Z25, Z7
 	VFMADD231PD Z2, Z26, Z7
 	VFMADD213PD Z24, Z2, Z7
@@ -8808,17 +8812,17 @@ masked:
 	VMULPD Z1, Z1, Z1
 	VXORPD Z30, Z1, Z1
 	VMOVAPS Z20, Z3
-	VFMADD231PD.BCST lanes<>+7072(SB), Z1, Z3
+	VFMADD231PD.BCST lanes<>+7104(SB), Z1, Z3
 	VSUBPD Z20, Z3, Z3
-	VFNMADD231PD.BCST lanes<>+6656(SB), Z3, Z1
-	VFNMADD231PD.BCST lanes<>+4096(SB), Z3, Z1
+	VFNMADD231PD.BCST lanes<>+6688(SB), Z3, Z1
+	VFNMADD231PD.BCST lanes<>+4128(SB), Z3, Z1
 	VRANGEPD $6, Z31, Z1, Z1
 	VMULPD Z1, Z1, Z4
-	VBROADCASTSD lanes<>+7480(SB), Z5
-	VFMADD213PD.BCST lanes<>+3456(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+5632(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+5824(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+3264(SB), Z4, Z5
+	VBROADCASTSD lanes<>+7512(SB), Z5
+	VFMADD213PD.BCST lanes<>+3488(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+5664(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+5856(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+3296(SB), Z4, Z5
 	VMOVAPS Z25, Z6
 	VFMADD231PD Z4, Z26, Z6
 	VFMADD213PD Z24, Z4, Z6
@@ -8828,7 +8832,7 @@ masked:
 	VFMADD213PD Z31, Z1, Z6
 	VFMADD213PD Z31, Z1, Z6
 	VSCALEFPD Z3, Z6, Z1
-	VMULPD.BCST lanes<>+4928(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4960(SB), Z1, Z1
 	VMULPD Z29, Z1, Z1
 	VMULPD Z1, Z0, Z0
 	VADDPD Z0, Z2, Z0
@@ -8849,11 +8853,11 @@ TEXT ·geluGradXTanhFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+3712(SB), Y14
-	VBROADCASTSS lanes<>+7664(SB), Y13
-	VBROADCASTSS lanes<>+7556(SB), Y12
-	VBROADCASTSS lanes<>+7636(SB), Y11
-	VBROADCASTSS lanes<>+7580(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y14
+	VBROADCASTSS lanes<>+7692(SB), Y13
+	VBROADCASTSS lanes<>+7588(SB), Y12
+	VBROADCASTSS lanes<>+7664(SB), Y11
+	VBROADCASTSS lanes<>+7612(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -8875,31 +8879,31 @@ line:
 	VMULPS Y7, Y14, Y7
 	VMINPS Y6, Y10, Y6
 	VMINPS Y7, Y10, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y13, Y8
-	VFMADD231PS lanes<>+4032(SB), Y6, Y8
+	VFMADD231PS lanes<>+4064(SB), Y6, Y8
 	VMOVAPS Y13, Y9
-	VFMADD231PS lanes<>+4032(SB), Y7, Y9
+	VFMADD231PS lanes<>+4064(SB), Y7, Y9
 	VSUBPS Y13, Y8, Y2
 	VSUBPS Y13, Y9, Y0
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFMADD231PS lanes<>+3552(SB), Y2, Y6
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y2, Y6
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y2, Y6
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y2, Y6
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y6, Y0, Y2
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y6, Y2
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y6, Y2
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y6, Y2
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y6, Y2
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y6, Y2
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y6, Y2
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
 	VFNMADD213PS Y15, Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
@@ -8952,31 +8956,31 @@ line:
 	VMULPS Y7, Y14, Y7
 	VMINPS Y6, Y10, Y6
 	VMINPS Y7, Y10, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y13, Y8
-	VFMADD231PS lanes<>+4032(SB), Y6, Y8
+	VFMADD231PS lanes<>+4064(SB), Y6, Y8
 	VMOVAPS Y13, Y9
-	VFMADD231PS lanes<>+4032(SB), Y7, Y9
+	VFMADD231PS lanes<>+4064(SB), Y7, Y9
 	VSUBPS Y13, Y8, Y2
 	VSUBPS Y13, Y9, Y0
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFMADD231PS lanes<>+3552(SB), Y2, Y6
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y2, Y6
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y2, Y6
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y2, Y6
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y6, Y0, Y2
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y6, Y2
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y6, Y2
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y6, Y2
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y6, Y2
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y6, Y2
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y6, Y2
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
 	VFNMADD213PS Y15, Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
@@ -9025,11 +9029,11 @@ TEXT ·geluGradXTanhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+3712(SB), Y14
-	VBROADCASTSS lanes<>+7664(SB), Y13
-	VBROADCASTSS lanes<>+7556(SB), Y12
-	VBROADCASTSS lanes<>+7636(SB), Y11
-	VBROADCASTSS lanes<>+7580(SB), Y10
+	VBROADCASTSS lanes<>+3744(SB), Y14
+	VBROADCASTSS lanes<>+7692(SB), Y13
+	VBROADCASTSS lanes<>+7588(SB), Y12
+	VBROADCASTSS lanes<>+7664(SB), Y11
+	VBROADCASTSS lanes<>+7612(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -9049,31 +9053,31 @@ main:
 	VMULPS Y7, Y14, Y7
 	VMINPS Y6, Y10, Y6
 	VMINPS Y7, Y10, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y13, Y8
-	VFMADD231PS lanes<>+4032(SB), Y6, Y8
+	VFMADD231PS lanes<>+4064(SB), Y6, Y8
 	VMOVAPS Y13, Y9
-	VFMADD231PS lanes<>+4032(SB), Y7, Y9
+	VFMADD231PS lanes<>+4064(SB), Y7, Y9
 	VSUBPS Y13, Y8, Y2
 	VSUBPS Y13, Y9, Y0
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFMADD231PS lanes<>+3552(SB), Y2, Y6
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y2, Y6
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y2, Y6
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y2, Y6
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y6, Y0, Y2
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y6, Y2
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y6, Y2
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y6, Y2
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y6, Y2
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y6, Y2
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y6, Y2
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
 	VFNMADD213PS Y15, Y7, Y0
 	VFNMADD213PS Y15, Y6, Y2
@@ -9124,19 +9128,19 @@ single:
 	VADDPS Y3, Y0, Y3
 	VMULPS Y3, Y14, Y3
 	VMINPS Y3, Y10, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+4032(SB), Y3, Y4
+	VFMADD231PS lanes<>+4064(SB), Y3, Y4
 	VSUBPS Y13, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFMADD231PS lanes<>+3552(SB), Y5, Y3
-	VFMADD231PS lanes<>+3360(SB), Y5, Y3
-	VBROADCASTSS lanes<>+7640(SB), Y5
-	VFMADD213PS lanes<>+5376(SB), Y3, Y5
-	VFMADD213PS lanes<>+3776(SB), Y3, Y5
-	VFMADD213PS lanes<>+4288(SB), Y3, Y5
-	VFMADD213PS lanes<>+7136(SB), Y3, Y5
+	VFMADD231PS lanes<>+3584(SB), Y5, Y3
+	VFMADD231PS lanes<>+3392(SB), Y5, Y3
+	VBROADCASTSS lanes<>+7668(SB), Y5
+	VFMADD213PS lanes<>+5408(SB), Y3, Y5
+	VFMADD213PS lanes<>+3808(SB), Y3, Y5
+	VFMADD213PS lanes<>+4320(SB), Y3, Y5
+	VFMADD213PS lanes<>+7168(SB), Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFMADD213PS Y12, Y4, Y5
@@ -9170,19 +9174,19 @@ tail:
 	VADDPS Y3, Y0, Y3
 	VMULPS Y3, Y14, Y3
 	VMINPS Y3, Y10, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+4032(SB), Y3, Y4
+	VFMADD231PS lanes<>+4064(SB), Y3, Y4
 	VSUBPS Y13, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFMADD231PS lanes<>+3552(SB), Y5, Y3
-	VFMADD231PS lanes<>+3360(SB), Y5, Y3
-	VBROADCASTSS lanes<>+7640(SB), Y5
-	VFMADD213PS lanes<>+5376(SB), Y3, Y5
-	VFMADD213PS lanes<>+3776(SB), Y3, Y5
-	VFMADD213PS lanes<>+4288(SB), Y3, Y5
-	VFMADD213PS lanes<>+7136(SB), Y3, Y5
+	VFMADD231PS lanes<>+3584(SB), Y5, Y3
+	VFMADD231PS lanes<>+3392(SB), Y5, Y3
+	VBROADCASTSS lanes<>+7668(SB), Y5
+	VFMADD213PS lanes<>+5408(SB), Y3, Y5
+	VFMADD213PS lanes<>+3808(SB), Y3, Y5
+	VFMADD213PS lanes<>+4320(SB), Y3, Y5
+	VFMADD213PS lanes<>+7168(SB), Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFNMADD213PS Y15, Y3, Y5
 	VFMADD213PS Y12, Y4, Y5
@@ -9215,9 +9219,9 @@ TEXT ·geluGradXTanhFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+704(SB), Z30
-	VBROADCASTSS lanes<>+3712(SB), Z29
-	VBROADCASTSS lanes<>+7548(SB), Z28
-	VBROADCASTSS lanes<>+7636(SB), Z27
+	VBROADCASTSS lanes<>+3744(SB), Z29
+	VBROADCASTSS lanes<>+7580(SB), Z28
+	VBROADCASTSS lanes<>+7664(SB), Z27
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -9265,48 +9269,48 @@ line:
 	VMULPS Z13, Z29, Z13
 	VMULPS Z14, Z29, Z14
 	VMULPS Z15, Z29, Z15
-	VBROADCASTSS lanes<>+7580(SB), Z16
+	VBROADCASTSS lanes<>+7612(SB), Z16
 	VMINPS Z12, Z16, Z12
 	VMINPS Z13, Z16, Z13
 	VMINPS Z14, Z16, Z14
 	VMINPS Z15, Z16, Z15
-	VBROADCASTSS lanes<>+7584(SB), Z16
+	VBROADCASTSS lanes<>+7616(SB), Z16
 	VMAXPS Z12, Z16, Z12
 	VMAXPS Z13, Z16, Z13
 	VMAXPS Z14, Z16, Z14
 	VMAXPS Z15, Z16, Z15
 	VMOVAPS Z28, Z16
-	VFMADD231PS.BCST lanes<>+4032(SB), Z12, Z16
+	VFMADD231PS.BCST lanes<>+4064(SB), Z12, Z16
 	VMOVAPS Z28, Z17
-	VFMADD231PS.BCST lanes<>+4032(SB), Z13, Z17
+	VFMADD231PS.BCST lanes<>+4064(SB), Z13, Z17
 	VMOVAPS Z28, Z18
-	VFMADD231PS.BCST lanes<>+4032(SB), Z14, Z18
+	VFMADD231PS.BCST lanes<>+4064(SB), Z14, Z18
 	VMOVAPS Z28, Z19
-	VFMADD231PS.BCST lanes<>+4032(SB), Z15, Z19
+	VFMADD231PS.BCST lanes<>+4064(SB), Z15, Z19
 	VSUBPS Z28, Z16, Z20
 	VSUBPS Z28, Z17, Z21
 	VSUBPS Z28, Z18, Z22
 	VSUBPS Z28, Z19, Z23
-	VFMADD231PS.BCST lanes<>+3552(SB), Z20, Z12
-	VFMADD231PS.BCST lanes<>+3552(SB), Z21, Z13
-	VFMADD231PS.BCST lanes<>+3552(SB), Z22, Z14
-	VFMADD231PS.BCST lanes<>+3552(SB), Z23, Z15
-	VFMADD231PS.BCST lanes<>+3360(SB), Z20, Z12
-	VFMADD231PS.BCST lanes<>+3360(SB), Z21, Z13
-	VFMADD231PS.BCST lanes<>+3360(SB), Z22, Z14
-	VFMADD231PS.BCST lanes<>+3360(SB), Z23, Z15
+	VFMADD231PS.BCST lanes<>+3584(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3584(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3584(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3584(SB), Z23, Z15
+	VFMADD231PS.BCST lanes<>+3392(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3392(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3392(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3392(SB), Z23, Z15
 	VPERMPS lanes<>+704(SB), Z16, Z16
 	VPERMPS lanes<>+704(SB), Z17, Z17
 	VPERMPS lanes<>+704(SB), Z18, Z18
 	VPERMPS lanes<>+704(SB), Z19, Z19
-	VBROADCASTSS lanes<>+7696(SB), Z24
-	VBROADCASTSS lanes<>+7632(SB), Z25
+	VBROADCASTSS lanes<>+7724(SB), Z24
+	VBROADCASTSS lanes<>+7660(SB), Z25
 	VFMADD231PS Z12, Z24, Z25
-	VBROADCASTSS lanes<>+7632(SB), Z26
+	VBROADCASTSS lanes<>+7660(SB), Z26
 	VFMADD231PS Z13, Z24, Z26
-	VBROADCASTSS lanes<>+7632(SB), Z6
+	VBROADCASTSS lanes<>+7660(SB), Z6
 	VFMADD231PS Z14, Z24, Z6
-	VFMADD213PS.BCST lanes<>+7632(SB), Z15, Z24
+	VFMADD213PS.BCST lanes<>+7660(SB), Z15, Z24
 	VFMADD213PS Z31, Z12, Z25
 	VFMADD213PS Z31, Z13, Z26
 	VFMADD213PS Z31, Z14, Z6
@@ -9416,9 +9420,9 @@ TEXT ·geluGradXTanhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+704(SB), Z30
-	VBROADCASTSS lanes<>+3712(SB), Z29
-	VBROADCASTSS lanes<>+7548(SB), Z28
-	VBROADCASTSS lanes<>+7636(SB), Z27
+	VBROADCASTSS lanes<>+3744(SB), Z29
+	VBROADCASTSS lanes<>+7580(SB), Z28
+	VBROADCASTSS lanes<>+7664(SB), Z27
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -9448,48 +9452,48 @@ main:
 	VMULPS Z13, Z29, Z13
 	VMULPS Z14, Z29, Z14
 	VMULPS Z15, Z29, Z15
-	VBROADCASTSS lanes<>+7580(SB), Z16
+	VBROADCASTSS lanes<>+7612(SB), Z16
 	VMINPS Z12, Z16, Z12
 	VMINPS Z13, Z16, Z13
 	VMINPS Z14, Z16, Z14
 	VMINPS Z15, Z16, Z15
-	VBROADCASTSS lanes<>+7584(SB), Z16
+	VBROADCASTSS lanes<>+7616(SB), Z16
 	VMAXPS Z12, Z16, Z12
 	VMAXPS Z13, Z16, Z13
 	VMAXPS Z14, Z16, Z14
 	VMAXPS Z15, Z16, Z15
 	VMOVAPS Z28, Z16
-	VFMADD231PS.BCST lanes<>+4032(SB), Z12, Z16
+	VFMADD231PS.BCST lanes<>+4064(SB), Z12, Z16
 	VMOVAPS Z28, Z17
-	VFMADD231PS.BCST lanes<>+4032(SB), Z13, Z17
+	VFMADD231PS.BCST lanes<>+4064(SB), Z13, Z17
 	VMOVAPS Z28, Z18
-	VFMADD231PS.BCST lanes<>+4032(SB), Z14, Z18
+	VFMADD231PS.BCST lanes<>+4064(SB), Z14, Z18
 	VMOVAPS Z28, Z19
-	VFMADD231PS.BCST lanes<>+4032(SB), Z15, Z19
+	VFMADD231PS.BCST lanes<>+4064(SB), Z15, Z19
 	VSUBPS Z28, Z16, Z20
 	VSUBPS Z28, Z17, Z21
 	VSUBPS Z28, Z18, Z22
 	VSUBPS Z28, Z19, Z23
-	VFMADD231PS.BCST lanes<>+3552(SB), Z20, Z12
-	VFMADD231PS.BCST lanes<>+3552(SB), Z21, Z13
-	VFMADD231PS.BCST lanes<>+3552(SB), Z22, Z14
-	VFMADD231PS.BCST lanes<>+3552(SB), Z23, Z15
-	VFMADD231PS.BCST lanes<>+3360(SB), Z20, Z12
-	VFMADD231PS.BCST lanes<>+3360(SB), Z21, Z13
-	VFMADD231PS.BCST lanes<>+3360(SB), Z22, Z14
-	VFMADD231PS.BCST lanes<>+3360(SB), Z23, Z15
+	VFMADD231PS.BCST lanes<>+3584(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3584(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3584(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3584(SB), Z23, Z15
+	VFMADD231PS.BCST lanes<>+3392(SB), Z20, Z12
+	VFMADD231PS.BCST lanes<>+3392(SB), Z21, Z13
+	VFMADD231PS.BCST lanes<>+3392(SB), Z22, Z14
+	VFMADD231PS.BCST lanes<>+3392(SB), Z23, Z15
 	VPERMPS lanes<>+704(SB), Z16, Z16
 	VPERMPS lanes<>+704(SB), Z17, Z17
 	VPERMPS lanes<>+704(SB), Z18, Z18
 	VPERMPS lanes<>+704(SB), Z19, Z19
-	VBROADCASTSS lanes<>+7696(SB), Z24
-	VBROADCASTSS lanes<>+7632(SB), Z25
+	VBROADCASTSS lanes<>+7724(SB), Z24
+	VBROADCASTSS lanes<>+7660(SB), Z25
 	VFMADD231PS Z12, Z24, Z25
-	VBROADCASTSS lanes<>+7632(SB), Z26
+	VBROADCASTSS lanes<>+7660(SB), Z26
 	VFMADD231PS Z13, Z24, Z26
-	VBROADCASTSS lanes<>+7632(SB), Z6
+	VBROADCASTSS lanes<>+7660(SB), Z6
 	VFMADD231PS Z14, Z24, Z6
-	VFMADD213PS.BCST lanes<>+7632(SB), Z15, Z24
+	VFMADD213PS.BCST lanes<>+7660(SB), Z15, Z24
 	VFMADD213PS Z31, Z12, Z25
 	VFMADD213PS Z31, Z13, Z26
 	VFMADD213PS Z31, Z14, Z6
@@ -9592,18 +9596,18 @@ masked:
 	VMULPS Z0, Z2, Z3
 	VADDPS Z3, Z0, Z3
 	VMULPS Z3, Z29, Z3
-	VBROADCASTSS lanes<>+7580(SB), Z4
+	VBROADCASTSS lanes<>+7612(SB), Z4
 	VMINPS Z3, Z4, Z3
-	VBROADCASTSS lanes<>+7584(SB), Z4
+	VBROADCASTSS lanes<>+7616(SB), Z4
 	VMAXPS Z3, Z4, Z3
 	VMOVAPS Z28, Z4
-	VFMADD231PS.BCST lanes<>+4032(SB), Z3, Z4
+	VFMADD231PS.BCST lanes<>+4064(SB), Z3, Z4
 	VSUBPS Z28, Z4, Z5
-	VFMADD231PS.BCST lanes<>+3552(SB), Z5, Z3
-	VFMADD231PS.BCST lanes<>+3360(SB), Z5, Z3
+	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z3
+	VFMADD231PS.BCST lanes<>+3392(SB), Z5, Z3
 	VPERMPS lanes<>+704(SB), Z4, Z4
-	VBROADCASTSS lanes<>+7696(SB), Z6
-	VFMADD213PS.BCST lanes<>+7632(SB), Z3, Z6
+	VBROADCASTSS lanes<>+7724(SB), Z6
+	VFMADD213PS.BCST lanes<>+7660(SB), Z3, Z6
 	VFMADD213PS Z31, Z3, Z6
 	VMULPS Z4, Z3, Z3
 	VFNMADD231PS Z6, Z3, Z4
@@ -9640,16 +9644,16 @@ TEXT ·geluGradXTanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Y15
-	VBROADCASTSD lanes<>+7464(SB), Y14
+	VBROADCASTSD lanes<>+7496(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*8), Y0
-	VMULPD lanes<>+6848(SB), Y0, Y1
+	VMULPD lanes<>+6880(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*8), Y2
-	VMULPD lanes<>+6848(SB), Y2, Y3
+	VMULPD lanes<>+6880(SB), Y2, Y3
 	VMULPD Y0, Y1, Y4
 	VMULPD Y2, Y3, Y5
 	VMULPD Y0, Y4, Y6
@@ -9658,46 +9662,46 @@ main:
 	VADDPD Y7, Y2, Y7
 	VMULPD Y6, Y14, Y6
 	VMULPD Y7, Y14, Y7
-	VBROADCASTSD lanes<>+7392(SB), Y8
+	VBROADCASTSD lanes<>+7424(SB), Y8
 	VMINPD Y6, Y8, Y6
 	VMINPD Y7, Y8, Y7
-	VBROADCASTSD lanes<>+7408(SB), Y8
+	VBROADCASTSD lanes<>+7440(SB), Y8
 	VMAXPD Y6, Y8, Y6
 	VMAXPD Y7, Y8, Y7
-	VBROADCASTSD lanes<>+7104(SB), Y8
-	VBROADCASTSD lanes<>+5792(SB), Y9
+	VBROADCASTSD lanes<>+7136(SB), Y8
+	VBROADCASTSD lanes<>+5824(SB), Y9
 	VFMADD231PD Y8, Y6, Y9
-	VFMADD213PD lanes<>+5792(SB), Y7, Y8
-	VSUBPD lanes<>+5792(SB), Y9, Y10
-	VSUBPD lanes<>+5792(SB), Y8, Y11
+	VFMADD213PD lanes<>+5824(SB), Y7, Y8
+	VSUBPD lanes<>+5824(SB), Y9, Y10
+	VSUBPD lanes<>+5824(SB), Y8, Y11
 	VPSLLQ $52, Y9, Y9
 	VPSLLQ $52, Y8, Y8
-	VFMADD231PD lanes<>+6656(SB), Y10, Y6
-	VFMADD231PD lanes<>+6656(SB), Y11, Y7
-	VFMADD231PD lanes<>+4096(SB), Y10, Y6
-	VFMADD231PD lanes<>+4096(SB), Y11, Y7
+	VFMADD231PD lanes<>+6688(SB), Y10, Y6
+	VFMADD231PD lanes<>+6688(SB), Y11, Y7
+	VFMADD231PD lanes<>+4128(SB), Y10, Y6
+	VFMADD231PD lanes<>+4128(SB), Y11, Y7
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+7488(SB), Y12
-	VBROADCASTSD lanes<>+3488(SB), Y13
+	VBROADCASTSD lanes<>+7520(SB), Y12
+	VBROADCASTSD lanes<>+3520(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+3488(SB), Y11, Y12
-	VFMADD213PD lanes<>+5664(SB), Y10, Y13
-	VFMADD213PD lanes<>+5664(SB), Y11, Y12
-	VFMADD213PD lanes<>+5856(SB), Y10, Y13
-	VFMADD213PD lanes<>+5856(SB), Y11, Y12
-	VFMADD213PD lanes<>+3296(SB), Y10, Y13
-	VFMADD213PD lanes<>+3296(SB), Y11, Y12
-	VBROADCASTSD lanes<>+7440(SB), Y2
-	VBROADCASTSD lanes<>+4832(SB), Y0
+	VFMADD213PD lanes<>+3520(SB), Y11, Y12
+	VFMADD213PD lanes<>+5696(SB), Y10, Y13
+	VFMADD213PD lanes<>+5696(SB), Y11, Y12
+	VFMADD213PD lanes<>+5888(SB), Y10, Y13
+	VFMADD213PD lanes<>+5888(SB), Y11, Y12
+	VFMADD213PD lanes<>+3328(SB), Y10, Y13
+	VFMADD213PD lanes<>+3328(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7472(SB), Y2
+	VBROADCASTSD lanes<>+4864(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+4832(SB), Y11, Y2
-	VFMADD213PD lanes<>+6720(SB), Y10, Y0
-	VFMADD213PD lanes<>+6720(SB), Y11, Y2
+	VFMADD213PD lanes<>+4864(SB), Y11, Y2
+	VFMADD213PD lanes<>+6752(SB), Y10, Y0
+	VFMADD213PD lanes<>+6752(SB), Y11, Y2
+	VFMADD213PD lanes<>+3456(SB), Y10, Y0
+	VFMADD213PD lanes<>+3456(SB), Y11, Y2
 	VFMADD213PD lanes<>+3424(SB), Y10, Y0
 	VFMADD213PD lanes<>+3424(SB), Y11, Y2
-	VFMADD213PD lanes<>+3392(SB), Y10, Y0
-	VFMADD213PD lanes<>+3392(SB), Y11, Y2
 	VFMADD231PD Y6, Y13, Y0
 	VFMADD231PD Y7, Y12, Y2
 	VFNMADD213PD Y15, Y6, Y0
@@ -9745,32 +9749,32 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y0
-	VMULPD lanes<>+6848(SB), Y0, Y1
+	VMULPD lanes<>+6880(SB), Y0, Y1
 	VMULPD Y0, Y1, Y2
 	VMULPD Y0, Y2, Y3
 	VADDPD Y3, Y0, Y3
 	VMULPD Y3, Y14, Y3
-	VBROADCASTSD lanes<>+7392(SB), Y4
+	VBROADCASTSD lanes<>+7424(SB), Y4
 	VMINPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+7408(SB), Y4
+	VBROADCASTSD lanes<>+7440(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+7104(SB), Y4
-	VFMADD213PD lanes<>+5792(SB), Y3, Y4
-	VSUBPD lanes<>+5792(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7136(SB), Y4
+	VFMADD213PD lanes<>+5824(SB), Y3, Y4
+	VSUBPD lanes<>+5824(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFMADD231PD lanes<>+6656(SB), Y5, Y3
-	VFMADD231PD lanes<>+4096(SB), Y5, Y3
+	VFMADD231PD lanes<>+6688(SB), Y5, Y3
+	VFMADD231PD lanes<>+4128(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7488(SB), Y6
-	VFMADD213PD lanes<>+3488(SB), Y5, Y6
-	VFMADD213PD lanes<>+5664(SB), Y5, Y6
-	VFMADD213PD lanes<>+5856(SB), Y5, Y6
-	VFMADD213PD lanes<>+3296(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y5, Y7
-	VFMADD213PD lanes<>+6720(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7520(SB), Y6
+	VFMADD213PD lanes<>+3520(SB), Y5, Y6
+	VFMADD213PD lanes<>+5696(SB), Y5, Y6
+	VFMADD213PD lanes<>+5888(SB), Y5, Y6
+	VFMADD213PD lanes<>+3328(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y5, Y7
+	VFMADD213PD lanes<>+6752(SB), Y5, Y7
+	VFMADD213PD lanes<>+3456(SB), Y5, Y7
 	VFMADD213PD lanes<>+3424(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFNMADD213PD Y15, Y3, Y7
 	VFNMADD213PD Y15, Y3, Y7
@@ -9800,32 +9804,32 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
-	VMULPD lanes<>+6848(SB), Y0, Y1
+	VMULPD lanes<>+6880(SB), Y0, Y1
 	VMULPD Y0, Y1, Y2
 	VMULPD Y0, Y2, Y3
 	VADDPD Y3, Y0, Y3
 	VMULPD Y3, Y14, Y3
-	VBROADCASTSD lanes<>+7392(SB), Y4
+	VBROADCASTSD lanes<>+7424(SB), Y4
 	VMINPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+7408(SB), Y4
+	VBROADCASTSD lanes<>+7440(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+7104(SB), Y4
-	VFMADD213PD lanes<>+5792(SB), Y3, Y4
-	VSUBPD lanes<>+5792(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7136(SB), Y4
+	VFMADD213PD lanes<>+5824(SB), Y3, Y4
+	VSUBPD lanes<>+5824(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFMADD231PD lanes<>+6656(SB), Y5, Y3
-	VFMADD231PD lanes<>+4096(SB), Y5, Y3
+	VFMADD231PD lanes<>+6688(SB), Y5, Y3
+	VFMADD231PD lanes<>+4128(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7488(SB), Y6
-	VFMADD213PD lanes<>+3488(SB), Y5, Y6
-	VFMADD213PD lanes<>+5664(SB), Y5, Y6
-	VFMADD213PD lanes<>+5856(SB), Y5, Y6
-	VFMADD213PD lanes<>+3296(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y5, Y7
-	VFMADD213PD lanes<>+6720(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7520(SB), Y6
+	VFMADD213PD lanes<>+3520(SB), Y5, Y6
+	VFMADD213PD lanes<>+5696(SB), Y5, Y6
+	VFMADD213PD lanes<>+5888(SB), Y5, Y6
+	VFMADD213PD lanes<>+3328(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y5, Y7
+	VFMADD213PD lanes<>+6752(SB), Y5, Y7
+	VFMADD213PD lanes<>+3456(SB), Y5, Y7
 	VFMADD213PD lanes<>+3424(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFNMADD213PD Y15, Y3, Y7
 	VFNMADD213PD Y15, Y3, Y7
@@ -9859,23 +9863,23 @@ TEXT ·geluGradXTanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Z31
-	VBROADCASTSD lanes<>+7464(SB), Z30
-	VBROADCASTSD lanes<>+5792(SB), Z29
+	VBROADCASTSD lanes<>+7496(SB), Z30
+	VBROADCASTSD lanes<>+5824(SB), Z29
 	VBROADCASTSD lanes<>+2400(SB), Z28
-	VBROADCASTSD lanes<>+6848(SB), Z27
-	VBROADCASTSD lanes<>+7392(SB), Z26
-	VBROADCASTSD lanes<>+7408(SB), Z25
-	VBROADCASTSD lanes<>+7104(SB), Z24
-	VBROADCASTSD lanes<>+6656(SB), Z23
-	VBROADCASTSD lanes<>+4096(SB), Z22
-	VBROADCASTSD lanes<>+7488(SB), Z21
-	VBROADCASTSD lanes<>+3488(SB), Z20
-	VBROADCASTSD lanes<>+5664(SB), Z19
-	VBROADCASTSD lanes<>+5856(SB), Z18
-	VBROADCASTSD lanes<>+3296(SB), Z17
-	VBROADCASTSD lanes<>+7440(SB), Z16
-	VBROADCASTSD lanes<>+4832(SB), Z15
-	VBROADCASTSD lanes<>+6720(SB), Z14
+	VBROADCASTSD lanes<>+6880(SB), Z27
+	VBROADCASTSD lanes<>+7424(SB), Z26
+	VBROADCASTSD lanes<>+7440(SB), Z25
+	VBROADCASTSD lanes<>+7136(SB), Z24
+	VBROADCASTSD lanes<>+6688(SB), Z23
+	VBROADCASTSD lanes<>+4128(SB), Z22
+	VBROADCASTSD lanes<>+7520(SB), Z21
+	VBROADCASTSD lanes<>+3520(SB), Z20
+	VBROADCASTSD lanes<>+5696(SB), Z19
+	VBROADCASTSD lanes<>+5888(SB), Z18
+	VBROADCASTSD lanes<>+3328(SB), Z17
+	VBROADCASTSD lanes<>+7472(SB), Z16
+	VBROADCASTSD lanes<>+4864(SB), Z15
+	VBROADCASTSD lanes<>+6752(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -9927,10 +9931,10 @@ main:
 	VFMADD231PD Z11, Z16, Z0
 	VFMADD213PD Z14, Z10, Z2
 	VFMADD213PD Z14, Z11, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z11, Z0
 	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z2
 	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z0
 	VFMADD231PD Z6, Z12, Z2
 	VFMADD231PD Z7, Z13, Z0
 	VFNMADD213PD Z31, Z6, Z2
@@ -10001,8 +10005,8 @@ masked:
 	VMOVAPS Z15, Z7
 	VFMADD231PD Z5, Z16, Z7
 	VFMADD213PD Z14, Z5, Z7
+	VFMADD213PD.BCST lanes<>+3456(SB), Z5, Z7
 	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z7
 	VFMADD231PD Z3, Z6, Z7
 	VFNMADD213PD Z31, Z3, Z7
 	VFNMADD213PD Z31, Z3, Z7
@@ -10035,7 +10039,7 @@ TEXT ·hardshrinkFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+7296(SB), Y14
+	VBROADCASTSS lanes<>+7328(SB), Y14
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -10077,7 +10081,7 @@ TEXT ·hardshrinkFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+7296(SB), Y14
+	VBROADCASTSS lanes<>+7328(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -10145,7 +10149,7 @@ TEXT ·hardshrinkFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7328(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 group:
@@ -10205,7 +10209,7 @@ TEXT ·hardshrinkFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7328(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -10262,7 +10266,7 @@ TEXT ·hardshrinkFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+7328(SB), Y14
+	VBROADCASTSD lanes<>+7360(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -10330,7 +10334,7 @@ TEXT ·hardshrinkFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 8(BX), SI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+7328(SB), Z30
+	VBROADCASTSD lanes<>+7360(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -10388,7 +10392,7 @@ TEXT ·hardshrinkGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+7296(SB), Y14
+	VBROADCASTSS lanes<>+7328(SB), Y14
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -10431,7 +10435,7 @@ TEXT ·hardshrinkGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+7296(SB), Y14
+	VBROADCASTSS lanes<>+7328(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -10497,7 +10501,7 @@ TEXT ·hardshrinkGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7328(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 group:
@@ -10566,7 +10570,7 @@ TEXT ·hardshrinkGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
+	VBROADCASTSS lanes<>+7328(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -10625,7 +10629,7 @@ TEXT ·hardshrinkGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
-	VBROADCASTSD lanes<>+7328(SB), Y14
+	VBROADCASTSD lanes<>+7360(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -10691,7 +10695,7 @@ TEXT ·hardshrinkGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
-	VBROADCASTSD lanes<>+7328(SB), Z30
+	VBROADCASTSD lanes<>+7360(SB), Z30
 	VPXORD X29, X29, X29
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -12484,6 +12488,688 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·hardtanhUint8AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Y15
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Y14
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Y0
+	VPMINUB Y14, Y0, Y1
+	VMOVUPS 32(SI)(CX*1), Y2
+	VPMINUB Y14, Y2, Y3
+	VMOVUPS 64(SI)(CX*1), Y4
+	VPMINUB Y14, Y4, Y5
+	VMOVUPS 96(SI)(CX*1), Y6
+	VPMINUB Y14, Y6, Y7
+	VPCMPEQB Y0, Y1, Y1
+	VPCMPEQB Y2, Y3, Y3
+	VPCMPEQB Y4, Y5, Y5
+	VPCMPEQB Y6, Y7, Y7
+	VPMINUB Y0, Y15, Y8
+	VPMINUB Y2, Y15, Y9
+	VPMINUB Y4, Y15, Y10
+	VPMINUB Y6, Y15, Y11
+	VPCMPEQB Y15, Y8, Y8
+	VPCMPEQB Y15, Y9, Y9
+	VPCMPEQB Y15, Y10, Y10
+	VPCMPEQB Y15, Y11, Y11
+	VPBLENDVB Y8, Y15, Y0, Y0
+	VPBLENDVB Y9, Y15, Y2, Y2
+	VPBLENDVB Y10, Y15, Y4, Y4
+	VPBLENDVB Y11, Y15, Y6, Y6
+	VPBLENDVB Y1, Y14, Y0, Y0
+	VPBLENDVB Y3, Y14, Y2, Y1
+	VPBLENDVB Y5, Y14, Y4, Y2
+	VPBLENDVB Y7, Y14, Y6, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $96, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*1), Y0
+	VPMINUB Y14, Y0, Y1
+	VPCMPEQB Y0, Y1, Y1
+	VPMINUB Y0, Y15, Y2
+	VPCMPEQB Y15, Y2, Y2
+	VPBLENDVB Y2, Y15, Y0, Y0
+	VPBLENDVB Y1, Y14, Y0, Y0
+	VMOVUPS Y0, (DX)(CX*1)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $32, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*1), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVBLZX (R13)(R12*1), R11
+	MOVB R11, 32(SP)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), Y0
+	VPMINUB Y14, Y0, Y1
+	VPCMPEQB Y0, Y1, Y1
+	VPMINUB Y0, Y15, Y2
+	VPCMPEQB Y15, Y2, Y2
+	VPBLENDVB Y2, Y15, Y0, Y0
+	VPBLENDVB Y1, Y14, Y0, Y0
+	VMOVUPS Y0, 0(SP)
+	LEAQ (DX)(CX*1), R13
+	XORL R12, R12
+out0:
+	MOVBLZX 0(SP)(R12*1), R11
+	MOVB R11, (R13)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhUint8AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Z0
+	VPCMPUB $2, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*1), Z1
+	VPCMPUB $2, Z31, Z1, K2
+	VPCMPUB $5, Z30, Z0, K3
+	VPCMPUB $5, Z30, Z1, K4
+	VPBLENDMB Z30, Z0, K3, Z0
+	VPBLENDMB Z30, Z1, K4, Z1
+	VPBLENDMB Z31, Z0, K1, Z0
+	VPBLENDMB Z31, Z1, K2, Z1
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $128, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $-1, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU8.Z (SI)(CX*1), K7, Z0
+	VPCMPUB $2, Z31, Z0, K1
+	VPCMPUB $5, Z30, Z0, K2
+	VPBLENDMB Z30, Z0, K2, Z0
+	VPBLENDMB Z31, Z0, K1, Z0
+	VMOVDQU8 Z0, K7, (DX)(CX*1)
+	ADDQ $64, CX
+	SUBQ $64, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt8AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Y0
+	VPCMPGTB Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*1), Y2
+	VPCMPGTB Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*1), Y4
+	VPCMPGTB Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*1), Y6
+	VPCMPGTB Y15, Y6, Y7
+	VPCMPGTB Y0, Y14, Y8
+	VPCMPGTB Y2, Y14, Y9
+	VPCMPGTB Y4, Y14, Y10
+	VPCMPGTB Y6, Y14, Y11
+	VPBLENDVB Y8, Y0, Y14, Y0
+	VPBLENDVB Y9, Y2, Y14, Y2
+	VPBLENDVB Y10, Y4, Y14, Y4
+	VPBLENDVB Y11, Y6, Y14, Y6
+	VPBLENDVB Y1, Y0, Y15, Y0
+	VPBLENDVB Y3, Y2, Y15, Y1
+	VPBLENDVB Y5, Y4, Y15, Y2
+	VPBLENDVB Y7, Y6, Y15, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $96, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*1), Y0
+	VPCMPGTB Y15, Y0, Y1
+	VPCMPGTB Y0, Y14, Y2
+	VPBLENDVB Y2, Y0, Y14, Y0
+	VPBLENDVB Y1, Y0, Y15, Y0
+	VMOVUPS Y0, (DX)(CX*1)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $32, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*1), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVBLZX (R13)(R12*1), R11
+	MOVB R11, 32(SP)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), Y0
+	VPCMPGTB Y15, Y0, Y1
+	VPCMPGTB Y0, Y14, Y2
+	VPBLENDVB Y2, Y0, Y14, Y0
+	VPBLENDVB Y1, Y0, Y15, Y0
+	VMOVUPS Y0, 0(SP)
+	LEAQ (DX)(CX*1), R13
+	XORL R12, R12
+out0:
+	MOVBLZX 0(SP)(R12*1), R11
+	MOVB R11, (R13)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt8AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Z0
+	VPCMPB $2, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*1), Z1
+	VPCMPB $2, Z31, Z1, K2
+	VPCMPB $5, Z30, Z0, K3
+	VPCMPB $5, Z30, Z1, K4
+	VPBLENDMB Z30, Z0, K3, Z0
+	VPBLENDMB Z30, Z1, K4, Z1
+	VPBLENDMB Z31, Z0, K1, Z0
+	VPBLENDMB Z31, Z1, K2, Z1
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $128, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $-1, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU8.Z (SI)(CX*1), K7, Z0
+	VPCMPB $2, Z31, Z0, K1
+	VPCMPB $5, Z30, Z0, K2
+	VPBLENDMB Z30, Z0, K2, Z0
+	VPBLENDMB Z31, Z0, K1, Z0
+	VMOVDQU8 Z0, K7, (DX)(CX*1)
+	ADDQ $64, CX
+	SUBQ $64, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt16AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*2), Y0
+	VPCMPGTW Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*2), Y2
+	VPCMPGTW Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*2), Y4
+	VPCMPGTW Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*2), Y6
+	VPCMPGTW Y15, Y6, Y7
+	VPCMPGTW Y0, Y14, Y8
+	VPCMPGTW Y2, Y14, Y9
+	VPCMPGTW Y4, Y14, Y10
+	VPCMPGTW Y6, Y14, Y11
+	VPBLENDVB Y8, Y0, Y14, Y0
+	VPBLENDVB Y9, Y2, Y14, Y2
+	VPBLENDVB Y10, Y4, Y14, Y4
+	VPBLENDVB Y11, Y6, Y14, Y6
+	VPBLENDVB Y1, Y0, Y15, Y0
+	VPBLENDVB Y3, Y2, Y15, Y1
+	VPBLENDVB Y5, Y4, Y15, Y2
+	VPBLENDVB Y7, Y6, Y15, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $48, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*2), Y0
+	VPCMPGTW Y15, Y0, Y1
+	VPCMPGTW Y0, Y14, Y2
+	VPBLENDVB Y2, Y0, Y14, Y0
+	VPBLENDVB Y1, Y0, Y15, Y0
+	VMOVUPS Y0, (DX)(CX*2)
+	ADDQ $16, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $16, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), Y0
+	VPCMPGTW Y15, Y0, Y1
+	VPCMPGTW Y0, Y14, Y2
+	VPBLENDVB Y2, Y0, Y14, Y0
+	VPBLENDVB Y1, Y0, Y15, Y0
+	VMOVUPS Y0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt16AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*2), Z0
+	VPCMPW $2, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*2), Z1
+	VPCMPW $2, Z31, Z1, K2
+	VPCMPW $5, Z30, Z0, K3
+	VPCMPW $5, Z30, Z1, K4
+	VPBLENDMW Z30, Z0, K3, Z0
+	VPBLENDMW Z30, Z1, K4, Z1
+	VPBLENDMW Z31, Z0, K1, Z0
+	VPBLENDMW Z31, Z1, K2, Z1
+	VMOVUPS Z0, (DX)(CX*2)
+	VMOVUPS Z1, 64(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $4294967295, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Z0
+	VPCMPW $2, Z31, Z0, K1
+	VPCMPW $5, Z30, Z0, K2
+	VPBLENDMW Z30, Z0, K2, Z0
+	VPBLENDMW Z31, Z0, K1, Z0
+	VMOVDQU16 Z0, K7, (DX)(CX*2)
+	ADDQ $32, CX
+	SUBQ $32, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt32AVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Y0
+	VPCMPGTD Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VPCMPGTD Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VPCMPGTD Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VPCMPGTD Y15, Y6, Y7
+	VPCMPGTD Y0, Y14, Y8
+	VPCMPGTD Y2, Y14, Y9
+	VPCMPGTD Y4, Y14, Y10
+	VPCMPGTD Y6, Y14, Y11
+	VBLENDVPS Y8, Y0, Y14, Y0
+	VBLENDVPS Y9, Y2, Y14, Y2
+	VBLENDVPS Y10, Y4, Y14, Y4
+	VBLENDVPS Y11, Y6, Y14, Y6
+	VBLENDVPS Y1, Y0, Y15, Y0
+	VBLENDVPS Y3, Y2, Y15, Y1
+	VBLENDVPS Y5, Y4, Y15, Y2
+	VBLENDVPS Y7, Y6, Y15, Y3
+	VMOVUPS Y0, (DX)(CX*4)
+	VMOVUPS Y1, 32(DX)(CX*4)
+	VMOVUPS Y2, 64(DX)(CX*4)
+	VMOVUPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*4), Y0
+	VPCMPGTD Y15, Y0, Y1
+	VPCMPGTD Y0, Y14, Y2
+	VBLENDVPS Y2, Y0, Y14, Y0
+	VBLENDVPS Y1, Y0, Y15, Y0
+	VMOVUPS Y0, (DX)(CX*4)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ lanes<>+1920(SB), R11
+	NEGQ AX
+	VMOVUPS 32(R11)(AX*4), Y0
+	VMASKMOVPS (SI)(CX*4), Y0, Y0
+	VPCMPGTD Y15, Y0, Y1
+	VPCMPGTD Y0, Y14, Y2
+	VBLENDVPS Y2, Y0, Y14, Y0
+	VBLENDVPS Y1, Y0, Y15, Y0
+	VMOVUPS 32(R11)(AX*4), Y1
+	VMASKMOVPS Y0, Y1, (DX)(CX*4)
+	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt32AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Z0
+	VPCMPD $2, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*4), Z1
+	VPCMPD $2, Z31, Z1, K2
+	VPCMPD $5, Z30, Z0, K3
+	VPCMPD $5, Z30, Z1, K4
+	VPBLENDMD Z30, Z0, K3, Z0
+	VPBLENDMD Z30, Z1, K4, Z1
+	VPBLENDMD Z31, Z0, K1, Z0
+	VPBLENDMD Z31, Z1, K2, Z1
+	VMOVUPS Z0, (DX)(CX*4)
+	VMOVUPS Z1, 64(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $32, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVUPS.Z (SI)(CX*4), K7, Z0
+	VPCMPD $2, Z31, Z0, K1
+	VPCMPD $5, Z30, Z0, K2
+	VPBLENDMD Z30, Z0, K2, Z0
+	VPBLENDMD Z31, Z0, K1, Z0
+	VMOVUPS Z0, K7, (DX)(CX*4)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $16, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*8), Y0
+	VPCMPGTQ Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*8), Y2
+	VPCMPGTQ Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*8), Y4
+	VPCMPGTQ Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*8), Y6
+	VPCMPGTQ Y15, Y6, Y7
+	VPCMPGTQ Y0, Y14, Y8
+	VPCMPGTQ Y2, Y14, Y9
+	VPCMPGTQ Y4, Y14, Y10
+	VPCMPGTQ Y6, Y14, Y11
+	VBLENDVPD Y8, Y0, Y14, Y0
+	VBLENDVPD Y9, Y2, Y14, Y2
+	VBLENDVPD Y10, Y4, Y14, Y4
+	VBLENDVPD Y11, Y6, Y14, Y6
+	VBLENDVPD Y1, Y0, Y15, Y0
+	VBLENDVPD Y3, Y2, Y15, Y1
+	VBLENDVPD Y5, Y4, Y15, Y2
+	VBLENDVPD Y7, Y6, Y15, Y3
+	VMOVUPS Y0, (DX)(CX*8)
+	VMOVUPS Y1, 32(DX)(CX*8)
+	VMOVUPS Y2, 64(DX)(CX*8)
+	VMOVUPS Y3, 96(DX)(CX*8)
+	ADDQ $16, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $12, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*8), Y0
+	VPCMPGTQ Y15, Y0, Y1
+	VPCMPGTQ Y0, Y14, Y2
+	VBLENDVPD Y2, Y0, Y14, Y0
+	VBLENDVPD Y1, Y0, Y15, Y0
+	VMOVUPS Y0, (DX)(CX*8)
+	ADDQ $4, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $4, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ lanes<>+1920(SB), R11
+	NEGQ AX
+	VMOVUPS 32(R11)(AX*8), Y0
+	VMASKMOVPD (SI)(CX*8), Y0, Y0
+	VPCMPGTQ Y15, Y0, Y1
+	VPCMPGTQ Y0, Y14, Y2
+	VBLENDVPD Y2, Y0, Y14, Y0
+	VBLENDVPD Y1, Y0, Y15, Y0
+	VMOVUPS 32(R11)(AX*8), Y1
+	VMASKMOVPD Y0, Y1, (DX)(CX*8)
+	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·hardtanhInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $16, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*8), Z0
+	VPCMPQ $2, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*8), Z1
+	VPCMPQ $2, Z31, Z1, K2
+	VPCMPQ $5, Z30, Z0, K3
+	VPCMPQ $5, Z30, Z1, K4
+	VPBLENDMQ Z30, Z0, K3, Z0
+	VPBLENDMQ Z30, Z1, K4, Z1
+	VPBLENDMQ Z31, Z0, K1, Z0
+	VPBLENDMQ Z31, Z1, K2, Z1
+	VMOVUPS Z0, (DX)(CX*8)
+	VMOVUPS Z1, 64(DX)(CX*8)
+	ADDQ $16, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $16, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $255, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVUPD.Z (SI)(CX*8), K7, Z0
+	VPCMPQ $2, Z31, Z0, K1
+	VPCMPQ $5, Z30, Z0, K2
+	VPBLENDMQ Z30, Z0, K2, Z0
+	VPBLENDMQ Z31, Z0, K1, Z0
+	VMOVUPD Z0, K7, (DX)(CX*8)
+	ADDQ $8, CX
+	SUBQ $8, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·hardtanhFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -13241,6 +13927,229 @@ done:
 	VZEROUPPER
 	RET
 
+TEXT ·heavisideBoolAVX2(SB), 0, $96-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Y0
+	VPXOR X1, X1, X1
+	VPXOR Y1, Y0, Y2
+	VMOVUPS 32(SI)(CX*1), Y3
+	VPXOR Y1, Y3, Y4
+	VMOVUPS 64(SI)(CX*1), Y5
+	VPXOR Y1, Y5, Y6
+	VMOVUPS 96(SI)(CX*1), Y7
+	VPXOR Y1, Y7, Y8
+	VPXOR lanes<>+3232(SB), Y2, Y2
+	VPXOR lanes<>+3232(SB), Y4, Y4
+	VPXOR lanes<>+3232(SB), Y6, Y6
+	VPXOR lanes<>+3232(SB), Y8, Y8
+	VPXOR lanes<>+3232(SB), Y0, Y0
+	VPXOR lanes<>+3232(SB), Y3, Y3
+	VPXOR lanes<>+3232(SB), Y5, Y5
+	VPXOR lanes<>+3232(SB), Y7, Y7
+	VPAND Y1, Y0, Y9
+	VPAND Y1, Y3, Y10
+	VPAND Y1, Y5, Y11
+	VPAND Y1, Y7, Y12
+	VPAND Y0, Y1, Y0
+	VPAND Y3, Y1, Y3
+	VPAND Y5, Y1, Y5
+	VPAND Y7, Y1, Y7
+	VPXOR lanes<>+3232(SB), Y0, Y0
+	VPXOR lanes<>+3232(SB), Y3, Y3
+	VPXOR lanes<>+3232(SB), Y5, Y5
+	VPXOR lanes<>+3232(SB), Y7, Y7
+	VPXOR Y0, Y1, Y13
+	VPXOR Y3, Y1, Y14
+	VPXOR Y5, Y1, Y15
+	VPXOR Y7, Y1, Y1
+	VPAND Y13, Y9, Y9
+	VPAND Y14, Y10, Y10
+	VPAND Y15, Y11, Y11
+	VPAND Y1, Y12, Y1
+	VPXOR Y9, Y0, Y0
+	VPXOR Y10, Y3, Y3
+	VPXOR Y11, Y5, Y5
+	VPXOR Y1, Y7, Y1
+	VPXOR (DI)(CX*1), Y0, Y7
+	VPXOR 32(DI)(CX*1), Y3, Y9
+	VPXOR 64(DI)(CX*1), Y5, Y10
+	VPXOR 96(DI)(CX*1), Y1, Y11
+	VPAND Y7, Y2, Y2
+	VPAND Y9, Y4, Y4
+	VPAND Y10, Y6, Y6
+	VPAND Y11, Y8, Y7
+	VPXOR Y2, Y0, Y0
+	VPXOR Y4, Y3, Y2
+	VPXOR Y6, Y5, Y3
+	VPXOR Y7, Y1, Y1
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y2, 32(DX)(CX*1)
+	VMOVUPS Y3, 64(DX)(CX*1)
+	VMOVUPS Y1, 96(DX)(CX*1)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $96, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*1), Y0
+	VPXOR X1, X1, X1
+	VPXOR Y1, Y0, Y2
+	VPXOR lanes<>+3232(SB), Y2, Y2
+	VPXOR lanes<>+3232(SB), Y0, Y0
+	VPAND Y1, Y0, Y3
+	VPAND Y0, Y1, Y0
+	VPXOR lanes<>+3232(SB), Y0, Y0
+	VPXOR Y0, Y1, Y1
+	VPAND Y1, Y3, Y1
+	VPXOR Y1, Y0, Y0
+	VPXOR (DI)(CX*1), Y0, Y1
+	VPAND Y1, Y2, Y1
+	VPXOR Y1, Y0, Y0
+	VMOVUPS Y0, (DX)(CX*1)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $32, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*1), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVBLZX (R13)(R12*1), R11
+	MOVB R11, 32(SP)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	LEAQ (DI)(CX*1), R13
+	MOVQ $0, 64(SP)
+	MOVQ $0, 72(SP)
+	MOVQ $0, 80(SP)
+	MOVQ $0, 88(SP)
+	XORL R12, R12
+in2:
+	MOVBLZX (R13)(R12*1), R11
+	MOVB R11, 64(SP)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in2
+	VMOVUPS 32(SP), Y0
+	VPXOR X1, X1, X1
+	VPXOR Y1, Y0, Y2
+	VPXOR lanes<>+3232(SB), Y2, Y2
+	VPXOR lanes<>+3232(SB), Y0, Y0
+	VPAND Y1, Y0, Y3
+	VPAND Y0, Y1, Y0
+	VPXOR lanes<>+3232(SB), Y0, Y0
+	VPXOR Y0, Y1, Y1
+	VPAND Y1, Y3, Y1
+	VPXOR Y1, Y0, Y0
+	VMOVUPS 64(SP), Y1
+	VPXOR Y0, Y1, Y1
+	VPAND Y1, Y2, Y1
+	VPXOR Y1, Y0, Y0
+	VMOVUPS Y0, 0(SP)
+	LEAQ (DX)(CX*1), R13
+	XORL R12, R12
+out0:
+	MOVBLZX 0(SP)(R12*1), R11
+	MOVB R11, (R13)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·heavisideBoolAVX512(SB), NOSPLIT, $0-64
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+3232(SB), Z31
+	XORQ CX, CX
+	SUBQ $256, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Z0
+	VPTERNLOGD $60, Z31, Z31, Z0
+	VMOVUPS 64(SI)(CX*1), Z1
+	VPTERNLOGD $60, Z31, Z31, Z1
+	VMOVUPS 128(SI)(CX*1), Z2
+	VPTERNLOGD $60, Z31, Z31, Z2
+	VMOVUPS 192(SI)(CX*1), Z3
+	VPTERNLOGD $60, Z31, Z31, Z3
+	VPXORD (SI)(CX*1), Z31, Z4
+	VPXORD 64(SI)(CX*1), Z31, Z5
+	VPXORD 128(SI)(CX*1), Z31, Z6
+	VPXORD 192(SI)(CX*1), Z31, Z7
+	VMOVAPS Z31, Z8
+	VPTERNLOGD $240, Z4, Z4, Z8
+	VMOVAPS Z31, Z9
+	VPTERNLOGD $240, Z5, Z5, Z9
+	VMOVAPS Z31, Z10
+	VPTERNLOGD $240, Z6, Z6, Z10
+	VMOVAPS Z31, Z11
+	VPTERNLOGD $240, Z7, Z7, Z11
+	VPTERNLOGD $240, Z4, Z4, Z8
+	VPTERNLOGD $240, Z5, Z5, Z9
+	VPTERNLOGD $240, Z6, Z6, Z10
+	VPTERNLOGD $240, Z7, Z7, Z11
+	VPTERNLOGD $184, (DI)(CX*1), Z0, Z8
+	VPTERNLOGD $184, 64(DI)(CX*1), Z1, Z9
+	VPTERNLOGD $184, 128(DI)(CX*1), Z2, Z10
+	VPTERNLOGD $184, 192(DI)(CX*1), Z3, Z11
+	VMOVUPS Z8, (DX)(CX*1)
+	VMOVUPS Z9, 64(DX)(CX*1)
+	VMOVUPS Z10, 128(DX)(CX*1)
+	VMOVUPS Z11, 192(DX)(CX*1)
+	ADDQ $256, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $256, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $-1, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU8.Z (SI)(CX*1), K7, Z0
+	VPTERNLOGD $60, Z31, Z31, Z0
+	VMOVDQU8.Z (SI)(CX*1), K7, Z1
+	VPXORD Z31, Z1, Z1
+	VMOVAPS Z31, Z2
+	VPTERNLOGD $240, Z1, Z1, Z2
+	VPTERNLOGD $240, Z1, Z1, Z2
+	VMOVDQU8.Z (DI)(CX*1), K7, Z1
+	VPTERNLOGD $184, Z1, Z0, Z2
+	VMOVDQU8 Z2, K7, (DX)(CX*1)
+	ADDQ $64, CX
+	SUBQ $64, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
 TEXT ·heavisideUint8AVX2(SB), 0, $96-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -13248,7 +14157,7 @@ TEXT ·heavisideUint8AVX2(SB), 0, $96-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+7604(SB), Y14
+	VBROADCASTSS lanes<>+3232(SB), Y14
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -13367,7 +14276,7 @@ TEXT ·heavisideUint8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+7604(SB), Z30
+	VBROADCASTSS lanes<>+3232(SB), Z30
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -13425,7 +14334,7 @@ TEXT ·heavisideInt8AVX2(SB), 0, $96-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+7604(SB), Y14
+	VBROADCASTSS lanes<>+3232(SB), Y14
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -13537,7 +14446,7 @@ TEXT ·heavisideInt8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+7604(SB), Z31
+	VBROADCASTSS lanes<>+3232(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $128, AX
@@ -13596,7 +14505,7 @@ TEXT ·heavisideInt16AVX2(SB), 0, $96-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+7600(SB), Y14
+	VBROADCASTSS lanes<>+7632(SB), Y14
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -13708,7 +14617,7 @@ TEXT ·heavisideInt16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+7600(SB), Z31
+	VBROADCASTSS lanes<>+7632(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -13767,7 +14676,7 @@ TEXT ·heavisideInt32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+7416(SB), Y14
+	VBROADCASTSS lanes<>+7448(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -13853,7 +14762,7 @@ TEXT ·heavisideInt32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+7416(SB), Z31
+	VBROADCASTSS lanes<>+7448(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -13912,7 +14821,7 @@ TEXT ·heavisideInt64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSD lanes<>+7416(SB), Y14
+	VBROADCASTSD lanes<>+7448(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -13998,7 +14907,7 @@ TEXT ·heavisideInt64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+7416(SB), Z31
+	VBROADCASTSD lanes<>+7448(SB), Z31
 	VPXORD X30, X30, X30
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -15179,8 +16088,8 @@ TEXT ·logsigmoidFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+7296(SB), Y14
-	VBROADCASTSS lanes<>+5120(SB), Y13
+	VBROADCASTSS lanes<>+7328(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y13
 	VBROADCASTSS lanes<>+3040(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
@@ -15196,36 +16105,36 @@ line:
 	VANDPS Y14, Y3, Y3
 	VXORPS lanes<>+2720(SB), Y1, Y1
 	VXORPS lanes<>+2720(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y1, Y4, Y1
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+4000(SB), Y1, Y4
+	VFMADD231PS lanes<>+4032(SB), Y1, Y4
 	VMOVAPS Y13, Y5
-	VFMADD231PS lanes<>+4000(SB), Y3, Y5
+	VFMADD231PS lanes<>+4032(SB), Y3, Y5
 	VSUBPS Y13, Y4, Y6
 	VSUBPS Y13, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y1, Y8
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y8
 	VMOVAPS Y3, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7640(SB), Y6
-	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFNMADD231PS lanes<>+3584(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+5344(SB), Y9, Y6
-	VFMADD213PS lanes<>+3776(SB), Y8, Y7
-	VFMADD213PS lanes<>+3776(SB), Y9, Y6
-	VFMADD213PS lanes<>+4256(SB), Y8, Y7
-	VFMADD213PS lanes<>+4256(SB), Y9, Y6
-	VFMADD213PS lanes<>+7136(SB), Y8, Y7
-	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS lanes<>+5376(SB), Y9, Y6
+	VFMADD213PS lanes<>+3808(SB), Y8, Y7
+	VFMADD213PS lanes<>+3808(SB), Y9, Y6
+	VFMADD213PS lanes<>+4288(SB), Y8, Y7
+	VFMADD213PS lanes<>+4288(SB), Y9, Y6
+	VFMADD213PS lanes<>+7168(SB), Y8, Y7
+	VFMADD213PS lanes<>+7168(SB), Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
@@ -15249,7 +16158,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y5, Y5
 	VPAND Y12, Y4, Y4
 	VPAND Y12, Y5, Y5
-	VBROADCASTSS lanes<>+7560(SB), Y6
+	VBROADCASTSS lanes<>+7592(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
 	VMULPS lanes<>+2912(SB), Y1, Y8
@@ -15264,26 +16173,26 @@ line:
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y10, Y10, Y6
 	VMULPS Y11, Y11, Y7
-	VBROADCASTSS lanes<>+7672(SB), Y8
-	VBROADCASTSS lanes<>+3744(SB), Y9
+	VBROADCASTSS lanes<>+7700(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+3744(SB), Y11, Y8
-	VFMADD213PS lanes<>+4320(SB), Y10, Y9
-	VFMADD213PS lanes<>+4320(SB), Y11, Y8
-	VFMADD213PS lanes<>+5920(SB), Y10, Y9
-	VFMADD213PS lanes<>+5920(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4352(SB), Y10, Y9
+	VFMADD213PS lanes<>+4352(SB), Y11, Y8
+	VFMADD213PS lanes<>+5952(SB), Y10, Y9
+	VFMADD213PS lanes<>+5952(SB), Y11, Y8
+	VFMADD213PS lanes<>+4224(SB), Y10, Y9
+	VFMADD213PS lanes<>+4224(SB), Y11, Y8
+	VFMADD213PS lanes<>+5312(SB), Y10, Y9
+	VFMADD213PS lanes<>+5312(SB), Y11, Y8
 	VFMADD213PS lanes<>+4192(SB), Y10, Y9
 	VFMADD213PS lanes<>+4192(SB), Y11, Y8
-	VFMADD213PS lanes<>+5280(SB), Y10, Y9
-	VFMADD213PS lanes<>+5280(SB), Y11, Y8
-	VFMADD213PS lanes<>+4160(SB), Y10, Y9
-	VFMADD213PS lanes<>+4160(SB), Y11, Y8
-	VFMADD213PS lanes<>+6400(SB), Y10, Y9
-	VFMADD213PS lanes<>+6400(SB), Y11, Y8
+	VFMADD213PS lanes<>+6432(SB), Y10, Y9
+	VFMADD213PS lanes<>+6432(SB), Y11, Y8
 	VFMADD213PS lanes<>+2752(SB), Y10, Y9
 	VFMADD213PS lanes<>+2752(SB), Y11, Y8
-	VFMADD231PS lanes<>+3584(SB), Y4, Y10
-	VFMADD231PS lanes<>+3584(SB), Y5, Y11
+	VFMADD231PS lanes<>+3616(SB), Y4, Y10
+	VFMADD231PS lanes<>+3616(SB), Y5, Y11
 	VFMADD231PS Y9, Y6, Y10
 	VFMADD231PS Y8, Y7, Y11
 	VANDPS Y14, Y1, Y4
@@ -15296,7 +16205,7 @@ line:
 	VBLENDVPS Y7, Y11, Y3, Y7
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBLENDVPS Y8, Y12, Y10, Y8
 	VBLENDVPS Y9, Y12, Y10, Y9
 	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
@@ -15320,36 +16229,36 @@ line:
 	VANDPS Y14, Y3, Y3
 	VXORPS lanes<>+2720(SB), Y1, Y1
 	VXORPS lanes<>+2720(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y1, Y4, Y1
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+4000(SB), Y1, Y4
+	VFMADD231PS lanes<>+4032(SB), Y1, Y4
 	VMOVAPS Y13, Y5
-	VFMADD231PS lanes<>+4000(SB), Y3, Y5
+	VFMADD231PS lanes<>+4032(SB), Y3, Y5
 	VSUBPS Y13, Y4, Y6
 	VSUBPS Y13, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y1, Y8
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y8
 	VMOVAPS Y3, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7640(SB), Y6
-	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFNMADD231PS lanes<>+3584(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+5344(SB), Y9, Y6
-	VFMADD213PS lanes<>+3776(SB), Y8, Y7
-	VFMADD213PS lanes<>+3776(SB), Y9, Y6
-	VFMADD213PS lanes<>+4256(SB), Y8, Y7
-	VFMADD213PS lanes<>+4256(SB), Y9, Y6
-	VFMADD213PS lanes<>+7136(SB), Y8, Y7
-	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS lanes<>+5376(SB), Y9, Y6
+	VFMADD213PS lanes<>+3808(SB), Y8, Y7
+	VFMADD213PS lanes<>+3808(SB), Y9, Y6
+	VFMADD213PS lanes<>+4288(SB), Y8, Y7
+	VFMADD213PS lanes<>+4288(SB), Y9, Y6
+	VFMADD213PS lanes<>+7168(SB), Y8, Y7
+	VFMADD213PS lanes<>+7168(SB), Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
@@ -15373,7 +16282,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y5, Y5
 	VPAND Y12, Y4, Y4
 	VPAND Y12, Y5, Y5
-	VBROADCASTSS lanes<>+7560(SB), Y6
+	VBROADCASTSS lanes<>+7592(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
 	VMULPS lanes<>+2912(SB), Y1, Y8
@@ -15388,26 +16297,26 @@ line:
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y10, Y10, Y6
 	VMULPS Y11, Y11, Y7
-	VBROADCASTSS lanes<>+7672(SB), Y8
-	VBROADCASTSS lanes<>+3744(SB), Y9
+	VBROADCASTSS lanes<>+7700(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+3744(SB), Y11, Y8
-	VFMADD213PS lanes<>+4320(SB), Y10, Y9
-	VFMADD213PS lanes<>+4320(SB), Y11, Y8
-	VFMADD213PS lanes<>+5920(SB), Y10, Y9
-	VFMADD213PS lanes<>+5920(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4352(SB), Y10, Y9
+	VFMADD213PS lanes<>+4352(SB), Y11, Y8
+	VFMADD213PS lanes<>+5952(SB), Y10, Y9
+	VFMADD213PS lanes<>+5952(SB), Y11, Y8
+	VFMADD213PS lanes<>+4224(SB), Y10, Y9
+	VFMADD213PS lanes<>+4224(SB), Y11, Y8
+	VFMADD213PS lanes<>+5312(SB), Y10, Y9
+	VFMADD213PS lanes<>+5312(SB), Y11, Y8
 	VFMADD213PS lanes<>+4192(SB), Y10, Y9
 	VFMADD213PS lanes<>+4192(SB), Y11, Y8
-	VFMADD213PS lanes<>+5280(SB), Y10, Y9
-	VFMADD213PS lanes<>+5280(SB), Y11, Y8
-	VFMADD213PS lanes<>+4160(SB), Y10, Y9
-	VFMADD213PS lanes<>+4160(SB), Y11, Y8
-	VFMADD213PS lanes<>+6400(SB), Y10, Y9
-	VFMADD213PS lanes<>+6400(SB), Y11, Y8
+	VFMADD213PS lanes<>+6432(SB), Y10, Y9
+	VFMADD213PS lanes<>+6432(SB), Y11, Y8
 	VFMADD213PS lanes<>+2752(SB), Y10, Y9
 	VFMADD213PS lanes<>+2752(SB), Y11, Y8
-	VFMADD231PS lanes<>+3584(SB), Y4, Y10
-	VFMADD231PS lanes<>+3584(SB), Y5, Y11
+	VFMADD231PS lanes<>+3616(SB), Y4, Y10
+	VFMADD231PS lanes<>+3616(SB), Y5, Y11
 	VFMADD231PS Y9, Y6, Y10
 	VFMADD231PS Y8, Y7, Y11
 	VANDPS Y14, Y1, Y4
@@ -15420,7 +16329,7 @@ line:
 	VBLENDVPS Y7, Y11, Y3, Y7
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBLENDVPS Y8, Y12, Y10, Y8
 	VBLENDVPS Y9, Y12, Y10, Y9
 	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
@@ -15446,8 +16355,8 @@ TEXT ·logsigmoidFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+7296(SB), Y14
-	VBROADCASTSS lanes<>+5120(SB), Y13
+	VBROADCASTSS lanes<>+7328(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y13
 	VBROADCASTSS lanes<>+3040(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -15463,36 +16372,36 @@ main:
 	VANDPS Y14, Y3, Y3
 	VXORPS lanes<>+2720(SB), Y1, Y1
 	VXORPS lanes<>+2720(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y1, Y4, Y1
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y4
+	VBROADCASTSS lanes<>+7616(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y13, Y4
-	VFMADD231PS lanes<>+4000(SB), Y1, Y4
+	VFMADD231PS lanes<>+4032(SB), Y1, Y4
 	VMOVAPS Y13, Y5
-	VFMADD231PS lanes<>+4000(SB), Y3, Y5
+	VFMADD231PS lanes<>+4032(SB), Y3, Y5
 	VSUBPS Y13, Y4, Y6
 	VSUBPS Y13, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y1, Y8
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y8
 	VMOVAPS Y3, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7640(SB), Y6
-	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFNMADD231PS lanes<>+3584(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+5344(SB), Y9, Y6
-	VFMADD213PS lanes<>+3776(SB), Y8, Y7
-	VFMADD213PS lanes<>+3776(SB), Y9, Y6
-	VFMADD213PS lanes<>+4256(SB), Y8, Y7
-	VFMADD213PS lanes<>+4256(SB), Y9, Y6
-	VFMADD213PS lanes<>+7136(SB), Y8, Y7
-	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS lanes<>+5376(SB), Y9, Y6
+	VFMADD213PS lanes<>+3808(SB), Y8, Y7
+	VFMADD213PS lanes<>+3808(SB), Y9, Y6
+	VFMADD213PS lanes<>+4288(SB), Y8, Y7
+	VFMADD213PS lanes<>+4288(SB), Y9, Y6
+	VFMADD213PS lanes<>+7168(SB), Y8, Y7
+	VFMADD213PS lanes<>+7168(SB), Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
 	VFMADD213PS Y15, Y9, Y6
 	VFMADD213PS Y15, Y8, Y7
@@ -15516,7 +16425,7 @@ main:
 	VPSUBD lanes<>+2816(SB), Y5, Y5
 	VPAND Y12, Y4, Y4
 	VPAND Y12, Y5, Y5
-	VBROADCASTSS lanes<>+7560(SB), Y6
+	VBROADCASTSS lanes<>+7592(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
 	VMULPS lanes<>+2912(SB), Y1, Y8
@@ -15531,26 +16440,26 @@ main:
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y10, Y10, Y6
 	VMULPS Y11, Y11, Y7
-	VBROADCASTSS lanes<>+7672(SB), Y8
-	VBROADCASTSS lanes<>+3744(SB), Y9
+	VBROADCASTSS lanes<>+7700(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+3744(SB), Y11, Y8
-	VFMADD213PS lanes<>+4320(SB), Y10, Y9
-	VFMADD213PS lanes<>+4320(SB), Y11, Y8
-	VFMADD213PS lanes<>+5920(SB), Y10, Y9
-	VFMADD213PS lanes<>+5920(SB), Y11, Y8
+	VFMADD213PS lanes<>+3776(SB), Y11, Y8
+	VFMADD213PS lanes<>+4352(SB), Y10, Y9
+	VFMADD213PS lanes<>+4352(SB), Y11, Y8
+	VFMADD213PS lanes<>+5952(SB), Y10, Y9
+	VFMADD213PS lanes<>+5952(SB), Y11, Y8
+	VFMADD213PS lanes<>+4224(SB), Y10, Y9
+	VFMADD213PS lanes<>+4224(SB), Y11, Y8
+	VFMADD213PS lanes<>+5312(SB), Y10, Y9
+	VFMADD213PS lanes<>+5312(SB), Y11, Y8
 	VFMADD213PS lanes<>+4192(SB), Y10, Y9
 	VFMADD213PS lanes<>+4192(SB), Y11, Y8
-	VFMADD213PS lanes<>+5280(SB), Y10, Y9
-	VFMADD213PS lanes<>+5280(SB), Y11, Y8
-	VFMADD213PS lanes<>+4160(SB), Y10, Y9
-	VFMADD213PS lanes<>+4160(SB), Y11, Y8
-	VFMADD213PS lanes<>+6400(SB), Y10, Y9
-	VFMADD213PS lanes<>+6400(SB), Y11, Y8
+	VFMADD213PS lanes<>+6432(SB), Y10, Y9
+	VFMADD213PS lanes<>+6432(SB), Y11, Y8
 	VFMADD213PS lanes<>+2752(SB), Y10, Y9
 	VFMADD213PS lanes<>+2752(SB), Y11, Y8
-	VFMADD231PS lanes<>+3584(SB), Y4, Y10
-	VFMADD231PS lanes<>+3584(SB), Y5, Y11
+	VFMADD231PS lanes<>+3616(SB), Y4, Y10
+	VFMADD231PS lanes<>+3616(SB), Y5, Y11
 	VFMADD231PS Y9, Y6, Y10
 	VFMADD231PS Y8, Y7, Y11
 	VANDPS Y14, Y1, Y4
@@ -15563,7 +16472,7 @@ main:
 	VBLENDVPS Y7, Y11, Y3, Y7
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBLENDVPS Y8, Y12, Y10, Y8
 	VBLENDVPS Y9, Y12, Y10, Y9
 	VCMPPS $30, lanes<>+3008(SB), Y1, Y10
@@ -15590,22 +16499,22 @@ single:
 	VMINPS Y1, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VXORPS lanes<>+2720(SB), Y1, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y2
+	VBROADCASTSS lanes<>+7604(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y13, Y2
-	VFMADD231PS lanes<>+4000(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y13, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y1, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5344(SB), Y4, Y3
-	VFMADD213PS lanes<>+3776(SB), Y4, Y3
-	VFMADD213PS lanes<>+4256(SB), Y4, Y3
-	VFMADD213PS lanes<>+7136(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y4, Y3
+	VFMADD213PS lanes<>+3808(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+7168(SB), Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VPSRAD $31, Y1, Y1
@@ -15618,7 +16527,7 @@ single:
 	VADDPS Y15, Y1, Y2
 	VPSUBD lanes<>+2816(SB), Y2, Y2
 	VPAND Y12, Y2, Y2
-	VBROADCASTSS lanes<>+7560(SB), Y3
+	VBROADCASTSS lanes<>+7592(SB), Y3
 	VPSUBD Y2, Y3, Y3
 	VMULPS lanes<>+2912(SB), Y1, Y4
 	VMOVAPS Y15, Y5
@@ -15626,23 +16535,23 @@ single:
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+7672(SB), Y4
-	VFMADD213PS lanes<>+3744(SB), Y5, Y4
-	VFMADD213PS lanes<>+4320(SB), Y5, Y4
-	VFMADD213PS lanes<>+5920(SB), Y5, Y4
+	VBROADCASTSS lanes<>+7700(SB), Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4352(SB), Y5, Y4
+	VFMADD213PS lanes<>+5952(SB), Y5, Y4
+	VFMADD213PS lanes<>+4224(SB), Y5, Y4
+	VFMADD213PS lanes<>+5312(SB), Y5, Y4
 	VFMADD213PS lanes<>+4192(SB), Y5, Y4
-	VFMADD213PS lanes<>+5280(SB), Y5, Y4
-	VFMADD213PS lanes<>+4160(SB), Y5, Y4
-	VFMADD213PS lanes<>+6400(SB), Y5, Y4
+	VFMADD213PS lanes<>+6432(SB), Y5, Y4
 	VFMADD213PS lanes<>+2752(SB), Y5, Y4
-	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3616(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y14, Y1, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VCMPPS $17, lanes<>+2976(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y4
-	VBROADCASTSS lanes<>+7576(SB), Y5
+	VBROADCASTSS lanes<>+7608(SB), Y5
 	VBLENDVPS Y4, Y12, Y5, Y4
 	VCMPPS $30, lanes<>+3008(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
@@ -15664,22 +16573,22 @@ tail:
 	VMINPS Y1, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VXORPS lanes<>+2720(SB), Y1, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y2
+	VBROADCASTSS lanes<>+7604(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y13, Y2
-	VFMADD231PS lanes<>+4000(SB), Y1, Y2
+	VFMADD231PS lanes<>+4032(SB), Y1, Y2
 	VSUBPS Y13, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y1, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5344(SB), Y4, Y3
-	VFMADD213PS lanes<>+3776(SB), Y4, Y3
-	VFMADD213PS lanes<>+4256(SB), Y4, Y3
-	VFMADD213PS lanes<>+7136(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y4, Y3
+	VFMADD213PS lanes<>+3808(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+7168(SB), Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VFMADD213PS Y15, Y4, Y3
 	VPSRAD $31, Y1, Y1
@@ -15692,7 +16601,7 @@ tail:
 	VADDPS Y15, Y1, Y2
 	VPSUBD lanes<>+2816(SB), Y2, Y2
 	VPAND Y12, Y2, Y2
-	VBROADCASTSS lanes<>+7560(SB), Y3
+	VBROADCASTSS lanes<>+7592(SB), Y3
 	VPSUBD Y2, Y3, Y3
 	VMULPS lanes<>+2912(SB), Y1, Y4
 	VMOVAPS Y15, Y5
@@ -15700,23 +16609,23 @@ tail:
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+7672(SB), Y4
-	VFMADD213PS lanes<>+3744(SB), Y5, Y4
-	VFMADD213PS lanes<>+4320(SB), Y5, Y4
-	VFMADD213PS lanes<>+5920(SB), Y5, Y4
+	VBROADCASTSS lanes<>+7700(SB), Y4
+	VFMADD213PS lanes<>+3776(SB), Y5, Y4
+	VFMADD213PS lanes<>+4352(SB), Y5, Y4
+	VFMADD213PS lanes<>+5952(SB), Y5, Y4
+	VFMADD213PS lanes<>+4224(SB), Y5, Y4
+	VFMADD213PS lanes<>+5312(SB), Y5, Y4
 	VFMADD213PS lanes<>+4192(SB), Y5, Y4
-	VFMADD213PS lanes<>+5280(SB), Y5, Y4
-	VFMADD213PS lanes<>+4160(SB), Y5, Y4
-	VFMADD213PS lanes<>+6400(SB), Y5, Y4
+	VFMADD213PS lanes<>+6432(SB), Y5, Y4
 	VFMADD213PS lanes<>+2752(SB), Y5, Y4
-	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3616(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y14, Y1, Y2
 	VCMPPS $17, lanes<>+2592(SB), Y2, Y2
 	VCMPPS $17, lanes<>+2976(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y4
-	VBROADCASTSS lanes<>+7576(SB), Y5
+	VBROADCASTSS lanes<>+7608(SB), Y5
 	VBLENDVPS Y4, Y12, Y5, Y4
 	VCMPPS $30, lanes<>+3008(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
@@ -15735,25 +16644,25 @@ TEXT ·logsigmoidFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
-	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+7328(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
 	VBROADCASTSS lanes<>+3040(SB), Z28
 	VBROADCASTSS lanes<>+2912(SB), Z27
 	VBROADCASTSS lanes<>+3008(SB), Z26
 	VPXORD X25, X25, X25
-	VBROADCASTSS lanes<>+4000(SB), Z24
-	VBROADCASTSS lanes<>+3552(SB), Z23
-	VBROADCASTSS lanes<>+3360(SB), Z22
+	VBROADCASTSS lanes<>+4032(SB), Z24
+	VBROADCASTSS lanes<>+3584(SB), Z23
+	VBROADCASTSS lanes<>+3392(SB), Z22
 	VMOVUPS lanes<>+64(SB), Z21
-	VBROADCASTSS lanes<>+7696(SB), Z20
-	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+7724(SB), Z20
+	VBROADCASTSS lanes<>+7656(SB), Z19
 	VBROADCASTSS lanes<>+2816(SB), Z18
-	VBROADCASTSS lanes<>+7560(SB), Z17
-	VBROADCASTSS lanes<>+7672(SB), Z16
-	VBROADCASTSS lanes<>+3744(SB), Z15
-	VBROADCASTSS lanes<>+4320(SB), Z14
-	VBROADCASTSS lanes<>+5920(SB), Z13
-	VBROADCASTSS lanes<>+4192(SB), Z12
+	VBROADCASTSS lanes<>+7592(SB), Z17
+	VBROADCASTSS lanes<>+7700(SB), Z16
+	VBROADCASTSS lanes<>+3776(SB), Z15
+	VBROADCASTSS lanes<>+4352(SB), Z14
+	VBROADCASTSS lanes<>+5952(SB), Z13
+	VBROADCASTSS lanes<>+4224(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -15827,16 +16736,16 @@ line:
 	VFMADD213PS Z13, Z11, Z9
 	VFMADD213PS Z12, Z10, Z8
 	VFMADD213PS Z12, Z11, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VANDPS Z30, Z0, Z4
@@ -15849,7 +16758,7 @@ line:
 	VBLENDMPS Z11, Z2, K4, Z5
 	VCMPPS $0, Z26, Z0, K3
 	VCMPPS $0, Z26, Z2, K4
-	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBROADCASTSS lanes<>+7608(SB), Z6
 	VBLENDMPS Z28, Z6, K3, Z7
 	VBLENDMPS Z28, Z6, K4, Z6
 	VCMPPS $30, Z26, Z0, K3
@@ -15928,16 +16837,16 @@ line:
 	VFMADD213PS Z13, Z11, Z9
 	VFMADD213PS Z12, Z10, Z8
 	VFMADD213PS Z12, Z11, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VANDPS Z30, Z0, Z4
@@ -15950,7 +16859,7 @@ line:
 	VBLENDMPS Z11, Z2, K4, Z5
 	VCMPPS $0, Z26, Z0, K3
 	VCMPPS $0, Z26, Z2, K4
-	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBROADCASTSS lanes<>+7608(SB), Z6
 	VBLENDMPS Z28, Z6, K3, Z7
 	VBLENDMPS Z28, Z6, K4, Z6
 	VCMPPS $30, Z26, Z0, K3
@@ -15985,25 +16894,25 @@ TEXT ·logsigmoidFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
-	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+7328(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
 	VBROADCASTSS lanes<>+3040(SB), Z28
 	VBROADCASTSS lanes<>+2912(SB), Z27
 	VBROADCASTSS lanes<>+3008(SB), Z26
 	VPXORD X25, X25, X25
-	VBROADCASTSS lanes<>+4000(SB), Z24
-	VBROADCASTSS lanes<>+3552(SB), Z23
-	VBROADCASTSS lanes<>+3360(SB), Z22
+	VBROADCASTSS lanes<>+4032(SB), Z24
+	VBROADCASTSS lanes<>+3584(SB), Z23
+	VBROADCASTSS lanes<>+3392(SB), Z22
 	VMOVUPS lanes<>+64(SB), Z21
-	VBROADCASTSS lanes<>+7696(SB), Z20
-	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+7724(SB), Z20
+	VBROADCASTSS lanes<>+7656(SB), Z19
 	VBROADCASTSS lanes<>+2816(SB), Z18
-	VBROADCASTSS lanes<>+7560(SB), Z17
-	VBROADCASTSS lanes<>+7672(SB), Z16
-	VBROADCASTSS lanes<>+3744(SB), Z15
-	VBROADCASTSS lanes<>+4320(SB), Z14
-	VBROADCASTSS lanes<>+5920(SB), Z13
-	VBROADCASTSS lanes<>+4192(SB), Z12
+	VBROADCASTSS lanes<>+7592(SB), Z17
+	VBROADCASTSS lanes<>+7700(SB), Z16
+	VBROADCASTSS lanes<>+3776(SB), Z15
+	VBROADCASTSS lanes<>+4352(SB), Z14
+	VBROADCASTSS lanes<>+5952(SB), Z13
+	VBROADCASTSS lanes<>+4224(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -16071,16 +16980,16 @@ main:
 	VFMADD213PS Z13, Z11, Z9
 	VFMADD213PS Z12, Z10, Z8
 	VFMADD213PS Z12, Z11, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VANDPS Z30, Z0, Z4
@@ -16093,7 +17002,7 @@ main:
 	VBLENDMPS Z11, Z2, K4, Z5
 	VCMPPS $0, Z26, Z0, K3
 	VCMPPS $0, Z26, Z2, K4
-	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBROADCASTSS lanes<>+7608(SB), Z6
 	VBLENDMPS Z28, Z6, K3, Z7
 	VBLENDMPS Z28, Z6, K4, Z6
 	VCMPPS $30, Z26, Z0, K3
@@ -16148,18 +17057,18 @@ masked:
 	VFMADD213PS Z14, Z5, Z4
 	VFMADD213PS Z13, Z5, Z4
 	VFMADD213PS Z12, Z5, Z4
-	VFMADD213PS.BCST lanes<>+5280(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+4160(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+5312(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+4192(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+6432(SB), Z5, Z4
 	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
+	VFMADD231PS.BCST lanes<>+3616(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
 	VANDPS Z30, Z0, Z2
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K1
 	VCMPPS.BCST $17, lanes<>+2976(SB), Z0, K2
 	VBLENDMPS Z5, Z0, K2, Z2
 	VCMPPS $0, Z26, Z0, K2
-	VBROADCASTSS lanes<>+7576(SB), Z3
+	VBROADCASTSS lanes<>+7608(SB), Z3
 	VBLENDMPS Z28, Z3, K2, Z3
 	VCMPPS $30, Z26, Z0, K2
 	VBLENDMPS Z2, Z3, K2, Z2
@@ -16188,52 +17097,52 @@ main:
 	VMINPD Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
 	VMINPD Y3, Y0, Y4
-	VANDPD lanes<>+7328(SB), Y1, Y1
-	VANDPD lanes<>+7328(SB), Y3, Y3
+	VANDPD lanes<>+7360(SB), Y1, Y1
+	VANDPD lanes<>+7360(SB), Y3, Y3
 	VXORPD lanes<>+2048(SB), Y1, Y1
 	VXORPD lanes<>+2048(SB), Y3, Y3
-	VBROADCASTSD lanes<>+7400(SB), Y5
+	VBROADCASTSD lanes<>+7432(SB), Y5
 	VMINPD Y1, Y5, Y1
 	VMINPD Y3, Y5, Y3
-	VBROADCASTSD lanes<>+7408(SB), Y5
+	VBROADCASTSD lanes<>+7440(SB), Y5
 	VMAXPD Y1, Y5, Y1
 	VMAXPD Y3, Y5, Y3
-	VBROADCASTSD lanes<>+7072(SB), Y5
-	VBROADCASTSD lanes<>+7040(SB), Y6
+	VBROADCASTSD lanes<>+7104(SB), Y5
+	VBROADCASTSD lanes<>+7072(SB), Y6
 	VFMADD231PD Y5, Y1, Y6
-	VFMADD213PD lanes<>+7040(SB), Y3, Y5
-	VSUBPD lanes<>+7040(SB), Y6, Y7
-	VSUBPD lanes<>+7040(SB), Y5, Y8
+	VFMADD213PD lanes<>+7072(SB), Y3, Y5
+	VSUBPD lanes<>+7072(SB), Y6, Y7
+	VSUBPD lanes<>+7072(SB), Y5, Y8
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y5, Y5
 	VMOVAPS Y1, Y9
-	VFNMADD231PD lanes<>+6656(SB), Y7, Y9
+	VFNMADD231PD lanes<>+6688(SB), Y7, Y9
 	VMOVAPS Y3, Y10
-	VFNMADD231PD lanes<>+6656(SB), Y8, Y10
-	VFNMADD231PD lanes<>+4096(SB), Y7, Y9
-	VFNMADD231PD lanes<>+4096(SB), Y8, Y10
+	VFNMADD231PD lanes<>+6688(SB), Y8, Y10
+	VFNMADD231PD lanes<>+4128(SB), Y7, Y9
+	VFNMADD231PD lanes<>+4128(SB), Y8, Y10
 	VMULPD Y9, Y9, Y7
 	VMULPD Y10, Y10, Y8
-	VBROADCASTSD lanes<>+7480(SB), Y11
-	VBROADCASTSD lanes<>+3456(SB), Y12
+	VBROADCASTSD lanes<>+7512(SB), Y11
+	VBROADCASTSD lanes<>+3488(SB), Y12
 	VFMADD231PD Y7, Y11, Y12
-	VFMADD213PD lanes<>+3456(SB), Y8, Y11
-	VFMADD213PD lanes<>+5632(SB), Y7, Y12
-	VFMADD213PD lanes<>+5632(SB), Y8, Y11
-	VFMADD213PD lanes<>+5824(SB), Y7, Y12
-	VFMADD213PD lanes<>+5824(SB), Y8, Y11
-	VFMADD213PD lanes<>+3264(SB), Y7, Y12
-	VFMADD213PD lanes<>+3264(SB), Y8, Y11
-	VBROADCASTSD lanes<>+7440(SB), Y13
-	VBROADCASTSD lanes<>+4832(SB), Y14
+	VFMADD213PD lanes<>+3488(SB), Y8, Y11
+	VFMADD213PD lanes<>+5664(SB), Y7, Y12
+	VFMADD213PD lanes<>+5664(SB), Y8, Y11
+	VFMADD213PD lanes<>+5856(SB), Y7, Y12
+	VFMADD213PD lanes<>+5856(SB), Y8, Y11
+	VFMADD213PD lanes<>+3296(SB), Y7, Y12
+	VFMADD213PD lanes<>+3296(SB), Y8, Y11
+	VBROADCASTSD lanes<>+7472(SB), Y13
+	VBROADCASTSD lanes<>+4864(SB), Y14
 	VFMADD231PD Y7, Y13, Y14
-	VFMADD213PD lanes<>+4832(SB), Y8, Y13
-	VFMADD213PD lanes<>+6720(SB), Y7, Y14
-	VFMADD213PD lanes<>+6720(SB), Y8, Y13
+	VFMADD213PD lanes<>+4864(SB), Y8, Y13
+	VFMADD213PD lanes<>+6752(SB), Y7, Y14
+	VFMADD213PD lanes<>+6752(SB), Y8, Y13
+	VFMADD213PD lanes<>+3456(SB), Y7, Y14
+	VFMADD213PD lanes<>+3456(SB), Y8, Y13
 	VFMADD213PD lanes<>+3424(SB), Y7, Y14
 	VFMADD213PD lanes<>+3424(SB), Y8, Y13
-	VFMADD213PD lanes<>+3392(SB), Y7, Y14
-	VFMADD213PD lanes<>+3392(SB), Y8, Y13
 	VFMADD231PD Y9, Y12, Y14
 	VFMADD231PD Y10, Y11, Y13
 	VFMADD213PD lanes<>+2432(SB), Y9, Y14
@@ -16276,8 +17185,8 @@ main:
 	VPSRLQ $52, Y5, Y5
 	VPOR lanes<>+2208(SB), Y3, Y3
 	VPOR lanes<>+2208(SB), Y5, Y5
-	VSUBPD lanes<>+7168(SB), Y3, Y3
-	VSUBPD lanes<>+7168(SB), Y5, Y5
+	VSUBPD lanes<>+7200(SB), Y3, Y3
+	VSUBPD lanes<>+7200(SB), Y5, Y5
 	VMULPD Y12, Y12, Y7
 	VMULPD Y11, Y11, Y8
 	VADDPD Y6, Y12, Y9
@@ -16288,34 +17197,34 @@ main:
 	VMULPD Y6, Y6, Y13
 	VMULPD lanes<>+2336(SB), Y7, Y7
 	VMULPD lanes<>+2336(SB), Y8, Y8
-	VBROADCASTSD lanes<>+7504(SB), Y14
-	VBROADCASTSD lanes<>+5248(SB), Y15
+	VBROADCASTSD lanes<>+7536(SB), Y14
+	VBROADCASTSD lanes<>+5280(SB), Y15
 	VFMADD231PD Y10, Y14, Y15
-	VFMADD213PD lanes<>+5248(SB), Y13, Y14
-	VFMADD213PD lanes<>+4736(SB), Y10, Y15
-	VFMADD213PD lanes<>+4736(SB), Y13, Y14
-	VFMADD213PD lanes<>+4224(SB), Y10, Y15
-	VFMADD213PD lanes<>+4224(SB), Y13, Y14
-	VFMADD213PD lanes<>+6688(SB), Y10, Y15
-	VFMADD213PD lanes<>+6688(SB), Y13, Y14
-	VFMADD213PD lanes<>+4960(SB), Y10, Y15
-	VFMADD213PD lanes<>+4960(SB), Y13, Y14
+	VFMADD213PD lanes<>+5280(SB), Y13, Y14
+	VFMADD213PD lanes<>+4768(SB), Y10, Y15
+	VFMADD213PD lanes<>+4768(SB), Y13, Y14
+	VFMADD213PD lanes<>+4256(SB), Y10, Y15
+	VFMADD213PD lanes<>+4256(SB), Y13, Y14
+	VFMADD213PD lanes<>+6720(SB), Y10, Y15
+	VFMADD213PD lanes<>+6720(SB), Y13, Y14
 	VFMADD213PD lanes<>+4992(SB), Y10, Y15
 	VFMADD213PD lanes<>+4992(SB), Y13, Y14
-	VFMADD213PD lanes<>+4384(SB), Y10, Y15
-	VFMADD213PD lanes<>+4384(SB), Y13, Y14
+	VFMADD213PD lanes<>+5024(SB), Y10, Y15
+	VFMADD213PD lanes<>+5024(SB), Y13, Y14
+	VFMADD213PD lanes<>+4416(SB), Y10, Y15
+	VFMADD213PD lanes<>+4416(SB), Y13, Y14
 	VFMADD213PD Y7, Y15, Y10
 	VFMADD213PD Y8, Y14, Y13
 	VFMSUB231PD Y10, Y9, Y7
 	VFMSUB231PD Y13, Y6, Y8
-	VFMADD231PD lanes<>+4096(SB), Y3, Y7
-	VFMADD231PD lanes<>+4096(SB), Y5, Y8
+	VFMADD231PD lanes<>+4128(SB), Y3, Y7
+	VFMADD231PD lanes<>+4128(SB), Y5, Y8
 	VADDPD Y12, Y7, Y6
 	VADDPD Y11, Y8, Y7
-	VFMADD231PD lanes<>+6656(SB), Y3, Y6
-	VFMADD231PD lanes<>+6656(SB), Y5, Y7
-	VANDPD lanes<>+7328(SB), Y1, Y3
-	VANDPD lanes<>+7328(SB), Y0, Y5
+	VFMADD231PD lanes<>+6688(SB), Y3, Y6
+	VFMADD231PD lanes<>+6688(SB), Y5, Y7
+	VANDPD lanes<>+7360(SB), Y1, Y3
+	VANDPD lanes<>+7360(SB), Y0, Y5
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y5, Y5
 	VCMPPD $17, lanes<>+2464(SB), Y1, Y8
@@ -16324,7 +17233,7 @@ main:
 	VBLENDVPD Y9, Y7, Y0, Y7
 	VCMPPD $0, lanes<>+2496(SB), Y1, Y8
 	VCMPPD $0, lanes<>+2496(SB), Y0, Y9
-	VBROADCASTSD lanes<>+7424(SB), Y10
+	VBROADCASTSD lanes<>+7456(SB), Y10
 	VBROADCASTSD lanes<>+2528(SB), Y11
 	VBLENDVPD Y8, Y11, Y10, Y8
 	VBLENDVPD Y9, Y11, Y10, Y9
@@ -16350,30 +17259,30 @@ single:
 	VPXOR X0, X0, X0
 	VMOVUPS (SI)(CX*8), Y1
 	VMINPD Y1, Y0, Y2
-	VANDPD lanes<>+7328(SB), Y1, Y1
+	VANDPD lanes<>+7360(SB), Y1, Y1
 	VXORPD lanes<>+2048(SB), Y1, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y3
+	VBROADCASTSD lanes<>+7440(SB), Y3
 	VMAXPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7072(SB), Y3
-	VFMADD213PD lanes<>+7040(SB), Y1, Y3
-	VSUBPD lanes<>+7040(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7104(SB), Y3
+	VFMADD213PD lanes<>+7072(SB), Y1, Y3
+	VSUBPD lanes<>+7072(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y5
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y5
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y5
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+7480(SB), Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+5632(SB), Y4, Y6
-	VFMADD213PD lanes<>+5824(SB), Y4, Y6
-	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y4, Y7
-	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y4, Y6
+	VFMADD213PD lanes<>+5664(SB), Y4, Y6
+	VFMADD213PD lanes<>+5856(SB), Y4, Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y4, Y7
+	VFMADD213PD lanes<>+6752(SB), Y4, Y7
+	VFMADD213PD lanes<>+3456(SB), Y4, Y7
 	VFMADD213PD lanes<>+3424(SB), Y4, Y7
-	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD lanes<>+2432(SB), Y5, Y7
 	VFMADD213PD lanes<>+2432(SB), Y5, Y7
@@ -16396,31 +17305,31 @@ single:
 	VPADDQ lanes<>+2432(SB), Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+2208(SB), Y1, Y1
-	VSUBPD lanes<>+7168(SB), Y1, Y1
+	VSUBPD lanes<>+7200(SB), Y1, Y1
 	VMULPD Y6, Y6, Y4
 	VADDPD Y3, Y6, Y3
 	VDIVPD Y3, Y6, Y3
 	VMULPD Y3, Y3, Y5
 	VMULPD lanes<>+2336(SB), Y4, Y4
-	VBROADCASTSD lanes<>+7504(SB), Y7
-	VFMADD213PD lanes<>+5248(SB), Y5, Y7
-	VFMADD213PD lanes<>+4736(SB), Y5, Y7
-	VFMADD213PD lanes<>+4224(SB), Y5, Y7
-	VFMADD213PD lanes<>+6688(SB), Y5, Y7
-	VFMADD213PD lanes<>+4960(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7536(SB), Y7
+	VFMADD213PD lanes<>+5280(SB), Y5, Y7
+	VFMADD213PD lanes<>+4768(SB), Y5, Y7
+	VFMADD213PD lanes<>+4256(SB), Y5, Y7
+	VFMADD213PD lanes<>+6720(SB), Y5, Y7
 	VFMADD213PD lanes<>+4992(SB), Y5, Y7
-	VFMADD213PD lanes<>+4384(SB), Y5, Y7
+	VFMADD213PD lanes<>+5024(SB), Y5, Y7
+	VFMADD213PD lanes<>+4416(SB), Y5, Y7
 	VFMADD213PD Y4, Y7, Y5
 	VFMSUB231PD Y5, Y3, Y4
-	VFMADD231PD lanes<>+4096(SB), Y1, Y4
+	VFMADD231PD lanes<>+4128(SB), Y1, Y4
 	VADDPD Y6, Y4, Y3
-	VFMADD231PD lanes<>+6656(SB), Y1, Y3
-	VANDPD lanes<>+7328(SB), Y0, Y1
+	VFMADD231PD lanes<>+6688(SB), Y1, Y3
+	VANDPD lanes<>+7360(SB), Y0, Y1
 	VCMPPD $17, lanes<>+2272(SB), Y1, Y1
 	VCMPPD $17, lanes<>+2464(SB), Y0, Y4
 	VBLENDVPD Y4, Y3, Y0, Y3
 	VCMPPD $0, lanes<>+2496(SB), Y0, Y4
-	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+7456(SB), Y5
 	VBROADCASTSD lanes<>+2528(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
 	VCMPPD $30, lanes<>+2496(SB), Y0, Y5
@@ -16441,30 +17350,30 @@ tail:
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
 	VMINPD Y1, Y0, Y2
-	VANDPD lanes<>+7328(SB), Y1, Y1
+	VANDPD lanes<>+7360(SB), Y1, Y1
 	VXORPD lanes<>+2048(SB), Y1, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y3
+	VBROADCASTSD lanes<>+7440(SB), Y3
 	VMAXPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7072(SB), Y3
-	VFMADD213PD lanes<>+7040(SB), Y1, Y3
-	VSUBPD lanes<>+7040(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7104(SB), Y3
+	VFMADD213PD lanes<>+7072(SB), Y1, Y3
+	VSUBPD lanes<>+7072(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PD lanes<>+6656(SB), Y4, Y5
-	VFNMADD231PD lanes<>+4096(SB), Y4, Y5
+	VFNMADD231PD lanes<>+6688(SB), Y4, Y5
+	VFNMADD231PD lanes<>+4128(SB), Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+7480(SB), Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+5632(SB), Y4, Y6
-	VFMADD213PD lanes<>+5824(SB), Y4, Y6
-	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y4, Y7
-	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y4, Y6
+	VFMADD213PD lanes<>+5664(SB), Y4, Y6
+	VFMADD213PD lanes<>+5856(SB), Y4, Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y4, Y7
+	VFMADD213PD lanes<>+6752(SB), Y4, Y7
+	VFMADD213PD lanes<>+3456(SB), Y4, Y7
 	VFMADD213PD lanes<>+3424(SB), Y4, Y7
-	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD lanes<>+2432(SB), Y5, Y7
 	VFMADD213PD lanes<>+2432(SB), Y5, Y7
@@ -16487,31 +17396,31 @@ tail:
 	VPADDQ lanes<>+2432(SB), Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+2208(SB), Y1, Y1
-	VSUBPD lanes<>+7168(SB), Y1, Y1
+	VSUBPD lanes<>+7200(SB), Y1, Y1
 	VMULPD Y6, Y6, Y4
 	VADDPD Y3, Y6, Y3
 	VDIVPD Y3, Y6, Y3
 	VMULPD Y3, Y3, Y5
 	VMULPD lanes<>+2336(SB), Y4, Y4
-	VBROADCASTSD lanes<>+7504(SB), Y7
-	VFMADD213PD lanes<>+5248(SB), Y5, Y7
-	VFMADD213PD lanes<>+4736(SB), Y5, Y7
-	VFMADD213PD lanes<>+4224(SB), Y5, Y7
-	VFMADD213PD lanes<>+6688(SB), Y5, Y7
-	VFMADD213PD lanes<>+4960(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7536(SB), Y7
+	VFMADD213PD lanes<>+5280(SB), Y5, Y7
+	VFMADD213PD lanes<>+4768(SB), Y5, Y7
+	VFMADD213PD lanes<>+4256(SB), Y5, Y7
+	VFMADD213PD lanes<>+6720(SB), Y5, Y7
 	VFMADD213PD lanes<>+4992(SB), Y5, Y7
-	VFMADD213PD lanes<>+4384(SB), Y5, Y7
+	VFMADD213PD lanes<>+5024(SB), Y5, Y7
+	VFMADD213PD lanes<>+4416(SB), Y5, Y7
 	VFMADD213PD Y4, Y7, Y5
 	VFMSUB231PD Y5, Y3, Y4
-	VFMADD231PD lanes<>+4096(SB), Y1, Y4
+	VFMADD231PD lanes<>+4128(SB), Y1, Y4
 	VADDPD Y6, Y4, Y3
-	VFMADD231PD lanes<>+6656(SB), Y1, Y3
-	VANDPD lanes<>+7328(SB), Y0, Y1
+	VFMADD231PD lanes<>+6688(SB), Y1, Y3
+	VANDPD lanes<>+7360(SB), Y0, Y1
 	VCMPPD $17, lanes<>+2272(SB), Y1, Y1
 	VCMPPD $17, lanes<>+2464(SB), Y0, Y4
 	VBLENDVPD Y4, Y3, Y0, Y3
 	VCMPPD $0, lanes<>+2496(SB), Y0, Y4
-	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+7456(SB), Y5
 	VBROADCASTSD lanes<>+2528(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
 	VCMPPD $30, lanes<>+2496(SB), Y0, Y5
@@ -16531,21 +17440,21 @@ TEXT ·logsigmoidFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+2432(SB), Z31
-	VBROADCASTSD lanes<>+7328(SB), Z30
-	VBROADCASTSD lanes<>+7376(SB), Z29
-	VBROADCASTSD lanes<>+6656(SB), Z28
-	VBROADCASTSD lanes<>+4096(SB), Z27
+	VBROADCASTSD lanes<>+7360(SB), Z30
+	VBROADCASTSD lanes<>+7408(SB), Z29
+	VBROADCASTSD lanes<>+6688(SB), Z28
+	VBROADCASTSD lanes<>+4128(SB), Z27
 	VBROADCASTSD lanes<>+2528(SB), Z26
 	VBROADCASTSD lanes<>+2304(SB), Z25
 	VBROADCASTSD lanes<>+2496(SB), Z24
 	VPXORD X23, X23, X23
-	VBROADCASTSD lanes<>+7072(SB), Z22
-	VBROADCASTSD lanes<>+7480(SB), Z21
-	VBROADCASTSD lanes<>+3456(SB), Z20
-	VBROADCASTSD lanes<>+5632(SB), Z19
-	VBROADCASTSD lanes<>+5824(SB), Z18
-	VBROADCASTSD lanes<>+3264(SB), Z17
-	VBROADCASTSD lanes<>+7440(SB), Z16
+	VBROADCASTSD lanes<>+7104(SB), Z22
+	VBROADCASTSD lanes<>+7512(SB), Z21
+	VBROADCASTSD lanes<>+3488(SB), Z20
+	VBROADCASTSD lanes<>+5664(SB), Z19
+	VBROADCASTSD lanes<>+5856(SB), Z18
+	VBROADCASTSD lanes<>+3296(SB), Z17
+	VBROADCASTSD lanes<>+7472(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -16581,16 +17490,16 @@ main:
 	VFMADD213PD Z18, Z7, Z9
 	VFMADD213PD Z17, Z6, Z8
 	VFMADD213PD Z17, Z7, Z9
-	VBROADCASTSD lanes<>+4832(SB), Z10
+	VBROADCASTSD lanes<>+4864(SB), Z10
 	VFMADD231PD Z6, Z16, Z10
-	VBROADCASTSD lanes<>+4832(SB), Z11
+	VBROADCASTSD lanes<>+4864(SB), Z11
 	VFMADD231PD Z7, Z16, Z11
-	VFMADD213PD.BCST lanes<>+6720(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+6720(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+6752(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+6752(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3456(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3456(SB), Z7, Z11
 	VFMADD213PD.BCST lanes<>+3424(SB), Z6, Z10
 	VFMADD213PD.BCST lanes<>+3424(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+3392(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+3392(SB), Z7, Z11
 	VFMADD231PD Z0, Z8, Z10
 	VFMADD231PD Z2, Z9, Z11
 	VFMADD213PD Z31, Z0, Z10
@@ -16622,8 +17531,8 @@ main:
 	VPSRLQ $52, Z5, Z5
 	VPORQ.BCST lanes<>+2208(SB), Z4, Z4
 	VPORQ.BCST lanes<>+2208(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+7168(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+7168(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+7200(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+7200(SB), Z5, Z5
 	VMULPD Z10, Z10, Z6
 	VMULPD Z11, Z11, Z7
 	VADDPD.BCST lanes<>+2016(SB), Z10, Z8
@@ -16634,22 +17543,22 @@ main:
 	VMULPD Z9, Z9, Z13
 	VMULPD.BCST lanes<>+2336(SB), Z6, Z6
 	VMULPD.BCST lanes<>+2336(SB), Z7, Z7
-	VBROADCASTSD lanes<>+7504(SB), Z14
-	VBROADCASTSD lanes<>+5248(SB), Z15
+	VBROADCASTSD lanes<>+7536(SB), Z14
+	VBROADCASTSD lanes<>+5280(SB), Z15
 	VFMADD231PD Z12, Z14, Z15
-	VFMADD213PD.BCST lanes<>+5248(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+6688(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+6688(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+4960(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+4960(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+5280(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+4768(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+4768(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+4256(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+4256(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z14
 	VFMADD213PD.BCST lanes<>+4992(SB), Z12, Z15
 	VFMADD213PD.BCST lanes<>+4992(SB), Z13, Z14
-	VFMADD213PD.BCST lanes<>+4384(SB), Z12, Z15
-	VFMADD213PD.BCST lanes<>+4384(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+5024(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+5024(SB), Z13, Z14
+	VFMADD213PD.BCST lanes<>+4416(SB), Z12, Z15
+	VFMADD213PD.BCST lanes<>+4416(SB), Z13, Z14
 	VFMADD213PD Z6, Z15, Z12
 	VFMADD213PD Z7, Z14, Z13
 	VFMSUB231PD Z12, Z8, Z6
@@ -16670,7 +17579,7 @@ main:
 	VBLENDMPD Z7, Z2, K4, Z5
 	VCMPPD $0, Z24, Z0, K3
 	VCMPPD $0, Z24, Z2, K4
-	VBROADCASTSD lanes<>+7424(SB), Z6
+	VBROADCASTSD lanes<>+7456(SB), Z6
 	VBLENDMPD Z26, Z6, K3, Z7
 	VBLENDMPD Z26, Z6, K4, Z6
 	VCMPPD $30, Z24, Z0, K3
@@ -16709,11 +17618,11 @@ masked:
 	VFMADD213PD Z19, Z3, Z4
 	VFMADD213PD Z18, Z3, Z4
 	VFMADD213PD Z17, Z3, Z4
-	VBROADCASTSD lanes<>+4832(SB), Z5
+	VBROADCASTSD lanes<>+4864(SB), Z5
 	VFMADD231PD Z3, Z16, Z5
-	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6752(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
 	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z0, Z4, Z5
 	VFMADD213PD Z31, Z0, Z5
 	VFMADD213PD Z31, Z0, Z5
@@ -16730,20 +17639,20 @@ masked:
 	VPADDQ Z31, Z2, Z2
 	VPSRLQ $52, Z2, Z2
 	VPORQ.BCST lanes<>+2208(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+7168(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+7200(SB), Z2, Z2
 	VMULPD Z5, Z5, Z3
 	VADDPD.BCST lanes<>+2016(SB), Z5, Z4
 	VDIVPD Z4, Z5, Z4
 	VMULPD Z4, Z4, Z6
 	VMULPD.BCST lanes<>+2336(SB), Z3, Z3
-	VBROADCASTSD lanes<>+7504(SB), Z7
-	VFMADD213PD.BCST lanes<>+5248(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4224(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+6688(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4960(SB), Z6, Z7
+	VBROADCASTSD lanes<>+7536(SB), Z7
+	VFMADD213PD.BCST lanes<>+5280(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4768(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4256(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+6720(SB), Z6, Z7
 	VFMADD213PD.BCST lanes<>+4992(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4384(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+5024(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4416(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
 	VFMADD231PD Z27, Z2, Z3
@@ -16754,7 +17663,7 @@ masked:
 	VCMPPD.BCST $17, lanes<>+2464(SB), Z0, K2
 	VBLENDMPD Z3, Z0, K2, Z2
 	VCMPPD $0, Z24, Z0, K2
-	VBROADCASTSD lanes<>+7424(SB), Z3
+	VBROADCASTSD lanes<>+7456(SB), Z3
 	VBLENDMPD Z26, Z3, K2, Z3
 	VCMPPD $30, Z24, Z0, K2
 	VBLENDMPD Z2, Z3, K2, Z2
@@ -16774,7 +17683,7 @@ TEXT ·mishFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VBROADCASTSS lanes<>+3040(SB), Y13
 	VBROADCASTSS lanes<>+2912(SB), Y12
 	XORQ CX, CX
@@ -16786,36 +17695,36 @@ line:
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VFMADD231PS lanes<>+4032(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VFMADD231PS lanes<>+4032(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
@@ -16839,7 +17748,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y5, Y10
@@ -16854,30 +17763,30 @@ line:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y0, Y10
-	VFMADD213PS lanes<>+4320(SB), Y2, Y11
-	VFMADD213PS lanes<>+4320(SB), Y0, Y10
-	VFMADD213PS lanes<>+5920(SB), Y2, Y11
-	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+3776(SB), Y0, Y10
+	VFMADD213PS lanes<>+4352(SB), Y2, Y11
+	VFMADD213PS lanes<>+4352(SB), Y0, Y10
+	VFMADD213PS lanes<>+5952(SB), Y2, Y11
+	VFMADD213PS lanes<>+5952(SB), Y0, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y0, Y10
+	VFMADD213PS lanes<>+5312(SB), Y2, Y11
+	VFMADD213PS lanes<>+5312(SB), Y0, Y10
 	VFMADD213PS lanes<>+4192(SB), Y2, Y11
 	VFMADD213PS lanes<>+4192(SB), Y0, Y10
-	VFMADD213PS lanes<>+5280(SB), Y2, Y11
-	VFMADD213PS lanes<>+5280(SB), Y0, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y0, Y10
-	VFMADD213PS lanes<>+6400(SB), Y2, Y11
-	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+6432(SB), Y2, Y11
+	VFMADD213PS lanes<>+6432(SB), Y0, Y10
 	VFMADD213PS lanes<>+2752(SB), Y2, Y11
 	VFMADD213PS lanes<>+2752(SB), Y0, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y2
-	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS lanes<>+3616(SB), Y6, Y2
+	VFMADD231PS lanes<>+3616(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+7296(SB), Y5, Y6
-	VANDPS lanes<>+7296(SB), Y4, Y7
+	VANDPS lanes<>+7328(SB), Y5, Y6
+	VANDPS lanes<>+7328(SB), Y4, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
@@ -16886,7 +17795,7 @@ line:
 	VBLENDVPS Y9, Y0, Y4, Y0
 	VCMPPS $0, lanes<>+3008(SB), Y5, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y4, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBLENDVPS Y8, Y13, Y10, Y8
 	VBLENDVPS Y9, Y13, Y10, Y9
 	VCMPPS $30, lanes<>+3008(SB), Y5, Y10
@@ -16899,33 +17808,33 @@ line:
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VBLENDVPS Y3, Y2, Y0, Y0
-	VANDPS lanes<>+7296(SB), Y1, Y3
-	VANDPS lanes<>+7296(SB), Y0, Y5
-	VBROADCASTSS lanes<>+7544(SB), Y6
+	VANDPS lanes<>+7328(SB), Y1, Y3
+	VANDPS lanes<>+7328(SB), Y0, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
 	VMINPS Y3, Y6, Y3
 	VMINPS Y5, Y6, Y5
-	VBROADCASTSS lanes<>+7656(SB), Y6
-	VBROADCASTSS lanes<>+5152(SB), Y7
+	VBROADCASTSS lanes<>+7684(SB), Y6
+	VBROADCASTSS lanes<>+5184(SB), Y7
 	VFMADD231PS Y6, Y3, Y7
-	VFMADD213PS lanes<>+5152(SB), Y5, Y6
-	VSUBPS lanes<>+5152(SB), Y7, Y8
-	VSUBPS lanes<>+5152(SB), Y6, Y9
+	VFMADD213PS lanes<>+5184(SB), Y5, Y6
+	VSUBPS lanes<>+5184(SB), Y7, Y8
+	VSUBPS lanes<>+5184(SB), Y6, Y9
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y6, Y6
-	VFNMADD231PS lanes<>+3616(SB), Y8, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3648(SB), Y8, Y3
+	VFNMADD231PS lanes<>+3648(SB), Y9, Y5
 	VMULPS Y3, Y3, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7616(SB), Y10
-	VBROADCASTSS lanes<>+3680(SB), Y11
+	VBROADCASTSS lanes<>+7644(SB), Y10
+	VBROADCASTSS lanes<>+3712(SB), Y11
 	VFMADD231PS Y3, Y10, Y11
-	VFMADD213PS lanes<>+3680(SB), Y5, Y10
-	VFMADD213PS lanes<>+4896(SB), Y3, Y11
-	VFMADD213PS lanes<>+4896(SB), Y5, Y10
-	VFMADD213PS lanes<>+4544(SB), Y3, Y11
-	VFMADD213PS lanes<>+4544(SB), Y5, Y10
-	VFMADD213PS lanes<>+7232(SB), Y3, Y11
-	VFMADD213PS lanes<>+7232(SB), Y5, Y10
+	VFMADD213PS lanes<>+3712(SB), Y5, Y10
+	VFMADD213PS lanes<>+4928(SB), Y3, Y11
+	VFMADD213PS lanes<>+4928(SB), Y5, Y10
+	VFMADD213PS lanes<>+4576(SB), Y3, Y11
+	VFMADD213PS lanes<>+4576(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y3, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y3
 	VFMADD231PS Y10, Y9, Y5
 	VBROADCASTSS lanes<>+2624(SB), Y8
@@ -16953,36 +17862,36 @@ line:
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 96(SI)(CX*4), Y2
 	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VFMADD231PS lanes<>+4032(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VFMADD231PS lanes<>+4032(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
@@ -17006,7 +17915,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y5, Y10
@@ -17021,30 +17930,30 @@ line:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y0, Y10
-	VFMADD213PS lanes<>+4320(SB), Y2, Y11
-	VFMADD213PS lanes<>+4320(SB), Y0, Y10
-	VFMADD213PS lanes<>+5920(SB), Y2, Y11
-	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+3776(SB), Y0, Y10
+	VFMADD213PS lanes<>+4352(SB), Y2, Y11
+	VFMADD213PS lanes<>+4352(SB), Y0, Y10
+	VFMADD213PS lanes<>+5952(SB), Y2, Y11
+	VFMADD213PS lanes<>+5952(SB), Y0, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y0, Y10
+	VFMADD213PS lanes<>+5312(SB), Y2, Y11
+	VFMADD213PS lanes<>+5312(SB), Y0, Y10
 	VFMADD213PS lanes<>+4192(SB), Y2, Y11
 	VFMADD213PS lanes<>+4192(SB), Y0, Y10
-	VFMADD213PS lanes<>+5280(SB), Y2, Y11
-	VFMADD213PS lanes<>+5280(SB), Y0, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y0, Y10
-	VFMADD213PS lanes<>+6400(SB), Y2, Y11
-	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+6432(SB), Y2, Y11
+	VFMADD213PS lanes<>+6432(SB), Y0, Y10
 	VFMADD213PS lanes<>+2752(SB), Y2, Y11
 	VFMADD213PS lanes<>+2752(SB), Y0, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y2
-	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS lanes<>+3616(SB), Y6, Y2
+	VFMADD231PS lanes<>+3616(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+7296(SB), Y5, Y6
-	VANDPS lanes<>+7296(SB), Y4, Y7
+	VANDPS lanes<>+7328(SB), Y5, Y6
+	VANDPS lanes<>+7328(SB), Y4, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
@@ -17053,7 +17962,7 @@ line:
 	VBLENDVPS Y9, Y0, Y4, Y0
 	VCMPPS $0, lanes<>+3008(SB), Y5, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y4, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBLENDVPS Y8, Y13, Y10, Y8
 	VBLENDVPS Y9, Y13, Y10, Y9
 	VCMPPS $30, lanes<>+3008(SB), Y5, Y10
@@ -17066,33 +17975,33 @@ line:
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VMOVUPS 96(SI)(CX*4), Y2
 	VBLENDVPS Y3, Y2, Y0, Y0
-	VANDPS lanes<>+7296(SB), Y1, Y3
-	VANDPS lanes<>+7296(SB), Y0, Y5
-	VBROADCASTSS lanes<>+7544(SB), Y6
+	VANDPS lanes<>+7328(SB), Y1, Y3
+	VANDPS lanes<>+7328(SB), Y0, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
 	VMINPS Y3, Y6, Y3
 	VMINPS Y5, Y6, Y5
-	VBROADCASTSS lanes<>+7656(SB), Y6
-	VBROADCASTSS lanes<>+5152(SB), Y7
+	VBROADCASTSS lanes<>+7684(SB), Y6
+	VBROADCASTSS lanes<>+5184(SB), Y7
 	VFMADD231PS Y6, Y3, Y7
-	VFMADD213PS lanes<>+5152(SB), Y5, Y6
-	VSUBPS lanes<>+5152(SB), Y7, Y8
-	VSUBPS lanes<>+5152(SB), Y6, Y9
+	VFMADD213PS lanes<>+5184(SB), Y5, Y6
+	VSUBPS lanes<>+5184(SB), Y7, Y8
+	VSUBPS lanes<>+5184(SB), Y6, Y9
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y6, Y6
-	VFNMADD231PS lanes<>+3616(SB), Y8, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3648(SB), Y8, Y3
+	VFNMADD231PS lanes<>+3648(SB), Y9, Y5
 	VMULPS Y3, Y3, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7616(SB), Y10
-	VBROADCASTSS lanes<>+3680(SB), Y11
+	VBROADCASTSS lanes<>+7644(SB), Y10
+	VBROADCASTSS lanes<>+3712(SB), Y11
 	VFMADD231PS Y3, Y10, Y11
-	VFMADD213PS lanes<>+3680(SB), Y5, Y10
-	VFMADD213PS lanes<>+4896(SB), Y3, Y11
-	VFMADD213PS lanes<>+4896(SB), Y5, Y10
-	VFMADD213PS lanes<>+4544(SB), Y3, Y11
-	VFMADD213PS lanes<>+4544(SB), Y5, Y10
-	VFMADD213PS lanes<>+7232(SB), Y3, Y11
-	VFMADD213PS lanes<>+7232(SB), Y5, Y10
+	VFMADD213PS lanes<>+3712(SB), Y5, Y10
+	VFMADD213PS lanes<>+4928(SB), Y3, Y11
+	VFMADD213PS lanes<>+4928(SB), Y5, Y10
+	VFMADD213PS lanes<>+4576(SB), Y3, Y11
+	VFMADD213PS lanes<>+4576(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y3, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y3
 	VFMADD231PS Y10, Y9, Y5
 	VBROADCASTSS lanes<>+2624(SB), Y8
@@ -17127,7 +18036,7 @@ TEXT ·mishFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	VBROADCASTSS lanes<>+3040(SB), Y13
 	VBROADCASTSS lanes<>+2912(SB), Y12
 	XORQ CX, CX
@@ -17139,36 +18048,36 @@ main:
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VFMADD231PS lanes<>+4032(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VFMADD231PS lanes<>+4032(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
@@ -17192,7 +18101,7 @@ main:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y5, Y10
@@ -17207,30 +18116,30 @@ main:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y0, Y10
-	VFMADD213PS lanes<>+4320(SB), Y2, Y11
-	VFMADD213PS lanes<>+4320(SB), Y0, Y10
-	VFMADD213PS lanes<>+5920(SB), Y2, Y11
-	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+3776(SB), Y0, Y10
+	VFMADD213PS lanes<>+4352(SB), Y2, Y11
+	VFMADD213PS lanes<>+4352(SB), Y0, Y10
+	VFMADD213PS lanes<>+5952(SB), Y2, Y11
+	VFMADD213PS lanes<>+5952(SB), Y0, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y0, Y10
+	VFMADD213PS lanes<>+5312(SB), Y2, Y11
+	VFMADD213PS lanes<>+5312(SB), Y0, Y10
 	VFMADD213PS lanes<>+4192(SB), Y2, Y11
 	VFMADD213PS lanes<>+4192(SB), Y0, Y10
-	VFMADD213PS lanes<>+5280(SB), Y2, Y11
-	VFMADD213PS lanes<>+5280(SB), Y0, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y0, Y10
-	VFMADD213PS lanes<>+6400(SB), Y2, Y11
-	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+6432(SB), Y2, Y11
+	VFMADD213PS lanes<>+6432(SB), Y0, Y10
 	VFMADD213PS lanes<>+2752(SB), Y2, Y11
 	VFMADD213PS lanes<>+2752(SB), Y0, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y2
-	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS lanes<>+3616(SB), Y6, Y2
+	VFMADD231PS lanes<>+3616(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+7296(SB), Y5, Y6
-	VANDPS lanes<>+7296(SB), Y4, Y7
+	VANDPS lanes<>+7328(SB), Y5, Y6
+	VANDPS lanes<>+7328(SB), Y4, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
@@ -17239,7 +18148,7 @@ main:
 	VBLENDVPS Y9, Y0, Y4, Y0
 	VCMPPS $0, lanes<>+3008(SB), Y5, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y4, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBLENDVPS Y8, Y13, Y10, Y8
 	VBLENDVPS Y9, Y13, Y10, Y9
 	VCMPPS $30, lanes<>+3008(SB), Y5, Y10
@@ -17252,33 +18161,33 @@ main:
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VBLENDVPS Y3, Y2, Y0, Y0
-	VANDPS lanes<>+7296(SB), Y1, Y3
-	VANDPS lanes<>+7296(SB), Y0, Y5
-	VBROADCASTSS lanes<>+7544(SB), Y6
+	VANDPS lanes<>+7328(SB), Y1, Y3
+	VANDPS lanes<>+7328(SB), Y0, Y5
+	VBROADCASTSS lanes<>+7576(SB), Y6
 	VMINPS Y3, Y6, Y3
 	VMINPS Y5, Y6, Y5
-	VBROADCASTSS lanes<>+7656(SB), Y6
-	VBROADCASTSS lanes<>+5152(SB), Y7
+	VBROADCASTSS lanes<>+7684(SB), Y6
+	VBROADCASTSS lanes<>+5184(SB), Y7
 	VFMADD231PS Y6, Y3, Y7
-	VFMADD213PS lanes<>+5152(SB), Y5, Y6
-	VSUBPS lanes<>+5152(SB), Y7, Y8
-	VSUBPS lanes<>+5152(SB), Y6, Y9
+	VFMADD213PS lanes<>+5184(SB), Y5, Y6
+	VSUBPS lanes<>+5184(SB), Y7, Y8
+	VSUBPS lanes<>+5184(SB), Y6, Y9
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y6, Y6
-	VFNMADD231PS lanes<>+3616(SB), Y8, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y9, Y5
+	VFNMADD231PS lanes<>+3648(SB), Y8, Y3
+	VFNMADD231PS lanes<>+3648(SB), Y9, Y5
 	VMULPS Y3, Y3, Y8
 	VMULPS Y5, Y5, Y9
-	VBROADCASTSS lanes<>+7616(SB), Y10
-	VBROADCASTSS lanes<>+3680(SB), Y11
+	VBROADCASTSS lanes<>+7644(SB), Y10
+	VBROADCASTSS lanes<>+3712(SB), Y11
 	VFMADD231PS Y3, Y10, Y11
-	VFMADD213PS lanes<>+3680(SB), Y5, Y10
-	VFMADD213PS lanes<>+4896(SB), Y3, Y11
-	VFMADD213PS lanes<>+4896(SB), Y5, Y10
-	VFMADD213PS lanes<>+4544(SB), Y3, Y11
-	VFMADD213PS lanes<>+4544(SB), Y5, Y10
-	VFMADD213PS lanes<>+7232(SB), Y3, Y11
-	VFMADD213PS lanes<>+7232(SB), Y5, Y10
+	VFMADD213PS lanes<>+3712(SB), Y5, Y10
+	VFMADD213PS lanes<>+4928(SB), Y3, Y11
+	VFMADD213PS lanes<>+4928(SB), Y5, Y10
+	VFMADD213PS lanes<>+4576(SB), Y3, Y11
+	VFMADD213PS lanes<>+4576(SB), Y5, Y10
+	VFMADD213PS lanes<>+7264(SB), Y3, Y11
+	VFMADD213PS lanes<>+7264(SB), Y5, Y10
 	VFMADD231PS Y11, Y8, Y3
 	VFMADD231PS Y10, Y9, Y5
 	VBROADCASTSS lanes<>+2624(SB), Y8
@@ -17311,22 +18220,22 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y2
+	VBROADCASTSS lanes<>+7604(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+7584(SB), Y3
+	VBROADCASTSS lanes<>+7616(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VFMADD213PS lanes<>+5344(SB), Y5, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VFMADD213PS lanes<>+5376(SB), Y5, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
@@ -17339,7 +18248,7 @@ single:
 	VADDPS Y15, Y2, Y3
 	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+7560(SB), Y4
+	VBROADCASTSS lanes<>+7592(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y2, Y5
 	VMOVAPS Y15, Y6
@@ -17347,42 +18256,42 @@ single:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+7672(SB), Y5
-	VFMADD213PS lanes<>+3744(SB), Y6, Y5
-	VFMADD213PS lanes<>+4320(SB), Y6, Y5
-	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VBROADCASTSS lanes<>+7700(SB), Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4352(SB), Y6, Y5
+	VFMADD213PS lanes<>+5952(SB), Y6, Y5
+	VFMADD213PS lanes<>+4224(SB), Y6, Y5
+	VFMADD213PS lanes<>+5312(SB), Y6, Y5
 	VFMADD213PS lanes<>+4192(SB), Y6, Y5
-	VFMADD213PS lanes<>+5280(SB), Y6, Y5
-	VFMADD213PS lanes<>+4160(SB), Y6, Y5
-	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+6432(SB), Y6, Y5
 	VFMADD213PS lanes<>+2752(SB), Y6, Y5
-	VFMADD231PS lanes<>+3584(SB), Y3, Y6
+	VFMADD231PS lanes<>+3616(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
 	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
-	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+7608(SB), Y6
 	VBLENDVPS Y5, Y13, Y6, Y5
 	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
 	VBLENDVPS Y1, Y0, Y2, Y1
-	VANDPS lanes<>+7296(SB), Y1, Y2
-	VBROADCASTSS lanes<>+7544(SB), Y3
+	VANDPS lanes<>+7328(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7576(SB), Y3
 	VMINPS Y2, Y3, Y2
-	VBROADCASTSS lanes<>+7656(SB), Y3
-	VFMADD213PS lanes<>+5152(SB), Y2, Y3
-	VSUBPS lanes<>+5152(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7684(SB), Y3
+	VFMADD213PS lanes<>+5184(SB), Y2, Y3
+	VSUBPS lanes<>+5184(SB), Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3648(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7616(SB), Y5
-	VFMADD213PS lanes<>+3680(SB), Y2, Y5
-	VFMADD213PS lanes<>+4896(SB), Y2, Y5
-	VFMADD213PS lanes<>+4544(SB), Y2, Y5
-	VFMADD213PS lanes<>+7232(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7644(SB), Y5
+	VFMADD213PS lanes<>+3712(SB), Y2, Y5
+	VFMADD213PS lanes<>+4928(SB), Y2, Y5
+	VFMADD213PS lanes<>+4576(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VBROADCASTSS lanes<>+2624(SB), Y4
 	VMOVAPS Y4, Y5
@@ -17406,22 +18315,22 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y2
+	VBROADCASTSS lanes<>+7604(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+7584(SB), Y3
+	VBROADCASTSS lanes<>+7616(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VFMADD213PS lanes<>+5344(SB), Y5, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VFMADD213PS lanes<>+5376(SB), Y5, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
@@ -17434,7 +18343,7 @@ tail:
 	VADDPS Y15, Y2, Y3
 	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+7560(SB), Y4
+	VBROADCASTSS lanes<>+7592(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y2, Y5
 	VMOVAPS Y15, Y6
@@ -17442,42 +18351,42 @@ tail:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+7672(SB), Y5
-	VFMADD213PS lanes<>+3744(SB), Y6, Y5
-	VFMADD213PS lanes<>+4320(SB), Y6, Y5
-	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VBROADCASTSS lanes<>+7700(SB), Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4352(SB), Y6, Y5
+	VFMADD213PS lanes<>+5952(SB), Y6, Y5
+	VFMADD213PS lanes<>+4224(SB), Y6, Y5
+	VFMADD213PS lanes<>+5312(SB), Y6, Y5
 	VFMADD213PS lanes<>+4192(SB), Y6, Y5
-	VFMADD213PS lanes<>+5280(SB), Y6, Y5
-	VFMADD213PS lanes<>+4160(SB), Y6, Y5
-	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+6432(SB), Y6, Y5
 	VFMADD213PS lanes<>+2752(SB), Y6, Y5
-	VFMADD231PS lanes<>+3584(SB), Y3, Y6
+	VFMADD231PS lanes<>+3616(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
 	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
-	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+7608(SB), Y6
 	VBLENDVPS Y5, Y13, Y6, Y5
 	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y2
 	VBLENDVPS Y1, Y0, Y2, Y1
-	VANDPS lanes<>+7296(SB), Y1, Y2
-	VBROADCASTSS lanes<>+7544(SB), Y3
+	VANDPS lanes<>+7328(SB), Y1, Y2
+	VBROADCASTSS lanes<>+7576(SB), Y3
 	VMINPS Y2, Y3, Y2
-	VBROADCASTSS lanes<>+7656(SB), Y3
-	VFMADD213PS lanes<>+5152(SB), Y2, Y3
-	VSUBPS lanes<>+5152(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7684(SB), Y3
+	VFMADD213PS lanes<>+5184(SB), Y2, Y3
+	VSUBPS lanes<>+5184(SB), Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y4, Y2
+	VFNMADD231PS lanes<>+3648(SB), Y4, Y2
 	VMULPS Y2, Y2, Y4
-	VBROADCASTSS lanes<>+7616(SB), Y5
-	VFMADD213PS lanes<>+3680(SB), Y2, Y5
-	VFMADD213PS lanes<>+4896(SB), Y2, Y5
-	VFMADD213PS lanes<>+4544(SB), Y2, Y5
-	VFMADD213PS lanes<>+7232(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7644(SB), Y5
+	VFMADD213PS lanes<>+3712(SB), Y2, Y5
+	VFMADD213PS lanes<>+4928(SB), Y2, Y5
+	VFMADD213PS lanes<>+4576(SB), Y2, Y5
+	VFMADD213PS lanes<>+7264(SB), Y2, Y5
 	VFMADD231PS Y5, Y4, Y2
 	VBROADCASTSS lanes<>+2624(SB), Y4
 	VMOVAPS Y4, Y5
@@ -17501,26 +18410,26 @@ TEXT ·mishFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
-	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+7328(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
 	VBROADCASTSS lanes<>+3040(SB), Z28
 	VBROADCASTSS lanes<>+2912(SB), Z27
 	VBROADCASTSS lanes<>+3008(SB), Z26
-	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+7584(SB), Z25
 	VBROADCASTSS lanes<>+3072(SB), Z24
-	VBROADCASTSS lanes<>+4000(SB), Z23
-	VBROADCASTSS lanes<>+3552(SB), Z22
-	VBROADCASTSS lanes<>+3360(SB), Z21
+	VBROADCASTSS lanes<>+4032(SB), Z23
+	VBROADCASTSS lanes<>+3584(SB), Z22
+	VBROADCASTSS lanes<>+3392(SB), Z21
 	VMOVUPS lanes<>+64(SB), Z20
-	VBROADCASTSS lanes<>+7696(SB), Z19
-	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+7724(SB), Z19
+	VBROADCASTSS lanes<>+7656(SB), Z18
 	VBROADCASTSS lanes<>+2816(SB), Z17
-	VBROADCASTSS lanes<>+7560(SB), Z16
-	VBROADCASTSS lanes<>+7672(SB), Z15
-	VBROADCASTSS lanes<>+3744(SB), Z14
-	VBROADCASTSS lanes<>+4320(SB), Z13
-	VBROADCASTSS lanes<>+5920(SB), Z12
-	VBROADCASTSS lanes<>+4192(SB), Z11
+	VBROADCASTSS lanes<>+7592(SB), Z16
+	VBROADCASTSS lanes<>+7700(SB), Z15
+	VBROADCASTSS lanes<>+3776(SB), Z14
+	VBROADCASTSS lanes<>+4352(SB), Z13
+	VBROADCASTSS lanes<>+5952(SB), Z12
+	VBROADCASTSS lanes<>+4224(SB), Z11
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -17594,16 +18503,16 @@ line:
 	VFMADD213PS Z12, Z1, Z9
 	VFMADD213PS Z11, Z10, Z8
 	VFMADD213PS Z11, Z1, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z1, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z1, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z1
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z1
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z1
 	VANDPS Z30, Z2, Z4
@@ -17616,7 +18525,7 @@ line:
 	VBLENDMPS Z1, Z3, K6, Z1
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z5
+	VBROADCASTSS lanes<>+7608(SB), Z5
 	VBLENDMPS Z28, Z5, K5, Z6
 	VBLENDMPS Z28, Z5, K6, Z5
 	VCMPPS $30, Z26, Z2, K5
@@ -17630,17 +18539,17 @@ line:
 	VBLENDMPS Z3, Z1, K2, Z1
 	VANDPS Z30, Z2, Z4
 	VANDPS Z30, Z1, Z5
-	VBROADCASTSS lanes<>+7592(SB), Z6
+	VBROADCASTSS lanes<>+7624(SB), Z6
 	VMINPS Z4, Z6, Z4
 	VMINPS Z5, Z6, Z5
 	VMOVAPS Z25, Z6
-	VFMADD231PS.BCST lanes<>+7624(SB), Z4, Z6
+	VFMADD231PS.BCST lanes<>+7652(SB), Z4, Z6
 	VMOVAPS Z25, Z7
-	VFMADD231PS.BCST lanes<>+7624(SB), Z5, Z7
+	VFMADD231PS.BCST lanes<>+7652(SB), Z5, Z7
 	VSUBPS Z25, Z6, Z8
 	VSUBPS Z25, Z7, Z9
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z8, Z4
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z9, Z5
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z8, Z4
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z9, Z5
 	VMOVUPS lanes<>+1600(SB), Z8
 	VMOVAPS Z6, Z9
 	VPERMI2PS lanes<>+384(SB), Z8, Z9
@@ -17751,16 +18660,16 @@ line:
 	VFMADD213PS Z12, Z1, Z9
 	VFMADD213PS Z11, Z10, Z8
 	VFMADD213PS Z11, Z1, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z1, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z1, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z1
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z1
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z1
 	VANDPS Z30, Z2, Z4
@@ -17773,7 +18682,7 @@ line:
 	VBLENDMPS Z1, Z3, K6, Z1
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z5
+	VBROADCASTSS lanes<>+7608(SB), Z5
 	VBLENDMPS Z28, Z5, K5, Z6
 	VBLENDMPS Z28, Z5, K6, Z5
 	VCMPPS $30, Z26, Z2, K5
@@ -17787,17 +18696,17 @@ line:
 	VBLENDMPS Z3, Z1, K2, Z1
 	VANDPS Z30, Z2, Z4
 	VANDPS Z30, Z1, Z5
-	VBROADCASTSS lanes<>+7592(SB), Z6
+	VBROADCASTSS lanes<>+7624(SB), Z6
 	VMINPS Z4, Z6, Z4
 	VMINPS Z5, Z6, Z5
 	VMOVAPS Z25, Z6
-	VFMADD231PS.BCST lanes<>+7624(SB), Z4, Z6
+	VFMADD231PS.BCST lanes<>+7652(SB), Z4, Z6
 	VMOVAPS Z25, Z7
-	VFMADD231PS.BCST lanes<>+7624(SB), Z5, Z7
+	VFMADD231PS.BCST lanes<>+7652(SB), Z5, Z7
 	VSUBPS Z25, Z6, Z8
 	VSUBPS Z25, Z7, Z9
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z8, Z4
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z9, Z5
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z8, Z4
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z9, Z5
 	VMOVUPS lanes<>+1600(SB), Z8
 	VMOVAPS Z6, Z9
 	VPERMI2PS lanes<>+384(SB), Z8, Z9
@@ -17864,26 +18773,26 @@ TEXT ·mishFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
-	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+7328(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
 	VBROADCASTSS lanes<>+3040(SB), Z28
 	VBROADCASTSS lanes<>+2912(SB), Z27
 	VBROADCASTSS lanes<>+3008(SB), Z26
-	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+7584(SB), Z25
 	VBROADCASTSS lanes<>+3072(SB), Z24
-	VBROADCASTSS lanes<>+4000(SB), Z23
-	VBROADCASTSS lanes<>+3552(SB), Z22
-	VBROADCASTSS lanes<>+3360(SB), Z21
+	VBROADCASTSS lanes<>+4032(SB), Z23
+	VBROADCASTSS lanes<>+3584(SB), Z22
+	VBROADCASTSS lanes<>+3392(SB), Z21
 	VMOVUPS lanes<>+64(SB), Z20
-	VBROADCASTSS lanes<>+7696(SB), Z19
-	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+7724(SB), Z19
+	VBROADCASTSS lanes<>+7656(SB), Z18
 	VBROADCASTSS lanes<>+2816(SB), Z17
-	VBROADCASTSS lanes<>+7560(SB), Z16
-	VBROADCASTSS lanes<>+7672(SB), Z15
-	VBROADCASTSS lanes<>+3744(SB), Z14
-	VBROADCASTSS lanes<>+4320(SB), Z13
-	VBROADCASTSS lanes<>+5920(SB), Z12
-	VBROADCASTSS lanes<>+4192(SB), Z11
+	VBROADCASTSS lanes<>+7592(SB), Z16
+	VBROADCASTSS lanes<>+7700(SB), Z15
+	VBROADCASTSS lanes<>+3776(SB), Z14
+	VBROADCASTSS lanes<>+4352(SB), Z13
+	VBROADCASTSS lanes<>+5952(SB), Z12
+	VBROADCASTSS lanes<>+4224(SB), Z11
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -17951,16 +18860,16 @@ main:
 	VFMADD213PS Z12, Z1, Z9
 	VFMADD213PS Z11, Z10, Z8
 	VFMADD213PS Z11, Z1, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4192(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z1, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z1, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z1
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z1
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z1
 	VANDPS Z30, Z2, Z4
@@ -17973,7 +18882,7 @@ main:
 	VBLENDMPS Z1, Z3, K6, Z1
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z5
+	VBROADCASTSS lanes<>+7608(SB), Z5
 	VBLENDMPS Z28, Z5, K5, Z6
 	VBLENDMPS Z28, Z5, K6, Z5
 	VCMPPS $30, Z26, Z2, K5
@@ -17987,17 +18896,17 @@ main:
 	VBLENDMPS Z3, Z1, K2, Z1
 	VANDPS Z30, Z2, Z4
 	VANDPS Z30, Z1, Z5
-	VBROADCASTSS lanes<>+7592(SB), Z6
+	VBROADCASTSS lanes<>+7624(SB), Z6
 	VMINPS Z4, Z6, Z4
 	VMINPS Z5, Z6, Z5
 	VMOVAPS Z25, Z6
-	VFMADD231PS.BCST lanes<>+7624(SB), Z4, Z6
+	VFMADD231PS.BCST lanes<>+7652(SB), Z4, Z6
 	VMOVAPS Z25, Z7
-	VFMADD231PS.BCST lanes<>+7624(SB), Z5, Z7
+	VFMADD231PS.BCST lanes<>+7652(SB), Z5, Z7
 	VSUBPS Z25, Z6, Z8
 	VSUBPS Z25, Z7, Z9
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z8, Z4
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z9, Z5
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z8, Z4
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z9, Z5
 	VMOVUPS lanes<>+1600(SB), Z8
 	VMOVAPS Z6, Z9
 	VPERMI2PS lanes<>+384(SB), Z8, Z9
@@ -18084,30 +18993,30 @@ masked:
 	VFMADD213PS Z13, Z5, Z4
 	VFMADD213PS Z12, Z5, Z4
 	VFMADD213PS Z11, Z5, Z4
-	VFMADD213PS.BCST lanes<>+5280(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+4160(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+5312(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+4192(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+6432(SB), Z5, Z4
 	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
+	VFMADD231PS.BCST lanes<>+3616(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
 	VANDPS Z30, Z1, Z2
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K2
 	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K3
 	VBLENDMPS Z5, Z1, K3, Z2
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+7576(SB), Z3
+	VBROADCASTSS lanes<>+7608(SB), Z3
 	VBLENDMPS Z28, Z3, K3, Z3
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z2, Z3, K3, Z2
 	VBLENDMPS Z1, Z2, K2, Z1
 	VBLENDMPS Z0, Z1, K1, Z1
 	VANDPS Z30, Z1, Z2
-	VBROADCASTSS lanes<>+7592(SB), Z3
+	VBROADCASTSS lanes<>+7624(SB), Z3
 	VMINPS Z2, Z3, Z2
 	VMOVAPS Z25, Z3
-	VFMADD231PS.BCST lanes<>+7624(SB), Z2, Z3
+	VFMADD231PS.BCST lanes<>+7652(SB), Z2, Z3
 	VSUBPS Z25, Z3, Z4
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z4, Z2
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z4, Z2
 	VMOVUPS lanes<>+1600(SB), Z4
 	VMOVAPS Z3, Z5
 	VPERMI2PS lanes<>+384(SB), Z4, Z5
@@ -18147,9 +19056,9 @@ TEXT ·mishFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+2432(SB), Y15
 	VBROADCASTSD lanes<>+2336(SB), Y14
-	VBROADCASTSD lanes<>+7040(SB), Y13
-	VBROADCASTSD lanes<>+6656(SB), Y12
-	VBROADCASTSD lanes<>+4096(SB), Y11
+	VBROADCASTSD lanes<>+7072(SB), Y13
+	VBROADCASTSD lanes<>+6688(SB), Y12
+	VBROADCASTSD lanes<>+4128(SB), Y11
 	VBROADCASTSD lanes<>+2016(SB), Y10
 	VBROADCASTSD lanes<>+2528(SB), Y9
 	VBROADCASTSD lanes<>+2304(SB), Y8
@@ -18161,28 +19070,28 @@ TEXT ·mishFloat64AVX2(SB), NOSPLIT, $0-64
 single:
 	VMOVUPS (SI)(CX*8), Y0
 	VCMPPD $30, lanes<>+2240(SB), Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7408(SB), Y3
+	VBROADCASTSD lanes<>+7440(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y2, Y5
 	VFNMADD231PD Y12, Y4, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+7480(SB), Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+5632(SB), Y4, Y6
-	VFMADD213PD lanes<>+5824(SB), Y4, Y6
-	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y4, Y7
-	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y4, Y6
+	VFMADD213PD lanes<>+5664(SB), Y4, Y6
+	VFMADD213PD lanes<>+5856(SB), Y4, Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y4, Y7
+	VFMADD213PD lanes<>+6752(SB), Y4, Y7
+	VFMADD213PD lanes<>+3456(SB), Y4, Y7
 	VFMADD213PD lanes<>+3424(SB), Y4, Y7
-	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y15, Y5, Y7
 	VFMADD213PD Y15, Y5, Y7
@@ -18205,57 +19114,57 @@ single:
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+2208(SB), Y3, Y3
-	VSUBPD lanes<>+7168(SB), Y3, Y3
+	VSUBPD lanes<>+7200(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y10, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
 	VMULPD Y14, Y4, Y4
-	VBROADCASTSD lanes<>+7504(SB), Y0
-	VFMADD213PD lanes<>+5248(SB), Y7, Y0
-	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+4224(SB), Y7, Y0
-	VFMADD213PD lanes<>+6688(SB), Y7, Y0
-	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VBROADCASTSD lanes<>+7536(SB), Y0
+	VFMADD213PD lanes<>+5280(SB), Y7, Y0
+	VFMADD213PD lanes<>+4768(SB), Y7, Y0
+	VFMADD213PD lanes<>+4256(SB), Y7, Y0
+	VFMADD213PD lanes<>+6720(SB), Y7, Y0
 	VFMADD213PD lanes<>+4992(SB), Y7, Y0
-	VFMADD213PD lanes<>+4384(SB), Y7, Y0
+	VFMADD213PD lanes<>+5024(SB), Y7, Y0
+	VFMADD213PD lanes<>+4416(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y11, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y12, Y3, Y0
-	VANDPD lanes<>+7328(SB), Y2, Y3
+	VANDPD lanes<>+7360(SB), Y2, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VCMPPD $17, lanes<>+2464(SB), Y2, Y4
 	VBLENDVPD Y4, Y0, Y2, Y0
 	VCMPPD $0, lanes<>+2496(SB), Y2, Y4
-	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+7456(SB), Y5
 	VBLENDVPD Y4, Y9, Y5, Y4
 	VCMPPD $30, lanes<>+2496(SB), Y2, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
 	VBLENDVPD Y3, Y2, Y0, Y0
 	VMOVUPS (SI)(CX*8), Y2
 	VBLENDVPD Y1, Y2, Y0, Y0
-	VANDPD lanes<>+7328(SB), Y0, Y1
-	VBROADCASTSD lanes<>+7368(SB), Y3
+	VANDPD lanes<>+7360(SB), Y0, Y1
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7536(SB), Y3
-	VFMADD213PD lanes<>+7200(SB), Y1, Y3
-	VSUBPD lanes<>+7200(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7568(SB), Y3
+	VFMADD213PD lanes<>+7232(SB), Y1, Y3
+	VSUBPD lanes<>+7232(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6624(SB), Y4, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y4, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y1
 	VMULPD Y1, Y1, Y4
-	VBROADCASTSD lanes<>+7456(SB), Y5
-	VFMADD213PD lanes<>+5184(SB), Y4, Y5
-	VFMADD213PD lanes<>+6560(SB), Y4, Y5
-	VFMADD213PD lanes<>+6944(SB), Y4, Y5
-	VFMADD213PD lanes<>+4704(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7520(SB), Y6
-	VFMADD213PD lanes<>+4416(SB), Y4, Y6
-	VFMADD213PD lanes<>+5408(SB), Y4, Y6
-	VFMADD213PD lanes<>+5984(SB), Y4, Y6
-	VFMADD213PD lanes<>+4640(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7488(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6592(SB), Y4, Y5
+	VFMADD213PD lanes<>+6976(SB), Y4, Y5
+	VFMADD213PD lanes<>+4736(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7552(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+6016(SB), Y4, Y6
+	VFMADD213PD lanes<>+4672(SB), Y4, Y6
 	VFMADD213PD Y15, Y4, Y6
 	VFMADD231PD Y1, Y5, Y6
 	VFMADD231PD Y6, Y4, Y1
@@ -18280,28 +19189,28 @@ tail:
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VCMPPD $30, lanes<>+2240(SB), Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y2
-	VBROADCASTSD lanes<>+7408(SB), Y3
+	VBROADCASTSD lanes<>+7440(SB), Y3
 	VMAXPD Y2, Y3, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+7072(SB), Y2, Y3
+	VFMADD231PD lanes<>+7104(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y2, Y5
 	VFNMADD231PD Y12, Y4, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+7480(SB), Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+5632(SB), Y4, Y6
-	VFMADD213PD lanes<>+5824(SB), Y4, Y6
-	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y4, Y7
-	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y4, Y6
+	VFMADD213PD lanes<>+5664(SB), Y4, Y6
+	VFMADD213PD lanes<>+5856(SB), Y4, Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y4, Y7
+	VFMADD213PD lanes<>+6752(SB), Y4, Y7
+	VFMADD213PD lanes<>+3456(SB), Y4, Y7
 	VFMADD213PD lanes<>+3424(SB), Y4, Y7
-	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y15, Y5, Y7
 	VFMADD213PD Y15, Y5, Y7
@@ -18324,31 +19233,31 @@ tail:
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+2208(SB), Y3, Y3
-	VSUBPD lanes<>+7168(SB), Y3, Y3
+	VSUBPD lanes<>+7200(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y10, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
 	VMULPD Y14, Y4, Y4
-	VBROADCASTSD lanes<>+7504(SB), Y0
-	VFMADD213PD lanes<>+5248(SB), Y7, Y0
-	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+4224(SB), Y7, Y0
-	VFMADD213PD lanes<>+6688(SB), Y7, Y0
-	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VBROADCASTSD lanes<>+7536(SB), Y0
+	VFMADD213PD lanes<>+5280(SB), Y7, Y0
+	VFMADD213PD lanes<>+4768(SB), Y7, Y0
+	VFMADD213PD lanes<>+4256(SB), Y7, Y0
+	VFMADD213PD lanes<>+6720(SB), Y7, Y0
 	VFMADD213PD lanes<>+4992(SB), Y7, Y0
-	VFMADD213PD lanes<>+4384(SB), Y7, Y0
+	VFMADD213PD lanes<>+5024(SB), Y7, Y0
+	VFMADD213PD lanes<>+4416(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y11, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y12, Y3, Y0
-	VANDPD lanes<>+7328(SB), Y2, Y3
+	VANDPD lanes<>+7360(SB), Y2, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VCMPPD $17, lanes<>+2464(SB), Y2, Y4
 	VBLENDVPD Y4, Y0, Y2, Y0
 	VCMPPD $0, lanes<>+2496(SB), Y2, Y4
-	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+7456(SB), Y5
 	VBLENDVPD Y4, Y9, Y5, Y4
 	VCMPPD $30, lanes<>+2496(SB), Y2, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
@@ -18356,26 +19265,26 @@ tail:
 	VMOVUPS 32(R11)(AX*8), Y2
 	VMASKMOVPD (SI)(CX*8), Y2, Y2
 	VBLENDVPD Y1, Y2, Y0, Y0
-	VANDPD lanes<>+7328(SB), Y0, Y1
-	VBROADCASTSD lanes<>+7368(SB), Y3
+	VANDPD lanes<>+7360(SB), Y0, Y1
+	VBROADCASTSD lanes<>+7400(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7536(SB), Y3
-	VFMADD213PD lanes<>+7200(SB), Y1, Y3
-	VSUBPD lanes<>+7200(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7568(SB), Y3
+	VFMADD213PD lanes<>+7232(SB), Y1, Y3
+	VSUBPD lanes<>+7232(SB), Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+6624(SB), Y4, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y4, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y4, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y4, Y1
 	VMULPD Y1, Y1, Y4
-	VBROADCASTSD lanes<>+7456(SB), Y5
-	VFMADD213PD lanes<>+5184(SB), Y4, Y5
-	VFMADD213PD lanes<>+6560(SB), Y4, Y5
-	VFMADD213PD lanes<>+6944(SB), Y4, Y5
-	VFMADD213PD lanes<>+4704(SB), Y4, Y5
-	VBROADCASTSD lanes<>+7520(SB), Y6
-	VFMADD213PD lanes<>+4416(SB), Y4, Y6
-	VFMADD213PD lanes<>+5408(SB), Y4, Y6
-	VFMADD213PD lanes<>+5984(SB), Y4, Y6
-	VFMADD213PD lanes<>+4640(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7488(SB), Y5
+	VFMADD213PD lanes<>+5216(SB), Y4, Y5
+	VFMADD213PD lanes<>+6592(SB), Y4, Y5
+	VFMADD213PD lanes<>+6976(SB), Y4, Y5
+	VFMADD213PD lanes<>+4736(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7552(SB), Y6
+	VFMADD213PD lanes<>+4448(SB), Y4, Y6
+	VFMADD213PD lanes<>+5440(SB), Y4, Y6
+	VFMADD213PD lanes<>+6016(SB), Y4, Y6
+	VFMADD213PD lanes<>+4672(SB), Y4, Y6
 	VFMADD213PD Y15, Y4, Y6
 	VFMADD231PD Y1, Y5, Y6
 	VFMADD231PD Y6, Y4, Y1
@@ -18401,22 +19310,22 @@ TEXT ·mishFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+2432(SB), Z31
 	VBROADCASTSD lanes<>+2336(SB), Z30
-	VBROADCASTSD lanes<>+7376(SB), Z29
-	VBROADCASTSD lanes<>+6656(SB), Z28
-	VBROADCASTSD lanes<>+4096(SB), Z27
+	VBROADCASTSD lanes<>+7408(SB), Z29
+	VBROADCASTSD lanes<>+6688(SB), Z28
+	VBROADCASTSD lanes<>+4128(SB), Z27
 	VBROADCASTSD lanes<>+2528(SB), Z26
 	VBROADCASTSD lanes<>+2304(SB), Z25
-	VBROADCASTSD lanes<>+7328(SB), Z24
+	VBROADCASTSD lanes<>+7360(SB), Z24
 	VBROADCASTSD lanes<>+2496(SB), Z23
-	VBROADCASTSD lanes<>+7200(SB), Z22
+	VBROADCASTSD lanes<>+7232(SB), Z22
 	VBROADCASTSD lanes<>+2240(SB), Z21
-	VBROADCASTSD lanes<>+7072(SB), Z20
-	VBROADCASTSD lanes<>+7480(SB), Z19
-	VBROADCASTSD lanes<>+3456(SB), Z18
-	VBROADCASTSD lanes<>+5632(SB), Z17
-	VBROADCASTSD lanes<>+5824(SB), Z16
-	VBROADCASTSD lanes<>+3264(SB), Z15
-	VBROADCASTSD lanes<>+7440(SB), Z14
+	VBROADCASTSD lanes<>+7104(SB), Z20
+	VBROADCASTSD lanes<>+7512(SB), Z19
+	VBROADCASTSD lanes<>+3488(SB), Z18
+	VBROADCASTSD lanes<>+5664(SB), Z17
+	VBROADCASTSD lanes<>+5856(SB), Z16
+	VBROADCASTSD lanes<>+3296(SB), Z15
+	VBROADCASTSD lanes<>+7472(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -18452,16 +19361,16 @@ main:
 	VFMADD213PD Z16, Z7, Z9
 	VFMADD213PD Z15, Z6, Z8
 	VFMADD213PD Z15, Z7, Z9
-	VBROADCASTSD lanes<>+4832(SB), Z10
+	VBROADCASTSD lanes<>+4864(SB), Z10
 	VFMADD231PD Z6, Z14, Z10
-	VBROADCASTSD lanes<>+4832(SB), Z11
+	VBROADCASTSD lanes<>+4864(SB), Z11
 	VFMADD231PD Z7, Z14, Z11
-	VFMADD213PD.BCST lanes<>+6720(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+6720(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+6752(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+6752(SB), Z7, Z11
+	VFMADD213PD.BCST lanes<>+3456(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3456(SB), Z7, Z11
 	VFMADD213PD.BCST lanes<>+3424(SB), Z6, Z10
 	VFMADD213PD.BCST lanes<>+3424(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+3392(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+3392(SB), Z7, Z11
 	VFMADD231PD Z4, Z8, Z10
 	VFMADD231PD Z5, Z9, Z11
 	VFMADD213PD Z31, Z4, Z10
@@ -18493,8 +19402,8 @@ main:
 	VPSRLQ $52, Z5, Z5
 	VPORQ.BCST lanes<>+2208(SB), Z4, Z4
 	VPORQ.BCST lanes<>+2208(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+7168(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+7168(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+7200(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+7200(SB), Z5, Z5
 	VMULPD Z10, Z10, Z6
 	VMULPD Z11, Z11, Z7
 	VADDPD.BCST lanes<>+2016(SB), Z10, Z8
@@ -18505,22 +19414,22 @@ main:
 	VMULPD Z9, Z9, Z13
 	VMULPD Z30, Z6, Z6
 	VMULPD Z30, Z7, Z7
-	VBROADCASTSD lanes<>+7504(SB), Z1
-	VBROADCASTSD lanes<>+5248(SB), Z0
+	VBROADCASTSD lanes<>+7536(SB), Z1
+	VBROADCASTSD lanes<>+5280(SB), Z0
 	VFMADD231PD Z12, Z1, Z0
-	VFMADD213PD.BCST lanes<>+5248(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+6688(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+6688(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+4960(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4960(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+5280(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+4768(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4768(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+4256(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4256(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z1
 	VFMADD213PD.BCST lanes<>+4992(SB), Z12, Z0
 	VFMADD213PD.BCST lanes<>+4992(SB), Z13, Z1
-	VFMADD213PD.BCST lanes<>+4384(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4384(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+5024(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+5024(SB), Z13, Z1
+	VFMADD213PD.BCST lanes<>+4416(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4416(SB), Z13, Z1
 	VFMADD213PD Z6, Z0, Z12
 	VFMADD213PD Z7, Z1, Z13
 	VFMSUB231PD Z12, Z8, Z6
@@ -18541,7 +19450,7 @@ main:
 	VBLENDMPD Z1, Z3, K6, Z1
 	VCMPPD $0, Z23, Z2, K5
 	VCMPPD $0, Z23, Z3, K6
-	VBROADCASTSD lanes<>+7424(SB), Z4
+	VBROADCASTSD lanes<>+7456(SB), Z4
 	VBLENDMPD Z26, Z4, K5, Z5
 	VBLENDMPD Z26, Z4, K6, Z4
 	VCMPPD $30, Z23, Z2, K5
@@ -18556,43 +19465,43 @@ main:
 	VBLENDMPD Z3, Z1, K2, Z1
 	VANDPD Z24, Z0, Z4
 	VANDPD Z24, Z1, Z5
-	VBROADCASTSD lanes<>+7368(SB), Z6
+	VBROADCASTSD lanes<>+7400(SB), Z6
 	VMINPD Z4, Z6, Z4
 	VMINPD Z5, Z6, Z5
 	VMOVAPS Z22, Z6
-	VFMADD231PD.BCST lanes<>+7536(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+7568(SB), Z4, Z6
 	VMOVAPS Z22, Z7
-	VFMADD231PD.BCST lanes<>+7536(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+7568(SB), Z5, Z7
 	VSUBPD Z22, Z6, Z8
 	VSUBPD Z22, Z7, Z9
 	VPSLLQ $52, Z6, Z6
 	VPSLLQ $52, Z7, Z7
-	VFNMADD231PD.BCST lanes<>+6624(SB), Z8, Z4
-	VFNMADD231PD.BCST lanes<>+6624(SB), Z9, Z5
-	VFNMADD231PD.BCST lanes<>+4064(SB), Z8, Z4
-	VFNMADD231PD.BCST lanes<>+4064(SB), Z9, Z5
+	VFNMADD231PD.BCST lanes<>+6656(SB), Z8, Z4
+	VFNMADD231PD.BCST lanes<>+6656(SB), Z9, Z5
+	VFNMADD231PD.BCST lanes<>+4096(SB), Z8, Z4
+	VFNMADD231PD.BCST lanes<>+4096(SB), Z9, Z5
 	VMULPD Z4, Z4, Z8
 	VMULPD Z5, Z5, Z9
-	VBROADCASTSD lanes<>+7456(SB), Z10
-	VBROADCASTSD lanes<>+5184(SB), Z11
+	VBROADCASTSD lanes<>+7488(SB), Z10
+	VBROADCASTSD lanes<>+5216(SB), Z11
 	VFMADD231PD Z8, Z10, Z11
-	VFMADD213PD.BCST lanes<>+5184(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+6560(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+6560(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+6944(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+6944(SB), Z9, Z10
-	VFMADD213PD.BCST lanes<>+4704(SB), Z8, Z11
-	VFMADD213PD.BCST lanes<>+4704(SB), Z9, Z10
-	VBROADCASTSD lanes<>+7520(SB), Z12
-	VBROADCASTSD lanes<>+4416(SB), Z13
+	VFMADD213PD.BCST lanes<>+5216(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+6592(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+6592(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+6976(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+6976(SB), Z9, Z10
+	VFMADD213PD.BCST lanes<>+4736(SB), Z8, Z11
+	VFMADD213PD.BCST lanes<>+4736(SB), Z9, Z10
+	VBROADCASTSD lanes<>+7552(SB), Z12
+	VBROADCASTSD lanes<>+4448(SB), Z13
 	VFMADD231PD Z8, Z12, Z13
-	VFMADD213PD.BCST lanes<>+4416(SB), Z9, Z12
-	VFMADD213PD.BCST lanes<>+5408(SB), Z8, Z13
-	VFMADD213PD.BCST lanes<>+5408(SB), Z9, Z12
-	VFMADD213PD.BCST lanes<>+5984(SB), Z8, Z13
-	VFMADD213PD.BCST lanes<>+5984(SB), Z9, Z12
-	VFMADD213PD.BCST lanes<>+4640(SB), Z8, Z13
-	VFMADD213PD.BCST lanes<>+4640(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+4448(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+5440(SB), Z8, Z13
+	VFMADD213PD.BCST lanes<>+5440(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+6016(SB), Z8, Z13
+	VFMADD213PD.BCST lanes<>+6016(SB), Z9, Z12
+	VFMADD213PD.BCST lanes<>+4672(SB), Z8, Z13
+	VFMADD213PD.BCST lanes<>+4672(SB), Z9, Z12
 	VFMADD213PD Z31, Z8, Z13
 	VFMADD213PD Z31, Z9, Z12
 	VFMADD231PD Z4, Z11, Z13
@@ -18641,11 +19550,11 @@ masked:
 	VFMADD213PD Z17, Z3, Z4
 	VFMADD213PD Z16, Z3, Z4
 	VFMADD213PD Z15, Z3, Z4
-	VBROADCASTSD lanes<>+4832(SB), Z5
+	VBROADCASTSD lanes<>+4864(SB), Z5
 	VFMADD231PD Z3, Z14, Z5
-	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6752(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
 	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z2, Z4, Z5
 	VFMADD213PD Z31, Z2, Z5
 	VFMADD213PD Z31, Z2, Z5
@@ -18662,20 +19571,20 @@ masked:
 	VPADDQ Z31, Z2, Z2
 	VPSRLQ $52, Z2, Z2
 	VPORQ.BCST lanes<>+2208(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+7168(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+7200(SB), Z2, Z2
 	VMULPD Z5, Z5, Z3
 	VADDPD.BCST lanes<>+2016(SB), Z5, Z4
 	VDIVPD Z4, Z5, Z4
 	VMULPD Z4, Z4, Z6
 	VMULPD Z30, Z3, Z3
-	VBROADCASTSD lanes<>+7504(SB), Z7
-	VFMADD213PD.BCST lanes<>+5248(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4224(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+6688(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4960(SB), Z6, Z7
+	VBROADCASTSD lanes<>+7536(SB), Z7
+	VFMADD213PD.BCST lanes<>+5280(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4768(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4256(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+6720(SB), Z6, Z7
 	VFMADD213PD.BCST lanes<>+4992(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4384(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+5024(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4416(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
 	VFMADD231PD Z27, Z2, Z3
@@ -18686,32 +19595,32 @@ masked:
 	VCMPPD.BCST $17, lanes<>+2464(SB), Z1, K3
 	VBLENDMPD Z3, Z1, K3, Z2
 	VCMPPD $0, Z23, Z1, K3
-	VBROADCASTSD lanes<>+7424(SB), Z3
+	VBROADCASTSD lanes<>+7456(SB), Z3
 	VBLENDMPD Z26, Z3, K3, Z3
 	VCMPPD $30, Z23, Z1, K3
 	VBLENDMPD Z2, Z3, K3, Z2
 	VBLENDMPD Z1, Z2, K2, Z1
 	VBLENDMPD Z0, Z1, K1, Z1
 	VANDPD Z24, Z1, Z2
-	VBROADCASTSD lanes<>+7368(SB), Z3
+	VBROADCASTSD lanes<>+7400(SB), Z3
 	VMINPD Z2, Z3, Z2
 	VMOVAPS Z22, Z3
-	VFMADD231PD.BCST lanes<>+7536(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+7568(SB), Z2, Z3
 	VSUBPD Z22, Z3, Z4
 	VPSLLQ $52, Z3, Z3
-	VFNMADD231PD.BCST lanes<>+6624(SB), Z4, Z2
-	VFNMADD231PD.BCST lanes<>+4064(SB), Z4, Z2
+	VFNMADD231PD.BCST lanes<>+6656(SB), Z4, Z2
+	VFNMADD231PD.BCST lanes<>+4096(SB), Z4, Z2
 	VMULPD Z2, Z2, Z4
-	VBROADCASTSD lanes<>+7456(SB), Z5
-	VFMADD213PD.BCST lanes<>+5184(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+6560(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+6944(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+4704(SB), Z4, Z5
-	VBROADCASTSD lanes<>+7520(SB), Z6
-	VFMADD213PD.BCST lanes<>+4416(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+5408(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+5984(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4640(SB), Z4, Z6
+	VBROADCASTSD lanes<>+7488(SB), Z5
+	VFMADD213PD.BCST lanes<>+5216(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+6592(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+6976(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4736(SB), Z4, Z5
+	VBROADCASTSD lanes<>+7552(SB), Z6
+	VFMADD213PD.BCST lanes<>+4448(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+5440(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+6016(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4672(SB), Z4, Z6
 	VFMADD213PD Z31, Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD231PD Z6, Z4, Z2
@@ -18737,7 +19646,7 @@ TEXT ·mishGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -18749,36 +19658,36 @@ line:
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
 	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VFMADD231PS lanes<>+4032(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VFMADD231PS lanes<>+4032(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
@@ -18802,7 +19711,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND lanes<>+3040(SB), Y6, Y6
 	VPAND lanes<>+3040(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS lanes<>+2912(SB), Y5, Y10
@@ -18817,30 +19726,30 @@ line:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y12, Y12, Y8
 	VMULPS Y13, Y13, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y13, Y10
-	VFMADD213PS lanes<>+4320(SB), Y12, Y11
-	VFMADD213PS lanes<>+4320(SB), Y13, Y10
-	VFMADD213PS lanes<>+5920(SB), Y12, Y11
-	VFMADD213PS lanes<>+5920(SB), Y13, Y10
+	VFMADD213PS lanes<>+3776(SB), Y13, Y10
+	VFMADD213PS lanes<>+4352(SB), Y12, Y11
+	VFMADD213PS lanes<>+4352(SB), Y13, Y10
+	VFMADD213PS lanes<>+5952(SB), Y12, Y11
+	VFMADD213PS lanes<>+5952(SB), Y13, Y10
+	VFMADD213PS lanes<>+4224(SB), Y12, Y11
+	VFMADD213PS lanes<>+4224(SB), Y13, Y10
+	VFMADD213PS lanes<>+5312(SB), Y12, Y11
+	VFMADD213PS lanes<>+5312(SB), Y13, Y10
 	VFMADD213PS lanes<>+4192(SB), Y12, Y11
 	VFMADD213PS lanes<>+4192(SB), Y13, Y10
-	VFMADD213PS lanes<>+5280(SB), Y12, Y11
-	VFMADD213PS lanes<>+5280(SB), Y13, Y10
-	VFMADD213PS lanes<>+4160(SB), Y12, Y11
-	VFMADD213PS lanes<>+4160(SB), Y13, Y10
-	VFMADD213PS lanes<>+6400(SB), Y12, Y11
-	VFMADD213PS lanes<>+6400(SB), Y13, Y10
+	VFMADD213PS lanes<>+6432(SB), Y12, Y11
+	VFMADD213PS lanes<>+6432(SB), Y13, Y10
 	VFMADD213PS lanes<>+2752(SB), Y12, Y11
 	VFMADD213PS lanes<>+2752(SB), Y13, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y12
-	VFMADD231PS lanes<>+3584(SB), Y7, Y13
+	VFMADD231PS lanes<>+3616(SB), Y6, Y12
+	VFMADD231PS lanes<>+3616(SB), Y7, Y13
 	VFMADD231PS Y11, Y8, Y12
 	VFMADD231PS Y10, Y9, Y13
-	VANDPS lanes<>+7296(SB), Y5, Y6
-	VANDPS lanes<>+7296(SB), Y4, Y7
+	VANDPS lanes<>+7328(SB), Y5, Y6
+	VANDPS lanes<>+7328(SB), Y4, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
@@ -18849,7 +19758,7 @@ line:
 	VBLENDVPS Y9, Y13, Y4, Y9
 	VCMPPS $0, lanes<>+3008(SB), Y5, Y10
 	VCMPPS $0, lanes<>+3008(SB), Y4, Y11
-	VBROADCASTSS lanes<>+7576(SB), Y12
+	VBROADCASTSS lanes<>+7608(SB), Y12
 	VBROADCASTSS lanes<>+3040(SB), Y13
 	VBLENDVPS Y10, Y13, Y12, Y10
 	VBLENDVPS Y11, Y13, Y12, Y11
@@ -18861,33 +19770,33 @@ line:
 	VBLENDVPS Y7, Y4, Y9, Y7
 	VBLENDVPS Y1, Y0, Y6, Y6
 	VBLENDVPS Y3, Y2, Y7, Y7
-	VANDPS lanes<>+7296(SB), Y6, Y8
-	VANDPS lanes<>+7296(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7544(SB), Y10
+	VANDPS lanes<>+7328(SB), Y6, Y8
+	VANDPS lanes<>+7328(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
 	VMINPS Y8, Y10, Y8
 	VMINPS Y9, Y10, Y9
-	VBROADCASTSS lanes<>+7656(SB), Y10
-	VBROADCASTSS lanes<>+5152(SB), Y11
+	VBROADCASTSS lanes<>+7684(SB), Y10
+	VBROADCASTSS lanes<>+5184(SB), Y11
 	VFMADD231PS Y10, Y8, Y11
-	VFMADD213PS lanes<>+5152(SB), Y9, Y10
-	VSUBPS lanes<>+5152(SB), Y11, Y12
-	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VFMADD213PS lanes<>+5184(SB), Y9, Y10
+	VSUBPS lanes<>+5184(SB), Y11, Y12
+	VSUBPS lanes<>+5184(SB), Y10, Y13
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y10, Y10
-	VFNMADD231PS lanes<>+3616(SB), Y12, Y8
-	VFNMADD231PS lanes<>+3616(SB), Y13, Y9
+	VFNMADD231PS lanes<>+3648(SB), Y12, Y8
+	VFNMADD231PS lanes<>+3648(SB), Y13, Y9
 	VMULPS Y8, Y8, Y12
 	VMULPS Y9, Y9, Y13
-	VBROADCASTSS lanes<>+7616(SB), Y2
-	VBROADCASTSS lanes<>+3680(SB), Y0
+	VBROADCASTSS lanes<>+7644(SB), Y2
+	VBROADCASTSS lanes<>+3712(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+3680(SB), Y9, Y2
-	VFMADD213PS lanes<>+4896(SB), Y8, Y0
-	VFMADD213PS lanes<>+4896(SB), Y9, Y2
-	VFMADD213PS lanes<>+4544(SB), Y8, Y0
-	VFMADD213PS lanes<>+4544(SB), Y9, Y2
-	VFMADD213PS lanes<>+7232(SB), Y8, Y0
-	VFMADD213PS lanes<>+7232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3712(SB), Y9, Y2
+	VFMADD213PS lanes<>+4928(SB), Y8, Y0
+	VFMADD213PS lanes<>+4928(SB), Y9, Y2
+	VFMADD213PS lanes<>+4576(SB), Y8, Y0
+	VFMADD213PS lanes<>+4576(SB), Y9, Y2
+	VFMADD213PS lanes<>+7264(SB), Y8, Y0
+	VFMADD213PS lanes<>+7264(SB), Y9, Y2
 	VFMADD231PS Y0, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VBROADCASTSS lanes<>+2624(SB), Y0
@@ -18933,36 +19842,36 @@ line:
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 96(DI)(CX*4), Y2
 	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VFMADD231PS lanes<>+4032(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VFMADD231PS lanes<>+4032(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
@@ -18986,7 +19895,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND lanes<>+3040(SB), Y6, Y6
 	VPAND lanes<>+3040(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS lanes<>+2912(SB), Y5, Y10
@@ -19001,30 +19910,30 @@ line:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y12, Y12, Y8
 	VMULPS Y13, Y13, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y13, Y10
-	VFMADD213PS lanes<>+4320(SB), Y12, Y11
-	VFMADD213PS lanes<>+4320(SB), Y13, Y10
-	VFMADD213PS lanes<>+5920(SB), Y12, Y11
-	VFMADD213PS lanes<>+5920(SB), Y13, Y10
+	VFMADD213PS lanes<>+3776(SB), Y13, Y10
+	VFMADD213PS lanes<>+4352(SB), Y12, Y11
+	VFMADD213PS lanes<>+4352(SB), Y13, Y10
+	VFMADD213PS lanes<>+5952(SB), Y12, Y11
+	VFMADD213PS lanes<>+5952(SB), Y13, Y10
+	VFMADD213PS lanes<>+4224(SB), Y12, Y11
+	VFMADD213PS lanes<>+4224(SB), Y13, Y10
+	VFMADD213PS lanes<>+5312(SB), Y12, Y11
+	VFMADD213PS lanes<>+5312(SB), Y13, Y10
 	VFMADD213PS lanes<>+4192(SB), Y12, Y11
 	VFMADD213PS lanes<>+4192(SB), Y13, Y10
-	VFMADD213PS lanes<>+5280(SB), Y12, Y11
-	VFMADD213PS lanes<>+5280(SB), Y13, Y10
-	VFMADD213PS lanes<>+4160(SB), Y12, Y11
-	VFMADD213PS lanes<>+4160(SB), Y13, Y10
-	VFMADD213PS lanes<>+6400(SB), Y12, Y11
-	VFMADD213PS lanes<>+6400(SB), Y13, Y10
+	VFMADD213PS lanes<>+6432(SB), Y12, Y11
+	VFMADD213PS lanes<>+6432(SB), Y13, Y10
 	VFMADD213PS lanes<>+2752(SB), Y12, Y11
 	VFMADD213PS lanes<>+2752(SB), Y13, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y12
-	VFMADD231PS lanes<>+3584(SB), Y7, Y13
+	VFMADD231PS lanes<>+3616(SB), Y6, Y12
+	VFMADD231PS lanes<>+3616(SB), Y7, Y13
 	VFMADD231PS Y11, Y8, Y12
 	VFMADD231PS Y10, Y9, Y13
-	VANDPS lanes<>+7296(SB), Y5, Y6
-	VANDPS lanes<>+7296(SB), Y4, Y7
+	VANDPS lanes<>+7328(SB), Y5, Y6
+	VANDPS lanes<>+7328(SB), Y4, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
@@ -19033,7 +19942,7 @@ line:
 	VBLENDVPS Y9, Y13, Y4, Y9
 	VCMPPS $0, lanes<>+3008(SB), Y5, Y10
 	VCMPPS $0, lanes<>+3008(SB), Y4, Y11
-	VBROADCASTSS lanes<>+7576(SB), Y12
+	VBROADCASTSS lanes<>+7608(SB), Y12
 	VBROADCASTSS lanes<>+3040(SB), Y13
 	VBLENDVPS Y10, Y13, Y12, Y10
 	VBLENDVPS Y11, Y13, Y12, Y11
@@ -19045,33 +19954,33 @@ line:
 	VBLENDVPS Y7, Y4, Y9, Y7
 	VBLENDVPS Y1, Y0, Y6, Y6
 	VBLENDVPS Y3, Y2, Y7, Y7
-	VANDPS lanes<>+7296(SB), Y6, Y8
-	VANDPS lanes<>+7296(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7544(SB), Y10
+	VANDPS lanes<>+7328(SB), Y6, Y8
+	VANDPS lanes<>+7328(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
 	VMINPS Y8, Y10, Y8
 	VMINPS Y9, Y10, Y9
-	VBROADCASTSS lanes<>+7656(SB), Y10
-	VBROADCASTSS lanes<>+5152(SB), Y11
+	VBROADCASTSS lanes<>+7684(SB), Y10
+	VBROADCASTSS lanes<>+5184(SB), Y11
 	VFMADD231PS Y10, Y8, Y11
-	VFMADD213PS lanes<>+5152(SB), Y9, Y10
-	VSUBPS lanes<>+5152(SB), Y11, Y12
-	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VFMADD213PS lanes<>+5184(SB), Y9, Y10
+	VSUBPS lanes<>+5184(SB), Y11, Y12
+	VSUBPS lanes<>+5184(SB), Y10, Y13
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y10, Y10
-	VFNMADD231PS lanes<>+3616(SB), Y12, Y8
-	VFNMADD231PS lanes<>+3616(SB), Y13, Y9
+	VFNMADD231PS lanes<>+3648(SB), Y12, Y8
+	VFNMADD231PS lanes<>+3648(SB), Y13, Y9
 	VMULPS Y8, Y8, Y12
 	VMULPS Y9, Y9, Y13
-	VBROADCASTSS lanes<>+7616(SB), Y2
-	VBROADCASTSS lanes<>+3680(SB), Y0
+	VBROADCASTSS lanes<>+7644(SB), Y2
+	VBROADCASTSS lanes<>+3712(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+3680(SB), Y9, Y2
-	VFMADD213PS lanes<>+4896(SB), Y8, Y0
-	VFMADD213PS lanes<>+4896(SB), Y9, Y2
-	VFMADD213PS lanes<>+4544(SB), Y8, Y0
-	VFMADD213PS lanes<>+4544(SB), Y9, Y2
-	VFMADD213PS lanes<>+7232(SB), Y8, Y0
-	VFMADD213PS lanes<>+7232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3712(SB), Y9, Y2
+	VFMADD213PS lanes<>+4928(SB), Y8, Y0
+	VFMADD213PS lanes<>+4928(SB), Y9, Y2
+	VFMADD213PS lanes<>+4576(SB), Y8, Y0
+	VFMADD213PS lanes<>+4576(SB), Y9, Y2
+	VFMADD213PS lanes<>+7264(SB), Y8, Y0
+	VFMADD213PS lanes<>+7264(SB), Y9, Y2
 	VFMADD231PS Y0, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VBROADCASTSS lanes<>+2624(SB), Y0
@@ -19123,7 +20032,7 @@ TEXT ·mishGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5120(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -19133,36 +20042,36 @@ main:
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
 	VCMPPS $30, lanes<>+3072(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y5
 	VMINPS Y2, Y4, Y4
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y5, Y6, Y5
 	VMAXPS Y4, Y6, Y4
 	VMOVAPS Y14, Y6
-	VFMADD231PS lanes<>+4000(SB), Y5, Y6
+	VFMADD231PS lanes<>+4032(SB), Y5, Y6
 	VMOVAPS Y14, Y7
-	VFMADD231PS lanes<>+4000(SB), Y4, Y7
+	VFMADD231PS lanes<>+4032(SB), Y4, Y7
 	VSUBPS Y14, Y6, Y8
 	VSUBPS Y14, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y5, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y4, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
 	VFMADD213PS Y15, Y11, Y8
 	VFMADD213PS Y15, Y10, Y9
@@ -19186,7 +20095,7 @@ main:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND lanes<>+3040(SB), Y6, Y6
 	VPAND lanes<>+3040(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS lanes<>+2912(SB), Y5, Y10
@@ -19201,30 +20110,30 @@ main:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y12, Y12, Y8
 	VMULPS Y13, Y13, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y13, Y10
-	VFMADD213PS lanes<>+4320(SB), Y12, Y11
-	VFMADD213PS lanes<>+4320(SB), Y13, Y10
-	VFMADD213PS lanes<>+5920(SB), Y12, Y11
-	VFMADD213PS lanes<>+5920(SB), Y13, Y10
+	VFMADD213PS lanes<>+3776(SB), Y13, Y10
+	VFMADD213PS lanes<>+4352(SB), Y12, Y11
+	VFMADD213PS lanes<>+4352(SB), Y13, Y10
+	VFMADD213PS lanes<>+5952(SB), Y12, Y11
+	VFMADD213PS lanes<>+5952(SB), Y13, Y10
+	VFMADD213PS lanes<>+4224(SB), Y12, Y11
+	VFMADD213PS lanes<>+4224(SB), Y13, Y10
+	VFMADD213PS lanes<>+5312(SB), Y12, Y11
+	VFMADD213PS lanes<>+5312(SB), Y13, Y10
 	VFMADD213PS lanes<>+4192(SB), Y12, Y11
 	VFMADD213PS lanes<>+4192(SB), Y13, Y10
-	VFMADD213PS lanes<>+5280(SB), Y12, Y11
-	VFMADD213PS lanes<>+5280(SB), Y13, Y10
-	VFMADD213PS lanes<>+4160(SB), Y12, Y11
-	VFMADD213PS lanes<>+4160(SB), Y13, Y10
-	VFMADD213PS lanes<>+6400(SB), Y12, Y11
-	VFMADD213PS lanes<>+6400(SB), Y13, Y10
+	VFMADD213PS lanes<>+6432(SB), Y12, Y11
+	VFMADD213PS lanes<>+6432(SB), Y13, Y10
 	VFMADD213PS lanes<>+2752(SB), Y12, Y11
 	VFMADD213PS lanes<>+2752(SB), Y13, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y12
-	VFMADD231PS lanes<>+3584(SB), Y7, Y13
+	VFMADD231PS lanes<>+3616(SB), Y6, Y12
+	VFMADD231PS lanes<>+3616(SB), Y7, Y13
 	VFMADD231PS Y11, Y8, Y12
 	VFMADD231PS Y10, Y9, Y13
-	VANDPS lanes<>+7296(SB), Y5, Y6
-	VANDPS lanes<>+7296(SB), Y4, Y7
+	VANDPS lanes<>+7328(SB), Y5, Y6
+	VANDPS lanes<>+7328(SB), Y4, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y5, Y8
@@ -19233,7 +20142,7 @@ main:
 	VBLENDVPS Y9, Y13, Y4, Y9
 	VCMPPS $0, lanes<>+3008(SB), Y5, Y10
 	VCMPPS $0, lanes<>+3008(SB), Y4, Y11
-	VBROADCASTSS lanes<>+7576(SB), Y12
+	VBROADCASTSS lanes<>+7608(SB), Y12
 	VBROADCASTSS lanes<>+3040(SB), Y13
 	VBLENDVPS Y10, Y13, Y12, Y10
 	VBLENDVPS Y11, Y13, Y12, Y11
@@ -19245,33 +20154,33 @@ main:
 	VBLENDVPS Y7, Y4, Y9, Y7
 	VBLENDVPS Y1, Y0, Y6, Y6
 	VBLENDVPS Y3, Y2, Y7, Y7
-	VANDPS lanes<>+7296(SB), Y6, Y8
-	VANDPS lanes<>+7296(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7544(SB), Y10
+	VANDPS lanes<>+7328(SB), Y6, Y8
+	VANDPS lanes<>+7328(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7576(SB), Y10
 	VMINPS Y8, Y10, Y8
 	VMINPS Y9, Y10, Y9
-	VBROADCASTSS lanes<>+7656(SB), Y10
-	VBROADCASTSS lanes<>+5152(SB), Y11
+	VBROADCASTSS lanes<>+7684(SB), Y10
+	VBROADCASTSS lanes<>+5184(SB), Y11
 	VFMADD231PS Y10, Y8, Y11
-	VFMADD213PS lanes<>+5152(SB), Y9, Y10
-	VSUBPS lanes<>+5152(SB), Y11, Y12
-	VSUBPS lanes<>+5152(SB), Y10, Y13
+	VFMADD213PS lanes<>+5184(SB), Y9, Y10
+	VSUBPS lanes<>+5184(SB), Y11, Y12
+	VSUBPS lanes<>+5184(SB), Y10, Y13
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y10, Y10
-	VFNMADD231PS lanes<>+3616(SB), Y12, Y8
-	VFNMADD231PS lanes<>+3616(SB), Y13, Y9
+	VFNMADD231PS lanes<>+3648(SB), Y12, Y8
+	VFNMADD231PS lanes<>+3648(SB), Y13, Y9
 	VMULPS Y8, Y8, Y12
 	VMULPS Y9, Y9, Y13
-	VBROADCASTSS lanes<>+7616(SB), Y2
-	VBROADCASTSS lanes<>+3680(SB), Y0
+	VBROADCASTSS lanes<>+7644(SB), Y2
+	VBROADCASTSS lanes<>+3712(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+3680(SB), Y9, Y2
-	VFMADD213PS lanes<>+4896(SB), Y8, Y0
-	VFMADD213PS lanes<>+4896(SB), Y9, Y2
-	VFMADD213PS lanes<>+4544(SB), Y8, Y0
-	VFMADD213PS lanes<>+4544(SB), Y9, Y2
-	VFMADD213PS lanes<>+7232(SB), Y8, Y0
-	VFMADD213PS lanes<>+7232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3712(SB), Y9, Y2
+	VFMADD213PS lanes<>+4928(SB), Y8, Y0
+	VFMADD213PS lanes<>+4928(SB), Y9, Y2
+	VFMADD213PS lanes<>+4576(SB), Y8, Y0
+	VFMADD213PS lanes<>+4576(SB), Y9, Y2
+	VFMADD213PS lanes<>+7264(SB), Y8, Y0
+	VFMADD213PS lanes<>+7264(SB), Y9, Y2
 	VFMADD231PS Y0, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VBROADCASTSS lanes<>+2624(SB), Y0
@@ -19320,22 +20229,22 @@ singles:
 single:
 	VMOVUPS (DI)(CX*4), Y0
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y2
+	VBROADCASTSS lanes<>+7604(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+7584(SB), Y3
+	VBROADCASTSS lanes<>+7616(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VFMADD213PS lanes<>+5344(SB), Y5, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VFMADD213PS lanes<>+5376(SB), Y5, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
@@ -19348,7 +20257,7 @@ single:
 	VADDPS Y15, Y2, Y3
 	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND lanes<>+3040(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7560(SB), Y4
+	VBROADCASTSS lanes<>+7592(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS lanes<>+2912(SB), Y2, Y5
 	VMOVAPS Y15, Y6
@@ -19356,43 +20265,43 @@ single:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+7672(SB), Y5
-	VFMADD213PS lanes<>+3744(SB), Y6, Y5
-	VFMADD213PS lanes<>+4320(SB), Y6, Y5
-	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VBROADCASTSS lanes<>+7700(SB), Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4352(SB), Y6, Y5
+	VFMADD213PS lanes<>+5952(SB), Y6, Y5
+	VFMADD213PS lanes<>+4224(SB), Y6, Y5
+	VFMADD213PS lanes<>+5312(SB), Y6, Y5
 	VFMADD213PS lanes<>+4192(SB), Y6, Y5
-	VFMADD213PS lanes<>+5280(SB), Y6, Y5
-	VFMADD213PS lanes<>+4160(SB), Y6, Y5
-	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+6432(SB), Y6, Y5
 	VFMADD213PS lanes<>+2752(SB), Y6, Y5
-	VFMADD231PS lanes<>+3584(SB), Y3, Y6
+	VFMADD231PS lanes<>+3616(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
 	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
-	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+7608(SB), Y6
 	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
 	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y3
 	VBLENDVPS Y1, Y0, Y3, Y3
-	VANDPS lanes<>+7296(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7544(SB), Y5
+	VANDPS lanes<>+7328(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7576(SB), Y5
 	VMINPS Y4, Y5, Y4
-	VBROADCASTSS lanes<>+7656(SB), Y5
-	VFMADD213PS lanes<>+5152(SB), Y4, Y5
-	VSUBPS lanes<>+5152(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7684(SB), Y5
+	VFMADD213PS lanes<>+5184(SB), Y4, Y5
+	VSUBPS lanes<>+5184(SB), Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+3616(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3648(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+7616(SB), Y7
-	VFMADD213PS lanes<>+3680(SB), Y4, Y7
-	VFMADD213PS lanes<>+4896(SB), Y4, Y7
-	VFMADD213PS lanes<>+4544(SB), Y4, Y7
-	VFMADD213PS lanes<>+7232(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7644(SB), Y7
+	VFMADD213PS lanes<>+3712(SB), Y4, Y7
+	VFMADD213PS lanes<>+4928(SB), Y4, Y7
+	VFMADD213PS lanes<>+4576(SB), Y4, Y7
+	VFMADD213PS lanes<>+7264(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
 	VBROADCASTSS lanes<>+2624(SB), Y6
 	VMOVAPS Y6, Y7
@@ -19424,22 +20333,22 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VCMPPS $30, lanes<>+3072(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7572(SB), Y2
+	VBROADCASTSS lanes<>+7604(SB), Y2
 	VMINPS Y0, Y2, Y2
-	VBROADCASTSS lanes<>+7584(SB), Y3
+	VBROADCASTSS lanes<>+7616(SB), Y3
 	VMAXPS Y2, Y3, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+4000(SB), Y2, Y3
+	VFMADD231PS lanes<>+4032(SB), Y2, Y3
 	VSUBPS Y14, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y2, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VFMADD213PS lanes<>+5344(SB), Y5, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VFMADD213PS lanes<>+5376(SB), Y5, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VFMADD213PS Y15, Y5, Y4
 	VPSRAD $31, Y2, Y2
@@ -19452,7 +20361,7 @@ tail:
 	VADDPS Y15, Y2, Y3
 	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND lanes<>+3040(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7560(SB), Y4
+	VBROADCASTSS lanes<>+7592(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS lanes<>+2912(SB), Y2, Y5
 	VMOVAPS Y15, Y6
@@ -19460,43 +20369,43 @@ tail:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+7672(SB), Y5
-	VFMADD213PS lanes<>+3744(SB), Y6, Y5
-	VFMADD213PS lanes<>+4320(SB), Y6, Y5
-	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VBROADCASTSS lanes<>+7700(SB), Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4352(SB), Y6, Y5
+	VFMADD213PS lanes<>+5952(SB), Y6, Y5
+	VFMADD213PS lanes<>+4224(SB), Y6, Y5
+	VFMADD213PS lanes<>+5312(SB), Y6, Y5
 	VFMADD213PS lanes<>+4192(SB), Y6, Y5
-	VFMADD213PS lanes<>+5280(SB), Y6, Y5
-	VFMADD213PS lanes<>+4160(SB), Y6, Y5
-	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+6432(SB), Y6, Y5
 	VFMADD213PS lanes<>+2752(SB), Y6, Y5
-	VFMADD231PS lanes<>+3584(SB), Y3, Y6
+	VFMADD231PS lanes<>+3616(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VCMPPS $17, lanes<>+2976(SB), Y2, Y4
 	VBLENDVPS Y4, Y6, Y2, Y4
 	VCMPPS $0, lanes<>+3008(SB), Y2, Y5
-	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+7608(SB), Y6
 	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
 	VCMPPS $30, lanes<>+3008(SB), Y2, Y6
 	VBLENDVPS Y6, Y4, Y5, Y4
 	VBLENDVPS Y3, Y2, Y4, Y3
 	VBLENDVPS Y1, Y0, Y3, Y3
-	VANDPS lanes<>+7296(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7544(SB), Y5
+	VANDPS lanes<>+7328(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7576(SB), Y5
 	VMINPS Y4, Y5, Y4
-	VBROADCASTSS lanes<>+7656(SB), Y5
-	VFMADD213PS lanes<>+5152(SB), Y4, Y5
-	VSUBPS lanes<>+5152(SB), Y5, Y6
+	VBROADCASTSS lanes<>+7684(SB), Y5
+	VFMADD213PS lanes<>+5184(SB), Y4, Y5
+	VSUBPS lanes<>+5184(SB), Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+3616(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3648(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+7616(SB), Y7
-	VFMADD213PS lanes<>+3680(SB), Y4, Y7
-	VFMADD213PS lanes<>+4896(SB), Y4, Y7
-	VFMADD213PS lanes<>+4544(SB), Y4, Y7
-	VFMADD213PS lanes<>+7232(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7644(SB), Y7
+	VFMADD213PS lanes<>+3712(SB), Y4, Y7
+	VFMADD213PS lanes<>+4928(SB), Y4, Y7
+	VFMADD213PS lanes<>+4576(SB), Y4, Y7
+	VFMADD213PS lanes<>+7264(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
 	VBROADCASTSS lanes<>+2624(SB), Y6
 	VMOVAPS Y6, Y7
@@ -19531,24 +20440,24 @@ TEXT ·mishGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
-	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+7328(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
 	VBROADCASTSS lanes<>+3040(SB), Z28
 	VBROADCASTSS lanes<>+2912(SB), Z27
 	VBROADCASTSS lanes<>+3008(SB), Z26
-	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+7584(SB), Z25
 	VBROADCASTSS lanes<>+3072(SB), Z24
-	VBROADCASTSS lanes<>+4000(SB), Z23
-	VBROADCASTSS lanes<>+3552(SB), Z22
-	VBROADCASTSS lanes<>+3360(SB), Z21
+	VBROADCASTSS lanes<>+4032(SB), Z23
+	VBROADCASTSS lanes<>+3584(SB), Z22
+	VBROADCASTSS lanes<>+3392(SB), Z21
 	VMOVUPS lanes<>+64(SB), Z20
-	VBROADCASTSS lanes<>+7696(SB), Z19
-	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+7724(SB), Z19
+	VBROADCASTSS lanes<>+7656(SB), Z18
 	VBROADCASTSS lanes<>+2816(SB), Z17
-	VBROADCASTSS lanes<>+7560(SB), Z16
-	VBROADCASTSS lanes<>+7672(SB), Z15
-	VBROADCASTSS lanes<>+3744(SB), Z14
-	VBROADCASTSS lanes<>+4320(SB), Z13
+	VBROADCASTSS lanes<>+7592(SB), Z16
+	VBROADCASTSS lanes<>+7700(SB), Z15
+	VBROADCASTSS lanes<>+3776(SB), Z14
+	VBROADCASTSS lanes<>+4352(SB), Z13
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -19622,20 +20531,20 @@ line:
 	VFMADD231PS Z11, Z15, Z9
 	VFMADD213PS Z13, Z10, Z8
 	VFMADD213PS Z13, Z11, Z9
-	VFMADD213PS.BCST lanes<>+5920(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5920(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5952(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5952(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4224(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4224(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VANDPS Z30, Z2, Z4
@@ -19648,7 +20557,7 @@ line:
 	VBLENDMPS Z11, Z3, K6, Z5
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBROADCASTSS lanes<>+7608(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z2, K5
@@ -19661,17 +20570,17 @@ line:
 	VBLENDMPS Z1, Z5, K2, Z5
 	VANDPS Z30, Z4, Z6
 	VANDPS Z30, Z5, Z7
-	VBROADCASTSS lanes<>+7592(SB), Z8
+	VBROADCASTSS lanes<>+7624(SB), Z8
 	VMINPS Z6, Z8, Z6
 	VMINPS Z7, Z8, Z7
 	VMOVAPS Z25, Z8
-	VFMADD231PS.BCST lanes<>+7624(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+7652(SB), Z6, Z8
 	VMOVAPS Z25, Z9
-	VFMADD231PS.BCST lanes<>+7624(SB), Z7, Z9
+	VFMADD231PS.BCST lanes<>+7652(SB), Z7, Z9
 	VSUBPS Z25, Z8, Z10
 	VSUBPS Z25, Z9, Z11
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z10, Z6
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z11, Z7
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z10, Z6
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z11, Z7
 	VMOVUPS lanes<>+1600(SB), Z10
 	VMOVAPS Z8, Z11
 	VPERMI2PS lanes<>+384(SB), Z10, Z11
@@ -19798,20 +20707,20 @@ line:
 	VFMADD231PS Z11, Z15, Z9
 	VFMADD213PS Z13, Z10, Z8
 	VFMADD213PS Z13, Z11, Z9
-	VFMADD213PS.BCST lanes<>+5920(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5920(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5952(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5952(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4224(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4224(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VANDPS Z30, Z2, Z4
@@ -19824,7 +20733,7 @@ line:
 	VBLENDMPS Z11, Z3, K6, Z5
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBROADCASTSS lanes<>+7608(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z2, K5
@@ -19837,17 +20746,17 @@ line:
 	VBLENDMPS Z1, Z5, K2, Z5
 	VANDPS Z30, Z4, Z6
 	VANDPS Z30, Z5, Z7
-	VBROADCASTSS lanes<>+7592(SB), Z8
+	VBROADCASTSS lanes<>+7624(SB), Z8
 	VMINPS Z6, Z8, Z6
 	VMINPS Z7, Z8, Z7
 	VMOVAPS Z25, Z8
-	VFMADD231PS.BCST lanes<>+7624(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+7652(SB), Z6, Z8
 	VMOVAPS Z25, Z9
-	VFMADD231PS.BCST lanes<>+7624(SB), Z7, Z9
+	VFMADD231PS.BCST lanes<>+7652(SB), Z7, Z9
 	VSUBPS Z25, Z8, Z10
 	VSUBPS Z25, Z9, Z11
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z10, Z6
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z11, Z7
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z10, Z6
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z11, Z7
 	VMOVUPS lanes<>+1600(SB), Z10
 	VMOVAPS Z8, Z11
 	VPERMI2PS lanes<>+384(SB), Z10, Z11
@@ -19931,24 +20840,24 @@ TEXT ·mishGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+7296(SB), Z30
-	VBROADCASTSS lanes<>+7548(SB), Z29
+	VBROADCASTSS lanes<>+7328(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z29
 	VBROADCASTSS lanes<>+3040(SB), Z28
 	VBROADCASTSS lanes<>+2912(SB), Z27
 	VBROADCASTSS lanes<>+3008(SB), Z26
-	VBROADCASTSS lanes<>+7552(SB), Z25
+	VBROADCASTSS lanes<>+7584(SB), Z25
 	VBROADCASTSS lanes<>+3072(SB), Z24
-	VBROADCASTSS lanes<>+4000(SB), Z23
-	VBROADCASTSS lanes<>+3552(SB), Z22
-	VBROADCASTSS lanes<>+3360(SB), Z21
+	VBROADCASTSS lanes<>+4032(SB), Z23
+	VBROADCASTSS lanes<>+3584(SB), Z22
+	VBROADCASTSS lanes<>+3392(SB), Z21
 	VMOVUPS lanes<>+64(SB), Z20
-	VBROADCASTSS lanes<>+7696(SB), Z19
-	VBROADCASTSS lanes<>+7628(SB), Z18
+	VBROADCASTSS lanes<>+7724(SB), Z19
+	VBROADCASTSS lanes<>+7656(SB), Z18
 	VBROADCASTSS lanes<>+2816(SB), Z17
-	VBROADCASTSS lanes<>+7560(SB), Z16
-	VBROADCASTSS lanes<>+7672(SB), Z15
-	VBROADCASTSS lanes<>+3744(SB), Z14
-	VBROADCASTSS lanes<>+4320(SB), Z13
+	VBROADCASTSS lanes<>+7592(SB), Z16
+	VBROADCASTSS lanes<>+7700(SB), Z15
+	VBROADCASTSS lanes<>+3776(SB), Z14
+	VBROADCASTSS lanes<>+4352(SB), Z13
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -20012,20 +20921,20 @@ main:
 	VFMADD231PS Z11, Z15, Z9
 	VFMADD213PS Z13, Z10, Z8
 	VFMADD213PS Z13, Z11, Z9
-	VFMADD213PS.BCST lanes<>+5920(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5920(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5952(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5952(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+4224(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+4224(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+5312(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+5312(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+4192(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+4192(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+5280(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+5280(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+4160(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+4160(SB), Z11, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z10, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z11, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z10, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z11, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z10, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z11, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z10
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z11
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z10
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z11
 	VFMADD231PS Z8, Z6, Z10
 	VFMADD231PS Z9, Z7, Z11
 	VANDPS Z30, Z2, Z4
@@ -20038,7 +20947,7 @@ main:
 	VBLENDMPS Z11, Z3, K6, Z5
 	VCMPPS $0, Z26, Z2, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z6
+	VBROADCASTSS lanes<>+7608(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z2, K5
@@ -20051,17 +20960,17 @@ main:
 	VBLENDMPS Z1, Z5, K2, Z5
 	VANDPS Z30, Z4, Z6
 	VANDPS Z30, Z5, Z7
-	VBROADCASTSS lanes<>+7592(SB), Z8
+	VBROADCASTSS lanes<>+7624(SB), Z8
 	VMINPS Z6, Z8, Z6
 	VMINPS Z7, Z8, Z7
 	VMOVAPS Z25, Z8
-	VFMADD231PS.BCST lanes<>+7624(SB), Z6, Z8
+	VFMADD231PS.BCST lanes<>+7652(SB), Z6, Z8
 	VMOVAPS Z25, Z9
-	VFMADD231PS.BCST lanes<>+7624(SB), Z7, Z9
+	VFMADD231PS.BCST lanes<>+7652(SB), Z7, Z9
 	VSUBPS Z25, Z8, Z10
 	VSUBPS Z25, Z9, Z11
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z10, Z6
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z11, Z7
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z10, Z6
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z11, Z7
 	VMOVUPS lanes<>+1600(SB), Z10
 	VMOVAPS Z8, Z11
 	VPERMI2PS lanes<>+384(SB), Z10, Z11
@@ -20162,32 +21071,32 @@ masked:
 	VMOVAPS Z14, Z4
 	VFMADD231PS Z5, Z15, Z4
 	VFMADD213PS Z13, Z5, Z4
-	VFMADD213PS.BCST lanes<>+5920(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+5952(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+4224(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+5312(SB), Z5, Z4
 	VFMADD213PS.BCST lanes<>+4192(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+5280(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+4160(SB), Z5, Z4
-	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+6432(SB), Z5, Z4
 	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
+	VFMADD231PS.BCST lanes<>+3616(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
 	VANDPS Z30, Z1, Z2
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K2
 	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K3
 	VBLENDMPS Z5, Z1, K3, Z2
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+7576(SB), Z3
+	VBROADCASTSS lanes<>+7608(SB), Z3
 	VBLENDMPS Z28, Z3, K3, Z3
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z2, Z3, K3, Z2
 	VBLENDMPS Z1, Z2, K2, Z2
 	VBLENDMPS Z0, Z2, K1, Z2
 	VANDPS Z30, Z2, Z3
-	VBROADCASTSS lanes<>+7592(SB), Z4
+	VBROADCASTSS lanes<>+7624(SB), Z4
 	VMINPS Z3, Z4, Z3
 	VMOVAPS Z25, Z4
-	VFMADD231PS.BCST lanes<>+7624(SB), Z3, Z4
+	VFMADD231PS.BCST lanes<>+7652(SB), Z3, Z4
 	VSUBPS Z25, Z4, Z5
-	VFNMADD231PS.BCST lanes<>+7568(SB), Z5, Z3
+	VFNMADD231PS.BCST lanes<>+7600(SB), Z5, Z3
 	VMOVUPS lanes<>+1600(SB), Z5
 	VMOVAPS Z4, Z6
 	VPERMI2PS lanes<>+384(SB), Z5, Z6
@@ -22189,8 +23098,8 @@ TEXT ·reluFloat32BFloat16AVX2(SB), 0, $64-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+7416(SB), Y14
-	VBROADCASTSS lanes<>+7700(SB), Y13
+	VBROADCASTSS lanes<>+7448(SB), Y14
+	VBROADCASTSS lanes<>+7728(SB), Y13
 	VBROADCASTSS lanes<>+2784(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -22508,8 +23417,8 @@ TEXT ·reluFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+7416(SB), Z30
-	VBROADCASTSS lanes<>+7700(SB), Z29
+	VBROADCASTSS lanes<>+7448(SB), Z30
+	VBROADCASTSS lanes<>+7728(SB), Z29
 	VBROADCASTSS lanes<>+2784(SB), Z28
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -22763,7 +23672,7 @@ TEXT ·relu6Uint8AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7612(SB), Y15
+	VBROADCASTSS lanes<>+7640(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $128, AX
@@ -22864,7 +23773,7 @@ TEXT ·relu6Uint8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+7612(SB), Z30
+	VBROADCASTSS lanes<>+7640(SB), Z30
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -22911,7 +23820,7 @@ TEXT ·relu6Int8AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7612(SB), Y15
+	VBROADCASTSS lanes<>+7640(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $128, AX
@@ -23000,7 +23909,7 @@ TEXT ·relu6Int8AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+7612(SB), Z30
+	VBROADCASTSS lanes<>+7640(SB), Z30
 	XORQ CX, CX
 	SUBQ $128, AX
 	JLT singles
@@ -23047,7 +23956,7 @@ TEXT ·relu6Int16AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7608(SB), Y15
+	VBROADCASTSS lanes<>+7636(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -23136,7 +24045,7 @@ TEXT ·relu6Int16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+7608(SB), Z30
+	VBROADCASTSS lanes<>+7636(SB), Z30
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -23183,7 +24092,7 @@ TEXT ·relu6Int32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7432(SB), Y15
+	VBROADCASTSS lanes<>+7464(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -23257,7 +24166,7 @@ TEXT ·relu6Int32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+7432(SB), Z30
+	VBROADCASTSS lanes<>+7464(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -23304,7 +24213,7 @@ TEXT ·relu6Int64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+7432(SB), Y15
+	VBROADCASTSD lanes<>+7464(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -23378,7 +24287,7 @@ TEXT ·relu6Int64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VPXORD X31, X31, X31
-	VBROADCASTSD lanes<>+7432(SB), Z30
+	VBROADCASTSD lanes<>+7464(SB), Z30
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -24300,8 +25209,8 @@ TEXT ·reluGradXFloat32BFloat16AVX2(SB), 0, $96-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+7416(SB), Y14
-	VBROADCASTSS lanes<>+7700(SB), Y13
+	VBROADCASTSS lanes<>+7448(SB), Y14
+	VBROADCASTSS lanes<>+7728(SB), Y13
 	VBROADCASTSS lanes<>+2784(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -24668,8 +25577,8 @@ TEXT ·reluGradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+7416(SB), Z30
-	VBROADCASTSS lanes<>+7700(SB), Z29
+	VBROADCASTSS lanes<>+7448(SB), Z30
+	VBROADCASTSS lanes<>+7728(SB), Z29
 	VBROADCASTSS lanes<>+2784(SB), Z28
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -24949,7 +25858,7 @@ TEXT ·seluFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5120(SB), Y15
+	VBROADCASTSS lanes<>+5152(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	PCALIGN $32
@@ -24960,54 +25869,54 @@ line:
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
-	VMULPS lanes<>+4768(SB), Y0, Y4
-	VMULPS lanes<>+4768(SB), Y2, Y5
-	VBROADCASTSS lanes<>+7572(SB), Y6
+	VMULPS lanes<>+4800(SB), Y0, Y4
+	VMULPS lanes<>+4800(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7604(SB), Y6
 	VMINPS Y0, Y6, Y7
 	VMINPS Y2, Y6, Y6
-	VBROADCASTSS lanes<>+7564(SB), Y8
+	VBROADCASTSS lanes<>+7596(SB), Y8
 	VMAXPS Y7, Y8, Y7
 	VMAXPS Y6, Y8, Y6
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+4000(SB), Y7, Y8
+	VFMADD231PS lanes<>+4032(SB), Y7, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+4000(SB), Y6, Y9
+	VFMADD231PS lanes<>+4032(SB), Y6, Y9
 	VSUBPS Y15, Y8, Y10
 	VSUBPS Y15, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y11, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y7
-	VFNMADD231PS lanes<>+3360(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3584(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3392(SB), Y11, Y6
 	VMULPS Y7, Y7, Y10
 	VMULPS Y6, Y6, Y11
-	VBROADCASTSS lanes<>+7620(SB), Y12
-	VBROADCASTSS lanes<>+3648(SB), Y13
+	VBROADCASTSS lanes<>+7648(SB), Y12
+	VBROADCASTSS lanes<>+3680(SB), Y13
 	VFMADD231PS Y7, Y12, Y13
-	VFMADD213PS lanes<>+3648(SB), Y6, Y12
-	VFMADD213PS lanes<>+4864(SB), Y7, Y13
-	VFMADD213PS lanes<>+4864(SB), Y6, Y12
-	VFMADD213PS lanes<>+4512(SB), Y7, Y13
-	VFMADD213PS lanes<>+4512(SB), Y6, Y12
-	VFMADD213PS lanes<>+7264(SB), Y7, Y13
-	VFMADD213PS lanes<>+7264(SB), Y6, Y12
+	VFMADD213PS lanes<>+3680(SB), Y6, Y12
+	VFMADD213PS lanes<>+4896(SB), Y7, Y13
+	VFMADD213PS lanes<>+4896(SB), Y6, Y12
+	VFMADD213PS lanes<>+4544(SB), Y7, Y13
+	VFMADD213PS lanes<>+4544(SB), Y6, Y12
+	VFMADD213PS lanes<>+7296(SB), Y7, Y13
+	VFMADD213PS lanes<>+7296(SB), Y6, Y12
 	VFMADD231PS Y13, Y10, Y7
 	VFMADD231PS Y12, Y11, Y6
 	VSUBPS lanes<>+2624(SB), Y8, Y10
 	VSUBPS lanes<>+2624(SB), Y9, Y11
 	VFMADD231PS Y7, Y8, Y10
 	VFMADD231PS Y6, Y9, Y11
-	VANDPS lanes<>+7296(SB), Y0, Y6
-	VANDPS lanes<>+7296(SB), Y2, Y7
+	VANDPS lanes<>+7328(SB), Y0, Y6
+	VANDPS lanes<>+7328(SB), Y2, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y10, Y10, Y8
 	VADDPS Y11, Y11, Y9
 	VBLENDVPS Y6, Y0, Y8, Y0
 	VBLENDVPS Y7, Y2, Y9, Y2
-	VMULPS lanes<>+4800(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS lanes<>+4832(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y2, Y2
 	VBLENDVPS Y1, Y4, Y0, Y0
 	VBLENDVPS Y3, Y5, Y2, Y1
 	VMOVNTPS Y0, (DX)(CX*4)
@@ -25018,54 +25927,54 @@ line:
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS 96(SI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
-	VMULPS lanes<>+4768(SB), Y0, Y4
-	VMULPS lanes<>+4768(SB), Y2, Y5
-	VBROADCASTSS lanes<>+7572(SB), Y6
+	VMULPS lanes<>+4800(SB), Y0, Y4
+	VMULPS lanes<>+4800(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7604(SB), Y6
 	VMINPS Y0, Y6, Y7
 	VMINPS Y2, Y6, Y6
-	VBROADCASTSS lanes<>+7564(SB), Y8
+	VBROADCASTSS lanes<>+7596(SB), Y8
 	VMAXPS Y7, Y8, Y7
 	VMAXPS Y6, Y8, Y6
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+4000(SB), Y7, Y8
+	VFMADD231PS lanes<>+4032(SB), Y7, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+4000(SB), Y6, Y9
+	VFMADD231PS lanes<>+4032(SB), Y6, Y9
 	VSUBPS Y15, Y8, Y10
 	VSUBPS Y15, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y11, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y7
-	VFNMADD231PS lanes<>+3360(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3584(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3392(SB), Y11, Y6
 	VMULPS Y7, Y7, Y10
 	VMULPS Y6, Y6, Y11
-	VBROADCASTSS lanes<>+7620(SB), Y12
-	VBROADCASTSS lanes<>+3648(SB), Y13
+	VBROADCASTSS lanes<>+7648(SB), Y12
+	VBROADCASTSS lanes<>+3680(SB), Y13
 	VFMADD231PS Y7, Y12, Y13
-	VFMADD213PS lanes<>+3648(SB), Y6, Y12
-	VFMADD213PS lanes<>+4864(SB), Y7, Y13
-	VFMADD213PS lanes<>+4864(SB), Y6, Y12
-	VFMADD213PS lanes<>+4512(SB), Y7, Y13
-	VFMADD213PS lanes<>+4512(SB), Y6, Y12
-	VFMADD213PS lanes<>+7264(SB), Y7, Y13
-	VFMADD213PS lanes<>+7264(SB), Y6, Y12
+	VFMADD213PS lanes<>+3680(SB), Y6, Y12
+	VFMADD213PS lanes<>+4896(SB), Y7, Y13
+	VFMADD213PS lanes<>+4896(SB), Y6, Y12
+	VFMADD213PS lanes<>+4544(SB), Y7, Y13
+	VFMADD213PS lanes<>+4544(SB), Y6, Y12
+	VFMADD213PS lanes<>+7296(SB), Y7, Y13
+	VFMADD213PS lanes<>+7296(SB), Y6, Y12
 	VFMADD231PS Y13, Y10, Y7
 	VFMADD231PS Y12, Y11, Y6
 	VSUBPS lanes<>+2624(SB), Y8, Y10
 	VSUBPS lanes<>+2624(SB), Y9, Y11
 	VFMADD231PS Y7, Y8, Y10
 	VFMADD231PS Y6, Y9, Y11
-	VANDPS lanes<>+7296(SB), Y0, Y6
-	VANDPS lanes<>+7296(SB), Y2, Y7
+	VANDPS lanes<>+7328(SB), Y0, Y6
+	VANDPS lanes<>+7328(SB), Y2, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y10, Y10, Y8
 	VADDPS Y11, Y11, Y9
 	VBLENDVPS Y6, Y0, Y8, Y0
 	VBLENDVPS Y7, Y2, Y9, Y2
-	VMULPS lanes<>+4800(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS lanes<>+4832(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y2, Y2
 	VBLENDVPS Y1, Y4, Y0, Y0
 	VBLENDVPS Y3, Y5, Y2, Y1
 	VMOVNTPS Y0, 64(DX)(CX*4)
@@ -25082,7 +25991,7 @@ TEXT ·seluFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5120(SB), Y15
+	VBROADCASTSS lanes<>+5152(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -25093,54 +26002,54 @@ main:
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
-	VMULPS lanes<>+4768(SB), Y0, Y4
-	VMULPS lanes<>+4768(SB), Y2, Y5
-	VBROADCASTSS lanes<>+7572(SB), Y6
+	VMULPS lanes<>+4800(SB), Y0, Y4
+	VMULPS lanes<>+4800(SB), Y2, Y5
+	VBROADCASTSS lanes<>+7604(SB), Y6
 	VMINPS Y0, Y6, Y7
 	VMINPS Y2, Y6, Y6
-	VBROADCASTSS lanes<>+7564(SB), Y8
+	VBROADCASTSS lanes<>+7596(SB), Y8
 	VMAXPS Y7, Y8, Y7
 	VMAXPS Y6, Y8, Y6
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+4000(SB), Y7, Y8
+	VFMADD231PS lanes<>+4032(SB), Y7, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+4000(SB), Y6, Y9
+	VFMADD231PS lanes<>+4032(SB), Y6, Y9
 	VSUBPS Y15, Y8, Y10
 	VSUBPS Y15, Y9, Y11
 	VPSLLD $23, Y8, Y8
 	VPSLLD $23, Y9, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y10, Y7
-	VFNMADD231PS lanes<>+3552(SB), Y11, Y6
-	VFNMADD231PS lanes<>+3360(SB), Y10, Y7
-	VFNMADD231PS lanes<>+3360(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3584(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3584(SB), Y11, Y6
+	VFNMADD231PS lanes<>+3392(SB), Y10, Y7
+	VFNMADD231PS lanes<>+3392(SB), Y11, Y6
 	VMULPS Y7, Y7, Y10
 	VMULPS Y6, Y6, Y11
-	VBROADCASTSS lanes<>+7620(SB), Y12
-	VBROADCASTSS lanes<>+3648(SB), Y13
+	VBROADCASTSS lanes<>+7648(SB), Y12
+	VBROADCASTSS lanes<>+3680(SB), Y13
 	VFMADD231PS Y7, Y12, Y13
-	VFMADD213PS lanes<>+3648(SB), Y6, Y12
-	VFMADD213PS lanes<>+4864(SB), Y7, Y13
-	VFMADD213PS lanes<>+4864(SB), Y6, Y12
-	VFMADD213PS lanes<>+4512(SB), Y7, Y13
-	VFMADD213PS lanes<>+4512(SB), Y6, Y12
-	VFMADD213PS lanes<>+7264(SB), Y7, Y13
-	VFMADD213PS lanes<>+7264(SB), Y6, Y12
+	VFMADD213PS lanes<>+3680(SB), Y6, Y12
+	VFMADD213PS lanes<>+4896(SB), Y7, Y13
+	VFMADD213PS lanes<>+4896(SB), Y6, Y12
+	VFMADD213PS lanes<>+4544(SB), Y7, Y13
+	VFMADD213PS lanes<>+4544(SB), Y6, Y12
+	VFMADD213PS lanes<>+7296(SB), Y7, Y13
+	VFMADD213PS lanes<>+7296(SB), Y6, Y12
 	VFMADD231PS Y13, Y10, Y7
 	VFMADD231PS Y12, Y11, Y6
 	VSUBPS lanes<>+2624(SB), Y8, Y10
 	VSUBPS lanes<>+2624(SB), Y9, Y11
 	VFMADD231PS Y7, Y8, Y10
 	VFMADD231PS Y6, Y9, Y11
-	VANDPS lanes<>+7296(SB), Y0, Y6
-	VANDPS lanes<>+7296(SB), Y2, Y7
+	VANDPS lanes<>+7328(SB), Y0, Y6
+	VANDPS lanes<>+7328(SB), Y2, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VADDPS Y10, Y10, Y8
 	VADDPS Y11, Y11, Y9
 	VBLENDVPS Y6, Y0, Y8, Y0
 	VBLENDVPS Y7, Y2, Y9, Y2
-	VMULPS lanes<>+4800(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS lanes<>+4832(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y2, Y2
 	VBLENDVPS Y1, Y4, Y0, Y0
 	VBLENDVPS Y3, Y5, Y2, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -25156,31 +26065,31 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VCMPPS $30, Y14, Y0, Y1
-	VMULPS lanes<>+4768(SB), Y0, Y2
-	VBROADCASTSS lanes<>+7572(SB), Y3
+	VMULPS lanes<>+4800(SB), Y0, Y2
+	VBROADCASTSS lanes<>+7604(SB), Y3
 	VMINPS Y0, Y3, Y3
-	VBROADCASTSS lanes<>+7564(SB), Y4
+	VBROADCASTSS lanes<>+7596(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+4000(SB), Y3, Y4
+	VFMADD231PS lanes<>+4032(SB), Y3, Y4
 	VSUBPS Y15, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
-	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3392(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+7620(SB), Y6
-	VFMADD213PS lanes<>+3648(SB), Y3, Y6
-	VFMADD213PS lanes<>+4864(SB), Y3, Y6
-	VFMADD213PS lanes<>+4512(SB), Y3, Y6
-	VFMADD213PS lanes<>+7264(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7648(SB), Y6
+	VFMADD213PS lanes<>+3680(SB), Y3, Y6
+	VFMADD213PS lanes<>+4896(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y3, Y6
+	VFMADD213PS lanes<>+7296(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
 	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+7296(SB), Y0, Y3
+	VANDPS lanes<>+7328(SB), Y0, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
-	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y0, Y0
 	VBLENDVPS Y1, Y2, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -25195,31 +26104,31 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VCMPPS $30, Y14, Y0, Y1
-	VMULPS lanes<>+4768(SB), Y0, Y2
-	VBROADCASTSS lanes<>+7572(SB), Y3
+	VMULPS lanes<>+4800(SB), Y0, Y2
+	VBROADCASTSS lanes<>+7604(SB), Y3
 	VMINPS Y0, Y3, Y3
-	VBROADCASTSS lanes<>+7564(SB), Y4
+	VBROADCASTSS lanes<>+7596(SB), Y4
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+4000(SB), Y3, Y4
+	VFMADD231PS lanes<>+4032(SB), Y3, Y4
 	VSUBPS Y15, Y4, Y5
 	VPSLLD $23, Y4, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y5, Y3
-	VFNMADD231PS lanes<>+3360(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y5, Y3
+	VFNMADD231PS lanes<>+3392(SB), Y5, Y3
 	VMULPS Y3, Y3, Y5
-	VBROADCASTSS lanes<>+7620(SB), Y6
-	VFMADD213PS lanes<>+3648(SB), Y3, Y6
-	VFMADD213PS lanes<>+4864(SB), Y3, Y6
-	VFMADD213PS lanes<>+4512(SB), Y3, Y6
-	VFMADD213PS lanes<>+7264(SB), Y3, Y6
+	VBROADCASTSS lanes<>+7648(SB), Y6
+	VFMADD213PS lanes<>+3680(SB), Y3, Y6
+	VFMADD213PS lanes<>+4896(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y3, Y6
+	VFMADD213PS lanes<>+7296(SB), Y3, Y6
 	VFMADD231PS Y6, Y5, Y3
 	VSUBPS lanes<>+2624(SB), Y4, Y5
 	VFMADD231PS Y3, Y4, Y5
-	VANDPS lanes<>+7296(SB), Y0, Y3
+	VANDPS lanes<>+7328(SB), Y0, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VADDPS Y5, Y5, Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
-	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y0, Y0
 	VBLENDVPS Y1, Y2, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -25233,23 +26142,23 @@ TEXT ·seluFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5120(SB), Z31
+	VBROADCASTSS lanes<>+5152(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+7572(SB), Z29
-	VBROADCASTSS lanes<>+7564(SB), Z28
-	VBROADCASTSS lanes<>+4000(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
-	VBROADCASTSS lanes<>+7620(SB), Z24
-	VBROADCASTSS lanes<>+3648(SB), Z23
-	VBROADCASTSS lanes<>+4864(SB), Z22
-	VBROADCASTSS lanes<>+4512(SB), Z21
-	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+7604(SB), Z29
+	VBROADCASTSS lanes<>+7596(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
+	VBROADCASTSS lanes<>+7648(SB), Z24
+	VBROADCASTSS lanes<>+3680(SB), Z23
+	VBROADCASTSS lanes<>+4896(SB), Z22
+	VBROADCASTSS lanes<>+4544(SB), Z21
+	VBROADCASTSS lanes<>+7296(SB), Z20
 	VBROADCASTSS lanes<>+2624(SB), Z19
-	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+7328(SB), Z18
 	VBROADCASTSS lanes<>+2592(SB), Z17
-	VBROADCASTSS lanes<>+4800(SB), Z16
-	VBROADCASTSS lanes<>+4768(SB), Z15
+	VBROADCASTSS lanes<>+4832(SB), Z16
+	VBROADCASTSS lanes<>+4800(SB), Z15
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -25390,23 +26299,23 @@ TEXT ·seluFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5120(SB), Z31
+	VBROADCASTSS lanes<>+5152(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+7572(SB), Z29
-	VBROADCASTSS lanes<>+7564(SB), Z28
-	VBROADCASTSS lanes<>+4000(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
-	VBROADCASTSS lanes<>+7620(SB), Z24
-	VBROADCASTSS lanes<>+3648(SB), Z23
-	VBROADCASTSS lanes<>+4864(SB), Z22
-	VBROADCASTSS lanes<>+4512(SB), Z21
-	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+7604(SB), Z29
+	VBROADCASTSS lanes<>+7596(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
+	VBROADCASTSS lanes<>+7648(SB), Z24
+	VBROADCASTSS lanes<>+3680(SB), Z23
+	VBROADCASTSS lanes<>+4896(SB), Z22
+	VBROADCASTSS lanes<>+4544(SB), Z21
+	VBROADCASTSS lanes<>+7296(SB), Z20
 	VBROADCASTSS lanes<>+2624(SB), Z19
-	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+7328(SB), Z18
 	VBROADCASTSS lanes<>+2592(SB), Z17
-	VBROADCASTSS lanes<>+4800(SB), Z16
-	VBROADCASTSS lanes<>+4768(SB), Z15
+	VBROADCASTSS lanes<>+4832(SB), Z16
+	VBROADCASTSS lanes<>+4800(SB), Z15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -25523,48 +26432,48 @@ main:
 	VCMPPD $30, Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
-	VMULPD lanes<>+3904(SB), Y0, Y4
-	VMULPD lanes<>+3904(SB), Y3, Y5
-	VBROADCASTSD lanes<>+7400(SB), Y6
+	VMULPD lanes<>+3936(SB), Y0, Y4
+	VMULPD lanes<>+3936(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7432(SB), Y6
 	VMINPD Y0, Y6, Y7
 	VMINPD Y3, Y6, Y6
-	VBROADCASTSD lanes<>+7384(SB), Y8
+	VBROADCASTSD lanes<>+7416(SB), Y8
 	VMAXPD Y7, Y8, Y7
 	VMAXPD Y6, Y8, Y6
-	VBROADCASTSD lanes<>+7072(SB), Y8
-	VBROADCASTSD lanes<>+7040(SB), Y9
+	VBROADCASTSD lanes<>+7104(SB), Y8
+	VBROADCASTSD lanes<>+7072(SB), Y9
 	VFMADD231PD Y8, Y7, Y9
-	VFMADD213PD lanes<>+7040(SB), Y6, Y8
-	VSUBPD lanes<>+7040(SB), Y9, Y10
-	VSUBPD lanes<>+7040(SB), Y8, Y11
+	VFMADD213PD lanes<>+7072(SB), Y6, Y8
+	VSUBPD lanes<>+7072(SB), Y9, Y10
+	VSUBPD lanes<>+7072(SB), Y8, Y11
 	VPSLLQ $52, Y9, Y9
 	VPSLLQ $52, Y8, Y8
-	VFNMADD231PD lanes<>+6656(SB), Y10, Y7
-	VFNMADD231PD lanes<>+6656(SB), Y11, Y6
-	VFNMADD231PD lanes<>+4096(SB), Y10, Y7
-	VFNMADD231PD lanes<>+4096(SB), Y11, Y6
+	VFNMADD231PD lanes<>+6688(SB), Y10, Y7
+	VFNMADD231PD lanes<>+6688(SB), Y11, Y6
+	VFNMADD231PD lanes<>+4128(SB), Y10, Y7
+	VFNMADD231PD lanes<>+4128(SB), Y11, Y6
 	VMULPD Y7, Y7, Y10
 	VMULPD Y6, Y6, Y11
-	VBROADCASTSD lanes<>+7448(SB), Y12
-	VBROADCASTSD lanes<>+5216(SB), Y13
+	VBROADCASTSD lanes<>+7480(SB), Y12
+	VBROADCASTSD lanes<>+5248(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+5216(SB), Y11, Y12
-	VFMADD213PD lanes<>+6528(SB), Y10, Y13
-	VFMADD213PD lanes<>+6528(SB), Y11, Y12
-	VFMADD213PD lanes<>+6912(SB), Y10, Y13
-	VFMADD213PD lanes<>+6912(SB), Y11, Y12
-	VFMADD213PD lanes<>+4672(SB), Y10, Y13
-	VFMADD213PD lanes<>+4672(SB), Y11, Y12
-	VBROADCASTSD lanes<>+7512(SB), Y14
-	VBROADCASTSD lanes<>+4448(SB), Y15
+	VFMADD213PD lanes<>+5248(SB), Y11, Y12
+	VFMADD213PD lanes<>+6560(SB), Y10, Y13
+	VFMADD213PD lanes<>+6560(SB), Y11, Y12
+	VFMADD213PD lanes<>+6944(SB), Y10, Y13
+	VFMADD213PD lanes<>+6944(SB), Y11, Y12
+	VFMADD213PD lanes<>+4704(SB), Y10, Y13
+	VFMADD213PD lanes<>+4704(SB), Y11, Y12
+	VBROADCASTSD lanes<>+7544(SB), Y14
+	VBROADCASTSD lanes<>+4480(SB), Y15
 	VFMADD231PD Y10, Y14, Y15
-	VFMADD213PD lanes<>+4448(SB), Y11, Y14
-	VFMADD213PD lanes<>+5440(SB), Y10, Y15
-	VFMADD213PD lanes<>+5440(SB), Y11, Y14
-	VFMADD213PD lanes<>+5952(SB), Y10, Y15
-	VFMADD213PD lanes<>+5952(SB), Y11, Y14
-	VFMADD213PD lanes<>+4608(SB), Y10, Y15
-	VFMADD213PD lanes<>+4608(SB), Y11, Y14
+	VFMADD213PD lanes<>+4480(SB), Y11, Y14
+	VFMADD213PD lanes<>+5472(SB), Y10, Y15
+	VFMADD213PD lanes<>+5472(SB), Y11, Y14
+	VFMADD213PD lanes<>+5984(SB), Y10, Y15
+	VFMADD213PD lanes<>+5984(SB), Y11, Y14
+	VFMADD213PD lanes<>+4640(SB), Y10, Y15
+	VFMADD213PD lanes<>+4640(SB), Y11, Y14
 	VFMADD213PD lanes<>+2336(SB), Y10, Y15
 	VFMADD213PD lanes<>+2336(SB), Y11, Y14
 	VFMADD231PD Y7, Y13, Y15
@@ -25575,16 +26484,16 @@ main:
 	VSUBPD lanes<>+2336(SB), Y8, Y11
 	VFMADD231PD Y7, Y9, Y10
 	VFMADD231PD Y6, Y8, Y11
-	VANDPD lanes<>+7328(SB), Y0, Y6
-	VANDPD lanes<>+7328(SB), Y3, Y7
+	VANDPD lanes<>+7360(SB), Y0, Y6
+	VANDPD lanes<>+7360(SB), Y3, Y7
 	VCMPPD $17, lanes<>+2272(SB), Y6, Y6
 	VCMPPD $17, lanes<>+2272(SB), Y7, Y7
 	VADDPD Y10, Y10, Y8
 	VADDPD Y11, Y11, Y9
 	VBLENDVPD Y6, Y0, Y8, Y0
 	VBLENDVPD Y7, Y3, Y9, Y3
-	VMULPD lanes<>+3872(SB), Y0, Y0
-	VMULPD lanes<>+3872(SB), Y3, Y3
+	VMULPD lanes<>+3904(SB), Y0, Y0
+	VMULPD lanes<>+3904(SB), Y3, Y3
 	VBLENDVPD Y2, Y4, Y0, Y0
 	VBLENDVPD Y1, Y5, Y3, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -25601,38 +26510,38 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VMULPD lanes<>+3904(SB), Y0, Y2
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VMULPD lanes<>+3936(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y0, Y3, Y3
-	VBROADCASTSD lanes<>+7384(SB), Y4
+	VBROADCASTSD lanes<>+7416(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+7072(SB), Y4
-	VFMADD213PD lanes<>+7040(SB), Y3, Y4
-	VSUBPD lanes<>+7040(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7104(SB), Y4
+	VFMADD213PD lanes<>+7072(SB), Y3, Y4
+	VSUBPD lanes<>+7072(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
-	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6688(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4128(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7448(SB), Y6
-	VFMADD213PD lanes<>+5216(SB), Y5, Y6
-	VFMADD213PD lanes<>+6528(SB), Y5, Y6
-	VFMADD213PD lanes<>+6912(SB), Y5, Y6
-	VFMADD213PD lanes<>+4672(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7512(SB), Y7
-	VFMADD213PD lanes<>+4448(SB), Y5, Y7
-	VFMADD213PD lanes<>+5440(SB), Y5, Y7
-	VFMADD213PD lanes<>+5952(SB), Y5, Y7
-	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+5248(SB), Y5, Y6
+	VFMADD213PD lanes<>+6560(SB), Y5, Y6
+	VFMADD213PD lanes<>+6944(SB), Y5, Y6
+	VFMADD213PD lanes<>+4704(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7544(SB), Y7
+	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+5472(SB), Y5, Y7
+	VFMADD213PD lanes<>+5984(SB), Y5, Y7
+	VFMADD213PD lanes<>+4640(SB), Y5, Y7
 	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
 	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+7328(SB), Y0, Y3
+	VANDPD lanes<>+7360(SB), Y0, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y0, Y4, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y0
+	VMULPD lanes<>+3904(SB), Y0, Y0
 	VBLENDVPD Y1, Y2, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -25648,38 +26557,38 @@ tail:
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
-	VMULPD lanes<>+3904(SB), Y0, Y2
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VMULPD lanes<>+3936(SB), Y0, Y2
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y0, Y3, Y3
-	VBROADCASTSD lanes<>+7384(SB), Y4
+	VBROADCASTSD lanes<>+7416(SB), Y4
 	VMAXPD Y3, Y4, Y3
-	VBROADCASTSD lanes<>+7072(SB), Y4
-	VFMADD213PD lanes<>+7040(SB), Y3, Y4
-	VSUBPD lanes<>+7040(SB), Y4, Y5
+	VBROADCASTSD lanes<>+7104(SB), Y4
+	VFMADD213PD lanes<>+7072(SB), Y3, Y4
+	VSUBPD lanes<>+7072(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VFNMADD231PD lanes<>+6656(SB), Y5, Y3
-	VFNMADD231PD lanes<>+4096(SB), Y5, Y3
+	VFNMADD231PD lanes<>+6688(SB), Y5, Y3
+	VFNMADD231PD lanes<>+4128(SB), Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+7448(SB), Y6
-	VFMADD213PD lanes<>+5216(SB), Y5, Y6
-	VFMADD213PD lanes<>+6528(SB), Y5, Y6
-	VFMADD213PD lanes<>+6912(SB), Y5, Y6
-	VFMADD213PD lanes<>+4672(SB), Y5, Y6
-	VBROADCASTSD lanes<>+7512(SB), Y7
-	VFMADD213PD lanes<>+4448(SB), Y5, Y7
-	VFMADD213PD lanes<>+5440(SB), Y5, Y7
-	VFMADD213PD lanes<>+5952(SB), Y5, Y7
-	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VBROADCASTSD lanes<>+7480(SB), Y6
+	VFMADD213PD lanes<>+5248(SB), Y5, Y6
+	VFMADD213PD lanes<>+6560(SB), Y5, Y6
+	VFMADD213PD lanes<>+6944(SB), Y5, Y6
+	VFMADD213PD lanes<>+4704(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7544(SB), Y7
+	VFMADD213PD lanes<>+4480(SB), Y5, Y7
+	VFMADD213PD lanes<>+5472(SB), Y5, Y7
+	VFMADD213PD lanes<>+5984(SB), Y5, Y7
+	VFMADD213PD lanes<>+4640(SB), Y5, Y7
 	VFMADD213PD lanes<>+2336(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y5, Y3
 	VSUBPD lanes<>+2336(SB), Y4, Y5
 	VFMADD231PD Y3, Y4, Y5
-	VANDPD lanes<>+7328(SB), Y0, Y3
+	VANDPD lanes<>+7360(SB), Y0, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VADDPD Y5, Y5, Y4
 	VBLENDVPD Y3, Y0, Y4, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y0
+	VMULPD lanes<>+3904(SB), Y0, Y0
 	VBLENDVPD Y1, Y2, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -25693,28 +26602,28 @@ TEXT ·seluFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+7040(SB), Z31
+	VBROADCASTSD lanes<>+7072(SB), Z31
 	VBROADCASTSD lanes<>+2336(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSD lanes<>+7400(SB), Z28
-	VBROADCASTSD lanes<>+7384(SB), Z27
-	VBROADCASTSD lanes<>+7072(SB), Z26
-	VBROADCASTSD lanes<>+6656(SB), Z25
-	VBROADCASTSD lanes<>+4096(SB), Z24
-	VBROADCASTSD lanes<>+7448(SB), Z23
-	VBROADCASTSD lanes<>+5216(SB), Z22
-	VBROADCASTSD lanes<>+6528(SB), Z21
-	VBROADCASTSD lanes<>+6912(SB), Z20
-	VBROADCASTSD lanes<>+4672(SB), Z19
-	VBROADCASTSD lanes<>+7512(SB), Z18
-	VBROADCASTSD lanes<>+4448(SB), Z17
-	VBROADCASTSD lanes<>+5440(SB), Z16
-	VBROADCASTSD lanes<>+5952(SB), Z15
-	VBROADCASTSD lanes<>+4608(SB), Z14
-	VBROADCASTSD lanes<>+7328(SB), Z13
+	VBROADCASTSD lanes<>+7432(SB), Z28
+	VBROADCASTSD lanes<>+7416(SB), Z27
+	VBROADCASTSD lanes<>+7104(SB), Z26
+	VBROADCASTSD lanes<>+6688(SB), Z25
+	VBROADCASTSD lanes<>+4128(SB), Z24
+	VBROADCASTSD lanes<>+7480(SB), Z23
+	VBROADCASTSD lanes<>+5248(SB), Z22
+	VBROADCASTSD lanes<>+6560(SB), Z21
+	VBROADCASTSD lanes<>+6944(SB), Z20
+	VBROADCASTSD lanes<>+4704(SB), Z19
+	VBROADCASTSD lanes<>+7544(SB), Z18
+	VBROADCASTSD lanes<>+4480(SB), Z17
+	VBROADCASTSD lanes<>+5472(SB), Z16
+	VBROADCASTSD lanes<>+5984(SB), Z15
+	VBROADCASTSD lanes<>+4640(SB), Z14
+	VBROADCASTSD lanes<>+7360(SB), Z13
 	VBROADCASTSD lanes<>+2272(SB), Z12
-	VBROADCASTSD lanes<>+3872(SB), Z11
-	VBROADCASTSD lanes<>+3904(SB), Z10
+	VBROADCASTSD lanes<>+3904(SB), Z11
+	VBROADCASTSD lanes<>+3936(SB), Z10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -25845,7 +26754,7 @@ TEXT ·seluGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5120(SB), Y15
+	VBROADCASTSS lanes<>+5152(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	PCALIGN $32
@@ -25859,47 +26768,47 @@ line:
 	VMOVUPS 32(DI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
 	VMOVUPS (SI)(CX*4), Y4
-	VMULPS lanes<>+4768(SB), Y4, Y5
+	VMULPS lanes<>+4800(SB), Y4, Y5
 	VMOVUPS 32(SI)(CX*4), Y6
-	VMULPS lanes<>+4768(SB), Y6, Y7
-	VBROADCASTSS lanes<>+7572(SB), Y8
+	VMULPS lanes<>+4800(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7604(SB), Y8
 	VMINPS Y0, Y8, Y9
 	VMINPS Y2, Y8, Y8
-	VBROADCASTSS lanes<>+7564(SB), Y10
+	VBROADCASTSS lanes<>+7596(SB), Y10
 	VMAXPS Y9, Y10, Y9
 	VMAXPS Y8, Y10, Y8
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+4000(SB), Y9, Y10
+	VFMADD231PS lanes<>+4032(SB), Y9, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+4000(SB), Y8, Y11
+	VFMADD231PS lanes<>+4032(SB), Y8, Y11
 	VSUBPS Y15, Y10, Y12
 	VSUBPS Y15, Y11, Y13
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y12, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y13, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y12, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3584(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y13, Y8
 	VMULPS Y9, Y9, Y12
 	VMULPS Y8, Y8, Y13
-	VBROADCASTSS lanes<>+7620(SB), Y6
-	VBROADCASTSS lanes<>+3648(SB), Y4
+	VBROADCASTSS lanes<>+7648(SB), Y6
+	VBROADCASTSS lanes<>+3680(SB), Y4
 	VFMADD231PS Y9, Y6, Y4
-	VFMADD213PS lanes<>+3648(SB), Y8, Y6
-	VFMADD213PS lanes<>+4864(SB), Y9, Y4
-	VFMADD213PS lanes<>+4864(SB), Y8, Y6
-	VFMADD213PS lanes<>+4512(SB), Y9, Y4
-	VFMADD213PS lanes<>+4512(SB), Y8, Y6
-	VFMADD213PS lanes<>+7264(SB), Y9, Y4
-	VFMADD213PS lanes<>+7264(SB), Y8, Y6
+	VFMADD213PS lanes<>+3680(SB), Y8, Y6
+	VFMADD213PS lanes<>+4896(SB), Y9, Y4
+	VFMADD213PS lanes<>+4896(SB), Y8, Y6
+	VFMADD213PS lanes<>+4544(SB), Y9, Y4
+	VFMADD213PS lanes<>+4544(SB), Y8, Y6
+	VFMADD213PS lanes<>+7296(SB), Y9, Y4
+	VFMADD213PS lanes<>+7296(SB), Y8, Y6
 	VFMADD231PS Y4, Y12, Y9
 	VFMADD231PS Y6, Y13, Y8
 	VSUBPS lanes<>+2624(SB), Y10, Y4
 	VSUBPS lanes<>+2624(SB), Y11, Y6
 	VFMADD231PS Y9, Y10, Y4
 	VFMADD231PS Y8, Y11, Y6
-	VANDPS lanes<>+7296(SB), Y0, Y8
-	VANDPS lanes<>+7296(SB), Y2, Y9
+	VANDPS lanes<>+7328(SB), Y0, Y8
+	VANDPS lanes<>+7328(SB), Y2, Y9
 	VCMPPS $17, lanes<>+2592(SB), Y8, Y8
 	VCMPPS $17, lanes<>+2592(SB), Y9, Y9
 	VADDPS Y4, Y4, Y4
@@ -25908,8 +26817,8 @@ line:
 	VBLENDVPS Y9, Y2, Y6, Y2
 	VADDPS lanes<>+2944(SB), Y0, Y0
 	VADDPS lanes<>+2944(SB), Y2, Y2
-	VMULPS lanes<>+4800(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS lanes<>+4832(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y2, Y2
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VBLENDVPS Y1, Y5, Y0, Y0
@@ -25925,47 +26834,47 @@ line:
 	VMOVUPS 96(DI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VMULPS lanes<>+4768(SB), Y4, Y5
+	VMULPS lanes<>+4800(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VMULPS lanes<>+4768(SB), Y6, Y7
-	VBROADCASTSS lanes<>+7572(SB), Y8
+	VMULPS lanes<>+4800(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7604(SB), Y8
 	VMINPS Y0, Y8, Y9
 	VMINPS Y2, Y8, Y8
-	VBROADCASTSS lanes<>+7564(SB), Y10
+	VBROADCASTSS lanes<>+7596(SB), Y10
 	VMAXPS Y9, Y10, Y9
 	VMAXPS Y8, Y10, Y8
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+4000(SB), Y9, Y10
+	VFMADD231PS lanes<>+4032(SB), Y9, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+4000(SB), Y8, Y11
+	VFMADD231PS lanes<>+4032(SB), Y8, Y11
 	VSUBPS Y15, Y10, Y12
 	VSUBPS Y15, Y11, Y13
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y12, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y13, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y12, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3584(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y13, Y8
 	VMULPS Y9, Y9, Y12
 	VMULPS Y8, Y8, Y13
-	VBROADCASTSS lanes<>+7620(SB), Y6
-	VBROADCASTSS lanes<>+3648(SB), Y4
+	VBROADCASTSS lanes<>+7648(SB), Y6
+	VBROADCASTSS lanes<>+3680(SB), Y4
 	VFMADD231PS Y9, Y6, Y4
-	VFMADD213PS lanes<>+3648(SB), Y8, Y6
-	VFMADD213PS lanes<>+4864(SB), Y9, Y4
-	VFMADD213PS lanes<>+4864(SB), Y8, Y6
-	VFMADD213PS lanes<>+4512(SB), Y9, Y4
-	VFMADD213PS lanes<>+4512(SB), Y8, Y6
-	VFMADD213PS lanes<>+7264(SB), Y9, Y4
-	VFMADD213PS lanes<>+7264(SB), Y8, Y6
+	VFMADD213PS lanes<>+3680(SB), Y8, Y6
+	VFMADD213PS lanes<>+4896(SB), Y9, Y4
+	VFMADD213PS lanes<>+4896(SB), Y8, Y6
+	VFMADD213PS lanes<>+4544(SB), Y9, Y4
+	VFMADD213PS lanes<>+4544(SB), Y8, Y6
+	VFMADD213PS lanes<>+7296(SB), Y9, Y4
+	VFMADD213PS lanes<>+7296(SB), Y8, Y6
 	VFMADD231PS Y4, Y12, Y9
 	VFMADD231PS Y6, Y13, Y8
 	VSUBPS lanes<>+2624(SB), Y10, Y4
 	VSUBPS lanes<>+2624(SB), Y11, Y6
 	VFMADD231PS Y9, Y10, Y4
 	VFMADD231PS Y8, Y11, Y6
-	VANDPS lanes<>+7296(SB), Y0, Y8
-	VANDPS lanes<>+7296(SB), Y2, Y9
+	VANDPS lanes<>+7328(SB), Y0, Y8
+	VANDPS lanes<>+7328(SB), Y2, Y9
 	VCMPPS $17, lanes<>+2592(SB), Y8, Y8
 	VCMPPS $17, lanes<>+2592(SB), Y9, Y9
 	VADDPS Y4, Y4, Y4
@@ -25974,8 +26883,8 @@ line:
 	VBLENDVPS Y9, Y2, Y6, Y2
 	VADDPS lanes<>+2944(SB), Y0, Y0
 	VADDPS lanes<>+2944(SB), Y2, Y2
-	VMULPS lanes<>+4800(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS lanes<>+4832(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y2, Y2
 	VMULPS 64(SI)(CX*4), Y0, Y0
 	VMULPS 96(SI)(CX*4), Y2, Y2
 	VBLENDVPS Y1, Y5, Y0, Y0
@@ -25995,7 +26904,7 @@ TEXT ·seluGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5120(SB), Y15
+	VBROADCASTSS lanes<>+5152(SB), Y15
 	VPXOR X14, X14, X14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -26007,47 +26916,47 @@ main:
 	VMOVUPS 32(DI)(CX*4), Y2
 	VCMPPS $30, Y14, Y2, Y3
 	VMOVUPS (SI)(CX*4), Y4
-	VMULPS lanes<>+4768(SB), Y4, Y5
+	VMULPS lanes<>+4800(SB), Y4, Y5
 	VMOVUPS 32(SI)(CX*4), Y6
-	VMULPS lanes<>+4768(SB), Y6, Y7
-	VBROADCASTSS lanes<>+7572(SB), Y8
+	VMULPS lanes<>+4800(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7604(SB), Y8
 	VMINPS Y0, Y8, Y9
 	VMINPS Y2, Y8, Y8
-	VBROADCASTSS lanes<>+7564(SB), Y10
+	VBROADCASTSS lanes<>+7596(SB), Y10
 	VMAXPS Y9, Y10, Y9
 	VMAXPS Y8, Y10, Y8
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+4000(SB), Y9, Y10
+	VFMADD231PS lanes<>+4032(SB), Y9, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+4000(SB), Y8, Y11
+	VFMADD231PS lanes<>+4032(SB), Y8, Y11
 	VSUBPS Y15, Y10, Y12
 	VSUBPS Y15, Y11, Y13
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y12, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y13, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y12, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3584(SB), Y13, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y12, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y13, Y8
 	VMULPS Y9, Y9, Y12
 	VMULPS Y8, Y8, Y13
-	VBROADCASTSS lanes<>+7620(SB), Y6
-	VBROADCASTSS lanes<>+3648(SB), Y4
+	VBROADCASTSS lanes<>+7648(SB), Y6
+	VBROADCASTSS lanes<>+3680(SB), Y4
 	VFMADD231PS Y9, Y6, Y4
-	VFMADD213PS lanes<>+3648(SB), Y8, Y6
-	VFMADD213PS lanes<>+4864(SB), Y9, Y4
-	VFMADD213PS lanes<>+4864(SB), Y8, Y6
-	VFMADD213PS lanes<>+4512(SB), Y9, Y4
-	VFMADD213PS lanes<>+4512(SB), Y8, Y6
-	VFMADD213PS lanes<>+7264(SB), Y9, Y4
-	VFMADD213PS lanes<>+7264(SB), Y8, Y6
+	VFMADD213PS lanes<>+3680(SB), Y8, Y6
+	VFMADD213PS lanes<>+4896(SB), Y9, Y4
+	VFMADD213PS lanes<>+4896(SB), Y8, Y6
+	VFMADD213PS lanes<>+4544(SB), Y9, Y4
+	VFMADD213PS lanes<>+4544(SB), Y8, Y6
+	VFMADD213PS lanes<>+7296(SB), Y9, Y4
+	VFMADD213PS lanes<>+7296(SB), Y8, Y6
 	VFMADD231PS Y4, Y12, Y9
 	VFMADD231PS Y6, Y13, Y8
 	VSUBPS lanes<>+2624(SB), Y10, Y4
 	VSUBPS lanes<>+2624(SB), Y11, Y6
 	VFMADD231PS Y9, Y10, Y4
 	VFMADD231PS Y8, Y11, Y6
-	VANDPS lanes<>+7296(SB), Y0, Y8
-	VANDPS lanes<>+7296(SB), Y2, Y9
+	VANDPS lanes<>+7328(SB), Y0, Y8
+	VANDPS lanes<>+7328(SB), Y2, Y9
 	VCMPPS $17, lanes<>+2592(SB), Y8, Y8
 	VCMPPS $17, lanes<>+2592(SB), Y9, Y9
 	VADDPS Y4, Y4, Y4
@@ -26056,8 +26965,8 @@ main:
 	VBLENDVPS Y9, Y2, Y6, Y2
 	VADDPS lanes<>+2944(SB), Y0, Y0
 	VADDPS lanes<>+2944(SB), Y2, Y2
-	VMULPS lanes<>+4800(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y2, Y2
+	VMULPS lanes<>+4832(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y2, Y2
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VBLENDVPS Y1, Y5, Y0, Y0
@@ -26076,32 +26985,32 @@ single:
 	VMOVUPS (DI)(CX*4), Y0
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VMULPS lanes<>+4768(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMULPS lanes<>+4800(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y4
-	VBROADCASTSS lanes<>+7564(SB), Y5
+	VBROADCASTSS lanes<>+7596(SB), Y5
 	VMAXPS Y4, Y5, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+4000(SB), Y4, Y5
+	VFMADD231PS lanes<>+4032(SB), Y4, Y5
 	VSUBPS Y15, Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+7620(SB), Y7
-	VFMADD213PS lanes<>+3648(SB), Y4, Y7
-	VFMADD213PS lanes<>+4864(SB), Y4, Y7
-	VFMADD213PS lanes<>+4512(SB), Y4, Y7
-	VFMADD213PS lanes<>+7264(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7648(SB), Y7
+	VFMADD213PS lanes<>+3680(SB), Y4, Y7
+	VFMADD213PS lanes<>+4896(SB), Y4, Y7
+	VFMADD213PS lanes<>+4544(SB), Y4, Y7
+	VFMADD213PS lanes<>+7296(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
 	VSUBPS lanes<>+2624(SB), Y5, Y6
 	VFMADD231PS Y4, Y5, Y6
-	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y0, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VADDPS Y6, Y6, Y5
 	VBLENDVPS Y4, Y0, Y5, Y0
 	VADDPS lanes<>+2944(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y0, Y0
 	VMULPS Y0, Y2, Y0
 	VBLENDVPS Y1, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -26119,32 +27028,32 @@ tail:
 	VCMPPS $30, Y14, Y0, Y1
 	VMOVUPS 32(R11)(AX*4), Y2
 	VMASKMOVPS (SI)(CX*4), Y2, Y2
-	VMULPS lanes<>+4768(SB), Y2, Y3
-	VBROADCASTSS lanes<>+7572(SB), Y4
+	VMULPS lanes<>+4800(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7604(SB), Y4
 	VMINPS Y0, Y4, Y4
-	VBROADCASTSS lanes<>+7564(SB), Y5
+	VBROADCASTSS lanes<>+7596(SB), Y5
 	VMAXPS Y4, Y5, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+4000(SB), Y4, Y5
+	VFMADD231PS lanes<>+4032(SB), Y4, Y5
 	VSUBPS Y15, Y5, Y6
 	VPSLLD $23, Y5, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y4
 	VMULPS Y4, Y4, Y6
-	VBROADCASTSS lanes<>+7620(SB), Y7
-	VFMADD213PS lanes<>+3648(SB), Y4, Y7
-	VFMADD213PS lanes<>+4864(SB), Y4, Y7
-	VFMADD213PS lanes<>+4512(SB), Y4, Y7
-	VFMADD213PS lanes<>+7264(SB), Y4, Y7
+	VBROADCASTSS lanes<>+7648(SB), Y7
+	VFMADD213PS lanes<>+3680(SB), Y4, Y7
+	VFMADD213PS lanes<>+4896(SB), Y4, Y7
+	VFMADD213PS lanes<>+4544(SB), Y4, Y7
+	VFMADD213PS lanes<>+7296(SB), Y4, Y7
 	VFMADD231PS Y7, Y6, Y4
 	VSUBPS lanes<>+2624(SB), Y5, Y6
 	VFMADD231PS Y4, Y5, Y6
-	VANDPS lanes<>+7296(SB), Y0, Y4
+	VANDPS lanes<>+7328(SB), Y0, Y4
 	VCMPPS $17, lanes<>+2592(SB), Y4, Y4
 	VADDPS Y6, Y6, Y5
 	VBLENDVPS Y4, Y0, Y5, Y0
 	VADDPS lanes<>+2944(SB), Y0, Y0
-	VMULPS lanes<>+4800(SB), Y0, Y0
+	VMULPS lanes<>+4832(SB), Y0, Y0
 	VMULPS Y0, Y2, Y0
 	VBLENDVPS Y1, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -26160,24 +27069,24 @@ TEXT ·seluGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5120(SB), Z31
+	VBROADCASTSS lanes<>+5152(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+7572(SB), Z29
-	VBROADCASTSS lanes<>+7564(SB), Z28
-	VBROADCASTSS lanes<>+4000(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
-	VBROADCASTSS lanes<>+7620(SB), Z24
-	VBROADCASTSS lanes<>+3648(SB), Z23
-	VBROADCASTSS lanes<>+4864(SB), Z22
-	VBROADCASTSS lanes<>+4512(SB), Z21
-	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+7604(SB), Z29
+	VBROADCASTSS lanes<>+7596(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
+	VBROADCASTSS lanes<>+7648(SB), Z24
+	VBROADCASTSS lanes<>+3680(SB), Z23
+	VBROADCASTSS lanes<>+4896(SB), Z22
+	VBROADCASTSS lanes<>+4544(SB), Z21
+	VBROADCASTSS lanes<>+7296(SB), Z20
 	VBROADCASTSS lanes<>+2624(SB), Z19
-	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+7328(SB), Z18
 	VBROADCASTSS lanes<>+2592(SB), Z17
 	VBROADCASTSS lanes<>+64(SB), Z16
-	VBROADCASTSS lanes<>+4800(SB), Z15
-	VBROADCASTSS lanes<>+4768(SB), Z14
+	VBROADCASTSS lanes<>+4832(SB), Z15
+	VBROADCASTSS lanes<>+4800(SB), Z14
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -26335,24 +27244,24 @@ TEXT ·seluGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5120(SB), Z31
+	VBROADCASTSS lanes<>+5152(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+7572(SB), Z29
-	VBROADCASTSS lanes<>+7564(SB), Z28
-	VBROADCASTSS lanes<>+4000(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
-	VBROADCASTSS lanes<>+7620(SB), Z24
-	VBROADCASTSS lanes<>+3648(SB), Z23
-	VBROADCASTSS lanes<>+4864(SB), Z22
-	VBROADCASTSS lanes<>+4512(SB), Z21
-	VBROADCASTSS lanes<>+7264(SB), Z20
+	VBROADCASTSS lanes<>+7604(SB), Z29
+	VBROADCASTSS lanes<>+7596(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
+	VBROADCASTSS lanes<>+7648(SB), Z24
+	VBROADCASTSS lanes<>+3680(SB), Z23
+	VBROADCASTSS lanes<>+4896(SB), Z22
+	VBROADCASTSS lanes<>+4544(SB), Z21
+	VBROADCASTSS lanes<>+7296(SB), Z20
 	VBROADCASTSS lanes<>+2624(SB), Z19
-	VBROADCASTSS lanes<>+7296(SB), Z18
+	VBROADCASTSS lanes<>+7328(SB), Z18
 	VBROADCASTSS lanes<>+2592(SB), Z17
 	VBROADCASTSS lanes<>+64(SB), Z16
-	VBROADCASTSS lanes<>+4800(SB), Z15
-	VBROADCASTSS lanes<>+4768(SB), Z14
+	VBROADCASTSS lanes<>+4832(SB), Z15
+	VBROADCASTSS lanes<>+4800(SB), Z14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -26477,49 +27386,49 @@ main:
 	VMOVUPS 32(DI)(CX*8), Y3
 	VCMPPD $30, Y1, Y3, Y1
 	VMOVUPS (SI)(CX*8), Y4
-	VMULPD lanes<>+3904(SB), Y4, Y5
+	VMULPD lanes<>+3936(SB), Y4, Y5
 	VMOVUPS 32(SI)(CX*8), Y6
-	VMULPD lanes<>+3904(SB), Y6, Y7
-	VBROADCASTSD lanes<>+7400(SB), Y8
+	VMULPD lanes<>+3936(SB), Y6, Y7
+	VBROADCASTSD lanes<>+7432(SB), Y8
 	VMINPD Y0, Y8, Y9
 	VMINPD Y3, Y8, Y8
-	VBROADCASTSD lanes<>+7384(SB), Y10
+	VBROADCASTSD lanes<>+7416(SB), Y10
 	VMAXPD Y9, Y10, Y9
 	VMAXPD Y8, Y10, Y8
-	VBROADCASTSD lanes<>+7072(SB), Y10
-	VBROADCASTSD lanes<>+7040(SB), Y11
+	VBROADCASTSD lanes<>+7104(SB), Y10
+	VBROADCASTSD lanes<>+7072(SB), Y11
 	VFMADD231PD Y10, Y9, Y11
-	VFMADD213PD lanes<>+7040(SB), Y8, Y10
-	VSUBPD lanes<>+7040(SB), Y11, Y12
-	VSUBPD lanes<>+7040(SB), Y10, Y13
+	VFMADD213PD lanes<>+7072(SB), Y8, Y10
+	VSUBPD lanes<>+7072(SB), Y11, Y12
+	VSUBPD lanes<>+7072(SB), Y10, Y13
 	VPSLLQ $52, Y11, Y11
 	VPSLLQ $52, Y10, Y10
-	VFNMADD231PD lanes<>+6656(SB), Y12, Y9
-	VFNMADD231PD lanes<>+6656(SB), Y13, Y8
-	VFNMADD231PD lanes<>+4096(SB), Y12, Y9
-	VFNMADD231PD lanes<>+4096(SB), Y13, Y8
+	VFNMADD231PD lanes<>+6688(SB), Y12, Y9
+	VFNMADD231PD lanes<>+6688(SB), Y13, Y8
+	VFNMADD231PD lanes<>+4128(SB), Y12, Y9
+	VFNMADD231PD lanes<>+4128(SB), Y13, Y8
 	VMULPD Y9, Y9, Y12
 	VMULPD Y8, Y8, Y13
-	VBROADCASTSD lanes<>+7448(SB), Y14
-	VBROADCASTSD lanes<>+5216(SB), Y15
+	VBROADCASTSD lanes<>+7480(SB), Y14
+	VBROADCASTSD lanes<>+5248(SB), Y15
 	VFMADD231PD Y12, Y14, Y15
-	VFMADD213PD lanes<>+5216(SB), Y13, Y14
-	VFMADD213PD lanes<>+6528(SB), Y12, Y15
-	VFMADD213PD lanes<>+6528(SB), Y13, Y14
-	VFMADD213PD lanes<>+6912(SB), Y12, Y15
-	VFMADD213PD lanes<>+6912(SB), Y13, Y14
-	VFMADD213PD lanes<>+4672(SB), Y12, Y15
-	VFMADD213PD lanes<>+4672(SB), Y13, Y14
-	VBROADCASTSD lanes<>+7512(SB), Y6
-	VBROADCASTSD lanes<>+4448(SB), Y4
+	VFMADD213PD lanes<>+5248(SB), Y13, Y14
+	VFMADD213PD lanes<>+6560(SB), Y12, Y15
+	VFMADD213PD lanes<>+6560(SB), Y13, Y14
+	VFMADD213PD lanes<>+6944(SB), Y12, Y15
+	VFMADD213PD lanes<>+6944(SB), Y13, Y14
+	VFMADD213PD lanes<>+4704(SB), Y12, Y15
+	VFMADD213PD lanes<>+4704(SB), Y13, Y14
+	VBROADCASTSD lanes<>+7544(SB), Y6
+	VBROADCASTSD lanes<>+4480(SB), Y4
 	VFMADD231PD Y12, Y6, Y4
-	VFMADD213PD lanes<>+4448(SB), Y13, Y6
-	VFMADD213PD lanes<>+5440(SB), Y12, Y4
-	VFMADD213PD lanes<>+5440(SB), Y13, Y6
-	VFMADD213PD lanes<>+5952(SB), Y12, Y4
-	VFMADD213PD lanes<>+5952(SB), Y13, Y6
-	VFMADD213PD lanes<>+4608(SB), Y12, Y4
-	VFMADD213PD lanes<>+4608(SB), Y13, Y6
+	VFMADD213PD lanes<>+4480(SB), Y13, Y6
+	VFMADD213PD lanes<>+5472(SB), Y12, Y4
+	VFMADD213PD lanes<>+5472(SB), Y13, Y6
+	VFMADD213PD lanes<>+5984(SB), Y12, Y4
+	VFMADD213PD lanes<>+5984(SB), Y13, Y6
+	VFMADD213PD lanes<>+4640(SB), Y12, Y4
+	VFMADD213PD lanes<>+4640(SB), Y13, Y6
 	VFMADD213PD lanes<>+2336(SB), Y12, Y4
 	VFMADD213PD lanes<>+2336(SB), Y13, Y6
 	VFMADD231PD Y9, Y15, Y4
@@ -26530,8 +27439,8 @@ main:
 	VSUBPD lanes<>+2336(SB), Y10, Y6
 	VFMADD231PD Y9, Y11, Y4
 	VFMADD231PD Y8, Y10, Y6
-	VANDPD lanes<>+7328(SB), Y0, Y8
-	VANDPD lanes<>+7328(SB), Y3, Y9
+	VANDPD lanes<>+7360(SB), Y0, Y8
+	VANDPD lanes<>+7360(SB), Y3, Y9
 	VCMPPD $17, lanes<>+2272(SB), Y8, Y8
 	VCMPPD $17, lanes<>+2272(SB), Y9, Y9
 	VADDPD Y4, Y4, Y4
@@ -26540,8 +27449,8 @@ main:
 	VBLENDVPD Y9, Y3, Y6, Y3
 	VADDPD lanes<>+2432(SB), Y0, Y0
 	VADDPD lanes<>+2432(SB), Y3, Y3
-	VMULPD lanes<>+3872(SB), Y0, Y0
-	VMULPD lanes<>+3872(SB), Y3, Y3
+	VMULPD lanes<>+3904(SB), Y0, Y0
+	VMULPD lanes<>+3904(SB), Y3, Y3
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMULPD 32(SI)(CX*8), Y3, Y3
 	VBLENDVPD Y2, Y5, Y0, Y0
@@ -26561,39 +27470,39 @@ single:
 	VPXOR X1, X1, X1
 	VCMPPD $30, Y1, Y0, Y1
 	VMOVUPS (SI)(CX*8), Y2
-	VMULPD lanes<>+3904(SB), Y2, Y3
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VMULPD lanes<>+3936(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y0, Y4, Y4
-	VBROADCASTSD lanes<>+7384(SB), Y5
+	VBROADCASTSD lanes<>+7416(SB), Y5
 	VMAXPD Y4, Y5, Y4
-	VBROADCASTSD lanes<>+7072(SB), Y5
-	VFMADD213PD lanes<>+7040(SB), Y4, Y5
-	VSUBPD lanes<>+7040(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7104(SB), Y5
+	VFMADD213PD lanes<>+7072(SB), Y4, Y5
+	VSUBPD lanes<>+7072(SB), Y5, Y6
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+6656(SB), Y6, Y4
-	VFNMADD231PD lanes<>+4096(SB), Y6, Y4
+	VFNMADD231PD lanes<>+6688(SB), Y6, Y4
+	VFNMADD231PD lanes<>+4128(SB), Y6, Y4
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+7448(SB), Y7
-	VFMADD213PD lanes<>+5216(SB), Y6, Y7
-	VFMADD213PD lanes<>+6528(SB), Y6, Y7
-	VFMADD213PD lanes<>+6912(SB), Y6, Y7
-	VFMADD213PD lanes<>+4672(SB), Y6, Y7
-	VBROADCASTSD lanes<>+7512(SB), Y8
-	VFMADD213PD lanes<>+4448(SB), Y6, Y8
-	VFMADD213PD lanes<>+5440(SB), Y6, Y8
-	VFMADD213PD lanes<>+5952(SB), Y6, Y8
-	VFMADD213PD lanes<>+4608(SB), Y6, Y8
+	VBROADCASTSD lanes<>+7480(SB), Y7
+	VFMADD213PD lanes<>+5248(SB), Y6, Y7
+	VFMADD213PD lanes<>+6560(SB), Y6, Y7
+	VFMADD213PD lanes<>+6944(SB), Y6, Y7
+	VFMADD213PD lanes<>+4704(SB), Y6, Y7
+	VBROADCASTSD lanes<>+7544(SB), Y8
+	VFMADD213PD lanes<>+4480(SB), Y6, Y8
+	VFMADD213PD lanes<>+5472(SB), Y6, Y8
+	VFMADD213PD lanes<>+5984(SB), Y6, Y8
+	VFMADD213PD lanes<>+4640(SB), Y6, Y8
 	VFMADD213PD lanes<>+2336(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y6, Y4
 	VSUBPD lanes<>+2336(SB), Y5, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VANDPD lanes<>+7328(SB), Y0, Y4
+	VANDPD lanes<>+7360(SB), Y0, Y4
 	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
 	VADDPD Y6, Y6, Y5
 	VBLENDVPD Y4, Y0, Y5, Y0
 	VADDPD lanes<>+2432(SB), Y0, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y0
+	VMULPD lanes<>+3904(SB), Y0, Y0
 	VMULPD Y0, Y2, Y0
 	VBLENDVPD Y1, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -26612,39 +27521,39 @@ tail:
 	VCMPPD $30, Y1, Y0, Y1
 	VMOVUPS 32(R11)(AX*8), Y2
 	VMASKMOVPD (SI)(CX*8), Y2, Y2
-	VMULPD lanes<>+3904(SB), Y2, Y3
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VMULPD lanes<>+3936(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y0, Y4, Y4
-	VBROADCASTSD lanes<>+7384(SB), Y5
+	VBROADCASTSD lanes<>+7416(SB), Y5
 	VMAXPD Y4, Y5, Y4
-	VBROADCASTSD lanes<>+7072(SB), Y5
-	VFMADD213PD lanes<>+7040(SB), Y4, Y5
-	VSUBPD lanes<>+7040(SB), Y5, Y6
+	VBROADCASTSD lanes<>+7104(SB), Y5
+	VFMADD213PD lanes<>+7072(SB), Y4, Y5
+	VSUBPD lanes<>+7072(SB), Y5, Y6
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+6656(SB), Y6, Y4
-	VFNMADD231PD lanes<>+4096(SB), Y6, Y4
+	VFNMADD231PD lanes<>+6688(SB), Y6, Y4
+	VFNMADD231PD lanes<>+4128(SB), Y6, Y4
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+7448(SB), Y7
-	VFMADD213PD lanes<>+5216(SB), Y6, Y7
-	VFMADD213PD lanes<>+6528(SB), Y6, Y7
-	VFMADD213PD lanes<>+6912(SB), Y6, Y7
-	VFMADD213PD lanes<>+4672(SB), Y6, Y7
-	VBROADCASTSD lanes<>+7512(SB), Y8
-	VFMADD213PD lanes<>+4448(SB), Y6, Y8
-	VFMADD213PD lanes<>+5440(SB), Y6, Y8
-	VFMADD213PD lanes<>+5952(SB), Y6, Y8
-	VFMADD213PD lanes<>+4608(SB), Y6, Y8
+	VBROADCASTSD lanes<>+7480(SB), Y7
+	VFMADD213PD lanes<>+5248(SB), Y6, Y7
+	VFMADD213PD lanes<>+6560(SB), Y6, Y7
+	VFMADD213PD lanes<>+6944(SB), Y6, Y7
+	VFMADD213PD lanes<>+4704(SB), Y6, Y7
+	VBROADCASTSD lanes<>+7544(SB), Y8
+	VFMADD213PD lanes<>+4480(SB), Y6, Y8
+	VFMADD213PD lanes<>+5472(SB), Y6, Y8
+	VFMADD213PD lanes<>+5984(SB), Y6, Y8
+	VFMADD213PD lanes<>+4640(SB), Y6, Y8
 	VFMADD213PD lanes<>+2336(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y6, Y4
 	VSUBPD lanes<>+2336(SB), Y5, Y6
 	VFMADD231PD Y4, Y5, Y6
-	VANDPD lanes<>+7328(SB), Y0, Y4
+	VANDPD lanes<>+7360(SB), Y0, Y4
 	VCMPPD $17, lanes<>+2272(SB), Y4, Y4
 	VADDPD Y6, Y6, Y5
 	VBLENDVPD Y4, Y0, Y5, Y0
 	VADDPD lanes<>+2432(SB), Y0, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y0
+	VMULPD lanes<>+3904(SB), Y0, Y0
 	VMULPD Y0, Y2, Y0
 	VBLENDVPD Y1, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -26660,28 +27569,28 @@ TEXT ·seluGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+7040(SB), Z31
+	VBROADCASTSD lanes<>+7072(SB), Z31
 	VBROADCASTSD lanes<>+2336(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSD lanes<>+7400(SB), Z28
-	VBROADCASTSD lanes<>+7384(SB), Z27
-	VBROADCASTSD lanes<>+7072(SB), Z26
-	VBROADCASTSD lanes<>+6656(SB), Z25
-	VBROADCASTSD lanes<>+4096(SB), Z24
-	VBROADCASTSD lanes<>+7448(SB), Z23
-	VBROADCASTSD lanes<>+5216(SB), Z22
-	VBROADCASTSD lanes<>+6528(SB), Z21
-	VBROADCASTSD lanes<>+6912(SB), Z20
-	VBROADCASTSD lanes<>+4672(SB), Z19
-	VBROADCASTSD lanes<>+7512(SB), Z18
-	VBROADCASTSD lanes<>+4448(SB), Z17
-	VBROADCASTSD lanes<>+5440(SB), Z16
-	VBROADCASTSD lanes<>+5952(SB), Z15
-	VBROADCASTSD lanes<>+4608(SB), Z14
-	VBROADCASTSD lanes<>+7328(SB), Z13
+	VBROADCASTSD lanes<>+7432(SB), Z28
+	VBROADCASTSD lanes<>+7416(SB), Z27
+	VBROADCASTSD lanes<>+7104(SB), Z26
+	VBROADCASTSD lanes<>+6688(SB), Z25
+	VBROADCASTSD lanes<>+4128(SB), Z24
+	VBROADCASTSD lanes<>+7480(SB), Z23
+	VBROADCASTSD lanes<>+5248(SB), Z22
+	VBROADCASTSD lanes<>+6560(SB), Z21
+	VBROADCASTSD lanes<>+6944(SB), Z20
+	VBROADCASTSD lanes<>+4704(SB), Z19
+	VBROADCASTSD lanes<>+7544(SB), Z18
+	VBROADCASTSD lanes<>+4480(SB), Z17
+	VBROADCASTSD lanes<>+5472(SB), Z16
+	VBROADCASTSD lanes<>+5984(SB), Z15
+	VBROADCASTSD lanes<>+4640(SB), Z14
+	VBROADCASTSD lanes<>+7360(SB), Z13
 	VBROADCASTSD lanes<>+2272(SB), Z12
 	VBROADCASTSD lanes<>+2432(SB), Z11
-	VBROADCASTSD lanes<>+3872(SB), Z10
+	VBROADCASTSD lanes<>+3904(SB), Z10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -26755,7 +27664,7 @@ main:
 	VMULPD Z0, Z2, Z0
 	VMOVUPS 64(SI)(CX*8), Z3
 	VMULPD Z1, Z3, Z1
-	VBROADCASTSD lanes<>+3904(SB), Z4
+	VBROADCASTSD lanes<>+3936(SB), Z4
 	VMULPD Z2, Z4, K1, Z0
 	VMULPD Z3, Z4, K2, Z1
 	VMOVUPS Z0, (DX)(CX*8)
@@ -26804,7 +27713,7 @@ masked:
 	VMULPD Z0, Z10, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
-	VBROADCASTSD lanes<>+3904(SB), Z2
+	VBROADCASTSD lanes<>+3936(SB), Z2
 	VMULPD Z1, Z2, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
@@ -26819,10 +27728,10 @@ TEXT ·siluFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+7692(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+7556(SB), Y13
-	VBROADCASTSS lanes<>+7580(SB), Y12
+	VBROADCASTSS lanes<>+7588(SB), Y13
+	VBROADCASTSS lanes<>+7612(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -26838,19 +27747,19 @@ line:
 	VMINPS Y4, Y12, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
 	VMINPS Y6, Y12, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VFMADD231PS lanes<>+4064(SB), Y1, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VFMADD231PS lanes<>+4064(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VFMADD231PS lanes<>+4064(SB), Y5, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VFMADD231PS lanes<>+4064(SB), Y7, Y11
 	VSUBPS Y15, Y8, Y6
 	VSUBPS Y15, Y9, Y4
 	VSUBPS Y15, Y10, Y2
@@ -26859,34 +27768,34 @@ line:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+3552(SB), Y6, Y1
-	VFMADD231PS lanes<>+3552(SB), Y4, Y3
-	VFMADD231PS lanes<>+3552(SB), Y2, Y5
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y6, Y1
-	VFMADD231PS lanes<>+3360(SB), Y4, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y5
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y6, Y1
+	VFMADD231PS lanes<>+3584(SB), Y4, Y3
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y6, Y1
+	VFMADD231PS lanes<>+3392(SB), Y4, Y3
+	VFMADD231PS lanes<>+3392(SB), Y2, Y5
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+5376(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+5376(SB), Y6
+	VBROADCASTSS lanes<>+5408(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y1, Y2
-	VFMADD213PS lanes<>+3776(SB), Y3, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y1, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y4
-	VFMADD213PS lanes<>+4288(SB), Y5, Y6
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y1, Y2
-	VFMADD213PS lanes<>+7136(SB), Y3, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y6
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y1, Y2
+	VFMADD213PS lanes<>+3808(SB), Y3, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y1, Y2
+	VFMADD213PS lanes<>+4320(SB), Y3, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y6
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y1, Y2
+	VFMADD213PS lanes<>+7168(SB), Y3, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y6
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y14, Y1, Y2
 	VFNMADD213PS Y14, Y3, Y4
 	VFNMADD213PS Y14, Y5, Y6
@@ -26923,10 +27832,10 @@ TEXT ·siluFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7664(SB), Y15
+	VBROADCASTSS lanes<>+7692(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+7556(SB), Y13
-	VBROADCASTSS lanes<>+7580(SB), Y12
+	VBROADCASTSS lanes<>+7588(SB), Y13
+	VBROADCASTSS lanes<>+7612(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -26940,19 +27849,19 @@ main:
 	VMINPS Y4, Y12, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
 	VMINPS Y6, Y12, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y15, Y8
-	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VFMADD231PS lanes<>+4064(SB), Y1, Y8
 	VMOVAPS Y15, Y9
-	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VFMADD231PS lanes<>+4064(SB), Y3, Y9
 	VMOVAPS Y15, Y10
-	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VFMADD231PS lanes<>+4064(SB), Y5, Y10
 	VMOVAPS Y15, Y11
-	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VFMADD231PS lanes<>+4064(SB), Y7, Y11
 	VSUBPS Y15, Y8, Y6
 	VSUBPS Y15, Y9, Y4
 	VSUBPS Y15, Y10, Y2
@@ -26961,34 +27870,34 @@ main:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+3552(SB), Y6, Y1
-	VFMADD231PS lanes<>+3552(SB), Y4, Y3
-	VFMADD231PS lanes<>+3552(SB), Y2, Y5
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y6, Y1
-	VFMADD231PS lanes<>+3360(SB), Y4, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y5
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y6, Y1
+	VFMADD231PS lanes<>+3584(SB), Y4, Y3
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y6, Y1
+	VFMADD231PS lanes<>+3392(SB), Y4, Y3
+	VFMADD231PS lanes<>+3392(SB), Y2, Y5
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+5376(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+5376(SB), Y6
+	VBROADCASTSS lanes<>+5408(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y1, Y2
-	VFMADD213PS lanes<>+3776(SB), Y3, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y1, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y4
-	VFMADD213PS lanes<>+4288(SB), Y5, Y6
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y1, Y2
-	VFMADD213PS lanes<>+7136(SB), Y3, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y6
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y1, Y2
+	VFMADD213PS lanes<>+3808(SB), Y3, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y1, Y2
+	VFMADD213PS lanes<>+4320(SB), Y3, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y6
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y1, Y2
+	VFMADD213PS lanes<>+7168(SB), Y3, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y6
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y14, Y1, Y2
 	VFNMADD213PS Y14, Y3, Y4
 	VFNMADD213PS Y14, Y5, Y6
@@ -27024,19 +27933,19 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+4032(SB), Y1, Y2
+	VFMADD231PS lanes<>+4064(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+3552(SB), Y3, Y1
-	VFMADD231PS lanes<>+3360(SB), Y3, Y1
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5376(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+7136(SB), Y1, Y3
+	VFMADD231PS lanes<>+3584(SB), Y3, Y1
+	VFMADD231PS lanes<>+3392(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5408(SB), Y1, Y3
+	VFMADD213PS lanes<>+3808(SB), Y1, Y3
+	VFMADD213PS lanes<>+4320(SB), Y1, Y3
+	VFMADD213PS lanes<>+7168(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -27055,19 +27964,19 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PS lanes<>+4032(SB), Y1, Y2
+	VFMADD231PS lanes<>+4064(SB), Y1, Y2
 	VSUBPS Y15, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+3552(SB), Y3, Y1
-	VFMADD231PS lanes<>+3360(SB), Y3, Y1
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5376(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+7136(SB), Y1, Y3
+	VFMADD231PS lanes<>+3584(SB), Y3, Y1
+	VFMADD231PS lanes<>+3392(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5408(SB), Y1, Y3
+	VFMADD213PS lanes<>+3808(SB), Y1, Y3
+	VFMADD213PS lanes<>+4320(SB), Y1, Y3
+	VFMADD213PS lanes<>+7168(SB), Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFNMADD213PS Y14, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -27086,15 +27995,15 @@ TEXT ·siluFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+7548(SB), Z30
-	VBROADCASTSS lanes<>+7580(SB), Z29
-	VBROADCASTSS lanes<>+7584(SB), Z28
-	VBROADCASTSS lanes<>+4032(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7580(SB), Z30
+	VBROADCASTSS lanes<>+7612(SB), Z29
+	VBROADCASTSS lanes<>+7616(SB), Z28
+	VBROADCASTSS lanes<>+4064(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
 	VMOVUPS lanes<>+704(SB), Z24
-	VBROADCASTSS lanes<>+7696(SB), Z23
-	VBROADCASTSS lanes<>+7632(SB), Z22
+	VBROADCASTSS lanes<>+7724(SB), Z23
+	VBROADCASTSS lanes<>+7660(SB), Z22
 	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 group:
@@ -27221,15 +28130,15 @@ TEXT ·siluFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+7548(SB), Z30
-	VBROADCASTSS lanes<>+7580(SB), Z29
-	VBROADCASTSS lanes<>+7584(SB), Z28
-	VBROADCASTSS lanes<>+4032(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7580(SB), Z30
+	VBROADCASTSS lanes<>+7612(SB), Z29
+	VBROADCASTSS lanes<>+7616(SB), Z28
+	VBROADCASTSS lanes<>+4064(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
 	VMOVUPS lanes<>+704(SB), Z24
-	VBROADCASTSS lanes<>+7696(SB), Z23
-	VBROADCASTSS lanes<>+7632(SB), Z22
+	VBROADCASTSS lanes<>+7724(SB), Z23
+	VBROADCASTSS lanes<>+7660(SB), Z22
 	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -27369,12 +28278,12 @@ TEXT ·siluFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5792(SB), Y15
+	VBROADCASTSD lanes<>+5824(SB), Y15
 	VBROADCASTSD lanes<>+2432(SB), Y14
 	VBROADCASTSD lanes<>+2400(SB), Y13
-	VBROADCASTSD lanes<>+7392(SB), Y12
-	VBROADCASTSD lanes<>+7408(SB), Y11
-	VBROADCASTSD lanes<>+7104(SB), Y10
+	VBROADCASTSD lanes<>+7424(SB), Y12
+	VBROADCASTSD lanes<>+7440(SB), Y11
+	VBROADCASTSD lanes<>+7136(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -27394,32 +28303,32 @@ main:
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFMADD231PD lanes<>+6656(SB), Y6, Y1
-	VFMADD231PD lanes<>+6656(SB), Y7, Y3
-	VFMADD231PD lanes<>+4096(SB), Y6, Y1
-	VFMADD231PD lanes<>+4096(SB), Y7, Y3
+	VFMADD231PD lanes<>+6688(SB), Y6, Y1
+	VFMADD231PD lanes<>+6688(SB), Y7, Y3
+	VFMADD231PD lanes<>+4128(SB), Y6, Y1
+	VFMADD231PD lanes<>+4128(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+7488(SB), Y8
-	VBROADCASTSD lanes<>+3488(SB), Y9
+	VBROADCASTSD lanes<>+7520(SB), Y8
+	VBROADCASTSD lanes<>+3520(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3488(SB), Y7, Y8
-	VFMADD213PD lanes<>+5664(SB), Y6, Y9
-	VFMADD213PD lanes<>+5664(SB), Y7, Y8
-	VFMADD213PD lanes<>+5856(SB), Y6, Y9
-	VFMADD213PD lanes<>+5856(SB), Y7, Y8
-	VFMADD213PD lanes<>+3296(SB), Y6, Y9
-	VFMADD213PD lanes<>+3296(SB), Y7, Y8
-	VBROADCASTSD lanes<>+7440(SB), Y2
-	VBROADCASTSD lanes<>+4832(SB), Y0
+	VFMADD213PD lanes<>+3520(SB), Y7, Y8
+	VFMADD213PD lanes<>+5696(SB), Y6, Y9
+	VFMADD213PD lanes<>+5696(SB), Y7, Y8
+	VFMADD213PD lanes<>+5888(SB), Y6, Y9
+	VFMADD213PD lanes<>+5888(SB), Y7, Y8
+	VFMADD213PD lanes<>+3328(SB), Y6, Y9
+	VFMADD213PD lanes<>+3328(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7472(SB), Y2
+	VBROADCASTSD lanes<>+4864(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+4832(SB), Y7, Y2
-	VFMADD213PD lanes<>+6720(SB), Y6, Y0
-	VFMADD213PD lanes<>+6720(SB), Y7, Y2
+	VFMADD213PD lanes<>+4864(SB), Y7, Y2
+	VFMADD213PD lanes<>+6752(SB), Y6, Y0
+	VFMADD213PD lanes<>+6752(SB), Y7, Y2
+	VFMADD213PD lanes<>+3456(SB), Y6, Y0
+	VFMADD213PD lanes<>+3456(SB), Y7, Y2
 	VFMADD213PD lanes<>+3424(SB), Y6, Y0
 	VFMADD213PD lanes<>+3424(SB), Y7, Y2
-	VFMADD213PD lanes<>+3392(SB), Y6, Y0
-	VFMADD213PD lanes<>+3392(SB), Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
 	VFMADD231PD Y3, Y8, Y2
 	VFNMADD213PD Y14, Y1, Y0
@@ -27450,19 +28359,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+6656(SB), Y3, Y1
-	VFMADD231PD lanes<>+4096(SB), Y3, Y1
+	VFMADD231PD lanes<>+6688(SB), Y3, Y1
+	VFMADD231PD lanes<>+4128(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7488(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+5664(SB), Y3, Y4
-	VFMADD213PD lanes<>+5856(SB), Y3, Y4
-	VFMADD213PD lanes<>+3296(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7440(SB), Y5
-	VFMADD213PD lanes<>+4832(SB), Y3, Y5
-	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+5696(SB), Y3, Y4
+	VFMADD213PD lanes<>+5888(SB), Y3, Y4
+	VFMADD213PD lanes<>+3328(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7472(SB), Y5
+	VFMADD213PD lanes<>+4864(SB), Y3, Y5
+	VFMADD213PD lanes<>+6752(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
 	VFMADD213PD lanes<>+3424(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -27487,19 +28396,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+6656(SB), Y3, Y1
-	VFMADD231PD lanes<>+4096(SB), Y3, Y1
+	VFMADD231PD lanes<>+6688(SB), Y3, Y1
+	VFMADD231PD lanes<>+4128(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7488(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+5664(SB), Y3, Y4
-	VFMADD213PD lanes<>+5856(SB), Y3, Y4
-	VFMADD213PD lanes<>+3296(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7440(SB), Y5
-	VFMADD213PD lanes<>+4832(SB), Y3, Y5
-	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+5696(SB), Y3, Y4
+	VFMADD213PD lanes<>+5888(SB), Y3, Y4
+	VFMADD213PD lanes<>+3328(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7472(SB), Y5
+	VFMADD213PD lanes<>+4864(SB), Y3, Y5
+	VFMADD213PD lanes<>+6752(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
 	VFMADD213PD lanes<>+3424(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y14, Y1, Y5
 	VFNMADD213PD Y14, Y1, Y5
@@ -27518,18 +28427,18 @@ TEXT ·siluFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5792(SB), Z31
+	VBROADCASTSD lanes<>+5824(SB), Z31
 	VBROADCASTSD lanes<>+2432(SB), Z30
 	VBROADCASTSD lanes<>+2400(SB), Z29
-	VBROADCASTSD lanes<>+7392(SB), Z28
-	VBROADCASTSD lanes<>+7408(SB), Z27
-	VBROADCASTSD lanes<>+7104(SB), Z26
-	VBROADCASTSD lanes<>+6656(SB), Z25
-	VBROADCASTSD lanes<>+4096(SB), Z24
-	VBROADCASTSD lanes<>+7488(SB), Z23
-	VBROADCASTSD lanes<>+3488(SB), Z22
-	VBROADCASTSD lanes<>+5664(SB), Z21
-	VBROADCASTSD lanes<>+5856(SB), Z20
+	VBROADCASTSD lanes<>+7424(SB), Z28
+	VBROADCASTSD lanes<>+7440(SB), Z27
+	VBROADCASTSD lanes<>+7136(SB), Z26
+	VBROADCASTSD lanes<>+6688(SB), Z25
+	VBROADCASTSD lanes<>+4128(SB), Z24
+	VBROADCASTSD lanes<>+7520(SB), Z23
+	VBROADCASTSD lanes<>+3520(SB), Z22
+	VBROADCASTSD lanes<>+5696(SB), Z21
+	VBROADCASTSD lanes<>+5888(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -27591,30 +28500,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+3296(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+3296(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+3296(SB), Z15, Z19
-	VBROADCASTSD lanes<>+7440(SB), Z6
-	VBROADCASTSD lanes<>+4832(SB), Z4
+	VFMADD213PD.BCST lanes<>+3328(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3328(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3328(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3328(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7472(SB), Z6
+	VBROADCASTSD lanes<>+4864(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+4832(SB), Z2
+	VBROADCASTSD lanes<>+4864(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+4832(SB), Z0
+	VBROADCASTSD lanes<>+4864(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+4832(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+6720(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+6720(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4864(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6752(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6752(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6752(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6752(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3456(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3456(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z15, Z6
 	VFMADD213PD.BCST lanes<>+3424(SB), Z12, Z4
 	VFMADD213PD.BCST lanes<>+3424(SB), Z13, Z2
 	VFMADD213PD.BCST lanes<>+3424(SB), Z14, Z0
 	VFMADD213PD.BCST lanes<>+3424(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
 	VFMADD231PD Z1, Z16, Z4
 	VFMADD231PD Z3, Z17, Z2
 	VFMADD231PD Z5, Z18, Z0
@@ -27668,12 +28577,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+3296(SB), Z3, Z4
-	VBROADCASTSD lanes<>+7440(SB), Z5
-	VFMADD213PD.BCST lanes<>+4832(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7472(SB), Z5
+	VFMADD213PD.BCST lanes<>+4864(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6752(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
 	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFNMADD213PD Z30, Z1, Z5
 	VFNMADD213PD Z30, Z1, Z5
@@ -27695,9 +28604,9 @@ TEXT ·siluGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+7664(SB), Y14
-	VBROADCASTSS lanes<>+7556(SB), Y13
-	VBROADCASTSS lanes<>+7580(SB), Y12
+	VBROADCASTSS lanes<>+7692(SB), Y14
+	VBROADCASTSS lanes<>+7588(SB), Y13
+	VBROADCASTSS lanes<>+7612(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -27717,19 +28626,19 @@ line:
 	VMINPS Y4, Y12, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
 	VMINPS Y6, Y12, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y14, Y8
-	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VFMADD231PS lanes<>+4064(SB), Y1, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VFMADD231PS lanes<>+4064(SB), Y3, Y9
 	VMOVAPS Y14, Y10
-	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VFMADD231PS lanes<>+4064(SB), Y5, Y10
 	VMOVAPS Y14, Y11
-	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VFMADD231PS lanes<>+4064(SB), Y7, Y11
 	VSUBPS Y14, Y8, Y6
 	VSUBPS Y14, Y9, Y4
 	VSUBPS Y14, Y10, Y2
@@ -27738,34 +28647,34 @@ line:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+3552(SB), Y6, Y1
-	VFMADD231PS lanes<>+3552(SB), Y4, Y3
-	VFMADD231PS lanes<>+3552(SB), Y2, Y5
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y6, Y1
-	VFMADD231PS lanes<>+3360(SB), Y4, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y5
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y6, Y1
+	VFMADD231PS lanes<>+3584(SB), Y4, Y3
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y6, Y1
+	VFMADD231PS lanes<>+3392(SB), Y4, Y3
+	VFMADD231PS lanes<>+3392(SB), Y2, Y5
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+5376(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+5376(SB), Y6
+	VBROADCASTSS lanes<>+5408(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y1, Y2
-	VFMADD213PS lanes<>+3776(SB), Y3, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y1, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y4
-	VFMADD213PS lanes<>+4288(SB), Y5, Y6
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y1, Y2
-	VFMADD213PS lanes<>+7136(SB), Y3, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y6
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y1, Y2
+	VFMADD213PS lanes<>+3808(SB), Y3, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y1, Y2
+	VFMADD213PS lanes<>+4320(SB), Y3, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y6
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y1, Y2
+	VFMADD213PS lanes<>+7168(SB), Y3, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y6
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y15, Y1, Y2
 	VFNMADD213PS Y15, Y3, Y4
 	VFNMADD213PS Y15, Y5, Y6
@@ -27820,9 +28729,9 @@ TEXT ·siluGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+7664(SB), Y14
-	VBROADCASTSS lanes<>+7556(SB), Y13
-	VBROADCASTSS lanes<>+7580(SB), Y12
+	VBROADCASTSS lanes<>+7692(SB), Y14
+	VBROADCASTSS lanes<>+7588(SB), Y13
+	VBROADCASTSS lanes<>+7612(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -27836,19 +28745,19 @@ main:
 	VMINPS Y4, Y12, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
 	VMINPS Y6, Y12, Y7
-	VBROADCASTSS lanes<>+7584(SB), Y8
+	VBROADCASTSS lanes<>+7616(SB), Y8
 	VMAXPS Y1, Y8, Y1
 	VMAXPS Y3, Y8, Y3
 	VMAXPS Y5, Y8, Y5
 	VMAXPS Y7, Y8, Y7
 	VMOVAPS Y14, Y8
-	VFMADD231PS lanes<>+4032(SB), Y1, Y8
+	VFMADD231PS lanes<>+4064(SB), Y1, Y8
 	VMOVAPS Y14, Y9
-	VFMADD231PS lanes<>+4032(SB), Y3, Y9
+	VFMADD231PS lanes<>+4064(SB), Y3, Y9
 	VMOVAPS Y14, Y10
-	VFMADD231PS lanes<>+4032(SB), Y5, Y10
+	VFMADD231PS lanes<>+4064(SB), Y5, Y10
 	VMOVAPS Y14, Y11
-	VFMADD231PS lanes<>+4032(SB), Y7, Y11
+	VFMADD231PS lanes<>+4064(SB), Y7, Y11
 	VSUBPS Y14, Y8, Y6
 	VSUBPS Y14, Y9, Y4
 	VSUBPS Y14, Y10, Y2
@@ -27857,34 +28766,34 @@ main:
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
-	VFMADD231PS lanes<>+3552(SB), Y6, Y1
-	VFMADD231PS lanes<>+3552(SB), Y4, Y3
-	VFMADD231PS lanes<>+3552(SB), Y2, Y5
-	VFMADD231PS lanes<>+3552(SB), Y0, Y7
-	VFMADD231PS lanes<>+3360(SB), Y6, Y1
-	VFMADD231PS lanes<>+3360(SB), Y4, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y5
-	VFMADD231PS lanes<>+3360(SB), Y0, Y7
-	VBROADCASTSS lanes<>+7640(SB), Y0
-	VBROADCASTSS lanes<>+5376(SB), Y2
+	VFMADD231PS lanes<>+3584(SB), Y6, Y1
+	VFMADD231PS lanes<>+3584(SB), Y4, Y3
+	VFMADD231PS lanes<>+3584(SB), Y2, Y5
+	VFMADD231PS lanes<>+3584(SB), Y0, Y7
+	VFMADD231PS lanes<>+3392(SB), Y6, Y1
+	VFMADD231PS lanes<>+3392(SB), Y4, Y3
+	VFMADD231PS lanes<>+3392(SB), Y2, Y5
+	VFMADD231PS lanes<>+3392(SB), Y0, Y7
+	VBROADCASTSS lanes<>+7668(SB), Y0
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VFMADD231PS Y1, Y0, Y2
-	VBROADCASTSS lanes<>+5376(SB), Y4
+	VBROADCASTSS lanes<>+5408(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VBROADCASTSS lanes<>+5376(SB), Y6
+	VBROADCASTSS lanes<>+5408(SB), Y6
 	VFMADD231PS Y5, Y0, Y6
-	VFMADD213PS lanes<>+5376(SB), Y7, Y0
-	VFMADD213PS lanes<>+3776(SB), Y1, Y2
-	VFMADD213PS lanes<>+3776(SB), Y3, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y7, Y0
-	VFMADD213PS lanes<>+4288(SB), Y1, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y4
-	VFMADD213PS lanes<>+4288(SB), Y5, Y6
-	VFMADD213PS lanes<>+4288(SB), Y7, Y0
-	VFMADD213PS lanes<>+7136(SB), Y1, Y2
-	VFMADD213PS lanes<>+7136(SB), Y3, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y6
-	VFMADD213PS lanes<>+7136(SB), Y7, Y0
+	VFMADD213PS lanes<>+5408(SB), Y7, Y0
+	VFMADD213PS lanes<>+3808(SB), Y1, Y2
+	VFMADD213PS lanes<>+3808(SB), Y3, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y0
+	VFMADD213PS lanes<>+4320(SB), Y1, Y2
+	VFMADD213PS lanes<>+4320(SB), Y3, Y4
+	VFMADD213PS lanes<>+4320(SB), Y5, Y6
+	VFMADD213PS lanes<>+4320(SB), Y7, Y0
+	VFMADD213PS lanes<>+7168(SB), Y1, Y2
+	VFMADD213PS lanes<>+7168(SB), Y3, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y6
+	VFMADD213PS lanes<>+7168(SB), Y7, Y0
 	VFNMADD213PS Y15, Y1, Y2
 	VFNMADD213PS Y15, Y3, Y4
 	VFNMADD213PS Y15, Y5, Y6
@@ -27936,19 +28845,19 @@ singles:
 single:
 	VMOVUPS (DI)(CX*4), Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PS lanes<>+4032(SB), Y1, Y2
+	VFMADD231PS lanes<>+4064(SB), Y1, Y2
 	VSUBPS Y14, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+3552(SB), Y3, Y1
-	VFMADD231PS lanes<>+3360(SB), Y3, Y1
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5376(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+7136(SB), Y1, Y3
+	VFMADD231PS lanes<>+3584(SB), Y3, Y1
+	VFMADD231PS lanes<>+3392(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5408(SB), Y1, Y3
+	VFMADD213PS lanes<>+3808(SB), Y1, Y3
+	VFMADD213PS lanes<>+4320(SB), Y1, Y3
+	VFMADD213PS lanes<>+7168(SB), Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -27971,19 +28880,19 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VMINPS Y0, Y12, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y2
+	VBROADCASTSS lanes<>+7616(SB), Y2
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PS lanes<>+4032(SB), Y1, Y2
+	VFMADD231PS lanes<>+4064(SB), Y1, Y2
 	VSUBPS Y14, Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFMADD231PS lanes<>+3552(SB), Y3, Y1
-	VFMADD231PS lanes<>+3360(SB), Y3, Y1
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5376(SB), Y1, Y3
-	VFMADD213PS lanes<>+3776(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+7136(SB), Y1, Y3
+	VFMADD231PS lanes<>+3584(SB), Y3, Y1
+	VFMADD231PS lanes<>+3392(SB), Y3, Y1
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5408(SB), Y1, Y3
+	VFMADD213PS lanes<>+3808(SB), Y1, Y3
+	VFMADD213PS lanes<>+4320(SB), Y1, Y3
+	VFMADD213PS lanes<>+7168(SB), Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFNMADD213PS Y15, Y1, Y3
 	VFMADD213PS Y13, Y2, Y3
@@ -28009,16 +28918,16 @@ TEXT ·siluGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+7580(SB), Z28
-	VBROADCASTSS lanes<>+7584(SB), Z27
-	VBROADCASTSS lanes<>+4032(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7612(SB), Z28
+	VBROADCASTSS lanes<>+7616(SB), Z27
+	VBROADCASTSS lanes<>+4064(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
 	VMOVUPS lanes<>+704(SB), Z23
-	VBROADCASTSS lanes<>+7696(SB), Z22
-	VBROADCASTSS lanes<>+7632(SB), Z21
+	VBROADCASTSS lanes<>+7724(SB), Z22
+	VBROADCASTSS lanes<>+7660(SB), Z21
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -28169,16 +29078,16 @@ TEXT ·siluGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+704(SB), Z31
-	VBROADCASTSS lanes<>+7548(SB), Z30
+	VBROADCASTSS lanes<>+7580(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+7580(SB), Z28
-	VBROADCASTSS lanes<>+7584(SB), Z27
-	VBROADCASTSS lanes<>+4032(SB), Z26
-	VBROADCASTSS lanes<>+3552(SB), Z25
-	VBROADCASTSS lanes<>+3360(SB), Z24
+	VBROADCASTSS lanes<>+7612(SB), Z28
+	VBROADCASTSS lanes<>+7616(SB), Z27
+	VBROADCASTSS lanes<>+4064(SB), Z26
+	VBROADCASTSS lanes<>+3584(SB), Z25
+	VBROADCASTSS lanes<>+3392(SB), Z24
 	VMOVUPS lanes<>+704(SB), Z23
-	VBROADCASTSS lanes<>+7696(SB), Z22
-	VBROADCASTSS lanes<>+7632(SB), Z21
+	VBROADCASTSS lanes<>+7724(SB), Z22
+	VBROADCASTSS lanes<>+7660(SB), Z21
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -28340,11 +29249,11 @@ TEXT ·siluGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Y15
-	VBROADCASTSD lanes<>+5792(SB), Y14
+	VBROADCASTSD lanes<>+5824(SB), Y14
 	VBROADCASTSD lanes<>+2400(SB), Y13
-	VBROADCASTSD lanes<>+7392(SB), Y12
-	VBROADCASTSD lanes<>+7408(SB), Y11
-	VBROADCASTSD lanes<>+7104(SB), Y10
+	VBROADCASTSD lanes<>+7424(SB), Y12
+	VBROADCASTSD lanes<>+7440(SB), Y11
+	VBROADCASTSD lanes<>+7136(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -28364,32 +29273,32 @@ main:
 	VSUBPD Y14, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFMADD231PD lanes<>+6656(SB), Y6, Y1
-	VFMADD231PD lanes<>+6656(SB), Y7, Y3
-	VFMADD231PD lanes<>+4096(SB), Y6, Y1
-	VFMADD231PD lanes<>+4096(SB), Y7, Y3
+	VFMADD231PD lanes<>+6688(SB), Y6, Y1
+	VFMADD231PD lanes<>+6688(SB), Y7, Y3
+	VFMADD231PD lanes<>+4128(SB), Y6, Y1
+	VFMADD231PD lanes<>+4128(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+7488(SB), Y8
-	VBROADCASTSD lanes<>+3488(SB), Y9
+	VBROADCASTSD lanes<>+7520(SB), Y8
+	VBROADCASTSD lanes<>+3520(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3488(SB), Y7, Y8
-	VFMADD213PD lanes<>+5664(SB), Y6, Y9
-	VFMADD213PD lanes<>+5664(SB), Y7, Y8
-	VFMADD213PD lanes<>+5856(SB), Y6, Y9
-	VFMADD213PD lanes<>+5856(SB), Y7, Y8
-	VFMADD213PD lanes<>+3296(SB), Y6, Y9
-	VFMADD213PD lanes<>+3296(SB), Y7, Y8
-	VBROADCASTSD lanes<>+7440(SB), Y2
-	VBROADCASTSD lanes<>+4832(SB), Y0
+	VFMADD213PD lanes<>+3520(SB), Y7, Y8
+	VFMADD213PD lanes<>+5696(SB), Y6, Y9
+	VFMADD213PD lanes<>+5696(SB), Y7, Y8
+	VFMADD213PD lanes<>+5888(SB), Y6, Y9
+	VFMADD213PD lanes<>+5888(SB), Y7, Y8
+	VFMADD213PD lanes<>+3328(SB), Y6, Y9
+	VFMADD213PD lanes<>+3328(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7472(SB), Y2
+	VBROADCASTSD lanes<>+4864(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+4832(SB), Y7, Y2
-	VFMADD213PD lanes<>+6720(SB), Y6, Y0
-	VFMADD213PD lanes<>+6720(SB), Y7, Y2
+	VFMADD213PD lanes<>+4864(SB), Y7, Y2
+	VFMADD213PD lanes<>+6752(SB), Y6, Y0
+	VFMADD213PD lanes<>+6752(SB), Y7, Y2
+	VFMADD213PD lanes<>+3456(SB), Y6, Y0
+	VFMADD213PD lanes<>+3456(SB), Y7, Y2
 	VFMADD213PD lanes<>+3424(SB), Y6, Y0
 	VFMADD213PD lanes<>+3424(SB), Y7, Y2
-	VFMADD213PD lanes<>+3392(SB), Y6, Y0
-	VFMADD213PD lanes<>+3392(SB), Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
 	VFMADD231PD Y3, Y8, Y2
 	VFNMADD213PD Y15, Y1, Y0
@@ -28428,19 +29337,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+6656(SB), Y3, Y1
-	VFMADD231PD lanes<>+4096(SB), Y3, Y1
+	VFMADD231PD lanes<>+6688(SB), Y3, Y1
+	VFMADD231PD lanes<>+4128(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7488(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+5664(SB), Y3, Y4
-	VFMADD213PD lanes<>+5856(SB), Y3, Y4
-	VFMADD213PD lanes<>+3296(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7440(SB), Y5
-	VFMADD213PD lanes<>+4832(SB), Y3, Y5
-	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+5696(SB), Y3, Y4
+	VFMADD213PD lanes<>+5888(SB), Y3, Y4
+	VFMADD213PD lanes<>+3328(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7472(SB), Y5
+	VFMADD213PD lanes<>+4864(SB), Y3, Y5
+	VFMADD213PD lanes<>+6752(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
 	VFMADD213PD lanes<>+3424(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y15, Y1, Y5
 	VFNMADD213PD Y15, Y1, Y5
@@ -28469,19 +29378,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFMADD231PD lanes<>+6656(SB), Y3, Y1
-	VFMADD231PD lanes<>+4096(SB), Y3, Y1
+	VFMADD231PD lanes<>+6688(SB), Y3, Y1
+	VFMADD231PD lanes<>+4128(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7488(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+5664(SB), Y3, Y4
-	VFMADD213PD lanes<>+5856(SB), Y3, Y4
-	VFMADD213PD lanes<>+3296(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7440(SB), Y5
-	VFMADD213PD lanes<>+4832(SB), Y3, Y5
-	VFMADD213PD lanes<>+6720(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7520(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+5696(SB), Y3, Y4
+	VFMADD213PD lanes<>+5888(SB), Y3, Y4
+	VFMADD213PD lanes<>+3328(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7472(SB), Y5
+	VFMADD213PD lanes<>+4864(SB), Y3, Y5
+	VFMADD213PD lanes<>+6752(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
 	VFMADD213PD lanes<>+3424(SB), Y3, Y5
-	VFMADD213PD lanes<>+3392(SB), Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFNMADD213PD Y15, Y1, Y5
 	VFNMADD213PD Y15, Y1, Y5
@@ -28508,17 +29417,17 @@ TEXT ·siluGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Z31
-	VBROADCASTSD lanes<>+5792(SB), Z30
+	VBROADCASTSD lanes<>+5824(SB), Z30
 	VBROADCASTSD lanes<>+2400(SB), Z29
-	VBROADCASTSD lanes<>+7392(SB), Z28
-	VBROADCASTSD lanes<>+7408(SB), Z27
-	VBROADCASTSD lanes<>+7104(SB), Z26
-	VBROADCASTSD lanes<>+6656(SB), Z25
-	VBROADCASTSD lanes<>+4096(SB), Z24
-	VBROADCASTSD lanes<>+7488(SB), Z23
-	VBROADCASTSD lanes<>+3488(SB), Z22
-	VBROADCASTSD lanes<>+5664(SB), Z21
-	VBROADCASTSD lanes<>+5856(SB), Z20
+	VBROADCASTSD lanes<>+7424(SB), Z28
+	VBROADCASTSD lanes<>+7440(SB), Z27
+	VBROADCASTSD lanes<>+7136(SB), Z26
+	VBROADCASTSD lanes<>+6688(SB), Z25
+	VBROADCASTSD lanes<>+4128(SB), Z24
+	VBROADCASTSD lanes<>+7520(SB), Z23
+	VBROADCASTSD lanes<>+3520(SB), Z22
+	VBROADCASTSD lanes<>+5696(SB), Z21
+	VBROADCASTSD lanes<>+5888(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -28580,30 +29489,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+3296(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+3296(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+3296(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+3296(SB), Z15, Z19
-	VBROADCASTSD lanes<>+7440(SB), Z6
-	VBROADCASTSD lanes<>+4832(SB), Z4
+	VFMADD213PD.BCST lanes<>+3328(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3328(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3328(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3328(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7472(SB), Z6
+	VBROADCASTSD lanes<>+4864(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+4832(SB), Z2
+	VBROADCASTSD lanes<>+4864(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+4832(SB), Z0
+	VBROADCASTSD lanes<>+4864(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+4832(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+6720(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+6720(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4864(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6752(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6752(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6752(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6752(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3456(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3456(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z15, Z6
 	VFMADD213PD.BCST lanes<>+3424(SB), Z12, Z4
 	VFMADD213PD.BCST lanes<>+3424(SB), Z13, Z2
 	VFMADD213PD.BCST lanes<>+3424(SB), Z14, Z0
 	VFMADD213PD.BCST lanes<>+3424(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3392(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3392(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z15, Z6
 	VFMADD231PD Z1, Z16, Z4
 	VFMADD231PD Z3, Z17, Z2
 	VFMADD231PD Z5, Z18, Z0
@@ -28673,12 +29582,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+3296(SB), Z3, Z4
-	VBROADCASTSD lanes<>+7440(SB), Z5
-	VFMADD213PD.BCST lanes<>+4832(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+6720(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7472(SB), Z5
+	VFMADD213PD.BCST lanes<>+4864(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6752(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
 	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFNMADD213PD Z31, Z1, Z5
 	VFNMADD213PD Z31, Z1, Z5
@@ -28708,7 +29617,7 @@ TEXT ·softplusFloat32PastAVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS lanes<>+64(SB), Y14
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Y13
-	VBROADCASTSS lanes<>+5120(SB), Y12
+	VBROADCASTSS lanes<>+5152(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -28720,36 +29629,36 @@ line:
 	VMULPS Y2, Y15, Y3
 	VCMPPS $30, Y13, Y1, Y4
 	VCMPPS $30, Y13, Y3, Y5
-	VBROADCASTSS lanes<>+7572(SB), Y6
+	VBROADCASTSS lanes<>+7604(SB), Y6
 	VMINPS Y1, Y6, Y1
 	VMINPS Y3, Y6, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y1, Y6, Y1
 	VMAXPS Y3, Y6, Y3
 	VMOVAPS Y12, Y6
-	VFMADD231PS lanes<>+4000(SB), Y1, Y6
+	VFMADD231PS lanes<>+4032(SB), Y1, Y6
 	VMOVAPS Y12, Y7
-	VFMADD231PS lanes<>+4000(SB), Y3, Y7
+	VFMADD231PS lanes<>+4032(SB), Y3, Y7
 	VSUBPS Y12, Y6, Y8
 	VSUBPS Y12, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y3, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
 	VFMADD213PS Y14, Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
@@ -28773,7 +29682,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND lanes<>+3040(SB), Y6, Y6
 	VPAND lanes<>+3040(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS lanes<>+2912(SB), Y1, Y10
@@ -28788,30 +29697,30 @@ line:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y0, Y10
-	VFMADD213PS lanes<>+4320(SB), Y2, Y11
-	VFMADD213PS lanes<>+4320(SB), Y0, Y10
-	VFMADD213PS lanes<>+5920(SB), Y2, Y11
-	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+3776(SB), Y0, Y10
+	VFMADD213PS lanes<>+4352(SB), Y2, Y11
+	VFMADD213PS lanes<>+4352(SB), Y0, Y10
+	VFMADD213PS lanes<>+5952(SB), Y2, Y11
+	VFMADD213PS lanes<>+5952(SB), Y0, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y0, Y10
+	VFMADD213PS lanes<>+5312(SB), Y2, Y11
+	VFMADD213PS lanes<>+5312(SB), Y0, Y10
 	VFMADD213PS lanes<>+4192(SB), Y2, Y11
 	VFMADD213PS lanes<>+4192(SB), Y0, Y10
-	VFMADD213PS lanes<>+5280(SB), Y2, Y11
-	VFMADD213PS lanes<>+5280(SB), Y0, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y0, Y10
-	VFMADD213PS lanes<>+6400(SB), Y2, Y11
-	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+6432(SB), Y2, Y11
+	VFMADD213PS lanes<>+6432(SB), Y0, Y10
 	VFMADD213PS lanes<>+2752(SB), Y2, Y11
 	VFMADD213PS lanes<>+2752(SB), Y0, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y2
-	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS lanes<>+3616(SB), Y6, Y2
+	VFMADD231PS lanes<>+3616(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+7296(SB), Y1, Y6
-	VANDPS lanes<>+7296(SB), Y3, Y7
+	VANDPS lanes<>+7328(SB), Y1, Y6
+	VANDPS lanes<>+7328(SB), Y3, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y1, Y8
@@ -28820,7 +29729,7 @@ line:
 	VBLENDVPS Y9, Y0, Y3, Y0
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBROADCASTSS lanes<>+3040(SB), Y11
 	VBLENDVPS Y8, Y11, Y10, Y8
 	VBLENDVPS Y9, Y11, Y10, Y9
@@ -28846,36 +29755,36 @@ line:
 	VMULPS Y2, Y15, Y3
 	VCMPPS $30, Y13, Y1, Y4
 	VCMPPS $30, Y13, Y3, Y5
-	VBROADCASTSS lanes<>+7572(SB), Y6
+	VBROADCASTSS lanes<>+7604(SB), Y6
 	VMINPS Y1, Y6, Y1
 	VMINPS Y3, Y6, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y1, Y6, Y1
 	VMAXPS Y3, Y6, Y3
 	VMOVAPS Y12, Y6
-	VFMADD231PS lanes<>+4000(SB), Y1, Y6
+	VFMADD231PS lanes<>+4032(SB), Y1, Y6
 	VMOVAPS Y12, Y7
-	VFMADD231PS lanes<>+4000(SB), Y3, Y7
+	VFMADD231PS lanes<>+4032(SB), Y3, Y7
 	VSUBPS Y12, Y6, Y8
 	VSUBPS Y12, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y3, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
 	VFMADD213PS Y14, Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
@@ -28899,7 +29808,7 @@ line:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND lanes<>+3040(SB), Y6, Y6
 	VPAND lanes<>+3040(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS lanes<>+2912(SB), Y1, Y10
@@ -28914,30 +29823,30 @@ line:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y0, Y10
-	VFMADD213PS lanes<>+4320(SB), Y2, Y11
-	VFMADD213PS lanes<>+4320(SB), Y0, Y10
-	VFMADD213PS lanes<>+5920(SB), Y2, Y11
-	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+3776(SB), Y0, Y10
+	VFMADD213PS lanes<>+4352(SB), Y2, Y11
+	VFMADD213PS lanes<>+4352(SB), Y0, Y10
+	VFMADD213PS lanes<>+5952(SB), Y2, Y11
+	VFMADD213PS lanes<>+5952(SB), Y0, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y0, Y10
+	VFMADD213PS lanes<>+5312(SB), Y2, Y11
+	VFMADD213PS lanes<>+5312(SB), Y0, Y10
 	VFMADD213PS lanes<>+4192(SB), Y2, Y11
 	VFMADD213PS lanes<>+4192(SB), Y0, Y10
-	VFMADD213PS lanes<>+5280(SB), Y2, Y11
-	VFMADD213PS lanes<>+5280(SB), Y0, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y0, Y10
-	VFMADD213PS lanes<>+6400(SB), Y2, Y11
-	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+6432(SB), Y2, Y11
+	VFMADD213PS lanes<>+6432(SB), Y0, Y10
 	VFMADD213PS lanes<>+2752(SB), Y2, Y11
 	VFMADD213PS lanes<>+2752(SB), Y0, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y2
-	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS lanes<>+3616(SB), Y6, Y2
+	VFMADD231PS lanes<>+3616(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+7296(SB), Y1, Y6
-	VANDPS lanes<>+7296(SB), Y3, Y7
+	VANDPS lanes<>+7328(SB), Y1, Y6
+	VANDPS lanes<>+7328(SB), Y3, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y1, Y8
@@ -28946,7 +29855,7 @@ line:
 	VBLENDVPS Y9, Y0, Y3, Y0
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBROADCASTSS lanes<>+3040(SB), Y11
 	VBLENDVPS Y8, Y11, Y10, Y8
 	VBLENDVPS Y9, Y11, Y10, Y9
@@ -28981,7 +29890,7 @@ TEXT ·softplusFloat32AVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS lanes<>+64(SB), Y14
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Y13
-	VBROADCASTSS lanes<>+5120(SB), Y12
+	VBROADCASTSS lanes<>+5152(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -28993,36 +29902,36 @@ main:
 	VMULPS Y2, Y15, Y3
 	VCMPPS $30, Y13, Y1, Y4
 	VCMPPS $30, Y13, Y3, Y5
-	VBROADCASTSS lanes<>+7572(SB), Y6
+	VBROADCASTSS lanes<>+7604(SB), Y6
 	VMINPS Y1, Y6, Y1
 	VMINPS Y3, Y6, Y3
-	VBROADCASTSS lanes<>+7584(SB), Y6
+	VBROADCASTSS lanes<>+7616(SB), Y6
 	VMAXPS Y1, Y6, Y1
 	VMAXPS Y3, Y6, Y3
 	VMOVAPS Y12, Y6
-	VFMADD231PS lanes<>+4000(SB), Y1, Y6
+	VFMADD231PS lanes<>+4032(SB), Y1, Y6
 	VMOVAPS Y12, Y7
-	VFMADD231PS lanes<>+4000(SB), Y3, Y7
+	VFMADD231PS lanes<>+4032(SB), Y3, Y7
 	VSUBPS Y12, Y6, Y8
 	VSUBPS Y12, Y7, Y9
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VMOVAPS Y1, Y10
-	VFNMADD231PS lanes<>+3552(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3584(SB), Y8, Y10
 	VMOVAPS Y3, Y11
-	VFNMADD231PS lanes<>+3552(SB), Y9, Y11
-	VFNMADD231PS lanes<>+3360(SB), Y8, Y10
-	VFNMADD231PS lanes<>+3360(SB), Y9, Y11
-	VBROADCASTSS lanes<>+7640(SB), Y8
-	VBROADCASTSS lanes<>+5344(SB), Y9
+	VFNMADD231PS lanes<>+3584(SB), Y9, Y11
+	VFNMADD231PS lanes<>+3392(SB), Y8, Y10
+	VFNMADD231PS lanes<>+3392(SB), Y9, Y11
+	VBROADCASTSS lanes<>+7668(SB), Y8
+	VBROADCASTSS lanes<>+5376(SB), Y9
 	VFMADD231PS Y10, Y8, Y9
-	VFMADD213PS lanes<>+5344(SB), Y11, Y8
-	VFMADD213PS lanes<>+3776(SB), Y10, Y9
-	VFMADD213PS lanes<>+3776(SB), Y11, Y8
-	VFMADD213PS lanes<>+4256(SB), Y10, Y9
-	VFMADD213PS lanes<>+4256(SB), Y11, Y8
-	VFMADD213PS lanes<>+7136(SB), Y10, Y9
-	VFMADD213PS lanes<>+7136(SB), Y11, Y8
+	VFMADD213PS lanes<>+5376(SB), Y11, Y8
+	VFMADD213PS lanes<>+3808(SB), Y10, Y9
+	VFMADD213PS lanes<>+3808(SB), Y11, Y8
+	VFMADD213PS lanes<>+4288(SB), Y10, Y9
+	VFMADD213PS lanes<>+4288(SB), Y11, Y8
+	VFMADD213PS lanes<>+7168(SB), Y10, Y9
+	VFMADD213PS lanes<>+7168(SB), Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
 	VFMADD213PS Y14, Y11, Y8
 	VFMADD213PS Y14, Y10, Y9
@@ -29046,7 +29955,7 @@ main:
 	VPSUBD lanes<>+2816(SB), Y7, Y7
 	VPAND lanes<>+3040(SB), Y6, Y6
 	VPAND lanes<>+3040(SB), Y7, Y7
-	VBROADCASTSS lanes<>+7560(SB), Y8
+	VBROADCASTSS lanes<>+7592(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS lanes<>+2912(SB), Y1, Y10
@@ -29061,30 +29970,30 @@ main:
 	VCVTDQ2PS Y7, Y7
 	VMULPS Y2, Y2, Y8
 	VMULPS Y0, Y0, Y9
-	VBROADCASTSS lanes<>+7672(SB), Y10
-	VBROADCASTSS lanes<>+3744(SB), Y11
+	VBROADCASTSS lanes<>+7700(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y10, Y11
-	VFMADD213PS lanes<>+3744(SB), Y0, Y10
-	VFMADD213PS lanes<>+4320(SB), Y2, Y11
-	VFMADD213PS lanes<>+4320(SB), Y0, Y10
-	VFMADD213PS lanes<>+5920(SB), Y2, Y11
-	VFMADD213PS lanes<>+5920(SB), Y0, Y10
+	VFMADD213PS lanes<>+3776(SB), Y0, Y10
+	VFMADD213PS lanes<>+4352(SB), Y2, Y11
+	VFMADD213PS lanes<>+4352(SB), Y0, Y10
+	VFMADD213PS lanes<>+5952(SB), Y2, Y11
+	VFMADD213PS lanes<>+5952(SB), Y0, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y0, Y10
+	VFMADD213PS lanes<>+5312(SB), Y2, Y11
+	VFMADD213PS lanes<>+5312(SB), Y0, Y10
 	VFMADD213PS lanes<>+4192(SB), Y2, Y11
 	VFMADD213PS lanes<>+4192(SB), Y0, Y10
-	VFMADD213PS lanes<>+5280(SB), Y2, Y11
-	VFMADD213PS lanes<>+5280(SB), Y0, Y10
-	VFMADD213PS lanes<>+4160(SB), Y2, Y11
-	VFMADD213PS lanes<>+4160(SB), Y0, Y10
-	VFMADD213PS lanes<>+6400(SB), Y2, Y11
-	VFMADD213PS lanes<>+6400(SB), Y0, Y10
+	VFMADD213PS lanes<>+6432(SB), Y2, Y11
+	VFMADD213PS lanes<>+6432(SB), Y0, Y10
 	VFMADD213PS lanes<>+2752(SB), Y2, Y11
 	VFMADD213PS lanes<>+2752(SB), Y0, Y10
-	VFMADD231PS lanes<>+3584(SB), Y6, Y2
-	VFMADD231PS lanes<>+3584(SB), Y7, Y0
+	VFMADD231PS lanes<>+3616(SB), Y6, Y2
+	VFMADD231PS lanes<>+3616(SB), Y7, Y0
 	VFMADD231PS Y11, Y8, Y2
 	VFMADD231PS Y10, Y9, Y0
-	VANDPS lanes<>+7296(SB), Y1, Y6
-	VANDPS lanes<>+7296(SB), Y3, Y7
+	VANDPS lanes<>+7328(SB), Y1, Y6
+	VANDPS lanes<>+7328(SB), Y3, Y7
 	VCMPPS $17, lanes<>+2592(SB), Y6, Y6
 	VCMPPS $17, lanes<>+2592(SB), Y7, Y7
 	VCMPPS $17, lanes<>+2976(SB), Y1, Y8
@@ -29093,7 +30002,7 @@ main:
 	VBLENDVPS Y9, Y0, Y3, Y0
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y8
 	VCMPPS $0, lanes<>+3008(SB), Y3, Y9
-	VBROADCASTSS lanes<>+7576(SB), Y10
+	VBROADCASTSS lanes<>+7608(SB), Y10
 	VBROADCASTSS lanes<>+3040(SB), Y11
 	VBLENDVPS Y8, Y11, Y10, Y8
 	VBLENDVPS Y9, Y11, Y10, Y9
@@ -29123,22 +30032,22 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMULPS Y0, Y15, Y1
 	VCMPPS $30, Y13, Y1, Y2
-	VBROADCASTSS lanes<>+7572(SB), Y3
+	VBROADCASTSS lanes<>+7604(SB), Y3
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y3
+	VBROADCASTSS lanes<>+7616(SB), Y3
 	VMAXPS Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PS lanes<>+4000(SB), Y1, Y3
+	VFMADD231PS lanes<>+4032(SB), Y1, Y3
 	VSUBPS Y12, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VFMADD213PS lanes<>+5344(SB), Y5, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VFMADD213PS lanes<>+5376(SB), Y5, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VPSRAD $31, Y1, Y1
@@ -29151,7 +30060,7 @@ single:
 	VADDPS Y14, Y1, Y3
 	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND lanes<>+3040(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7560(SB), Y4
+	VBROADCASTSS lanes<>+7592(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS lanes<>+2912(SB), Y1, Y5
 	VMOVAPS Y14, Y6
@@ -29159,23 +30068,23 @@ single:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+7672(SB), Y5
-	VFMADD213PS lanes<>+3744(SB), Y6, Y5
-	VFMADD213PS lanes<>+4320(SB), Y6, Y5
-	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VBROADCASTSS lanes<>+7700(SB), Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4352(SB), Y6, Y5
+	VFMADD213PS lanes<>+5952(SB), Y6, Y5
+	VFMADD213PS lanes<>+4224(SB), Y6, Y5
+	VFMADD213PS lanes<>+5312(SB), Y6, Y5
 	VFMADD213PS lanes<>+4192(SB), Y6, Y5
-	VFMADD213PS lanes<>+5280(SB), Y6, Y5
-	VFMADD213PS lanes<>+4160(SB), Y6, Y5
-	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+6432(SB), Y6, Y5
 	VFMADD213PS lanes<>+2752(SB), Y6, Y5
-	VFMADD231PS lanes<>+3584(SB), Y3, Y6
+	VFMADD231PS lanes<>+3616(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+7296(SB), Y1, Y3
+	VANDPS lanes<>+7328(SB), Y1, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VCMPPS $17, lanes<>+2976(SB), Y1, Y4
 	VBLENDVPS Y4, Y6, Y1, Y4
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y5
-	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+7608(SB), Y6
 	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
 	VCMPPS $30, lanes<>+3008(SB), Y1, Y6
@@ -29197,22 +30106,22 @@ tail:
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMULPS Y0, Y15, Y1
 	VCMPPS $30, Y13, Y1, Y2
-	VBROADCASTSS lanes<>+7572(SB), Y3
+	VBROADCASTSS lanes<>+7604(SB), Y3
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+7584(SB), Y3
+	VBROADCASTSS lanes<>+7616(SB), Y3
 	VMAXPS Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PS lanes<>+4000(SB), Y1, Y3
+	VFMADD231PS lanes<>+4032(SB), Y1, Y3
 	VSUBPS Y12, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y1, Y5
-	VFNMADD231PS lanes<>+3552(SB), Y4, Y5
-	VFNMADD231PS lanes<>+3360(SB), Y4, Y5
-	VBROADCASTSS lanes<>+7640(SB), Y4
-	VFMADD213PS lanes<>+5344(SB), Y5, Y4
-	VFMADD213PS lanes<>+3776(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+7136(SB), Y5, Y4
+	VFNMADD231PS lanes<>+3584(SB), Y4, Y5
+	VFNMADD231PS lanes<>+3392(SB), Y4, Y5
+	VBROADCASTSS lanes<>+7668(SB), Y4
+	VFMADD213PS lanes<>+5376(SB), Y5, Y4
+	VFMADD213PS lanes<>+3808(SB), Y5, Y4
+	VFMADD213PS lanes<>+4288(SB), Y5, Y4
+	VFMADD213PS lanes<>+7168(SB), Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VFMADD213PS Y14, Y5, Y4
 	VPSRAD $31, Y1, Y1
@@ -29225,7 +30134,7 @@ tail:
 	VADDPS Y14, Y1, Y3
 	VPSUBD lanes<>+2816(SB), Y3, Y3
 	VPAND lanes<>+3040(SB), Y3, Y3
-	VBROADCASTSS lanes<>+7560(SB), Y4
+	VBROADCASTSS lanes<>+7592(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS lanes<>+2912(SB), Y1, Y5
 	VMOVAPS Y14, Y6
@@ -29233,23 +30142,23 @@ tail:
 	VFMADD231PS Y4, Y5, Y6
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y6, Y6, Y4
-	VBROADCASTSS lanes<>+7672(SB), Y5
-	VFMADD213PS lanes<>+3744(SB), Y6, Y5
-	VFMADD213PS lanes<>+4320(SB), Y6, Y5
-	VFMADD213PS lanes<>+5920(SB), Y6, Y5
+	VBROADCASTSS lanes<>+7700(SB), Y5
+	VFMADD213PS lanes<>+3776(SB), Y6, Y5
+	VFMADD213PS lanes<>+4352(SB), Y6, Y5
+	VFMADD213PS lanes<>+5952(SB), Y6, Y5
+	VFMADD213PS lanes<>+4224(SB), Y6, Y5
+	VFMADD213PS lanes<>+5312(SB), Y6, Y5
 	VFMADD213PS lanes<>+4192(SB), Y6, Y5
-	VFMADD213PS lanes<>+5280(SB), Y6, Y5
-	VFMADD213PS lanes<>+4160(SB), Y6, Y5
-	VFMADD213PS lanes<>+6400(SB), Y6, Y5
+	VFMADD213PS lanes<>+6432(SB), Y6, Y5
 	VFMADD213PS lanes<>+2752(SB), Y6, Y5
-	VFMADD231PS lanes<>+3584(SB), Y3, Y6
+	VFMADD231PS lanes<>+3616(SB), Y3, Y6
 	VFMADD231PS Y5, Y4, Y6
-	VANDPS lanes<>+7296(SB), Y1, Y3
+	VANDPS lanes<>+7328(SB), Y1, Y3
 	VCMPPS $17, lanes<>+2592(SB), Y3, Y3
 	VCMPPS $17, lanes<>+2976(SB), Y1, Y4
 	VBLENDVPS Y4, Y6, Y1, Y4
 	VCMPPS $0, lanes<>+3008(SB), Y1, Y5
-	VBROADCASTSS lanes<>+7576(SB), Y6
+	VBROADCASTSS lanes<>+7608(SB), Y6
 	VBROADCASTSS lanes<>+3040(SB), Y7
 	VBLENDVPS Y5, Y7, Y6, Y5
 	VCMPPS $30, lanes<>+3008(SB), Y1, Y6
@@ -29274,25 +30183,25 @@ TEXT ·softplusFloat32PastAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS lanes<>+64(SB), Z30
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Z29
-	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+7580(SB), Z28
 	VBROADCASTSS lanes<>+3040(SB), Z27
 	VBROADCASTSS lanes<>+2912(SB), Z26
 	VBROADCASTSS lanes<>+3008(SB), Z25
-	VBROADCASTSS lanes<>+4000(SB), Z24
-	VBROADCASTSS lanes<>+3552(SB), Z23
-	VBROADCASTSS lanes<>+3360(SB), Z22
+	VBROADCASTSS lanes<>+4032(SB), Z24
+	VBROADCASTSS lanes<>+3584(SB), Z23
+	VBROADCASTSS lanes<>+3392(SB), Z22
 	VMOVUPS lanes<>+64(SB), Z21
-	VBROADCASTSS lanes<>+7696(SB), Z20
-	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+7724(SB), Z20
+	VBROADCASTSS lanes<>+7656(SB), Z19
 	VBROADCASTSS lanes<>+2816(SB), Z18
-	VBROADCASTSS lanes<>+7560(SB), Z17
-	VBROADCASTSS lanes<>+7672(SB), Z16
-	VBROADCASTSS lanes<>+3744(SB), Z15
-	VBROADCASTSS lanes<>+4320(SB), Z14
-	VBROADCASTSS lanes<>+5920(SB), Z13
-	VBROADCASTSS lanes<>+4192(SB), Z12
-	VBROADCASTSS lanes<>+5280(SB), Z11
-	VBROADCASTSS lanes<>+4160(SB), Z10
+	VBROADCASTSS lanes<>+7592(SB), Z17
+	VBROADCASTSS lanes<>+7700(SB), Z16
+	VBROADCASTSS lanes<>+3776(SB), Z15
+	VBROADCASTSS lanes<>+4352(SB), Z14
+	VBROADCASTSS lanes<>+5952(SB), Z13
+	VBROADCASTSS lanes<>+4224(SB), Z12
+	VBROADCASTSS lanes<>+5312(SB), Z11
+	VBROADCASTSS lanes<>+4192(SB), Z10
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -29370,16 +30279,16 @@ line:
 	VFMADD213PS Z11, Z0, Z9
 	VFMADD213PS Z10, Z2, Z8
 	VFMADD213PS Z10, Z0, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z2, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z0, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z0, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z2, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z0, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z0
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+7296(SB), Z1, Z4
-	VANDPS.BCST lanes<>+7296(SB), Z3, Z5
+	VANDPS.BCST lanes<>+7328(SB), Z1, Z4
+	VANDPS.BCST lanes<>+7328(SB), Z3, Z5
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
 	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K5
@@ -29388,7 +30297,7 @@ line:
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z25, Z1, K5
 	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z4
+	VBROADCASTSS lanes<>+7608(SB), Z4
 	VBLENDMPS Z27, Z4, K5, Z5
 	VBLENDMPS Z27, Z4, K6, Z4
 	VCMPPS $30, Z25, Z1, K5
@@ -29473,16 +30382,16 @@ line:
 	VFMADD213PS Z11, Z0, Z9
 	VFMADD213PS Z10, Z2, Z8
 	VFMADD213PS Z10, Z0, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z2, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z0, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z0, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z2, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z0, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z0
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+7296(SB), Z1, Z4
-	VANDPS.BCST lanes<>+7296(SB), Z3, Z5
+	VANDPS.BCST lanes<>+7328(SB), Z1, Z4
+	VANDPS.BCST lanes<>+7328(SB), Z3, Z5
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
 	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K5
@@ -29491,7 +30400,7 @@ line:
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z25, Z1, K5
 	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z4
+	VBROADCASTSS lanes<>+7608(SB), Z4
 	VBLENDMPS Z27, Z4, K5, Z5
 	VBLENDMPS Z27, Z4, K6, Z4
 	VCMPPS $30, Z25, Z1, K5
@@ -29532,25 +30441,25 @@ TEXT ·softplusFloat32AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS lanes<>+64(SB), Z30
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Z29
-	VBROADCASTSS lanes<>+7548(SB), Z28
+	VBROADCASTSS lanes<>+7580(SB), Z28
 	VBROADCASTSS lanes<>+3040(SB), Z27
 	VBROADCASTSS lanes<>+2912(SB), Z26
 	VBROADCASTSS lanes<>+3008(SB), Z25
-	VBROADCASTSS lanes<>+4000(SB), Z24
-	VBROADCASTSS lanes<>+3552(SB), Z23
-	VBROADCASTSS lanes<>+3360(SB), Z22
+	VBROADCASTSS lanes<>+4032(SB), Z24
+	VBROADCASTSS lanes<>+3584(SB), Z23
+	VBROADCASTSS lanes<>+3392(SB), Z22
 	VMOVUPS lanes<>+64(SB), Z21
-	VBROADCASTSS lanes<>+7696(SB), Z20
-	VBROADCASTSS lanes<>+7628(SB), Z19
+	VBROADCASTSS lanes<>+7724(SB), Z20
+	VBROADCASTSS lanes<>+7656(SB), Z19
 	VBROADCASTSS lanes<>+2816(SB), Z18
-	VBROADCASTSS lanes<>+7560(SB), Z17
-	VBROADCASTSS lanes<>+7672(SB), Z16
-	VBROADCASTSS lanes<>+3744(SB), Z15
-	VBROADCASTSS lanes<>+4320(SB), Z14
-	VBROADCASTSS lanes<>+5920(SB), Z13
-	VBROADCASTSS lanes<>+4192(SB), Z12
-	VBROADCASTSS lanes<>+5280(SB), Z11
-	VBROADCASTSS lanes<>+4160(SB), Z10
+	VBROADCASTSS lanes<>+7592(SB), Z17
+	VBROADCASTSS lanes<>+7700(SB), Z16
+	VBROADCASTSS lanes<>+3776(SB), Z15
+	VBROADCASTSS lanes<>+4352(SB), Z14
+	VBROADCASTSS lanes<>+5952(SB), Z13
+	VBROADCASTSS lanes<>+4224(SB), Z12
+	VBROADCASTSS lanes<>+5312(SB), Z11
+	VBROADCASTSS lanes<>+4192(SB), Z10
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -29622,16 +30531,16 @@ main:
 	VFMADD213PS Z11, Z0, Z9
 	VFMADD213PS Z10, Z2, Z8
 	VFMADD213PS Z10, Z0, Z9
-	VFMADD213PS.BCST lanes<>+6400(SB), Z2, Z8
-	VFMADD213PS.BCST lanes<>+6400(SB), Z0, Z9
+	VFMADD213PS.BCST lanes<>+6432(SB), Z2, Z8
+	VFMADD213PS.BCST lanes<>+6432(SB), Z0, Z9
 	VFMADD213PS.BCST lanes<>+2752(SB), Z2, Z8
 	VFMADD213PS.BCST lanes<>+2752(SB), Z0, Z9
-	VFMADD231PS.BCST lanes<>+3584(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+3584(SB), Z5, Z0
+	VFMADD231PS.BCST lanes<>+3616(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+3616(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+7296(SB), Z1, Z4
-	VANDPS.BCST lanes<>+7296(SB), Z3, Z5
+	VANDPS.BCST lanes<>+7328(SB), Z1, Z4
+	VANDPS.BCST lanes<>+7328(SB), Z3, Z5
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z4, K3
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z5, K4
 	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K5
@@ -29640,7 +30549,7 @@ main:
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z25, Z1, K5
 	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+7576(SB), Z4
+	VBROADCASTSS lanes<>+7608(SB), Z4
 	VBLENDMPS Z27, Z4, K5, Z5
 	VBLENDMPS Z27, Z4, K6, Z4
 	VCMPPS $30, Z25, Z1, K5
@@ -29699,16 +30608,16 @@ masked:
 	VFMADD213PS Z12, Z5, Z4
 	VFMADD213PS Z11, Z5, Z4
 	VFMADD213PS Z10, Z5, Z4
-	VFMADD213PS.BCST lanes<>+6400(SB), Z5, Z4
+	VFMADD213PS.BCST lanes<>+6432(SB), Z5, Z4
 	VFMADD213PS.BCST lanes<>+2752(SB), Z5, Z4
-	VFMADD231PS.BCST lanes<>+3584(SB), Z2, Z5
+	VFMADD231PS.BCST lanes<>+3616(SB), Z2, Z5
 	VFMADD231PS Z4, Z3, Z5
-	VANDPS.BCST lanes<>+7296(SB), Z1, Z2
+	VANDPS.BCST lanes<>+7328(SB), Z1, Z2
 	VCMPPS.BCST $17, lanes<>+2592(SB), Z2, K2
 	VCMPPS.BCST $17, lanes<>+2976(SB), Z1, K3
 	VBLENDMPS Z5, Z1, K3, Z2
 	VCMPPS $0, Z25, Z1, K3
-	VBROADCASTSS lanes<>+7576(SB), Z3
+	VBROADCASTSS lanes<>+7608(SB), Z3
 	VBLENDMPS Z27, Z3, K3, Z3
 	VCMPPS $30, Z25, Z1, K3
 	VBLENDMPS Z2, Z3, K3, Z2
@@ -29732,9 +30641,9 @@ TEXT ·softplusFloat64AVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSD lanes<>+2432(SB), Y14
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 8(R13), Y13
-	VBROADCASTSD lanes<>+7040(SB), Y12
-	VBROADCASTSD lanes<>+6656(SB), Y11
-	VBROADCASTSD lanes<>+4096(SB), Y10
+	VBROADCASTSD lanes<>+7072(SB), Y12
+	VBROADCASTSD lanes<>+6688(SB), Y11
+	VBROADCASTSD lanes<>+4128(SB), Y10
 	VBROADCASTSD lanes<>+2016(SB), Y9
 	VBROADCASTSD lanes<>+2528(SB), Y8
 	XORQ CX, CX
@@ -29746,28 +30655,28 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VMULPD Y0, Y15, Y1
 	VCMPPD $30, Y13, Y1, Y2
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y3
+	VBROADCASTSD lanes<>+7440(SB), Y3
 	VMAXPD Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PD lanes<>+7072(SB), Y1, Y3
+	VFMADD231PD lanes<>+7104(SB), Y1, Y3
 	VSUBPD Y12, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VFNMADD231PD Y10, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+7480(SB), Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+5632(SB), Y4, Y6
-	VFMADD213PD lanes<>+5824(SB), Y4, Y6
-	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y4, Y7
-	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y4, Y6
+	VFMADD213PD lanes<>+5664(SB), Y4, Y6
+	VFMADD213PD lanes<>+5856(SB), Y4, Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y4, Y7
+	VFMADD213PD lanes<>+6752(SB), Y4, Y7
+	VFMADD213PD lanes<>+3456(SB), Y4, Y7
 	VFMADD213PD lanes<>+3424(SB), Y4, Y7
-	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y14, Y5, Y7
 	VFMADD213PD Y14, Y5, Y7
@@ -29790,31 +30699,31 @@ single:
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+2208(SB), Y3, Y3
-	VSUBPD lanes<>+7168(SB), Y3, Y3
+	VSUBPD lanes<>+7200(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y9, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
 	VMULPD lanes<>+2336(SB), Y4, Y4
-	VBROADCASTSD lanes<>+7504(SB), Y0
-	VFMADD213PD lanes<>+5248(SB), Y7, Y0
-	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+4224(SB), Y7, Y0
-	VFMADD213PD lanes<>+6688(SB), Y7, Y0
-	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VBROADCASTSD lanes<>+7536(SB), Y0
+	VFMADD213PD lanes<>+5280(SB), Y7, Y0
+	VFMADD213PD lanes<>+4768(SB), Y7, Y0
+	VFMADD213PD lanes<>+4256(SB), Y7, Y0
+	VFMADD213PD lanes<>+6720(SB), Y7, Y0
 	VFMADD213PD lanes<>+4992(SB), Y7, Y0
-	VFMADD213PD lanes<>+4384(SB), Y7, Y0
+	VFMADD213PD lanes<>+5024(SB), Y7, Y0
+	VFMADD213PD lanes<>+4416(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y10, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y11, Y3, Y0
-	VANDPD lanes<>+7328(SB), Y1, Y3
+	VANDPD lanes<>+7360(SB), Y1, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VCMPPD $17, lanes<>+2464(SB), Y1, Y4
 	VBLENDVPD Y4, Y0, Y1, Y0
 	VCMPPD $0, lanes<>+2496(SB), Y1, Y4
-	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+7456(SB), Y5
 	VBLENDVPD Y4, Y8, Y5, Y4
 	VCMPPD $30, lanes<>+2496(SB), Y1, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
@@ -29836,28 +30745,28 @@ tail:
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VMULPD Y0, Y15, Y1
 	VCMPPD $30, Y13, Y1, Y2
-	VBROADCASTSD lanes<>+7400(SB), Y3
+	VBROADCASTSD lanes<>+7432(SB), Y3
 	VMINPD Y1, Y3, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y3
+	VBROADCASTSD lanes<>+7440(SB), Y3
 	VMAXPD Y1, Y3, Y1
 	VMOVAPS Y12, Y3
-	VFMADD231PD lanes<>+7072(SB), Y1, Y3
+	VFMADD231PD lanes<>+7104(SB), Y1, Y3
 	VSUBPD Y12, Y3, Y4
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y1, Y5
 	VFNMADD231PD Y11, Y4, Y5
 	VFNMADD231PD Y10, Y4, Y5
 	VMULPD Y5, Y5, Y4
-	VBROADCASTSD lanes<>+7480(SB), Y6
-	VFMADD213PD lanes<>+3456(SB), Y4, Y6
-	VFMADD213PD lanes<>+5632(SB), Y4, Y6
-	VFMADD213PD lanes<>+5824(SB), Y4, Y6
-	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VBROADCASTSD lanes<>+7440(SB), Y7
-	VFMADD213PD lanes<>+4832(SB), Y4, Y7
-	VFMADD213PD lanes<>+6720(SB), Y4, Y7
+	VBROADCASTSD lanes<>+7512(SB), Y6
+	VFMADD213PD lanes<>+3488(SB), Y4, Y6
+	VFMADD213PD lanes<>+5664(SB), Y4, Y6
+	VFMADD213PD lanes<>+5856(SB), Y4, Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VBROADCASTSD lanes<>+7472(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y4, Y7
+	VFMADD213PD lanes<>+6752(SB), Y4, Y7
+	VFMADD213PD lanes<>+3456(SB), Y4, Y7
 	VFMADD213PD lanes<>+3424(SB), Y4, Y7
-	VFMADD213PD lanes<>+3392(SB), Y4, Y7
 	VFMADD231PD Y5, Y6, Y7
 	VFMADD213PD Y14, Y5, Y7
 	VFMADD213PD Y14, Y5, Y7
@@ -29880,31 +30789,31 @@ tail:
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+2208(SB), Y3, Y3
-	VSUBPD lanes<>+7168(SB), Y3, Y3
+	VSUBPD lanes<>+7200(SB), Y3, Y3
 	VMULPD Y6, Y6, Y4
 	VADDPD Y9, Y6, Y5
 	VDIVPD Y5, Y6, Y5
 	VMULPD Y5, Y5, Y7
 	VMULPD lanes<>+2336(SB), Y4, Y4
-	VBROADCASTSD lanes<>+7504(SB), Y0
-	VFMADD213PD lanes<>+5248(SB), Y7, Y0
-	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+4224(SB), Y7, Y0
-	VFMADD213PD lanes<>+6688(SB), Y7, Y0
-	VFMADD213PD lanes<>+4960(SB), Y7, Y0
+	VBROADCASTSD lanes<>+7536(SB), Y0
+	VFMADD213PD lanes<>+5280(SB), Y7, Y0
+	VFMADD213PD lanes<>+4768(SB), Y7, Y0
+	VFMADD213PD lanes<>+4256(SB), Y7, Y0
+	VFMADD213PD lanes<>+6720(SB), Y7, Y0
 	VFMADD213PD lanes<>+4992(SB), Y7, Y0
-	VFMADD213PD lanes<>+4384(SB), Y7, Y0
+	VFMADD213PD lanes<>+5024(SB), Y7, Y0
+	VFMADD213PD lanes<>+4416(SB), Y7, Y0
 	VFMADD213PD Y4, Y0, Y7
 	VFMSUB231PD Y7, Y5, Y4
 	VFMADD231PD Y10, Y3, Y4
 	VADDPD Y6, Y4, Y0
 	VFMADD231PD Y11, Y3, Y0
-	VANDPD lanes<>+7328(SB), Y1, Y3
+	VANDPD lanes<>+7360(SB), Y1, Y3
 	VCMPPD $17, lanes<>+2272(SB), Y3, Y3
 	VCMPPD $17, lanes<>+2464(SB), Y1, Y4
 	VBLENDVPD Y4, Y0, Y1, Y0
 	VCMPPD $0, lanes<>+2496(SB), Y1, Y4
-	VBROADCASTSD lanes<>+7424(SB), Y5
+	VBROADCASTSD lanes<>+7456(SB), Y5
 	VBLENDVPD Y4, Y8, Y5, Y4
 	VCMPPD $30, lanes<>+2496(SB), Y1, Y5
 	VBLENDVPD Y5, Y0, Y4, Y0
@@ -29930,21 +30839,21 @@ TEXT ·softplusFloat64AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSD lanes<>+2432(SB), Z30
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 8(R13), Z29
-	VBROADCASTSD lanes<>+7376(SB), Z28
-	VBROADCASTSD lanes<>+6656(SB), Z27
-	VBROADCASTSD lanes<>+4096(SB), Z26
+	VBROADCASTSD lanes<>+7408(SB), Z28
+	VBROADCASTSD lanes<>+6688(SB), Z27
+	VBROADCASTSD lanes<>+4128(SB), Z26
 	VBROADCASTSD lanes<>+2528(SB), Z25
 	VBROADCASTSD lanes<>+2304(SB), Z24
 	VBROADCASTSD lanes<>+2496(SB), Z23
-	VBROADCASTSD lanes<>+7072(SB), Z22
-	VBROADCASTSD lanes<>+7480(SB), Z21
-	VBROADCASTSD lanes<>+3456(SB), Z20
-	VBROADCASTSD lanes<>+5632(SB), Z19
-	VBROADCASTSD lanes<>+5824(SB), Z18
-	VBROADCASTSD lanes<>+3264(SB), Z17
-	VBROADCASTSD lanes<>+7440(SB), Z16
-	VBROADCASTSD lanes<>+4832(SB), Z15
-	VBROADCASTSD lanes<>+6720(SB), Z14
+	VBROADCASTSD lanes<>+7104(SB), Z22
+	VBROADCASTSD lanes<>+7512(SB), Z21
+	VBROADCASTSD lanes<>+3488(SB), Z20
+	VBROADCASTSD lanes<>+5664(SB), Z19
+	VBROADCASTSD lanes<>+5856(SB), Z18
+	VBROADCASTSD lanes<>+3296(SB), Z17
+	VBROADCASTSD lanes<>+7472(SB), Z16
+	VBROADCASTSD lanes<>+4864(SB), Z15
+	VBROADCASTSD lanes<>+6752(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -29986,10 +30895,10 @@ main:
 	VFMADD231PD Z7, Z16, Z11
 	VFMADD213PD Z14, Z6, Z10
 	VFMADD213PD Z14, Z7, Z11
+	VFMADD213PD.BCST lanes<>+3456(SB), Z6, Z10
+	VFMADD213PD.BCST lanes<>+3456(SB), Z7, Z11
 	VFMADD213PD.BCST lanes<>+3424(SB), Z6, Z10
 	VFMADD213PD.BCST lanes<>+3424(SB), Z7, Z11
-	VFMADD213PD.BCST lanes<>+3392(SB), Z6, Z10
-	VFMADD213PD.BCST lanes<>+3392(SB), Z7, Z11
 	VFMADD231PD Z1, Z8, Z10
 	VFMADD231PD Z3, Z9, Z11
 	VFMADD213PD Z30, Z1, Z10
@@ -30021,8 +30930,8 @@ main:
 	VPSRLQ $52, Z5, Z5
 	VPORQ.BCST lanes<>+2208(SB), Z4, Z4
 	VPORQ.BCST lanes<>+2208(SB), Z5, Z5
-	VSUBPD.BCST lanes<>+7168(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+7168(SB), Z5, Z5
+	VSUBPD.BCST lanes<>+7200(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+7200(SB), Z5, Z5
 	VMULPD Z10, Z10, Z6
 	VMULPD Z11, Z11, Z7
 	VADDPD.BCST lanes<>+2016(SB), Z10, Z8
@@ -30033,22 +30942,22 @@ main:
 	VMULPD Z9, Z9, Z13
 	VMULPD.BCST lanes<>+2336(SB), Z6, Z6
 	VMULPD.BCST lanes<>+2336(SB), Z7, Z7
-	VBROADCASTSD lanes<>+7504(SB), Z2
-	VBROADCASTSD lanes<>+5248(SB), Z0
+	VBROADCASTSD lanes<>+7536(SB), Z2
+	VBROADCASTSD lanes<>+5280(SB), Z0
 	VFMADD231PD Z12, Z2, Z0
-	VFMADD213PD.BCST lanes<>+5248(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+6688(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+6688(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4960(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4960(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5280(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4768(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4768(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4256(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4256(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6720(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+6720(SB), Z13, Z2
 	VFMADD213PD.BCST lanes<>+4992(SB), Z12, Z0
 	VFMADD213PD.BCST lanes<>+4992(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4384(SB), Z12, Z0
-	VFMADD213PD.BCST lanes<>+4384(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5024(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+5024(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4416(SB), Z12, Z0
+	VFMADD213PD.BCST lanes<>+4416(SB), Z13, Z2
 	VFMADD213PD Z6, Z0, Z12
 	VFMADD213PD Z7, Z2, Z13
 	VFMSUB231PD Z12, Z8, Z6
@@ -30059,8 +30968,8 @@ main:
 	VADDPD Z11, Z7, Z2
 	VFMADD231PD Z27, Z4, Z0
 	VFMADD231PD Z27, Z5, Z2
-	VANDPD.BCST lanes<>+7328(SB), Z1, Z4
-	VANDPD.BCST lanes<>+7328(SB), Z3, Z5
+	VANDPD.BCST lanes<>+7360(SB), Z1, Z4
+	VANDPD.BCST lanes<>+7360(SB), Z3, Z5
 	VCMPPD.BCST $17, lanes<>+2272(SB), Z4, K3
 	VCMPPD.BCST $17, lanes<>+2272(SB), Z5, K4
 	VCMPPD.BCST $17, lanes<>+2464(SB), Z1, K5
@@ -30069,7 +30978,7 @@ main:
 	VBLENDMPD Z2, Z3, K6, Z2
 	VCMPPD $0, Z23, Z1, K5
 	VCMPPD $0, Z23, Z3, K6
-	VBROADCASTSD lanes<>+7424(SB), Z4
+	VBROADCASTSD lanes<>+7456(SB), Z4
 	VBLENDMPD Z25, Z4, K5, Z5
 	VBLENDMPD Z25, Z4, K6, Z4
 	VCMPPD $30, Z23, Z1, K5
@@ -30113,8 +31022,8 @@ masked:
 	VMOVAPS Z15, Z5
 	VFMADD231PD Z3, Z16, Z5
 	VFMADD213PD Z14, Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
 	VFMADD213PD.BCST lanes<>+3424(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD213PD Z30, Z1, Z5
 	VFMADD213PD Z30, Z1, Z5
@@ -30131,31 +31040,31 @@ masked:
 	VPADDQ Z30, Z2, Z2
 	VPSRLQ $52, Z2, Z2
 	VPORQ.BCST lanes<>+2208(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+7168(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+7200(SB), Z2, Z2
 	VMULPD Z5, Z5, Z3
 	VADDPD.BCST lanes<>+2016(SB), Z5, Z4
 	VDIVPD Z4, Z5, Z4
 	VMULPD Z4, Z4, Z6
 	VMULPD.BCST lanes<>+2336(SB), Z3, Z3
-	VBROADCASTSD lanes<>+7504(SB), Z7
-	VFMADD213PD.BCST lanes<>+5248(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4224(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+6688(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4960(SB), Z6, Z7
+	VBROADCASTSD lanes<>+7536(SB), Z7
+	VFMADD213PD.BCST lanes<>+5280(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4768(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4256(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+6720(SB), Z6, Z7
 	VFMADD213PD.BCST lanes<>+4992(SB), Z6, Z7
-	VFMADD213PD.BCST lanes<>+4384(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+5024(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+4416(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
 	VFMADD231PD Z26, Z2, Z3
 	VADDPD Z5, Z3, Z3
 	VFMADD231PD Z27, Z2, Z3
-	VANDPD.BCST lanes<>+7328(SB), Z1, Z2
+	VANDPD.BCST lanes<>+7360(SB), Z1, Z2
 	VCMPPD.BCST $17, lanes<>+2272(SB), Z2, K2
 	VCMPPD.BCST $17, lanes<>+2464(SB), Z1, K3
 	VBLENDMPD Z3, Z1, K3, Z2
 	VCMPPD $0, Z23, Z1, K3
-	VBROADCASTSD lanes<>+7424(SB), Z3
+	VBROADCASTSD lanes<>+7456(SB), Z3
 	VBLENDMPD Z25, Z3, K3, Z3
 	VCMPPD $30, Z23, Z1, K3
 	VBLENDMPD Z2, Z3, K3, Z2
@@ -30180,9 +31089,9 @@ TEXT ·softplusGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Y14
 	VBROADCASTSS lanes<>+64(SB), Y13
-	VBROADCASTSS lanes<>+5120(SB), Y12
-	VBROADCASTSS lanes<>+7572(SB), Y11
-	VBROADCASTSS lanes<>+7584(SB), Y10
+	VBROADCASTSS lanes<>+5152(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y11
+	VBROADCASTSS lanes<>+7616(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -30199,29 +31108,29 @@ line:
 	VMAXPS Y0, Y10, Y0
 	VMAXPS Y1, Y10, Y1
 	VMOVAPS Y12, Y4
-	VFMADD231PS lanes<>+4000(SB), Y0, Y4
+	VFMADD231PS lanes<>+4032(SB), Y0, Y4
 	VMOVAPS Y12, Y5
-	VFMADD231PS lanes<>+4000(SB), Y1, Y5
+	VFMADD231PS lanes<>+4032(SB), Y1, Y5
 	VSUBPS Y12, Y4, Y6
 	VSUBPS Y12, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y0, Y8
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y8
 	VMOVAPS Y1, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7640(SB), Y6
-	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFNMADD231PS lanes<>+3584(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+5344(SB), Y9, Y6
-	VFMADD213PS lanes<>+3776(SB), Y8, Y7
-	VFMADD213PS lanes<>+3776(SB), Y9, Y6
-	VFMADD213PS lanes<>+4256(SB), Y8, Y7
-	VFMADD213PS lanes<>+4256(SB), Y9, Y6
-	VFMADD213PS lanes<>+7136(SB), Y8, Y7
-	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS lanes<>+5376(SB), Y9, Y6
+	VFMADD213PS lanes<>+3808(SB), Y8, Y7
+	VFMADD213PS lanes<>+3808(SB), Y9, Y6
+	VFMADD213PS lanes<>+4288(SB), Y8, Y7
+	VFMADD213PS lanes<>+4288(SB), Y9, Y6
+	VFMADD213PS lanes<>+7168(SB), Y8, Y7
+	VFMADD213PS lanes<>+7168(SB), Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
 	VFMADD213PS Y13, Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
@@ -30268,29 +31177,29 @@ line:
 	VMAXPS Y0, Y10, Y0
 	VMAXPS Y1, Y10, Y1
 	VMOVAPS Y12, Y4
-	VFMADD231PS lanes<>+4000(SB), Y0, Y4
+	VFMADD231PS lanes<>+4032(SB), Y0, Y4
 	VMOVAPS Y12, Y5
-	VFMADD231PS lanes<>+4000(SB), Y1, Y5
+	VFMADD231PS lanes<>+4032(SB), Y1, Y5
 	VSUBPS Y12, Y4, Y6
 	VSUBPS Y12, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y0, Y8
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y8
 	VMOVAPS Y1, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7640(SB), Y6
-	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFNMADD231PS lanes<>+3584(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+5344(SB), Y9, Y6
-	VFMADD213PS lanes<>+3776(SB), Y8, Y7
-	VFMADD213PS lanes<>+3776(SB), Y9, Y6
-	VFMADD213PS lanes<>+4256(SB), Y8, Y7
-	VFMADD213PS lanes<>+4256(SB), Y9, Y6
-	VFMADD213PS lanes<>+7136(SB), Y8, Y7
-	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS lanes<>+5376(SB), Y9, Y6
+	VFMADD213PS lanes<>+3808(SB), Y8, Y7
+	VFMADD213PS lanes<>+3808(SB), Y9, Y6
+	VFMADD213PS lanes<>+4288(SB), Y8, Y7
+	VFMADD213PS lanes<>+4288(SB), Y9, Y6
+	VFMADD213PS lanes<>+7168(SB), Y8, Y7
+	VFMADD213PS lanes<>+7168(SB), Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
 	VFMADD213PS Y13, Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
@@ -30342,9 +31251,9 @@ TEXT ·softplusGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Y14
 	VBROADCASTSS lanes<>+64(SB), Y13
-	VBROADCASTSS lanes<>+5120(SB), Y12
-	VBROADCASTSS lanes<>+7572(SB), Y11
-	VBROADCASTSS lanes<>+7584(SB), Y10
+	VBROADCASTSS lanes<>+5152(SB), Y12
+	VBROADCASTSS lanes<>+7604(SB), Y11
+	VBROADCASTSS lanes<>+7616(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -30359,29 +31268,29 @@ main:
 	VMAXPS Y0, Y10, Y0
 	VMAXPS Y1, Y10, Y1
 	VMOVAPS Y12, Y4
-	VFMADD231PS lanes<>+4000(SB), Y0, Y4
+	VFMADD231PS lanes<>+4032(SB), Y0, Y4
 	VMOVAPS Y12, Y5
-	VFMADD231PS lanes<>+4000(SB), Y1, Y5
+	VFMADD231PS lanes<>+4032(SB), Y1, Y5
 	VSUBPS Y12, Y4, Y6
 	VSUBPS Y12, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VMOVAPS Y0, Y8
-	VFNMADD231PS lanes<>+3552(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3584(SB), Y6, Y8
 	VMOVAPS Y1, Y9
-	VFNMADD231PS lanes<>+3552(SB), Y7, Y9
-	VFNMADD231PS lanes<>+3360(SB), Y6, Y8
-	VFNMADD231PS lanes<>+3360(SB), Y7, Y9
-	VBROADCASTSS lanes<>+7640(SB), Y6
-	VBROADCASTSS lanes<>+5344(SB), Y7
+	VFNMADD231PS lanes<>+3584(SB), Y7, Y9
+	VFNMADD231PS lanes<>+3392(SB), Y6, Y8
+	VFNMADD231PS lanes<>+3392(SB), Y7, Y9
+	VBROADCASTSS lanes<>+7668(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y7
 	VFMADD231PS Y8, Y6, Y7
-	VFMADD213PS lanes<>+5344(SB), Y9, Y6
-	VFMADD213PS lanes<>+3776(SB), Y8, Y7
-	VFMADD213PS lanes<>+3776(SB), Y9, Y6
-	VFMADD213PS lanes<>+4256(SB), Y8, Y7
-	VFMADD213PS lanes<>+4256(SB), Y9, Y6
-	VFMADD213PS lanes<>+7136(SB), Y8, Y7
-	VFMADD213PS lanes<>+7136(SB), Y9, Y6
+	VFMADD213PS lanes<>+5376(SB), Y9, Y6
+	VFMADD213PS lanes<>+3808(SB), Y8, Y7
+	VFMADD213PS lanes<>+3808(SB), Y9, Y6
+	VFMADD213PS lanes<>+4288(SB), Y8, Y7
+	VFMADD213PS lanes<>+4288(SB), Y9, Y6
+	VFMADD213PS lanes<>+7168(SB), Y8, Y7
+	VFMADD213PS lanes<>+7168(SB), Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
 	VFMADD213PS Y13, Y9, Y6
 	VFMADD213PS Y13, Y8, Y7
@@ -30429,17 +31338,17 @@ single:
 	VMINPS Y0, Y11, Y0
 	VMAXPS Y0, Y10, Y0
 	VMOVAPS Y12, Y2
-	VFMADD231PS lanes<>+4000(SB), Y0, Y2
+	VFMADD231PS lanes<>+4032(SB), Y0, Y2
 	VSUBPS Y12, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5344(SB), Y4, Y3
-	VFMADD213PS lanes<>+3776(SB), Y4, Y3
-	VFMADD213PS lanes<>+4256(SB), Y4, Y3
-	VFMADD213PS lanes<>+7136(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y4, Y3
+	VFMADD213PS lanes<>+3808(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+7168(SB), Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VPSRAD $31, Y0, Y0
@@ -30473,17 +31382,17 @@ tail:
 	VMINPS Y0, Y11, Y0
 	VMAXPS Y0, Y10, Y0
 	VMOVAPS Y12, Y2
-	VFMADD231PS lanes<>+4000(SB), Y0, Y2
+	VFMADD231PS lanes<>+4032(SB), Y0, Y2
 	VSUBPS Y12, Y2, Y3
 	VPSLLD $23, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PS lanes<>+3552(SB), Y3, Y4
-	VFNMADD231PS lanes<>+3360(SB), Y3, Y4
-	VBROADCASTSS lanes<>+7640(SB), Y3
-	VFMADD213PS lanes<>+5344(SB), Y4, Y3
-	VFMADD213PS lanes<>+3776(SB), Y4, Y3
-	VFMADD213PS lanes<>+4256(SB), Y4, Y3
-	VFMADD213PS lanes<>+7136(SB), Y4, Y3
+	VFNMADD231PS lanes<>+3584(SB), Y3, Y4
+	VFNMADD231PS lanes<>+3392(SB), Y3, Y4
+	VBROADCASTSS lanes<>+7668(SB), Y3
+	VFMADD213PS lanes<>+5376(SB), Y4, Y3
+	VFMADD213PS lanes<>+3808(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+7168(SB), Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VFMADD213PS Y13, Y4, Y3
 	VPSRAD $31, Y0, Y0
@@ -30519,13 +31428,13 @@ TEXT ·softplusGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+7548(SB), Z28
-	VBROADCASTSS lanes<>+4000(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7580(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
 	VMOVUPS lanes<>+64(SB), Z24
-	VBROADCASTSS lanes<>+7696(SB), Z23
-	VBROADCASTSS lanes<>+7628(SB), Z22
+	VBROADCASTSS lanes<>+7724(SB), Z23
+	VBROADCASTSS lanes<>+7656(SB), Z22
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -30664,13 +31573,13 @@ TEXT ·softplusGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+7548(SB), Z28
-	VBROADCASTSS lanes<>+4000(SB), Z27
-	VBROADCASTSS lanes<>+3552(SB), Z26
-	VBROADCASTSS lanes<>+3360(SB), Z25
+	VBROADCASTSS lanes<>+7580(SB), Z28
+	VBROADCASTSS lanes<>+4032(SB), Z27
+	VBROADCASTSS lanes<>+3584(SB), Z26
+	VBROADCASTSS lanes<>+3392(SB), Z25
 	VMOVUPS lanes<>+64(SB), Z24
-	VBROADCASTSS lanes<>+7696(SB), Z23
-	VBROADCASTSS lanes<>+7628(SB), Z22
+	VBROADCASTSS lanes<>+7724(SB), Z23
+	VBROADCASTSS lanes<>+7656(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -30824,48 +31733,48 @@ main:
 	VMULPD 32(DI)(CX*8), Y15, Y1
 	VCMPPD $30, Y14, Y0, Y2
 	VCMPPD $30, Y14, Y1, Y3
-	VBROADCASTSD lanes<>+7400(SB), Y4
+	VBROADCASTSD lanes<>+7432(SB), Y4
 	VMINPD Y0, Y4, Y0
 	VMINPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+7408(SB), Y4
+	VBROADCASTSD lanes<>+7440(SB), Y4
 	VMAXPD Y0, Y4, Y0
 	VMAXPD Y1, Y4, Y1
-	VBROADCASTSD lanes<>+7072(SB), Y4
-	VBROADCASTSD lanes<>+7040(SB), Y5
+	VBROADCASTSD lanes<>+7104(SB), Y4
+	VBROADCASTSD lanes<>+7072(SB), Y5
 	VFMADD231PD Y4, Y0, Y5
-	VFMADD213PD lanes<>+7040(SB), Y1, Y4
-	VSUBPD lanes<>+7040(SB), Y5, Y6
-	VSUBPD lanes<>+7040(SB), Y4, Y7
+	VFMADD213PD lanes<>+7072(SB), Y1, Y4
+	VSUBPD lanes<>+7072(SB), Y5, Y6
+	VSUBPD lanes<>+7072(SB), Y4, Y7
 	VPSLLQ $52, Y5, Y5
 	VPSLLQ $52, Y4, Y4
 	VMOVAPS Y0, Y8
-	VFNMADD231PD lanes<>+6656(SB), Y6, Y8
+	VFNMADD231PD lanes<>+6688(SB), Y6, Y8
 	VMOVAPS Y1, Y9
-	VFNMADD231PD lanes<>+6656(SB), Y7, Y9
-	VFNMADD231PD lanes<>+4096(SB), Y6, Y8
-	VFNMADD231PD lanes<>+4096(SB), Y7, Y9
+	VFNMADD231PD lanes<>+6688(SB), Y7, Y9
+	VFNMADD231PD lanes<>+4128(SB), Y6, Y8
+	VFNMADD231PD lanes<>+4128(SB), Y7, Y9
 	VMULPD Y8, Y8, Y6
 	VMULPD Y9, Y9, Y7
-	VBROADCASTSD lanes<>+7480(SB), Y10
-	VBROADCASTSD lanes<>+3456(SB), Y11
+	VBROADCASTSD lanes<>+7512(SB), Y10
+	VBROADCASTSD lanes<>+3488(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+3456(SB), Y7, Y10
-	VFMADD213PD lanes<>+5632(SB), Y6, Y11
-	VFMADD213PD lanes<>+5632(SB), Y7, Y10
-	VFMADD213PD lanes<>+5824(SB), Y6, Y11
-	VFMADD213PD lanes<>+5824(SB), Y7, Y10
-	VFMADD213PD lanes<>+3264(SB), Y6, Y11
-	VFMADD213PD lanes<>+3264(SB), Y7, Y10
-	VBROADCASTSD lanes<>+7440(SB), Y12
-	VBROADCASTSD lanes<>+4832(SB), Y13
+	VFMADD213PD lanes<>+3488(SB), Y7, Y10
+	VFMADD213PD lanes<>+5664(SB), Y6, Y11
+	VFMADD213PD lanes<>+5664(SB), Y7, Y10
+	VFMADD213PD lanes<>+5856(SB), Y6, Y11
+	VFMADD213PD lanes<>+5856(SB), Y7, Y10
+	VFMADD213PD lanes<>+3296(SB), Y6, Y11
+	VFMADD213PD lanes<>+3296(SB), Y7, Y10
+	VBROADCASTSD lanes<>+7472(SB), Y12
+	VBROADCASTSD lanes<>+4864(SB), Y13
 	VFMADD231PD Y6, Y12, Y13
-	VFMADD213PD lanes<>+4832(SB), Y7, Y12
-	VFMADD213PD lanes<>+6720(SB), Y6, Y13
-	VFMADD213PD lanes<>+6720(SB), Y7, Y12
+	VFMADD213PD lanes<>+4864(SB), Y7, Y12
+	VFMADD213PD lanes<>+6752(SB), Y6, Y13
+	VFMADD213PD lanes<>+6752(SB), Y7, Y12
+	VFMADD213PD lanes<>+3456(SB), Y6, Y13
+	VFMADD213PD lanes<>+3456(SB), Y7, Y12
 	VFMADD213PD lanes<>+3424(SB), Y6, Y13
 	VFMADD213PD lanes<>+3424(SB), Y7, Y12
-	VFMADD213PD lanes<>+3392(SB), Y6, Y13
-	VFMADD213PD lanes<>+3392(SB), Y7, Y12
 	VFMADD231PD Y8, Y11, Y13
 	VFMADD231PD Y9, Y10, Y12
 	VFMADD213PD lanes<>+2432(SB), Y8, Y13
@@ -30913,28 +31822,28 @@ singles:
 single:
 	VMULPD (DI)(CX*8), Y15, Y0
 	VCMPPD $30, Y14, Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+7408(SB), Y2
+	VBROADCASTSD lanes<>+7440(SB), Y2
 	VMAXPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+7072(SB), Y2
-	VFMADD213PD lanes<>+7040(SB), Y0, Y2
-	VSUBPD lanes<>+7040(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7104(SB), Y2
+	VFMADD213PD lanes<>+7072(SB), Y0, Y2
+	VSUBPD lanes<>+7072(SB), Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PD lanes<>+6656(SB), Y3, Y4
-	VFNMADD231PD lanes<>+4096(SB), Y3, Y4
+	VFNMADD231PD lanes<>+6688(SB), Y3, Y4
+	VFNMADD231PD lanes<>+4128(SB), Y3, Y4
 	VMULPD Y4, Y4, Y3
-	VBROADCASTSD lanes<>+7480(SB), Y5
-	VFMADD213PD lanes<>+3456(SB), Y3, Y5
-	VFMADD213PD lanes<>+5632(SB), Y3, Y5
-	VFMADD213PD lanes<>+5824(SB), Y3, Y5
-	VFMADD213PD lanes<>+3264(SB), Y3, Y5
-	VBROADCASTSD lanes<>+7440(SB), Y6
-	VFMADD213PD lanes<>+4832(SB), Y3, Y6
-	VFMADD213PD lanes<>+6720(SB), Y3, Y6
+	VBROADCASTSD lanes<>+7512(SB), Y5
+	VFMADD213PD lanes<>+3488(SB), Y3, Y5
+	VFMADD213PD lanes<>+5664(SB), Y3, Y5
+	VFMADD213PD lanes<>+5856(SB), Y3, Y5
+	VFMADD213PD lanes<>+3296(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7472(SB), Y6
+	VFMADD213PD lanes<>+4864(SB), Y3, Y6
+	VFMADD213PD lanes<>+6752(SB), Y3, Y6
+	VFMADD213PD lanes<>+3456(SB), Y3, Y6
 	VFMADD213PD lanes<>+3424(SB), Y3, Y6
-	VFMADD213PD lanes<>+3392(SB), Y3, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VFMADD213PD lanes<>+2432(SB), Y4, Y6
 	VFMADD213PD lanes<>+2432(SB), Y4, Y6
@@ -30967,28 +31876,28 @@ tail:
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VMULPD Y0, Y15, Y0
 	VCMPPD $30, Y14, Y0, Y1
-	VBROADCASTSD lanes<>+7400(SB), Y2
+	VBROADCASTSD lanes<>+7432(SB), Y2
 	VMINPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+7408(SB), Y2
+	VBROADCASTSD lanes<>+7440(SB), Y2
 	VMAXPD Y0, Y2, Y0
-	VBROADCASTSD lanes<>+7072(SB), Y2
-	VFMADD213PD lanes<>+7040(SB), Y0, Y2
-	VSUBPD lanes<>+7040(SB), Y2, Y3
+	VBROADCASTSD lanes<>+7104(SB), Y2
+	VFMADD213PD lanes<>+7072(SB), Y0, Y2
+	VSUBPD lanes<>+7072(SB), Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VMOVAPS Y0, Y4
-	VFNMADD231PD lanes<>+6656(SB), Y3, Y4
-	VFNMADD231PD lanes<>+4096(SB), Y3, Y4
+	VFNMADD231PD lanes<>+6688(SB), Y3, Y4
+	VFNMADD231PD lanes<>+4128(SB), Y3, Y4
 	VMULPD Y4, Y4, Y3
-	VBROADCASTSD lanes<>+7480(SB), Y5
-	VFMADD213PD lanes<>+3456(SB), Y3, Y5
-	VFMADD213PD lanes<>+5632(SB), Y3, Y5
-	VFMADD213PD lanes<>+5824(SB), Y3, Y5
-	VFMADD213PD lanes<>+3264(SB), Y3, Y5
-	VBROADCASTSD lanes<>+7440(SB), Y6
-	VFMADD213PD lanes<>+4832(SB), Y3, Y6
-	VFMADD213PD lanes<>+6720(SB), Y3, Y6
+	VBROADCASTSD lanes<>+7512(SB), Y5
+	VFMADD213PD lanes<>+3488(SB), Y3, Y5
+	VFMADD213PD lanes<>+5664(SB), Y3, Y5
+	VFMADD213PD lanes<>+5856(SB), Y3, Y5
+	VFMADD213PD lanes<>+3296(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7472(SB), Y6
+	VFMADD213PD lanes<>+4864(SB), Y3, Y6
+	VFMADD213PD lanes<>+6752(SB), Y3, Y6
+	VFMADD213PD lanes<>+3456(SB), Y3, Y6
 	VFMADD213PD lanes<>+3424(SB), Y3, Y6
-	VFMADD213PD lanes<>+3392(SB), Y3, Y6
 	VFMADD231PD Y4, Y5, Y6
 	VFMADD213PD lanes<>+2432(SB), Y4, Y6
 	VFMADD213PD lanes<>+2432(SB), Y4, Y6
@@ -31026,15 +31935,15 @@ TEXT ·softplusGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSD lanes<>+2432(SB), Z30
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 8(R13), Z29
-	VBROADCASTSD lanes<>+7376(SB), Z28
-	VBROADCASTSD lanes<>+7072(SB), Z27
-	VBROADCASTSD lanes<>+6656(SB), Z26
-	VBROADCASTSD lanes<>+4096(SB), Z25
-	VBROADCASTSD lanes<>+7480(SB), Z24
-	VBROADCASTSD lanes<>+3456(SB), Z23
-	VBROADCASTSD lanes<>+5632(SB), Z22
-	VBROADCASTSD lanes<>+5824(SB), Z21
-	VBROADCASTSD lanes<>+3264(SB), Z20
+	VBROADCASTSD lanes<>+7408(SB), Z28
+	VBROADCASTSD lanes<>+7104(SB), Z27
+	VBROADCASTSD lanes<>+6688(SB), Z26
+	VBROADCASTSD lanes<>+4128(SB), Z25
+	VBROADCASTSD lanes<>+7512(SB), Z24
+	VBROADCASTSD lanes<>+3488(SB), Z23
+	VBROADCASTSD lanes<>+5664(SB), Z22
+	VBROADCASTSD lanes<>+5856(SB), Z21
+	VBROADCASTSD lanes<>+3296(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -31096,26 +32005,26 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VBROADCASTSD lanes<>+7440(SB), Z16
-	VBROADCASTSD lanes<>+4832(SB), Z17
+	VBROADCASTSD lanes<>+7472(SB), Z16
+	VBROADCASTSD lanes<>+4864(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+4832(SB), Z18
+	VBROADCASTSD lanes<>+4864(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+4832(SB), Z19
+	VBROADCASTSD lanes<>+4864(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+4832(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+6720(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+6720(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+6720(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+6720(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4864(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+6752(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+6752(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+6752(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+6752(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3456(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3456(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3456(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3456(SB), Z11, Z16
 	VFMADD213PD.BCST lanes<>+3424(SB), Z8, Z17
 	VFMADD213PD.BCST lanes<>+3424(SB), Z9, Z18
 	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z19
 	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3392(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3392(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -31186,11 +32095,11 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VBROADCASTSD lanes<>+7440(SB), Z4
-	VFMADD213PD.BCST lanes<>+4832(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+6720(SB), Z2, Z4
+	VBROADCASTSD lanes<>+7472(SB), Z4
+	VFMADD213PD.BCST lanes<>+4864(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+6752(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+3456(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+3424(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3392(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VFMADD213PD Z30, Z0, Z4
@@ -32049,7 +32958,7 @@ TEXT ·softsignFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7296(SB), Y15
+	VBROADCASTSS lanes<>+7328(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
 	XORQ CX, CX
 	PCALIGN $32
@@ -32090,7 +32999,7 @@ TEXT ·softsignFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7296(SB), Y15
+	VBROADCASTSS lanes<>+7328(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -32157,7 +33066,7 @@ TEXT ·softsignFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+7328(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
 	XORQ CX, CX
 group:
@@ -32215,7 +33124,7 @@ TEXT ·softsignFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7296(SB), Z31
+	VBROADCASTSS lanes<>+7328(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -32270,7 +33179,7 @@ TEXT ·softsignFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+7328(SB), Y15
+	VBROADCASTSD lanes<>+7360(SB), Y15
 	VBROADCASTSD lanes<>+2432(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
@@ -32337,7 +33246,7 @@ TEXT ·softsignFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+7328(SB), Z31
+	VBROADCASTSD lanes<>+7360(SB), Z31
 	VBROADCASTSD lanes<>+2432(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -32400,62 +33309,62 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
+	VANDPS lanes<>+7328(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VANDPS lanes<>+7296(SB), Y4, Y5
+	VANDPS lanes<>+7328(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VANDPS lanes<>+7296(SB), Y6, Y7
-	VBROADCASTSS lanes<>+7544(SB), Y8
+	VANDPS lanes<>+7328(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7576(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+7656(SB), Y8
-	VBROADCASTSS lanes<>+5152(SB), Y9
+	VBROADCASTSS lanes<>+7684(SB), Y8
+	VBROADCASTSS lanes<>+5184(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+5152(SB), Y10
+	VBROADCASTSS lanes<>+5184(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+5152(SB), Y11
+	VBROADCASTSS lanes<>+5184(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+5152(SB), Y7, Y8
-	VSUBPS lanes<>+5152(SB), Y9, Y12
-	VSUBPS lanes<>+5152(SB), Y10, Y13
-	VSUBPS lanes<>+5152(SB), Y11, Y14
-	VSUBPS lanes<>+5152(SB), Y8, Y15
+	VFMADD213PS lanes<>+5184(SB), Y7, Y8
+	VSUBPS lanes<>+5184(SB), Y9, Y12
+	VSUBPS lanes<>+5184(SB), Y10, Y13
+	VSUBPS lanes<>+5184(SB), Y11, Y14
+	VSUBPS lanes<>+5184(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
-	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
-	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
+	VFNMADD231PS lanes<>+3648(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3648(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3648(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+7616(SB), Y6
-	VBROADCASTSS lanes<>+3680(SB), Y4
+	VBROADCASTSS lanes<>+7644(SB), Y6
+	VBROADCASTSS lanes<>+3712(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+3680(SB), Y2
+	VBROADCASTSS lanes<>+3712(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+3680(SB), Y0
+	VBROADCASTSS lanes<>+3712(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y6
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y3, Y2
-	VFMADD213PS lanes<>+4896(SB), Y5, Y0
-	VFMADD213PS lanes<>+4896(SB), Y7, Y6
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y3, Y2
-	VFMADD213PS lanes<>+4544(SB), Y5, Y0
-	VFMADD213PS lanes<>+4544(SB), Y7, Y6
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y3, Y2
-	VFMADD213PS lanes<>+7232(SB), Y5, Y0
-	VFMADD213PS lanes<>+7232(SB), Y7, Y6
+	VFMADD213PS lanes<>+3712(SB), Y7, Y6
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y3, Y2
+	VFMADD213PS lanes<>+4928(SB), Y5, Y0
+	VFMADD213PS lanes<>+4928(SB), Y7, Y6
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y3, Y2
+	VFMADD213PS lanes<>+4576(SB), Y5, Y0
+	VFMADD213PS lanes<>+4576(SB), Y7, Y6
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y3, Y2
+	VFMADD213PS lanes<>+7264(SB), Y5, Y0
+	VFMADD213PS lanes<>+7264(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
@@ -32519,62 +33428,62 @@ TEXT ·tanhshrinkFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
+	VANDPS lanes<>+7328(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VANDPS lanes<>+7296(SB), Y4, Y5
+	VANDPS lanes<>+7328(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VANDPS lanes<>+7296(SB), Y6, Y7
-	VBROADCASTSS lanes<>+7544(SB), Y8
+	VANDPS lanes<>+7328(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7576(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+7656(SB), Y8
-	VBROADCASTSS lanes<>+5152(SB), Y9
+	VBROADCASTSS lanes<>+7684(SB), Y8
+	VBROADCASTSS lanes<>+5184(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+5152(SB), Y10
+	VBROADCASTSS lanes<>+5184(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+5152(SB), Y11
+	VBROADCASTSS lanes<>+5184(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+5152(SB), Y7, Y8
-	VSUBPS lanes<>+5152(SB), Y9, Y12
-	VSUBPS lanes<>+5152(SB), Y10, Y13
-	VSUBPS lanes<>+5152(SB), Y11, Y14
-	VSUBPS lanes<>+5152(SB), Y8, Y15
+	VFMADD213PS lanes<>+5184(SB), Y7, Y8
+	VSUBPS lanes<>+5184(SB), Y9, Y12
+	VSUBPS lanes<>+5184(SB), Y10, Y13
+	VSUBPS lanes<>+5184(SB), Y11, Y14
+	VSUBPS lanes<>+5184(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
-	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
-	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
+	VFNMADD231PS lanes<>+3648(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3648(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3648(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+7616(SB), Y6
-	VBROADCASTSS lanes<>+3680(SB), Y4
+	VBROADCASTSS lanes<>+7644(SB), Y6
+	VBROADCASTSS lanes<>+3712(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+3680(SB), Y2
+	VBROADCASTSS lanes<>+3712(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+3680(SB), Y0
+	VBROADCASTSS lanes<>+3712(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y6
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y3, Y2
-	VFMADD213PS lanes<>+4896(SB), Y5, Y0
-	VFMADD213PS lanes<>+4896(SB), Y7, Y6
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y3, Y2
-	VFMADD213PS lanes<>+4544(SB), Y5, Y0
-	VFMADD213PS lanes<>+4544(SB), Y7, Y6
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y3, Y2
-	VFMADD213PS lanes<>+7232(SB), Y5, Y0
-	VFMADD213PS lanes<>+7232(SB), Y7, Y6
+	VFMADD213PS lanes<>+3712(SB), Y7, Y6
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y3, Y2
+	VFMADD213PS lanes<>+4928(SB), Y5, Y0
+	VFMADD213PS lanes<>+4928(SB), Y7, Y6
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y3, Y2
+	VFMADD213PS lanes<>+4576(SB), Y5, Y0
+	VFMADD213PS lanes<>+4576(SB), Y7, Y6
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y3, Y2
+	VFMADD213PS lanes<>+7264(SB), Y5, Y0
+	VFMADD213PS lanes<>+7264(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
@@ -32630,20 +33539,20 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7544(SB), Y2
+	VANDPS lanes<>+7328(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7576(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7656(SB), Y2
-	VFMADD213PS lanes<>+5152(SB), Y1, Y2
-	VSUBPS lanes<>+5152(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7684(SB), Y2
+	VFMADD213PS lanes<>+5184(SB), Y1, Y2
+	VSUBPS lanes<>+5184(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+7616(SB), Y4
-	VFMADD213PS lanes<>+3680(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7644(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
 	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
@@ -32666,20 +33575,20 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7544(SB), Y2
+	VANDPS lanes<>+7328(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7576(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7656(SB), Y2
-	VFMADD213PS lanes<>+5152(SB), Y1, Y2
-	VSUBPS lanes<>+5152(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7684(SB), Y2
+	VFMADD213PS lanes<>+5184(SB), Y1, Y2
+	VSUBPS lanes<>+5184(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+7616(SB), Y4
-	VFMADD213PS lanes<>+3680(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7644(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
 	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
@@ -32702,11 +33611,11 @@ TEXT ·tanhshrinkFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7296(SB), Z31
-	VBROADCASTSS lanes<>+7552(SB), Z30
-	VBROADCASTSS lanes<>+7592(SB), Z29
-	VBROADCASTSS lanes<>+7624(SB), Z28
-	VBROADCASTSS lanes<>+7568(SB), Z27
+	VBROADCASTSS lanes<>+7328(SB), Z31
+	VBROADCASTSS lanes<>+7584(SB), Z30
+	VBROADCASTSS lanes<>+7624(SB), Z29
+	VBROADCASTSS lanes<>+7652(SB), Z28
+	VBROADCASTSS lanes<>+7600(SB), Z27
 	VMOVUPS lanes<>+1600(SB), Z26
 	VMOVUPS lanes<>+384(SB), Z25
 	VMOVUPS lanes<>+1088(SB), Z24
@@ -32862,11 +33771,11 @@ TEXT ·tanhshrinkFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+7296(SB), Z31
-	VBROADCASTSS lanes<>+7552(SB), Z30
-	VBROADCASTSS lanes<>+7592(SB), Z29
-	VBROADCASTSS lanes<>+7624(SB), Z28
-	VBROADCASTSS lanes<>+7568(SB), Z27
+	VBROADCASTSS lanes<>+7328(SB), Z31
+	VBROADCASTSS lanes<>+7584(SB), Z30
+	VBROADCASTSS lanes<>+7624(SB), Z29
+	VBROADCASTSS lanes<>+7652(SB), Z28
+	VBROADCASTSS lanes<>+7600(SB), Z27
 	VMOVUPS lanes<>+1600(SB), Z26
 	VMOVUPS lanes<>+384(SB), Z25
 	VMOVUPS lanes<>+1088(SB), Z24
@@ -33040,12 +33949,12 @@ TEXT ·tanhshrinkFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+7200(SB), Y15
+	VBROADCASTSD lanes<>+7232(SB), Y15
 	VBROADCASTSD lanes<>+2432(SB), Y14
 	VBROADCASTSD lanes<>+2336(SB), Y13
-	VBROADCASTSD lanes<>+7328(SB), Y12
-	VBROADCASTSD lanes<>+7368(SB), Y11
-	VBROADCASTSD lanes<>+7536(SB), Y10
+	VBROADCASTSD lanes<>+7360(SB), Y12
+	VBROADCASTSD lanes<>+7400(SB), Y11
+	VBROADCASTSD lanes<>+7568(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -33065,32 +33974,32 @@ main:
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+6624(SB), Y6, Y1
-	VFNMADD231PD lanes<>+6624(SB), Y7, Y3
-	VFNMADD231PD lanes<>+4064(SB), Y6, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y7, Y3
+	VFNMADD231PD lanes<>+6656(SB), Y6, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4096(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+7456(SB), Y8
-	VBROADCASTSD lanes<>+5184(SB), Y9
+	VBROADCASTSD lanes<>+7488(SB), Y8
+	VBROADCASTSD lanes<>+5216(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+5184(SB), Y7, Y8
-	VFMADD213PD lanes<>+6560(SB), Y6, Y9
-	VFMADD213PD lanes<>+6560(SB), Y7, Y8
-	VFMADD213PD lanes<>+6944(SB), Y6, Y9
-	VFMADD213PD lanes<>+6944(SB), Y7, Y8
-	VFMADD213PD lanes<>+4704(SB), Y6, Y9
-	VFMADD213PD lanes<>+4704(SB), Y7, Y8
-	VBROADCASTSD lanes<>+7520(SB), Y2
-	VBROADCASTSD lanes<>+4416(SB), Y0
+	VFMADD213PD lanes<>+5216(SB), Y7, Y8
+	VFMADD213PD lanes<>+6592(SB), Y6, Y9
+	VFMADD213PD lanes<>+6592(SB), Y7, Y8
+	VFMADD213PD lanes<>+6976(SB), Y6, Y9
+	VFMADD213PD lanes<>+6976(SB), Y7, Y8
+	VFMADD213PD lanes<>+4736(SB), Y6, Y9
+	VFMADD213PD lanes<>+4736(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7552(SB), Y2
+	VBROADCASTSD lanes<>+4448(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+4416(SB), Y7, Y2
-	VFMADD213PD lanes<>+5408(SB), Y6, Y0
-	VFMADD213PD lanes<>+5408(SB), Y7, Y2
-	VFMADD213PD lanes<>+5984(SB), Y6, Y0
-	VFMADD213PD lanes<>+5984(SB), Y7, Y2
-	VFMADD213PD lanes<>+4640(SB), Y6, Y0
-	VFMADD213PD lanes<>+4640(SB), Y7, Y2
+	VFMADD213PD lanes<>+4448(SB), Y7, Y2
+	VFMADD213PD lanes<>+5440(SB), Y6, Y0
+	VFMADD213PD lanes<>+5440(SB), Y7, Y2
+	VFMADD213PD lanes<>+6016(SB), Y6, Y0
+	VFMADD213PD lanes<>+6016(SB), Y7, Y2
+	VFMADD213PD lanes<>+4672(SB), Y6, Y0
+	VFMADD213PD lanes<>+4672(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -33133,19 +34042,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7456(SB), Y4
-	VFMADD213PD lanes<>+5184(SB), Y3, Y4
-	VFMADD213PD lanes<>+6560(SB), Y3, Y4
-	VFMADD213PD lanes<>+6944(SB), Y3, Y4
-	VFMADD213PD lanes<>+4704(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7520(SB), Y5
-	VFMADD213PD lanes<>+4416(SB), Y3, Y5
-	VFMADD213PD lanes<>+5408(SB), Y3, Y5
-	VFMADD213PD lanes<>+5984(SB), Y3, Y5
-	VFMADD213PD lanes<>+4640(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+5216(SB), Y3, Y4
+	VFMADD213PD lanes<>+6592(SB), Y3, Y4
+	VFMADD213PD lanes<>+6976(SB), Y3, Y4
+	VFMADD213PD lanes<>+4736(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7552(SB), Y5
+	VFMADD213PD lanes<>+4448(SB), Y3, Y5
+	VFMADD213PD lanes<>+5440(SB), Y3, Y5
+	VFMADD213PD lanes<>+6016(SB), Y3, Y5
+	VFMADD213PD lanes<>+4672(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -33175,19 +34084,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7456(SB), Y4
-	VFMADD213PD lanes<>+5184(SB), Y3, Y4
-	VFMADD213PD lanes<>+6560(SB), Y3, Y4
-	VFMADD213PD lanes<>+6944(SB), Y3, Y4
-	VFMADD213PD lanes<>+4704(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7520(SB), Y5
-	VFMADD213PD lanes<>+4416(SB), Y3, Y5
-	VFMADD213PD lanes<>+5408(SB), Y3, Y5
-	VFMADD213PD lanes<>+5984(SB), Y3, Y5
-	VFMADD213PD lanes<>+4640(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+5216(SB), Y3, Y4
+	VFMADD213PD lanes<>+6592(SB), Y3, Y4
+	VFMADD213PD lanes<>+6976(SB), Y3, Y4
+	VFMADD213PD lanes<>+4736(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7552(SB), Y5
+	VFMADD213PD lanes<>+4448(SB), Y3, Y5
+	VFMADD213PD lanes<>+5440(SB), Y3, Y5
+	VFMADD213PD lanes<>+6016(SB), Y3, Y5
+	VFMADD213PD lanes<>+4672(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -33211,18 +34120,18 @@ TEXT ·tanhshrinkFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+7200(SB), Z31
+	VBROADCASTSD lanes<>+7232(SB), Z31
 	VBROADCASTSD lanes<>+2432(SB), Z30
 	VBROADCASTSD lanes<>+2336(SB), Z29
-	VBROADCASTSD lanes<>+7328(SB), Z28
-	VBROADCASTSD lanes<>+7368(SB), Z27
-	VBROADCASTSD lanes<>+7536(SB), Z26
-	VBROADCASTSD lanes<>+6624(SB), Z25
-	VBROADCASTSD lanes<>+4064(SB), Z24
-	VBROADCASTSD lanes<>+7456(SB), Z23
-	VBROADCASTSD lanes<>+5184(SB), Z22
-	VBROADCASTSD lanes<>+6560(SB), Z21
-	VBROADCASTSD lanes<>+6944(SB), Z20
+	VBROADCASTSD lanes<>+7360(SB), Z28
+	VBROADCASTSD lanes<>+7400(SB), Z27
+	VBROADCASTSD lanes<>+7568(SB), Z26
+	VBROADCASTSD lanes<>+6656(SB), Z25
+	VBROADCASTSD lanes<>+4096(SB), Z24
+	VBROADCASTSD lanes<>+7488(SB), Z23
+	VBROADCASTSD lanes<>+5216(SB), Z22
+	VBROADCASTSD lanes<>+6592(SB), Z21
+	VBROADCASTSD lanes<>+6976(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -33284,30 +34193,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+4704(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+4704(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+4704(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+4704(SB), Z15, Z19
-	VBROADCASTSD lanes<>+7520(SB), Z6
-	VBROADCASTSD lanes<>+4416(SB), Z4
+	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+4736(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+4736(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7552(SB), Z6
+	VBROADCASTSD lanes<>+4448(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+4416(SB), Z2
+	VBROADCASTSD lanes<>+4448(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+4416(SB), Z0
+	VBROADCASTSD lanes<>+4448(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+4416(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+5408(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+5408(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+5408(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+5408(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+5984(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+5984(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+5984(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+5984(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4640(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4640(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4640(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4640(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4448(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+5440(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+5440(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5440(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+5440(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6016(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6016(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6016(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6016(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4672(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4672(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4672(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4672(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -33381,12 +34290,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+4704(SB), Z3, Z4
-	VBROADCASTSD lanes<>+7520(SB), Z5
-	VFMADD213PD.BCST lanes<>+4416(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+5408(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+5984(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4640(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4736(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7552(SB), Z5
+	VFMADD213PD.BCST lanes<>+4448(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6016(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4672(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
@@ -33423,62 +34332,62 @@ line:
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
+	VANDPS lanes<>+7328(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*4), Y4
-	VANDPS lanes<>+7296(SB), Y4, Y5
+	VANDPS lanes<>+7328(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
-	VANDPS lanes<>+7296(SB), Y6, Y7
-	VBROADCASTSS lanes<>+7544(SB), Y8
+	VANDPS lanes<>+7328(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7576(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+7656(SB), Y8
-	VBROADCASTSS lanes<>+5152(SB), Y9
+	VBROADCASTSS lanes<>+7684(SB), Y8
+	VBROADCASTSS lanes<>+5184(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+5152(SB), Y10
+	VBROADCASTSS lanes<>+5184(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+5152(SB), Y11
+	VBROADCASTSS lanes<>+5184(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+5152(SB), Y7, Y8
-	VSUBPS lanes<>+5152(SB), Y9, Y12
-	VSUBPS lanes<>+5152(SB), Y10, Y13
-	VSUBPS lanes<>+5152(SB), Y11, Y14
-	VSUBPS lanes<>+5152(SB), Y8, Y15
+	VFMADD213PS lanes<>+5184(SB), Y7, Y8
+	VSUBPS lanes<>+5184(SB), Y9, Y12
+	VSUBPS lanes<>+5184(SB), Y10, Y13
+	VSUBPS lanes<>+5184(SB), Y11, Y14
+	VSUBPS lanes<>+5184(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
-	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
-	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
+	VFNMADD231PS lanes<>+3648(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3648(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3648(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+7616(SB), Y6
-	VBROADCASTSS lanes<>+3680(SB), Y4
+	VBROADCASTSS lanes<>+7644(SB), Y6
+	VBROADCASTSS lanes<>+3712(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+3680(SB), Y2
+	VBROADCASTSS lanes<>+3712(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+3680(SB), Y0
+	VBROADCASTSS lanes<>+3712(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y6
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y3, Y2
-	VFMADD213PS lanes<>+4896(SB), Y5, Y0
-	VFMADD213PS lanes<>+4896(SB), Y7, Y6
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y3, Y2
-	VFMADD213PS lanes<>+4544(SB), Y5, Y0
-	VFMADD213PS lanes<>+4544(SB), Y7, Y6
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y3, Y2
-	VFMADD213PS lanes<>+7232(SB), Y5, Y0
-	VFMADD213PS lanes<>+7232(SB), Y7, Y6
+	VFMADD213PS lanes<>+3712(SB), Y7, Y6
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y3, Y2
+	VFMADD213PS lanes<>+4928(SB), Y5, Y0
+	VFMADD213PS lanes<>+4928(SB), Y7, Y6
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y3, Y2
+	VFMADD213PS lanes<>+4576(SB), Y5, Y0
+	VFMADD213PS lanes<>+4576(SB), Y7, Y6
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y3, Y2
+	VFMADD213PS lanes<>+7264(SB), Y5, Y0
+	VFMADD213PS lanes<>+7264(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
@@ -33556,62 +34465,62 @@ TEXT ·tanhshrinkGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
+	VANDPS lanes<>+7328(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VANDPS lanes<>+7296(SB), Y2, Y3
+	VANDPS lanes<>+7328(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*4), Y4
-	VANDPS lanes<>+7296(SB), Y4, Y5
+	VANDPS lanes<>+7328(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
-	VANDPS lanes<>+7296(SB), Y6, Y7
-	VBROADCASTSS lanes<>+7544(SB), Y8
+	VANDPS lanes<>+7328(SB), Y6, Y7
+	VBROADCASTSS lanes<>+7576(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+7656(SB), Y8
-	VBROADCASTSS lanes<>+5152(SB), Y9
+	VBROADCASTSS lanes<>+7684(SB), Y8
+	VBROADCASTSS lanes<>+5184(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+5152(SB), Y10
+	VBROADCASTSS lanes<>+5184(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+5152(SB), Y11
+	VBROADCASTSS lanes<>+5184(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+5152(SB), Y7, Y8
-	VSUBPS lanes<>+5152(SB), Y9, Y12
-	VSUBPS lanes<>+5152(SB), Y10, Y13
-	VSUBPS lanes<>+5152(SB), Y11, Y14
-	VSUBPS lanes<>+5152(SB), Y8, Y15
+	VFMADD213PS lanes<>+5184(SB), Y7, Y8
+	VSUBPS lanes<>+5184(SB), Y9, Y12
+	VSUBPS lanes<>+5184(SB), Y10, Y13
+	VSUBPS lanes<>+5184(SB), Y11, Y14
+	VSUBPS lanes<>+5184(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+3616(SB), Y12, Y1
-	VFNMADD231PS lanes<>+3616(SB), Y13, Y3
-	VFNMADD231PS lanes<>+3616(SB), Y14, Y5
-	VFNMADD231PS lanes<>+3616(SB), Y15, Y7
+	VFNMADD231PS lanes<>+3648(SB), Y12, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y13, Y3
+	VFNMADD231PS lanes<>+3648(SB), Y14, Y5
+	VFNMADD231PS lanes<>+3648(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+7616(SB), Y6
-	VBROADCASTSS lanes<>+3680(SB), Y4
+	VBROADCASTSS lanes<>+7644(SB), Y6
+	VBROADCASTSS lanes<>+3712(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+3680(SB), Y2
+	VBROADCASTSS lanes<>+3712(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+3680(SB), Y0
+	VBROADCASTSS lanes<>+3712(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y6
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y3, Y2
-	VFMADD213PS lanes<>+4896(SB), Y5, Y0
-	VFMADD213PS lanes<>+4896(SB), Y7, Y6
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y3, Y2
-	VFMADD213PS lanes<>+4544(SB), Y5, Y0
-	VFMADD213PS lanes<>+4544(SB), Y7, Y6
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y3, Y2
-	VFMADD213PS lanes<>+7232(SB), Y5, Y0
-	VFMADD213PS lanes<>+7232(SB), Y7, Y6
+	VFMADD213PS lanes<>+3712(SB), Y7, Y6
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y3, Y2
+	VFMADD213PS lanes<>+4928(SB), Y5, Y0
+	VFMADD213PS lanes<>+4928(SB), Y7, Y6
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y3, Y2
+	VFMADD213PS lanes<>+4576(SB), Y5, Y0
+	VFMADD213PS lanes<>+4576(SB), Y7, Y6
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y3, Y2
+	VFMADD213PS lanes<>+7264(SB), Y5, Y0
+	VFMADD213PS lanes<>+7264(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
@@ -33680,20 +34589,20 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7544(SB), Y2
+	VANDPS lanes<>+7328(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7576(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7656(SB), Y2
-	VFMADD213PS lanes<>+5152(SB), Y1, Y2
-	VSUBPS lanes<>+5152(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7684(SB), Y2
+	VFMADD213PS lanes<>+5184(SB), Y1, Y2
+	VSUBPS lanes<>+5184(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+7616(SB), Y4
-	VFMADD213PS lanes<>+3680(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7644(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
 	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
@@ -33720,20 +34629,20 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VANDPS lanes<>+7296(SB), Y0, Y1
-	VBROADCASTSS lanes<>+7544(SB), Y2
+	VANDPS lanes<>+7328(SB), Y0, Y1
+	VBROADCASTSS lanes<>+7576(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+7656(SB), Y2
-	VFMADD213PS lanes<>+5152(SB), Y1, Y2
-	VSUBPS lanes<>+5152(SB), Y2, Y3
+	VBROADCASTSS lanes<>+7684(SB), Y2
+	VFMADD213PS lanes<>+5184(SB), Y1, Y2
+	VSUBPS lanes<>+5184(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+3616(SB), Y3, Y1
+	VFNMADD231PS lanes<>+3648(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+7616(SB), Y4
-	VFMADD213PS lanes<>+3680(SB), Y1, Y4
-	VFMADD213PS lanes<>+4896(SB), Y1, Y4
-	VFMADD213PS lanes<>+4544(SB), Y1, Y4
-	VFMADD213PS lanes<>+7232(SB), Y1, Y4
+	VBROADCASTSS lanes<>+7644(SB), Y4
+	VFMADD213PS lanes<>+3712(SB), Y1, Y4
+	VFMADD213PS lanes<>+4928(SB), Y1, Y4
+	VFMADD213PS lanes<>+4576(SB), Y1, Y4
+	VFMADD213PS lanes<>+7264(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
 	VBROADCASTSS lanes<>+2624(SB), Y3
 	VMOVAPS Y3, Y4
@@ -33763,12 +34672,12 @@ TEXT ·tanhshrinkGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+7296(SB), Z31
-	VBROADCASTSS lanes<>+7552(SB), Z30
+	VBROADCASTSS lanes<>+7328(SB), Z31
+	VBROADCASTSS lanes<>+7584(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+7592(SB), Z28
-	VBROADCASTSS lanes<>+7624(SB), Z27
-	VBROADCASTSS lanes<>+7568(SB), Z26
+	VBROADCASTSS lanes<>+7624(SB), Z28
+	VBROADCASTSS lanes<>+7652(SB), Z27
+	VBROADCASTSS lanes<>+7600(SB), Z26
 	VMOVUPS lanes<>+1600(SB), Z25
 	VMOVUPS lanes<>+384(SB), Z24
 	VMOVUPS lanes<>+1088(SB), Z23
@@ -33941,12 +34850,12 @@ TEXT ·tanhshrinkGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+7296(SB), Z31
-	VBROADCASTSS lanes<>+7552(SB), Z30
+	VBROADCASTSS lanes<>+7328(SB), Z31
+	VBROADCASTSS lanes<>+7584(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+7592(SB), Z28
-	VBROADCASTSS lanes<>+7624(SB), Z27
-	VBROADCASTSS lanes<>+7568(SB), Z26
+	VBROADCASTSS lanes<>+7624(SB), Z28
+	VBROADCASTSS lanes<>+7652(SB), Z27
+	VBROADCASTSS lanes<>+7600(SB), Z26
 	VMOVUPS lanes<>+1600(SB), Z25
 	VMOVUPS lanes<>+384(SB), Z24
 	VMOVUPS lanes<>+1088(SB), Z23
@@ -34135,11 +35044,11 @@ TEXT ·tanhshrinkGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Y15
-	VBROADCASTSD lanes<>+7200(SB), Y14
+	VBROADCASTSD lanes<>+7232(SB), Y14
 	VBROADCASTSD lanes<>+2336(SB), Y13
-	VBROADCASTSD lanes<>+7328(SB), Y12
-	VBROADCASTSD lanes<>+7368(SB), Y11
-	VBROADCASTSD lanes<>+7536(SB), Y10
+	VBROADCASTSD lanes<>+7360(SB), Y12
+	VBROADCASTSD lanes<>+7400(SB), Y11
+	VBROADCASTSD lanes<>+7568(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -34159,32 +35068,32 @@ main:
 	VSUBPD Y14, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+6624(SB), Y6, Y1
-	VFNMADD231PD lanes<>+6624(SB), Y7, Y3
-	VFNMADD231PD lanes<>+4064(SB), Y6, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y7, Y3
+	VFNMADD231PD lanes<>+6656(SB), Y6, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4096(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+7456(SB), Y8
-	VBROADCASTSD lanes<>+5184(SB), Y9
+	VBROADCASTSD lanes<>+7488(SB), Y8
+	VBROADCASTSD lanes<>+5216(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+5184(SB), Y7, Y8
-	VFMADD213PD lanes<>+6560(SB), Y6, Y9
-	VFMADD213PD lanes<>+6560(SB), Y7, Y8
-	VFMADD213PD lanes<>+6944(SB), Y6, Y9
-	VFMADD213PD lanes<>+6944(SB), Y7, Y8
-	VFMADD213PD lanes<>+4704(SB), Y6, Y9
-	VFMADD213PD lanes<>+4704(SB), Y7, Y8
-	VBROADCASTSD lanes<>+7520(SB), Y2
-	VBROADCASTSD lanes<>+4416(SB), Y0
+	VFMADD213PD lanes<>+5216(SB), Y7, Y8
+	VFMADD213PD lanes<>+6592(SB), Y6, Y9
+	VFMADD213PD lanes<>+6592(SB), Y7, Y8
+	VFMADD213PD lanes<>+6976(SB), Y6, Y9
+	VFMADD213PD lanes<>+6976(SB), Y7, Y8
+	VFMADD213PD lanes<>+4736(SB), Y6, Y9
+	VFMADD213PD lanes<>+4736(SB), Y7, Y8
+	VBROADCASTSD lanes<>+7552(SB), Y2
+	VBROADCASTSD lanes<>+4448(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+4416(SB), Y7, Y2
-	VFMADD213PD lanes<>+5408(SB), Y6, Y0
-	VFMADD213PD lanes<>+5408(SB), Y7, Y2
-	VFMADD213PD lanes<>+5984(SB), Y6, Y0
-	VFMADD213PD lanes<>+5984(SB), Y7, Y2
-	VFMADD213PD lanes<>+4640(SB), Y6, Y0
-	VFMADD213PD lanes<>+4640(SB), Y7, Y2
+	VFMADD213PD lanes<>+4448(SB), Y7, Y2
+	VFMADD213PD lanes<>+5440(SB), Y6, Y0
+	VFMADD213PD lanes<>+5440(SB), Y7, Y2
+	VFMADD213PD lanes<>+6016(SB), Y6, Y0
+	VFMADD213PD lanes<>+6016(SB), Y7, Y2
+	VFMADD213PD lanes<>+4672(SB), Y6, Y0
+	VFMADD213PD lanes<>+4672(SB), Y7, Y2
 	VFMADD213PD Y15, Y6, Y0
 	VFMADD213PD Y15, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -34233,19 +35142,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7456(SB), Y4
-	VFMADD213PD lanes<>+5184(SB), Y3, Y4
-	VFMADD213PD lanes<>+6560(SB), Y3, Y4
-	VFMADD213PD lanes<>+6944(SB), Y3, Y4
-	VFMADD213PD lanes<>+4704(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7520(SB), Y5
-	VFMADD213PD lanes<>+4416(SB), Y3, Y5
-	VFMADD213PD lanes<>+5408(SB), Y3, Y5
-	VFMADD213PD lanes<>+5984(SB), Y3, Y5
-	VFMADD213PD lanes<>+4640(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+5216(SB), Y3, Y4
+	VFMADD213PD lanes<>+6592(SB), Y3, Y4
+	VFMADD213PD lanes<>+6976(SB), Y3, Y4
+	VFMADD213PD lanes<>+4736(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7552(SB), Y5
+	VFMADD213PD lanes<>+4448(SB), Y3, Y5
+	VFMADD213PD lanes<>+5440(SB), Y3, Y5
+	VFMADD213PD lanes<>+6016(SB), Y3, Y5
+	VFMADD213PD lanes<>+4672(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -34278,19 +35187,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+6624(SB), Y3, Y1
-	VFNMADD231PD lanes<>+4064(SB), Y3, Y1
+	VFNMADD231PD lanes<>+6656(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4096(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+7456(SB), Y4
-	VFMADD213PD lanes<>+5184(SB), Y3, Y4
-	VFMADD213PD lanes<>+6560(SB), Y3, Y4
-	VFMADD213PD lanes<>+6944(SB), Y3, Y4
-	VFMADD213PD lanes<>+4704(SB), Y3, Y4
-	VBROADCASTSD lanes<>+7520(SB), Y5
-	VFMADD213PD lanes<>+4416(SB), Y3, Y5
-	VFMADD213PD lanes<>+5408(SB), Y3, Y5
-	VFMADD213PD lanes<>+5984(SB), Y3, Y5
-	VFMADD213PD lanes<>+4640(SB), Y3, Y5
+	VBROADCASTSD lanes<>+7488(SB), Y4
+	VFMADD213PD lanes<>+5216(SB), Y3, Y4
+	VFMADD213PD lanes<>+6592(SB), Y3, Y4
+	VFMADD213PD lanes<>+6976(SB), Y3, Y4
+	VFMADD213PD lanes<>+4736(SB), Y3, Y4
+	VBROADCASTSD lanes<>+7552(SB), Y5
+	VFMADD213PD lanes<>+4448(SB), Y3, Y5
+	VFMADD213PD lanes<>+5440(SB), Y3, Y5
+	VFMADD213PD lanes<>+6016(SB), Y3, Y5
+	VFMADD213PD lanes<>+4672(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -34321,17 +35230,17 @@ TEXT ·tanhshrinkGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+2432(SB), Z31
-	VBROADCASTSD lanes<>+7200(SB), Z30
+	VBROADCASTSD lanes<>+7232(SB), Z30
 	VBROADCASTSD lanes<>+2336(SB), Z29
-	VBROADCASTSD lanes<>+7328(SB), Z28
-	VBROADCASTSD lanes<>+7368(SB), Z27
-	VBROADCASTSD lanes<>+7536(SB), Z26
-	VBROADCASTSD lanes<>+6624(SB), Z25
-	VBROADCASTSD lanes<>+4064(SB), Z24
-	VBROADCASTSD lanes<>+7456(SB), Z23
-	VBROADCASTSD lanes<>+5184(SB), Z22
-	VBROADCASTSD lanes<>+6560(SB), Z21
-	VBROADCASTSD lanes<>+6944(SB), Z20
+	VBROADCASTSD lanes<>+7360(SB), Z28
+	VBROADCASTSD lanes<>+7400(SB), Z27
+	VBROADCASTSD lanes<>+7568(SB), Z26
+	VBROADCASTSD lanes<>+6656(SB), Z25
+	VBROADCASTSD lanes<>+4096(SB), Z24
+	VBROADCASTSD lanes<>+7488(SB), Z23
+	VBROADCASTSD lanes<>+5216(SB), Z22
+	VBROADCASTSD lanes<>+6592(SB), Z21
+	VBROADCASTSD lanes<>+6976(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -34393,30 +35302,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+4704(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+4704(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+4704(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+4704(SB), Z15, Z19
-	VBROADCASTSD lanes<>+7520(SB), Z6
-	VBROADCASTSD lanes<>+4416(SB), Z4
+	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+4736(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+4736(SB), Z15, Z19
+	VBROADCASTSD lanes<>+7552(SB), Z6
+	VBROADCASTSD lanes<>+4448(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+4416(SB), Z2
+	VBROADCASTSD lanes<>+4448(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+4416(SB), Z0
+	VBROADCASTSD lanes<>+4448(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+4416(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+5408(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+5408(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+5408(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+5408(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+5984(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+5984(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+5984(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+5984(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4640(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4640(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4640(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4640(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4448(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+5440(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+5440(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+5440(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+5440(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+6016(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+6016(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+6016(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+6016(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4672(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4672(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4672(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4672(SB), Z15, Z6
 	VFMADD213PD Z31, Z12, Z4
 	VFMADD213PD Z31, Z13, Z2
 	VFMADD213PD Z31, Z14, Z0
@@ -34502,12 +35411,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+4704(SB), Z3, Z4
-	VBROADCASTSD lanes<>+7520(SB), Z5
-	VFMADD213PD.BCST lanes<>+4416(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+5408(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+5984(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4640(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4736(SB), Z3, Z4
+	VBROADCASTSD lanes<>+7552(SB), Z5
+	VFMADD213PD.BCST lanes<>+4448(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+5440(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+6016(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4672(SB), Z3, Z5
 	VFMADD213PD Z31, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
@@ -34522,6 +35431,632 @@ masked:
 	VSUBPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
+	VMOVUPD Z0, K7, (DX)(CX*8)
+	ADDQ $8, CX
+	SUBQ $8, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdUint8AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Y0
+	VPMINUB Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*1), Y2
+	VPMINUB Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*1), Y4
+	VPMINUB Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*1), Y6
+	VPMINUB Y15, Y6, Y7
+	VPCMPEQB Y0, Y1, Y1
+	VPCMPEQB Y2, Y3, Y3
+	VPCMPEQB Y4, Y5, Y5
+	VPCMPEQB Y6, Y7, Y7
+	VPBLENDVB Y1, Y14, Y0, Y0
+	VPBLENDVB Y3, Y14, Y2, Y1
+	VPBLENDVB Y5, Y14, Y4, Y2
+	VPBLENDVB Y7, Y14, Y6, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $96, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*1), Y0
+	VPMINUB Y15, Y0, Y1
+	VPCMPEQB Y0, Y1, Y1
+	VPBLENDVB Y1, Y14, Y0, Y0
+	VMOVUPS Y0, (DX)(CX*1)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $32, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*1), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVBLZX (R13)(R12*1), R11
+	MOVB R11, 32(SP)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), Y0
+	VPMINUB Y15, Y0, Y1
+	VPCMPEQB Y0, Y1, Y1
+	VPBLENDVB Y1, Y14, Y0, Y0
+	VMOVUPS Y0, 0(SP)
+	LEAQ (DX)(CX*1), R13
+	XORL R12, R12
+out0:
+	MOVBLZX 0(SP)(R12*1), R11
+	MOVB R11, (R13)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdUint8AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $256, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Z0
+	VPCMPUB $6, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*1), Z1
+	VPCMPUB $6, Z31, Z1, K2
+	VMOVUPS 128(SI)(CX*1), Z2
+	VPCMPUB $6, Z31, Z2, K3
+	VMOVUPS 192(SI)(CX*1), Z3
+	VPCMPUB $6, Z31, Z3, K4
+	VPBLENDMB Z0, Z30, K1, Z0
+	VPBLENDMB Z1, Z30, K2, Z1
+	VPBLENDMB Z2, Z30, K3, Z2
+	VPBLENDMB Z3, Z30, K4, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+	ADDQ $256, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $256, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $-1, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU8.Z (SI)(CX*1), K7, Z0
+	VPCMPUB $6, Z31, Z0, K1
+	VPBLENDMB Z0, Z30, K1, Z0
+	VMOVDQU8 Z0, K7, (DX)(CX*1)
+	ADDQ $64, CX
+	SUBQ $64, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt8AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Y0
+	VPCMPGTB Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*1), Y2
+	VPCMPGTB Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*1), Y4
+	VPCMPGTB Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*1), Y6
+	VPCMPGTB Y15, Y6, Y7
+	VPBLENDVB Y1, Y0, Y14, Y0
+	VPBLENDVB Y3, Y2, Y14, Y1
+	VPBLENDVB Y5, Y4, Y14, Y2
+	VPBLENDVB Y7, Y6, Y14, Y3
+	VMOVUPS Y0, (DX)(CX*1)
+	VMOVUPS Y1, 32(DX)(CX*1)
+	VMOVUPS Y2, 64(DX)(CX*1)
+	VMOVUPS Y3, 96(DX)(CX*1)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $96, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*1), Y0
+	VPCMPGTB Y15, Y0, Y1
+	VPBLENDVB Y1, Y0, Y14, Y0
+	VMOVUPS Y0, (DX)(CX*1)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $32, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*1), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVBLZX (R13)(R12*1), R11
+	MOVB R11, 32(SP)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), Y0
+	VPCMPGTB Y15, Y0, Y1
+	VPBLENDVB Y1, Y0, Y14, Y0
+	VMOVUPS Y0, 0(SP)
+	LEAQ (DX)(CX*1), R13
+	XORL R12, R12
+out0:
+	MOVBLZX 0(SP)(R12*1), R11
+	MOVB R11, (R13)(R12*1)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt8AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VPBROADCASTB 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $256, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*1), Z0
+	VPCMPB $6, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*1), Z1
+	VPCMPB $6, Z31, Z1, K2
+	VMOVUPS 128(SI)(CX*1), Z2
+	VPCMPB $6, Z31, Z2, K3
+	VMOVUPS 192(SI)(CX*1), Z3
+	VPCMPB $6, Z31, Z3, K4
+	VPBLENDMB Z0, Z30, K1, Z0
+	VPBLENDMB Z1, Z30, K2, Z1
+	VPBLENDMB Z2, Z30, K3, Z2
+	VPBLENDMB Z3, Z30, K4, Z3
+	VMOVUPS Z0, (DX)(CX*1)
+	VMOVUPS Z1, 64(DX)(CX*1)
+	VMOVUPS Z2, 128(DX)(CX*1)
+	VMOVUPS Z3, 192(DX)(CX*1)
+	ADDQ $256, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $256, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $-1, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU8.Z (SI)(CX*1), K7, Z0
+	VPCMPB $6, Z31, Z0, K1
+	VPBLENDMB Z0, Z30, K1, Z0
+	VMOVDQU8 Z0, K7, (DX)(CX*1)
+	ADDQ $64, CX
+	SUBQ $64, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt16AVX2(SB), 0, $64-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*2), Y0
+	VPCMPGTW Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*2), Y2
+	VPCMPGTW Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*2), Y4
+	VPCMPGTW Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*2), Y6
+	VPCMPGTW Y15, Y6, Y7
+	VPBLENDVB Y1, Y0, Y14, Y0
+	VPBLENDVB Y3, Y2, Y14, Y1
+	VPBLENDVB Y5, Y4, Y14, Y2
+	VPBLENDVB Y7, Y6, Y14, Y3
+	VMOVUPS Y0, (DX)(CX*2)
+	VMOVUPS Y1, 32(DX)(CX*2)
+	VMOVUPS Y2, 64(DX)(CX*2)
+	VMOVUPS Y3, 96(DX)(CX*2)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $48, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*2), Y0
+	VPCMPGTW Y15, Y0, Y1
+	VPBLENDVB Y1, Y0, Y14, Y0
+	VMOVUPS Y0, (DX)(CX*2)
+	ADDQ $16, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $16, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ (SI)(CX*2), R13
+	MOVQ $0, 32(SP)
+	MOVQ $0, 40(SP)
+	MOVQ $0, 48(SP)
+	MOVQ $0, 56(SP)
+	XORL R12, R12
+in1:
+	MOVWLZX (R13)(R12*2), R11
+	MOVW R11, 32(SP)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT in1
+	VMOVUPS 32(SP), Y0
+	VPCMPGTW Y15, Y0, Y1
+	VPBLENDVB Y1, Y0, Y14, Y0
+	VMOVUPS Y0, 0(SP)
+	LEAQ (DX)(CX*2), R13
+	XORL R12, R12
+out0:
+	MOVWLZX 0(SP)(R12*2), R11
+	MOVW R11, (R13)(R12*2)
+	INCQ R12
+	CMPQ R12, AX
+	JLT out0
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt16AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VPBROADCASTW 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $128, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*2), Z0
+	VPCMPW $6, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*2), Z1
+	VPCMPW $6, Z31, Z1, K2
+	VMOVUPS 128(SI)(CX*2), Z2
+	VPCMPW $6, Z31, Z2, K3
+	VMOVUPS 192(SI)(CX*2), Z3
+	VPCMPW $6, Z31, Z3, K4
+	VPBLENDMW Z0, Z30, K1, Z0
+	VPBLENDMW Z1, Z30, K2, Z1
+	VPBLENDMW Z2, Z30, K3, Z2
+	VPBLENDMW Z3, Z30, K4, Z3
+	VMOVUPS Z0, (DX)(CX*2)
+	VMOVUPS Z1, 64(DX)(CX*2)
+	VMOVUPS Z2, 128(DX)(CX*2)
+	VMOVUPS Z3, 192(DX)(CX*2)
+	ADDQ $128, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $128, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $4294967295, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVDQU16.Z (SI)(CX*2), K7, Z0
+	VPCMPW $6, Z31, Z0, K1
+	VPBLENDMW Z0, Z30, K1, Z0
+	VMOVDQU16 Z0, K7, (DX)(CX*2)
+	ADDQ $32, CX
+	SUBQ $32, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt32AVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Y0
+	VPCMPGTD Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*4), Y2
+	VPCMPGTD Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*4), Y4
+	VPCMPGTD Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*4), Y6
+	VPCMPGTD Y15, Y6, Y7
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VBLENDVPS Y3, Y2, Y14, Y1
+	VBLENDVPS Y5, Y4, Y14, Y2
+	VBLENDVPS Y7, Y6, Y14, Y3
+	VMOVUPS Y0, (DX)(CX*4)
+	VMOVUPS Y1, 32(DX)(CX*4)
+	VMOVUPS Y2, 64(DX)(CX*4)
+	VMOVUPS Y3, 96(DX)(CX*4)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $24, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*4), Y0
+	VPCMPGTD Y15, Y0, Y1
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VMOVUPS Y0, (DX)(CX*4)
+	ADDQ $8, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $8, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ lanes<>+1920(SB), R11
+	NEGQ AX
+	VMOVUPS 32(R11)(AX*4), Y0
+	VMASKMOVPS (SI)(CX*4), Y0, Y0
+	VPCMPGTD Y15, Y0, Y1
+	VBLENDVPS Y1, Y0, Y14, Y0
+	VMOVUPS 32(R11)(AX*4), Y1
+	VMASKMOVPS Y0, Y1, (DX)(CX*4)
+	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt32AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSS 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $64, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*4), Z0
+	VPCMPD $6, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*4), Z1
+	VPCMPD $6, Z31, Z1, K2
+	VMOVUPS 128(SI)(CX*4), Z2
+	VPCMPD $6, Z31, Z2, K3
+	VMOVUPS 192(SI)(CX*4), Z3
+	VPCMPD $6, Z31, Z3, K4
+	VPBLENDMD Z0, Z30, K1, Z0
+	VPBLENDMD Z1, Z30, K2, Z1
+	VPBLENDMD Z2, Z30, K3, Z2
+	VPBLENDMD Z3, Z30, K4, Z3
+	VMOVUPS Z0, (DX)(CX*4)
+	VMOVUPS Z1, 64(DX)(CX*4)
+	VMOVUPS Z2, 128(DX)(CX*4)
+	VMOVUPS Z3, 192(DX)(CX*4)
+	ADDQ $64, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $64, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $65535, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVUPS.Z (SI)(CX*4), K7, Z0
+	VPCMPD $6, Z31, Z0, K1
+	VPBLENDMD Z0, Z30, K1, Z0
+	VMOVUPS Z0, K7, (DX)(CX*4)
+	ADDQ $16, CX
+	SUBQ $16, AX
+	JGT masked
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt64AVX2(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 0(R13), Y15
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 8(R13), Y14
+	XORQ CX, CX
+	SUBQ $16, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*8), Y0
+	VPCMPGTQ Y15, Y0, Y1
+	VMOVUPS 32(SI)(CX*8), Y2
+	VPCMPGTQ Y15, Y2, Y3
+	VMOVUPS 64(SI)(CX*8), Y4
+	VPCMPGTQ Y15, Y4, Y5
+	VMOVUPS 96(SI)(CX*8), Y6
+	VPCMPGTQ Y15, Y6, Y7
+	VBLENDVPD Y1, Y0, Y14, Y0
+	VBLENDVPD Y3, Y2, Y14, Y1
+	VBLENDVPD Y5, Y4, Y14, Y2
+	VBLENDVPD Y7, Y6, Y14, Y3
+	VMOVUPS Y0, (DX)(CX*8)
+	VMOVUPS Y1, 32(DX)(CX*8)
+	VMOVUPS Y2, 64(DX)(CX*8)
+	VMOVUPS Y3, 96(DX)(CX*8)
+	ADDQ $16, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $12, AX
+	CMPQ CX, AX
+	JGT tail
+	PCALIGN $32
+single:
+	VMOVUPS (SI)(CX*8), Y0
+	VPCMPGTQ Y15, Y0, Y1
+	VBLENDVPD Y1, Y0, Y14, Y0
+	VMOVUPS Y0, (DX)(CX*8)
+	ADDQ $4, CX
+	CMPQ CX, AX
+	JLE single
+tail:
+	ADDQ $4, AX
+	SUBQ CX, AX
+	JEQ done
+	LEAQ lanes<>+1920(SB), R11
+	NEGQ AX
+	VMOVUPS 32(R11)(AX*8), Y0
+	VMASKMOVPD (SI)(CX*8), Y0, Y0
+	VPCMPGTQ Y15, Y0, Y1
+	VBLENDVPD Y1, Y0, Y14, Y0
+	VMOVUPS 32(R11)(AX*8), Y1
+	VMASKMOVPD Y0, Y1, (DX)(CX*8)
+	NEGQ AX
+done:
+	VZEROUPPER
+	RET
+
+TEXT ·thresholdInt64AVX512(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), AX
+	MOVQ p_base+8(FP), BX
+	MOVQ 0(BX), DX
+	MOVQ 8(BX), SI
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 0(R13), Z31
+	MOVQ s+32(FP), R13
+	VBROADCASTSD 8(R13), Z30
+	XORQ CX, CX
+	SUBQ $32, AX
+	JLT singles
+	PCALIGN $32
+main:
+	VMOVUPS (SI)(CX*8), Z0
+	VPCMPQ $6, Z31, Z0, K1
+	VMOVUPS 64(SI)(CX*8), Z1
+	VPCMPQ $6, Z31, Z1, K2
+	VMOVUPS 128(SI)(CX*8), Z2
+	VPCMPQ $6, Z31, Z2, K3
+	VMOVUPS 192(SI)(CX*8), Z3
+	VPCMPQ $6, Z31, Z3, K4
+	VPBLENDMQ Z0, Z30, K1, Z0
+	VPBLENDMQ Z1, Z30, K2, Z1
+	VPBLENDMQ Z2, Z30, K3, Z2
+	VPBLENDMQ Z3, Z30, K4, Z3
+	VMOVUPS Z0, (DX)(CX*8)
+	VMOVUPS Z1, 64(DX)(CX*8)
+	VMOVUPS Z2, 128(DX)(CX*8)
+	VMOVUPS Z3, 192(DX)(CX*8)
+	ADDQ $32, CX
+	CMPQ CX, AX
+	JLE main
+singles:
+	ADDQ $32, AX
+	SUBQ CX, AX
+	JEQ done
+masked:
+	MOVQ $255, R12
+	BZHIQ AX, R12, R12
+	KMOVQ R12, K7
+	VMOVUPD.Z (SI)(CX*8), K7, Z0
+	VPCMPQ $6, Z31, Z0, K1
+	VPBLENDMQ Z0, Z30, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -34663,8 +36198,8 @@ TEXT ·thresholdFloat32BFloat16AVX2(SB), 0, $64-48
 	VBROADCASTSS 0(R13), Y15
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Y14
-	VBROADCASTSS lanes<>+7416(SB), Y13
-	VBROADCASTSS lanes<>+7700(SB), Y12
+	VBROADCASTSS lanes<>+7448(SB), Y13
+	VBROADCASTSS lanes<>+7728(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -34993,8 +36528,8 @@ TEXT ·thresholdFloat32BFloat16AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Z31
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 8(R13), Z30
-	VBROADCASTSS lanes<>+7416(SB), Z29
-	VBROADCASTSS lanes<>+7700(SB), Z28
+	VBROADCASTSS lanes<>+7448(SB), Z29
+	VBROADCASTSS lanes<>+7728(SB), Z28
 	VBROADCASTSS lanes<>+2784(SB), Z27
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -35405,8 +36940,8 @@ TEXT ·thresholdGradXFloat32BFloat16AVX2(SB), 0, $96-48
 	MOVQ 16(BX), DI
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
-	VBROADCASTSS lanes<>+7416(SB), Y14
-	VBROADCASTSS lanes<>+7700(SB), Y13
+	VBROADCASTSS lanes<>+7448(SB), Y14
+	VBROADCASTSS lanes<>+7728(SB), Y13
 	VBROADCASTSS lanes<>+2784(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -35776,8 +37311,8 @@ TEXT ·thresholdGradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+7416(SB), Z29
-	VBROADCASTSS lanes<>+7700(SB), Z28
+	VBROADCASTSS lanes<>+7448(SB), Z29
+	VBROADCASTSS lanes<>+7728(SB), Z28
 	VBROADCASTSS lanes<>+2784(SB), Z27
 	XORQ CX, CX
 	SUBQ $64, AX

@@ -153,6 +153,46 @@ func hardshrinkGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, 
 	hardshrinkGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func hardtanhUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhUint8AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhUint8AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt8AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt8AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt16AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt16AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func hardtanhInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	hardtanhInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
 func hardtanhFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardtanhFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
@@ -345,6 +385,46 @@ func softshrinkGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, 
 	softshrinkGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func thresholdUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdUint8AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdUint8AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt8AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt8AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt16AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt16AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func thresholdInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	thresholdInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
 func thresholdFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	thresholdFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
@@ -455,10 +535,16 @@ var activationVectors = []vector.Loop{
 	{Op: "hardswish", Table: &Hardswish, Variant: 0, DType: ir.Float64, AVX2: hardswishFloat64AVX2, AVX512: hardswishFloat64AVX512},
 	{Op: "hardswish_grad_x", Table: &HardswishGradX, Variant: 0, DType: ir.Float32, AVX2: hardswishGradXFloat32AVX2, AVX512: hardswishGradXFloat32AVX512, Past: vector.Loops{AVX2: hardswishGradXFloat32PastAVX2, AVX512: hardswishGradXFloat32PastAVX512}},
 	{Op: "hardswish_grad_x", Table: &HardswishGradX, Variant: 0, DType: ir.Float64, AVX2: hardswishGradXFloat64AVX2, AVX512: hardswishGradXFloat64AVX512},
+	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Uint8, AVX2: hardtanhUint8AVX2Loop, AVX512: hardtanhUint8AVX512Loop},
+	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int8, AVX2: hardtanhInt8AVX2Loop, AVX512: hardtanhInt8AVX512Loop},
+	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int16, AVX2: hardtanhInt16AVX2Loop, AVX512: hardtanhInt16AVX512Loop},
+	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int32, AVX2: hardtanhInt32AVX2Loop, AVX512: hardtanhInt32AVX512Loop},
+	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int64, AVX2: hardtanhInt64AVX2Loop, AVX512: hardtanhInt64AVX512Loop},
 	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Float32, AVX2: hardtanhFloat32AVX2Loop, AVX512: hardtanhFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhFloat32PastAVX2Loop, AVX512: hardtanhFloat32PastAVX512Loop}},
 	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Float64, AVX2: hardtanhFloat64AVX2Loop, AVX512: hardtanhFloat64AVX512Loop},
 	{Op: "hardtanh_grad_x", Table: &HardtanhGradX, Variant: 0, DType: ir.Float32, AVX2: hardtanhGradXFloat32AVX2Loop, AVX512: hardtanhGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhGradXFloat32PastAVX2Loop, AVX512: hardtanhGradXFloat32PastAVX512Loop}},
 	{Op: "hardtanh_grad_x", Table: &HardtanhGradX, Variant: 0, DType: ir.Float64, AVX2: hardtanhGradXFloat64AVX2Loop, AVX512: hardtanhGradXFloat64AVX512Loop},
+	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Bool, AVX2: heavisideBoolAVX2, AVX512: heavisideBoolAVX512},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Uint8, AVX2: heavisideUint8AVX2, AVX512: heavisideUint8AVX512},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int8, AVX2: heavisideInt8AVX2, AVX512: heavisideInt8AVX512},
 	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int16, AVX2: heavisideInt16AVX2, AVX512: heavisideInt16AVX512},
@@ -522,6 +608,11 @@ var activationVectors = []vector.Loop{
 	{Op: "tanhshrink", Table: &Tanhshrink, Variant: 0, DType: ir.Float64, AVX2: tanhshrinkFloat64AVX2, AVX512: tanhshrinkFloat64AVX512},
 	{Op: "tanhshrink_grad_x", Table: &TanhshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: tanhshrinkGradXFloat32AVX2, AVX512: tanhshrinkGradXFloat32AVX512, Past: vector.Loops{AVX2: tanhshrinkGradXFloat32PastAVX2, AVX512: tanhshrinkGradXFloat32PastAVX512}},
 	{Op: "tanhshrink_grad_x", Table: &TanhshrinkGradX, Variant: 0, DType: ir.Float64, AVX2: tanhshrinkGradXFloat64AVX2, AVX512: tanhshrinkGradXFloat64AVX512},
+	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Uint8, AVX2: thresholdUint8AVX2Loop, AVX512: thresholdUint8AVX512Loop},
+	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int8, AVX2: thresholdInt8AVX2Loop, AVX512: thresholdInt8AVX512Loop},
+	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int16, AVX2: thresholdInt16AVX2Loop, AVX512: thresholdInt16AVX512Loop},
+	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int32, AVX2: thresholdInt32AVX2Loop, AVX512: thresholdInt32AVX512Loop},
+	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int64, AVX2: thresholdInt64AVX2Loop, AVX512: thresholdInt64AVX512Loop},
 	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Float32, AVX2: thresholdFloat32AVX2Loop, AVX512: thresholdFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdFloat32PastAVX2Loop, AVX512: thresholdFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdFloat32Float16AVX2Loop, AVX512: thresholdFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdFloat32BFloat16AVX2Loop, AVX512: thresholdFloat32BFloat16AVX512Loop}},
 	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Float64, AVX2: thresholdFloat64AVX2Loop, AVX512: thresholdFloat64AVX512Loop},
 	{Op: "threshold_grad_x", Table: &ThresholdGradX, Variant: 0, DType: ir.Float32, AVX2: thresholdGradXFloat32AVX2Loop, AVX512: thresholdGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdGradXFloat32PastAVX2Loop, AVX512: thresholdGradXFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdGradXFloat32Float16AVX2Loop, AVX512: thresholdGradXFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdGradXFloat32BFloat16AVX2Loop, AVX512: thresholdGradXFloat32BFloat16AVX512Loop}},

@@ -509,6 +509,18 @@ var AddcmulGradZ = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: addcmulGradZFloatLoop[float32], ir.Float64: addcmulGradZFloatLoop[float64], ir.Complex64: addcmulGradZComplex64Loop, ir.Complex128: addcmulGradZComplex128Loop},
 }
 
+// clampBool: min(max(x, lo), hi)
+func clampBool(x, lo, hi bool) bool {
+	return (x || lo) && hi
+}
+
+func clampBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, lo, hi := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n), unsafe.Slice((*bool)(p[3]), n)
+	for i := range out {
+		out[i] = clampBool(x[i], lo[i], hi[i])
+	}
+}
+
 // clampInt: min(max(x, lo), hi)
 func clampInt[T num.Int](x, lo, hi T) T {
 	return num.IMin(num.IMax(x, lo), hi)
@@ -535,7 +547,19 @@ func clampFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Clamp holds the loops of clamp, by variant and compute dtype.
 var Clamp = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: clampIntLoop[uint8], ir.Int8: clampIntLoop[int8], ir.Int16: clampIntLoop[int16], ir.Int32: clampIntLoop[int32], ir.Int64: clampIntLoop[int64], ir.Float32: clampFloatLoop[float32], ir.Float64: clampFloatLoop[float64]},
+	{ir.Bool: clampBoolLoop, ir.Uint8: clampIntLoop[uint8], ir.Int8: clampIntLoop[int8], ir.Int16: clampIntLoop[int16], ir.Int32: clampIntLoop[int32], ir.Int64: clampIntLoop[int64], ir.Float32: clampFloatLoop[float32], ir.Float64: clampFloatLoop[float64]},
+}
+
+// clampMaxBool: min(x, hi)
+func clampMaxBool(x, hi bool) bool {
+	return x && hi
+}
+
+func clampMaxBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, hi := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
+	for i := range out {
+		out[i] = clampMaxBool(x[i], hi[i])
+	}
 }
 
 // clampMaxInt: min(x, hi)
@@ -564,51 +588,5 @@ func clampMaxFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // ClampMax holds the loops of clamp_max, by variant and compute dtype.
 var ClampMax = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: clampMaxIntLoop[uint8], ir.Int8: clampMaxIntLoop[int8], ir.Int16: clampMaxIntLoop[int16], ir.Int32: clampMaxIntLoop[int32], ir.Int64: clampMaxIntLoop[int64], ir.Float32: clampMaxFloatLoop[float32], ir.Float64: clampMaxFloatLoop[float64]},
-}
-
-// clampMinInt: max(x, lo)
-func clampMinInt[T num.Int](x, lo T) T {
-	return num.IMax(x, lo)
-}
-
-func clampMinIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, lo := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = clampMinInt(x[i], lo[i])
-	}
-}
-
-// clampMinFloat: max(x, lo)
-func clampMinFloat[T num.Float](x, lo T) T {
-	return num.Max(x, lo)
-}
-
-func clampMinFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, lo := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = clampMinFloat(x[i], lo[i])
-	}
-}
-
-// ClampMin holds the loops of clamp_min, by variant and compute dtype.
-var ClampMin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: clampMinIntLoop[uint8], ir.Int8: clampMinIntLoop[int8], ir.Int16: clampMinIntLoop[int16], ir.Int32: clampMinIntLoop[int32], ir.Int64: clampMinIntLoop[int64], ir.Float32: clampMinFloatLoop[float32], ir.Float64: clampMinFloatLoop[float64]},
-}
-
-// copysign: copysign(x, y)
-func copysign[T num.Float](x, y T) T {
-	return num.Copysign(x, y)
-}
-
-func copysignLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = copysign(x[i], y[i])
-	}
-}
-
-// Copysign holds the loops of copysign, by variant and compute dtype.
-var Copysign = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: copysignLoop[float32], ir.Float64: copysignLoop[float64]},
+	{ir.Bool: clampMaxBoolLoop, ir.Uint8: clampMaxIntLoop[uint8], ir.Int8: clampMaxIntLoop[int8], ir.Int16: clampMaxIntLoop[int16], ir.Int32: clampMaxIntLoop[int32], ir.Int64: clampMaxIntLoop[int64], ir.Float32: clampMaxFloatLoop[float32], ir.Float64: clampMaxFloatLoop[float64]},
 }

@@ -8,6 +8,64 @@ import (
 	"unsafe"
 )
 
+// clampMinBool: max(x, lo)
+func clampMinBool(x, lo bool) bool {
+	return x || lo
+}
+
+func clampMinBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, lo := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
+	for i := range out {
+		out[i] = clampMinBool(x[i], lo[i])
+	}
+}
+
+// clampMinInt: max(x, lo)
+func clampMinInt[T num.Int](x, lo T) T {
+	return num.IMax(x, lo)
+}
+
+func clampMinIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, lo := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = clampMinInt(x[i], lo[i])
+	}
+}
+
+// clampMinFloat: max(x, lo)
+func clampMinFloat[T num.Float](x, lo T) T {
+	return num.Max(x, lo)
+}
+
+func clampMinFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, lo := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = clampMinFloat(x[i], lo[i])
+	}
+}
+
+// ClampMin holds the loops of clamp_min, by variant and compute dtype.
+var ClampMin = []*[ir.NumDTypes]ir.Loop{
+	{ir.Bool: clampMinBoolLoop, ir.Uint8: clampMinIntLoop[uint8], ir.Int8: clampMinIntLoop[int8], ir.Int16: clampMinIntLoop[int16], ir.Int32: clampMinIntLoop[int32], ir.Int64: clampMinIntLoop[int64], ir.Float32: clampMinFloatLoop[float32], ir.Float64: clampMinFloatLoop[float64]},
+}
+
+// copysign: copysign(x, y)
+func copysign[T num.Float](x, y T) T {
+	return num.Copysign(x, y)
+}
+
+func copysignLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = copysign(x[i], y[i])
+	}
+}
+
+// Copysign holds the loops of copysign, by variant and compute dtype.
+var Copysign = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: copysignLoop[float32], ir.Float64: copysignLoop[float64]},
+}
+
 // copysignGradX: where(x == 0, 0, dy*(sign(x)*copysign(1, y)))
 func copysignGradX[T num.Float](dy, x, y T) T {
 	return num.Where(x == 0, 0, dy*(num.Sign(x)*num.Copysign(1, y)))
@@ -41,6 +99,73 @@ func deg2radLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 // Deg2rad holds the loops of deg2rad, by variant and compute dtype.
 var Deg2rad = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: deg2radLoop[float32], ir.Float64: deg2radLoop[float64]},
+}
+
+// directionComplex64: where(x == 0, 0, x/abs(x))
+func directionComplex64(x complex64) complex64 {
+	return num.Where(x == 0, 0, x/complex64(complex(float32(num.CAbs[float32](x)), 0)))
+}
+
+func directionComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = directionComplex64(x[i])
+	}
+}
+
+// directionComplex128: where(x == 0, 0, x/abs(x))
+func directionComplex128(x complex128) complex128 {
+	return num.Where(x == 0, 0, x/complex128(complex(float64(num.CAbs[float64](x)), 0)))
+}
+
+func directionComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = directionComplex128(x[i])
+	}
+}
+
+// Direction holds the loops of direction, by variant and compute dtype.
+var Direction = []*[ir.NumDTypes]ir.Loop{
+	{ir.Complex64: directionComplex64Loop, ir.Complex128: directionComplex128Loop},
+}
+
+// directionGradXComplex64: where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
+func directionGradXComplex64(dy, x complex64) complex64 {
+	t0 := x == 0
+	t1 := num.CAbs[float32](x)
+	t2 := complex64(complex(float32(t1), 0))
+	t3 := x / t2
+	return num.Where(t0, 0, dy*complex64(complex(float32(1/t1), 0))) + num.Where(t0, 0, num.Where(t0, 0, complex64(complex(float32(real(dy*num.CConj(-t3/t2))), 0))*t3))
+}
+
+func directionGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = directionGradXComplex64(dy[i], x[i])
+	}
+}
+
+// directionGradXComplex128: where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
+func directionGradXComplex128(dy, x complex128) complex128 {
+	t0 := x == 0
+	t1 := num.CAbs[float64](x)
+	t2 := complex128(complex(float64(t1), 0))
+	t3 := x / t2
+	return num.Where(t0, 0, dy*complex128(complex(float64(1/t1), 0))) + num.Where(t0, 0, num.Where(t0, 0, complex128(complex(float64(real(dy*num.CConj(-t3/t2))), 0))*t3))
+}
+
+func directionGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = directionGradXComplex128(dy[i], x[i])
+	}
+}
+
+// DirectionGradX holds the loops of direction_grad_x, by variant and compute
+// dtype.
+var DirectionGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Complex64: directionGradXComplex64Loop, ir.Complex128: directionGradXComplex128Loop},
 }
 
 // divFloat: x/y
@@ -195,21 +320,33 @@ var FloorDivide = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: floorDivideIntLoop[uint8], ir.Int8: floorDivideIntLoop[int8], ir.Int16: floorDivideIntLoop[int16], ir.Int32: floorDivideIntLoop[int32], ir.Int64: floorDivideIntLoop[int64], ir.Float32: floorDivideFloatLoop[float32], ir.Float64: floorDivideFloatLoop[float64]},
 }
 
-// fmax: fmax(x, y)
-func fmax[T num.Float](x, y T) T {
-	return num.FMax(x, y)
+// fmaxInt: where(x >= y || isnan(y), x, y)
+func fmaxInt[T num.Int](x, y T) T {
+	return num.Where(x >= y || num.IIsNaN(y), x, y)
 }
 
-func fmaxLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func fmaxIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = fmax(x[i], y[i])
+		out[i] = fmaxInt(x[i], y[i])
+	}
+}
+
+// fmaxFloat: where(x >= y || isnan(y), x, y)
+func fmaxFloat[T num.Float](x, y T) T {
+	return num.Where(x >= y || num.IsNaN(y), x, y)
+}
+
+func fmaxFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = fmaxFloat(x[i], y[i])
 	}
 }
 
 // Fmax holds the loops of fmax, by variant and compute dtype.
 var Fmax = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fmaxLoop[float32], ir.Float64: fmaxLoop[float64]},
+	{ir.Uint8: fmaxIntLoop[uint8], ir.Int8: fmaxIntLoop[int8], ir.Int16: fmaxIntLoop[int16], ir.Int32: fmaxIntLoop[int32], ir.Int64: fmaxIntLoop[int64], ir.Float32: fmaxFloatLoop[float32], ir.Float64: fmaxFloatLoop[float64]},
 }
 
 // fmaxGradX: where(x >= y || isnan(y), dy, 0)
@@ -246,21 +383,33 @@ var FmaxGradY = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: fmaxGradYLoop[float32], ir.Float64: fmaxGradYLoop[float64]},
 }
 
-// fmin: fmin(x, y)
-func fmin[T num.Float](x, y T) T {
-	return num.FMin(x, y)
+// fminInt: where(x <= y || isnan(y), x, y)
+func fminInt[T num.Int](x, y T) T {
+	return num.Where(x <= y || num.IIsNaN(y), x, y)
 }
 
-func fminLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func fminIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = fmin(x[i], y[i])
+		out[i] = fminInt(x[i], y[i])
+	}
+}
+
+// fminFloat: where(x <= y || isnan(y), x, y)
+func fminFloat[T num.Float](x, y T) T {
+	return num.Where(x <= y || num.IsNaN(y), x, y)
+}
+
+func fminFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = fminFloat(x[i], y[i])
 	}
 }
 
 // Fmin holds the loops of fmin, by variant and compute dtype.
 var Fmin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fminLoop[float32], ir.Float64: fminLoop[float64]},
+	{ir.Uint8: fminIntLoop[uint8], ir.Int8: fminIntLoop[int8], ir.Int16: fminIntLoop[int16], ir.Int32: fminIntLoop[int32], ir.Int64: fminIntLoop[int64], ir.Float32: fminFloatLoop[float32], ir.Float64: fminFloatLoop[float64]},
 }
 
 // fminGradX: where(x <= y || isnan(y), dy, 0)
@@ -409,131 +558,4 @@ func hypotGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 // HypotGradY holds the loops of hypot_grad_y, by variant and compute dtype.
 var HypotGradY = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: hypotGradYLoop[float32], ir.Float64: hypotGradYLoop[float64]},
-}
-
-// lerpFloat: where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))
-func lerpFloat[T num.Float](x, end, weight T) T {
-	t0 := end - x
-	return num.Where(num.Abs(weight) < 0.5, x+T(weight*t0), end-T(t0*(1-weight)))
-}
-
-func lerpFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, end, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = lerpFloat(x[i], end[i], weight[i])
-	}
-}
-
-// lerpComplex64: where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))
-func lerpComplex64(x, end, weight complex64) complex64 {
-	t0 := end - x
-	return num.Where(num.CAbs[float32](weight) < 0.5, x+complex64(weight*t0), end-complex64(t0*(1-weight)))
-}
-
-func lerpComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, end, weight := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = lerpComplex64(x[i], end[i], weight[i])
-	}
-}
-
-// lerpComplex128: where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))
-func lerpComplex128(x, end, weight complex128) complex128 {
-	t0 := end - x
-	return num.Where(num.CAbs[float64](weight) < 0.5, x+complex128(weight*t0), end-complex128(t0*(1-weight)))
-}
-
-func lerpComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, end, weight := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = lerpComplex128(x[i], end[i], weight[i])
-	}
-}
-
-// Lerp holds the loops of lerp, by variant and compute dtype.
-var Lerp = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpFloatLoop[float32], ir.Float64: lerpFloatLoop[float64], ir.Complex64: lerpComplex64Loop, ir.Complex128: lerpComplex128Loop},
-}
-
-// lerpGradEndFloat: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
-func lerpGradEndFloat[T num.Float](dy, weight T) T {
-	return dy * num.Where(num.Abs(weight) < 0.5, weight, 1-(1-weight))
-}
-
-func lerpGradEndFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = lerpGradEndFloat(dy[i], weight[i])
-	}
-}
-
-// lerpGradEndComplex64: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
-func lerpGradEndComplex64(dy, weight complex64) complex64 {
-	return dy * num.CConj(num.Where(num.CAbs[float32](weight) < 0.5, weight, 1-(1-weight)))
-}
-
-func lerpGradEndComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, weight := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = lerpGradEndComplex64(dy[i], weight[i])
-	}
-}
-
-// lerpGradEndComplex128: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
-func lerpGradEndComplex128(dy, weight complex128) complex128 {
-	return dy * num.CConj(num.Where(num.CAbs[float64](weight) < 0.5, weight, 1-(1-weight)))
-}
-
-func lerpGradEndComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, weight := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = lerpGradEndComplex128(dy[i], weight[i])
-	}
-}
-
-// LerpGradEnd holds the loops of lerp_grad_end, by variant and compute dtype.
-var LerpGradEnd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpGradEndFloatLoop[float32], ir.Float64: lerpGradEndFloatLoop[float64], ir.Complex64: lerpGradEndComplex64Loop, ir.Complex128: lerpGradEndComplex128Loop},
-}
-
-// lerpGradWeightFloat: dy*conj(end - x)
-func lerpGradWeightFloat[T num.Float](dy, x, end T) T {
-	return dy * (end - x)
-}
-
-func lerpGradWeightFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, end := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = lerpGradWeightFloat(dy[i], x[i], end[i])
-	}
-}
-
-// lerpGradWeightComplex64: dy*conj(end - x)
-func lerpGradWeightComplex64(dy, x, end complex64) complex64 {
-	return dy * num.CConj(end-x)
-}
-
-func lerpGradWeightComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, end := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = lerpGradWeightComplex64(dy[i], x[i], end[i])
-	}
-}
-
-// lerpGradWeightComplex128: dy*conj(end - x)
-func lerpGradWeightComplex128(dy, x, end complex128) complex128 {
-	return dy * num.CConj(end-x)
-}
-
-func lerpGradWeightComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, end := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = lerpGradWeightComplex128(dy[i], x[i], end[i])
-	}
-}
-
-// LerpGradWeight holds the loops of lerp_grad_weight, by variant and compute
-// dtype.
-var LerpGradWeight = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpGradWeightFloatLoop[float32], ir.Float64: lerpGradWeightFloatLoop[float64], ir.Complex64: lerpGradWeightComplex64Loop, ir.Complex128: lerpGradWeightComplex128Loop},
 }

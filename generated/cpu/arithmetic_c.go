@@ -8,6 +8,133 @@ import (
 	"unsafe"
 )
 
+// lerpFloat: where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))
+func lerpFloat[T num.Float](x, end, weight T) T {
+	t0 := end - x
+	return num.Where(num.Abs(weight) < 0.5, x+T(weight*t0), end-T(t0*(1-weight)))
+}
+
+func lerpFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, end, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = lerpFloat(x[i], end[i], weight[i])
+	}
+}
+
+// lerpComplex64: where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))
+func lerpComplex64(x, end, weight complex64) complex64 {
+	t0 := end - x
+	return num.Where(num.CAbs[float32](weight) < 0.5, x+complex64(weight*t0), end-complex64(t0*(1-weight)))
+}
+
+func lerpComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, end, weight := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = lerpComplex64(x[i], end[i], weight[i])
+	}
+}
+
+// lerpComplex128: where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))
+func lerpComplex128(x, end, weight complex128) complex128 {
+	t0 := end - x
+	return num.Where(num.CAbs[float64](weight) < 0.5, x+complex128(weight*t0), end-complex128(t0*(1-weight)))
+}
+
+func lerpComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, end, weight := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = lerpComplex128(x[i], end[i], weight[i])
+	}
+}
+
+// Lerp holds the loops of lerp, by variant and compute dtype.
+var Lerp = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: lerpFloatLoop[float32], ir.Float64: lerpFloatLoop[float64], ir.Complex64: lerpComplex64Loop, ir.Complex128: lerpComplex128Loop},
+}
+
+// lerpGradEndFloat: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
+func lerpGradEndFloat[T num.Float](dy, weight T) T {
+	return dy * num.Where(num.Abs(weight) < 0.5, weight, 1-(1-weight))
+}
+
+func lerpGradEndFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = lerpGradEndFloat(dy[i], weight[i])
+	}
+}
+
+// lerpGradEndComplex64: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
+func lerpGradEndComplex64(dy, weight complex64) complex64 {
+	return dy * num.CConj(num.Where(num.CAbs[float32](weight) < 0.5, weight, 1-(1-weight)))
+}
+
+func lerpGradEndComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, weight := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = lerpGradEndComplex64(dy[i], weight[i])
+	}
+}
+
+// lerpGradEndComplex128: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
+func lerpGradEndComplex128(dy, weight complex128) complex128 {
+	return dy * num.CConj(num.Where(num.CAbs[float64](weight) < 0.5, weight, 1-(1-weight)))
+}
+
+func lerpGradEndComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, weight := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = lerpGradEndComplex128(dy[i], weight[i])
+	}
+}
+
+// LerpGradEnd holds the loops of lerp_grad_end, by variant and compute dtype.
+var LerpGradEnd = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: lerpGradEndFloatLoop[float32], ir.Float64: lerpGradEndFloatLoop[float64], ir.Complex64: lerpGradEndComplex64Loop, ir.Complex128: lerpGradEndComplex128Loop},
+}
+
+// lerpGradWeightFloat: dy*conj(end - x)
+func lerpGradWeightFloat[T num.Float](dy, x, end T) T {
+	return dy * (end - x)
+}
+
+func lerpGradWeightFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, end := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = lerpGradWeightFloat(dy[i], x[i], end[i])
+	}
+}
+
+// lerpGradWeightComplex64: dy*conj(end - x)
+func lerpGradWeightComplex64(dy, x, end complex64) complex64 {
+	return dy * num.CConj(end-x)
+}
+
+func lerpGradWeightComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, end := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = lerpGradWeightComplex64(dy[i], x[i], end[i])
+	}
+}
+
+// lerpGradWeightComplex128: dy*conj(end - x)
+func lerpGradWeightComplex128(dy, x, end complex128) complex128 {
+	return dy * num.CConj(end-x)
+}
+
+func lerpGradWeightComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, end := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = lerpGradWeightComplex128(dy[i], x[i], end[i])
+	}
+}
+
+// LerpGradWeight holds the loops of lerp_grad_weight, by variant and compute
+// dtype.
+var LerpGradWeight = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: lerpGradWeightFloatLoop[float32], ir.Float64: lerpGradWeightFloatLoop[float64], ir.Complex64: lerpGradWeightComplex64Loop, ir.Complex128: lerpGradWeightComplex128Loop},
+}
+
 // lerpGradXFloat: dy*conj(1 - weight)
 func lerpGradXFloat[T num.Float](dy, weight T) T {
 	return dy * (1 - weight)
@@ -49,6 +176,18 @@ var LerpGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: lerpGradXFloatLoop[float32], ir.Float64: lerpGradXFloatLoop[float64], ir.Complex64: lerpGradXComplex64Loop, ir.Complex128: lerpGradXComplex128Loop},
 }
 
+// maximumBool: max(x, y)
+func maximumBool(x, y bool) bool {
+	return x || y
+}
+
+func maximumBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
+	for i := range out {
+		out[i] = maximumBool(x[i], y[i])
+	}
+}
+
 // maximumInt: max(x, y)
 func maximumInt[T num.Int](x, y T) T {
 	return num.IMax(x, y)
@@ -75,7 +214,7 @@ func maximumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // Maximum holds the loops of maximum, by variant and compute dtype.
 var Maximum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: maximumIntLoop[uint8], ir.Int8: maximumIntLoop[int8], ir.Int16: maximumIntLoop[int16], ir.Int32: maximumIntLoop[int32], ir.Int64: maximumIntLoop[int64], ir.Float32: maximumFloatLoop[float32], ir.Float64: maximumFloatLoop[float64]},
+	{ir.Bool: maximumBoolLoop, ir.Uint8: maximumIntLoop[uint8], ir.Int8: maximumIntLoop[int8], ir.Int16: maximumIntLoop[int16], ir.Int32: maximumIntLoop[int32], ir.Int64: maximumIntLoop[int64], ir.Float32: maximumFloatLoop[float32], ir.Float64: maximumFloatLoop[float64]},
 }
 
 // maximumGradX: where(x == y, 0.5*dy, where(x < y, 0, dy))
@@ -114,6 +253,18 @@ var MaximumGradY = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: maximumGradYLoop[float32], ir.Float64: maximumGradYLoop[float64]},
 }
 
+// minimumBool: min(x, y)
+func minimumBool(x, y bool) bool {
+	return x && y
+}
+
+func minimumBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
+	for i := range out {
+		out[i] = minimumBool(x[i], y[i])
+	}
+}
+
 // minimumInt: min(x, y)
 func minimumInt[T num.Int](x, y T) T {
 	return num.IMin(x, y)
@@ -140,7 +291,7 @@ func minimumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // Minimum holds the loops of minimum, by variant and compute dtype.
 var Minimum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: minimumIntLoop[uint8], ir.Int8: minimumIntLoop[int8], ir.Int16: minimumIntLoop[int16], ir.Int32: minimumIntLoop[int32], ir.Int64: minimumIntLoop[int64], ir.Float32: minimumFloatLoop[float32], ir.Float64: minimumFloatLoop[float64]},
+	{ir.Bool: minimumBoolLoop, ir.Uint8: minimumIntLoop[uint8], ir.Int8: minimumIntLoop[int8], ir.Int16: minimumIntLoop[int16], ir.Int32: minimumIntLoop[int32], ir.Int64: minimumIntLoop[int64], ir.Float32: minimumFloatLoop[float32], ir.Float64: minimumFloatLoop[float64]},
 }
 
 // minimumGradX: where(x == y, 0.5*dy, where(x > y, 0, dy))
@@ -326,29 +477,59 @@ var MulGradY = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: mulGradYFloatLoop[float32], ir.Float64: mulGradYFloatLoop[float64], ir.Complex64: mulGradYComplex64Loop, ir.Complex128: mulGradYComplex128Loop},
 }
 
-// nanToNum: where(isnan(x), nan, where(x == Inf, posinf, where(x == -Inf, neginf, x)))
-func nanToNum[T num.Float](x, nan, posinf, neginf T) T {
-	return num.Where(num.IsNaN(x), nan, num.Where(x == num.Inf[T](1), posinf, num.Where(x == num.Inf[T](-1), neginf, x)))
+// nanToNumBool: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func nanToNumBool(x, nan, posinf, neginf bool) bool {
+	return num.Where(false, nan, num.Where(false, num.Where(x && !false, posinf, neginf), x))
 }
 
-func nanToNumLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func nanToNumBoolLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n)
+	nan := s[0].Bool()
+	posinf := s[1].Bool()
+	neginf := s[2].Bool()
+	for i := range out {
+		out[i] = nanToNumBool(x[i], nan, posinf, neginf)
+	}
+}
+
+// nanToNumInt: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func nanToNumInt[T num.Int](x, nan, posinf, neginf T) T {
+	return num.Where(num.IIsNaN(x), nan, num.Where(num.IIsInf(x), num.Where(x > 0, posinf, neginf), x))
+}
+
+func nanToNumIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	nan := T(s[0].Float())
 	posinf := T(s[1].Float())
 	neginf := T(s[2].Float())
 	for i := range out {
-		out[i] = nanToNum(x[i], nan, posinf, neginf)
+		out[i] = nanToNumInt(x[i], nan, posinf, neginf)
+	}
+}
+
+// nanToNumFloat: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func nanToNumFloat[T num.Float](x, nan, posinf, neginf T) T {
+	return num.Where(num.IsNaN(x), nan, num.Where(num.IsInf(x), num.Where(x > 0, posinf, neginf), x))
+}
+
+func nanToNumFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	nan := T(s[0].Float())
+	posinf := T(s[1].Float())
+	neginf := T(s[2].Float())
+	for i := range out {
+		out[i] = nanToNumFloat(x[i], nan, posinf, neginf)
 	}
 }
 
 // NanToNum holds the loops of nan_to_num, by variant and compute dtype.
 var NanToNum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: nanToNumLoop[float32], ir.Float64: nanToNumLoop[float64]},
+	{ir.Bool: nanToNumBoolLoop, ir.Uint8: nanToNumIntLoop[uint8], ir.Int8: nanToNumIntLoop[int8], ir.Int16: nanToNumIntLoop[int16], ir.Int32: nanToNumIntLoop[int32], ir.Int64: nanToNumIntLoop[int64], ir.Float32: nanToNumFloatLoop[float32], ir.Float64: nanToNumFloatLoop[float64]},
 }
 
-// nanToNumGradX: where(isnan(x), 0, where(x == Inf, 0, where(x == -Inf, 0, dy)))
+// nanToNumGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
 func nanToNumGradX[T num.Float](dy, x T) T {
-	return num.Where(num.IsNaN(x), 0, num.Where(x == num.Inf[T](1), 0, num.Where(x == num.Inf[T](-1), 0, dy)))
+	return num.Where(num.IsNaN(x), 0, num.Where(num.IsInf(x), 0, dy))
 }
 
 func nanToNumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -415,156 +596,4 @@ func negComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // Neg holds the loops of neg, by variant and compute dtype.
 var Neg = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: negIntLoop[uint8], ir.Int8: negIntLoop[int8], ir.Int16: negIntLoop[int16], ir.Int32: negIntLoop[int32], ir.Int64: negIntLoop[int64], ir.Float32: negFloatLoop[float32], ir.Float64: negFloatLoop[float64], ir.Complex64: negComplex64Loop, ir.Complex128: negComplex128Loop},
-}
-
-// powInt: pow(x, y)
-func powInt[T num.Int](x, y T) T {
-	return num.IPow(x, y)
-}
-
-func powIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = powInt(x[i], y[i])
-	}
-}
-
-// powFloat: pow(x, y)
-func powFloat[T num.Float](x, y T) T {
-	return num.Pow(x, y)
-}
-
-func powFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = powFloat(x[i], y[i])
-	}
-}
-
-// powComplex64: pow(x, y)
-func powComplex64(x, y complex64) complex64 {
-	return num.CPow(x, y)
-}
-
-func powComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = powComplex64(x[i], y[i])
-	}
-}
-
-// powComplex128: pow(x, y)
-func powComplex128(x, y complex128) complex128 {
-	return num.CPow(x, y)
-}
-
-func powComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = powComplex128(x[i], y[i])
-	}
-}
-
-// Pow holds the loops of pow, by variant and compute dtype.
-var Pow = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: powIntLoop[uint8], ir.Int8: powIntLoop[int8], ir.Int16: powIntLoop[int16], ir.Int32: powIntLoop[int32], ir.Int64: powIntLoop[int64], ir.Float32: powFloatLoop[float32], ir.Float64: powFloatLoop[float64], ir.Complex64: powComplex64Loop, ir.Complex128: powComplex128Loop},
-}
-
-// powGradXFloat: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
-func powGradXFloat[T num.Float](dy, x, y T) T {
-	return num.Where(y == 0, 0, dy*(y*num.Pow(x, y-1)))
-}
-
-func powGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = powGradXFloat(dy[i], x[i], y[i])
-	}
-}
-
-// powGradXComplex64: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
-func powGradXComplex64(dy, x, y complex64) complex64 {
-	return num.Where(y == 0, 0, dy*num.CConj(y*num.CPow(x, y-1)))
-}
-
-func powGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = powGradXComplex64(dy[i], x[i], y[i])
-	}
-}
-
-// powGradXComplex128: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
-func powGradXComplex128(dy, x, y complex128) complex128 {
-	return num.Where(y == 0, 0, dy*num.CConj(y*num.CPow(x, y-1)))
-}
-
-func powGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = powGradXComplex128(dy[i], x[i], y[i])
-	}
-}
-
-// PowGradX holds the loops of pow_grad_x, by variant and compute dtype.
-var PowGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: powGradXFloatLoop[float32], ir.Float64: powGradXFloatLoop[float64], ir.Complex64: powGradXComplex64Loop, ir.Complex128: powGradXComplex128Loop},
-}
-
-// powGradYFloat: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
-func powGradYFloat[T num.Float](dy, x, y T) T {
-	return num.Where(x == 0 && y >= 0, 0, dy*(num.Pow(x, y)*num.Log(x)))
-}
-
-func powGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = powGradYFloat(dy[i], x[i], y[i])
-	}
-}
-
-// powGradYComplex64: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
-func powGradYComplex64(dy, x, y complex64) complex64 {
-	return num.Where(x == 0 && real(y) >= 0, 0, dy*num.CConj(num.CPow(x, y)*num.CLog(x)))
-}
-
-func powGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = powGradYComplex64(dy[i], x[i], y[i])
-	}
-}
-
-// powGradYComplex128: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
-func powGradYComplex128(dy, x, y complex128) complex128 {
-	return num.Where(x == 0 && real(y) >= 0, 0, dy*num.CConj(num.CPow(x, y)*num.CLog(x)))
-}
-
-func powGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = powGradYComplex128(dy[i], x[i], y[i])
-	}
-}
-
-// PowGradY holds the loops of pow_grad_y, by variant and compute dtype.
-var PowGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: powGradYFloatLoop[float32], ir.Float64: powGradYFloatLoop[float64], ir.Complex64: powGradYComplex64Loop, ir.Complex128: powGradYComplex128Loop},
-}
-
-// rad2deg: x*(180/Pi)
-func rad2deg[T num.Float](x T) T {
-	return x * 57.29577951308232
-}
-
-func rad2degLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = rad2deg(x[i])
-	}
-}
-
-// Rad2deg holds the loops of rad2deg, by variant and compute dtype.
-var Rad2deg = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rad2degLoop[float32], ir.Float64: rad2degLoop[float64]},
 }

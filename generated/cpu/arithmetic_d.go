@@ -8,6 +8,158 @@ import (
 	"unsafe"
 )
 
+// powInt: pow(x, y)
+func powInt[T num.Int](x, y T) T {
+	return num.IPow(x, y)
+}
+
+func powIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = powInt(x[i], y[i])
+	}
+}
+
+// powFloat: pow(x, y)
+func powFloat[T num.Float](x, y T) T {
+	return num.Pow(x, y)
+}
+
+func powFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = powFloat(x[i], y[i])
+	}
+}
+
+// powComplex64: pow(x, y)
+func powComplex64(x, y complex64) complex64 {
+	return num.CPow(x, y)
+}
+
+func powComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = powComplex64(x[i], y[i])
+	}
+}
+
+// powComplex128: pow(x, y)
+func powComplex128(x, y complex128) complex128 {
+	return num.CPow(x, y)
+}
+
+func powComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = powComplex128(x[i], y[i])
+	}
+}
+
+// Pow holds the loops of pow, by variant and compute dtype.
+var Pow = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: powIntLoop[uint8], ir.Int8: powIntLoop[int8], ir.Int16: powIntLoop[int16], ir.Int32: powIntLoop[int32], ir.Int64: powIntLoop[int64], ir.Float32: powFloatLoop[float32], ir.Float64: powFloatLoop[float64], ir.Complex64: powComplex64Loop, ir.Complex128: powComplex128Loop},
+}
+
+// powGradXFloat: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
+func powGradXFloat[T num.Float](dy, x, y T) T {
+	return num.Where(y == 0, 0, dy*(y*num.Pow(x, y-1)))
+}
+
+func powGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = powGradXFloat(dy[i], x[i], y[i])
+	}
+}
+
+// powGradXComplex64: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
+func powGradXComplex64(dy, x, y complex64) complex64 {
+	return num.Where(y == 0, 0, dy*num.CConj(y*num.CPow(x, y-1)))
+}
+
+func powGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = powGradXComplex64(dy[i], x[i], y[i])
+	}
+}
+
+// powGradXComplex128: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
+func powGradXComplex128(dy, x, y complex128) complex128 {
+	return num.Where(y == 0, 0, dy*num.CConj(y*num.CPow(x, y-1)))
+}
+
+func powGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = powGradXComplex128(dy[i], x[i], y[i])
+	}
+}
+
+// PowGradX holds the loops of pow_grad_x, by variant and compute dtype.
+var PowGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: powGradXFloatLoop[float32], ir.Float64: powGradXFloatLoop[float64], ir.Complex64: powGradXComplex64Loop, ir.Complex128: powGradXComplex128Loop},
+}
+
+// powGradYFloat: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
+func powGradYFloat[T num.Float](dy, x, y T) T {
+	return num.Where(x == 0 && y >= 0, 0, dy*(num.Pow(x, y)*num.Log(x)))
+}
+
+func powGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = powGradYFloat(dy[i], x[i], y[i])
+	}
+}
+
+// powGradYComplex64: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
+func powGradYComplex64(dy, x, y complex64) complex64 {
+	return num.Where(x == 0 && real(y) >= 0, 0, dy*num.CConj(num.CPow(x, y)*num.CLog(x)))
+}
+
+func powGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = powGradYComplex64(dy[i], x[i], y[i])
+	}
+}
+
+// powGradYComplex128: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
+func powGradYComplex128(dy, x, y complex128) complex128 {
+	return num.Where(x == 0 && real(y) >= 0, 0, dy*num.CConj(num.CPow(x, y)*num.CLog(x)))
+}
+
+func powGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = powGradYComplex128(dy[i], x[i], y[i])
+	}
+}
+
+// PowGradY holds the loops of pow_grad_y, by variant and compute dtype.
+var PowGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: powGradYFloatLoop[float32], ir.Float64: powGradYFloatLoop[float64], ir.Complex64: powGradYComplex64Loop, ir.Complex128: powGradYComplex128Loop},
+}
+
+// rad2deg: x*(180/Pi)
+func rad2deg[T num.Float](x T) T {
+	return x * 57.29577951308232
+}
+
+func rad2degLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = rad2deg(x[i])
+	}
+}
+
+// Rad2deg holds the loops of rad2deg, by variant and compute dtype.
+var Rad2deg = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rad2degLoop[float32], ir.Float64: rad2degLoop[float64]},
+}
+
 // rdivFloat: y/x
 func rdivFloat[T num.Float](x, y T) T {
 	return y / x
@@ -447,127 +599,4 @@ func rsubComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // Rsub holds the loops of rsub, by variant and compute dtype.
 var Rsub = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: rsubIntLoop[uint8], ir.Int8: rsubIntLoop[int8], ir.Int16: rsubIntLoop[int16], ir.Int32: rsubIntLoop[int32], ir.Int64: rsubIntLoop[int64], ir.Float32: rsubFloatLoop[float32], ir.Float64: rsubFloatLoop[float64], ir.Complex64: rsubComplex64Loop, ir.Complex128: rsubComplex128Loop},
-}
-
-// signInt: sign(x)
-func signInt[T num.Int](x T) T {
-	return num.ISign(x)
-}
-
-func signIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = signInt(x[i])
-	}
-}
-
-// signFloat: sign(x)
-func signFloat[T num.Float](x T) T {
-	return num.Sign(x)
-}
-
-func signFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = signFloat(x[i])
-	}
-}
-
-// Sign holds the loops of sign, by variant and compute dtype.
-var Sign = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: signIntLoop[uint8], ir.Int8: signIntLoop[int8], ir.Int16: signIntLoop[int16], ir.Int32: signIntLoop[int32], ir.Int64: signIntLoop[int64], ir.Float32: signFloatLoop[float32], ir.Float64: signFloatLoop[float64]},
-}
-
-// squareInt: x*x
-func squareInt[T num.Int](x T) T {
-	return x * x
-}
-
-func squareIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = squareInt(x[i])
-	}
-}
-
-// squareFloat: x*x
-func squareFloat[T num.Float](x T) T {
-	return x * x
-}
-
-func squareFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = squareFloat(x[i])
-	}
-}
-
-// squareComplex64: x*x
-func squareComplex64(x complex64) complex64 {
-	return x * x
-}
-
-func squareComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = squareComplex64(x[i])
-	}
-}
-
-// squareComplex128: x*x
-func squareComplex128(x complex128) complex128 {
-	return x * x
-}
-
-func squareComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = squareComplex128(x[i])
-	}
-}
-
-// Square holds the loops of square, by variant and compute dtype.
-var Square = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: squareIntLoop[uint8], ir.Int8: squareIntLoop[int8], ir.Int16: squareIntLoop[int16], ir.Int32: squareIntLoop[int32], ir.Int64: squareIntLoop[int64], ir.Float32: squareFloatLoop[float32], ir.Float64: squareFloatLoop[float64], ir.Complex64: squareComplex64Loop, ir.Complex128: squareComplex128Loop},
-}
-
-// squareGradXFloat: dy*conj(2*x)
-func squareGradXFloat[T num.Float](dy, x T) T {
-	return dy * (2 * x)
-}
-
-func squareGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = squareGradXFloat(dy[i], x[i])
-	}
-}
-
-// squareGradXComplex64: dy*conj(2*x)
-func squareGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(2*x)
-}
-
-func squareGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = squareGradXComplex64(dy[i], x[i])
-	}
-}
-
-// squareGradXComplex128: dy*conj(2*x)
-func squareGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(2*x)
-}
-
-func squareGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = squareGradXComplex128(dy[i], x[i])
-	}
-}
-
-// SquareGradX holds the loops of square_grad_x, by variant and compute dtype.
-var SquareGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: squareGradXFloatLoop[float32], ir.Float64: squareGradXFloatLoop[float64], ir.Complex64: squareGradXComplex64Loop, ir.Complex128: squareGradXComplex128Loop},
 }

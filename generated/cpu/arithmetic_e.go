@@ -8,6 +8,141 @@ import (
 	"unsafe"
 )
 
+// signBool: sign(x)
+func signBool(x bool) bool {
+	return x
+}
+
+func signBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n)
+	for i := range out {
+		out[i] = signBool(x[i])
+	}
+}
+
+// signInt: sign(x)
+func signInt[T num.Int](x T) T {
+	return num.ISign(x)
+}
+
+func signIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = signInt(x[i])
+	}
+}
+
+// signFloat: sign(x)
+func signFloat[T num.Float](x T) T {
+	return num.Sign(x)
+}
+
+func signFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = signFloat(x[i])
+	}
+}
+
+// Sign holds the loops of sign, by variant and compute dtype.
+var Sign = []*[ir.NumDTypes]ir.Loop{
+	{ir.Bool: signBoolLoop, ir.Uint8: signIntLoop[uint8], ir.Int8: signIntLoop[int8], ir.Int16: signIntLoop[int16], ir.Int32: signIntLoop[int32], ir.Int64: signIntLoop[int64], ir.Float32: signFloatLoop[float32], ir.Float64: signFloatLoop[float64]},
+}
+
+// squareInt: x*x
+func squareInt[T num.Int](x T) T {
+	return x * x
+}
+
+func squareIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = squareInt(x[i])
+	}
+}
+
+// squareFloat: x*x
+func squareFloat[T num.Float](x T) T {
+	return x * x
+}
+
+func squareFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = squareFloat(x[i])
+	}
+}
+
+// squareComplex64: x*x
+func squareComplex64(x complex64) complex64 {
+	return x * x
+}
+
+func squareComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = squareComplex64(x[i])
+	}
+}
+
+// squareComplex128: x*x
+func squareComplex128(x complex128) complex128 {
+	return x * x
+}
+
+func squareComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = squareComplex128(x[i])
+	}
+}
+
+// Square holds the loops of square, by variant and compute dtype.
+var Square = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: squareIntLoop[uint8], ir.Int8: squareIntLoop[int8], ir.Int16: squareIntLoop[int16], ir.Int32: squareIntLoop[int32], ir.Int64: squareIntLoop[int64], ir.Float32: squareFloatLoop[float32], ir.Float64: squareFloatLoop[float64], ir.Complex64: squareComplex64Loop, ir.Complex128: squareComplex128Loop},
+}
+
+// squareGradXFloat: dy*conj(2*x)
+func squareGradXFloat[T num.Float](dy, x T) T {
+	return dy * (2 * x)
+}
+
+func squareGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = squareGradXFloat(dy[i], x[i])
+	}
+}
+
+// squareGradXComplex64: dy*conj(2*x)
+func squareGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(2*x)
+}
+
+func squareGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = squareGradXComplex64(dy[i], x[i])
+	}
+}
+
+// squareGradXComplex128: dy*conj(2*x)
+func squareGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(2*x)
+}
+
+func squareGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = squareGradXComplex128(dy[i], x[i])
+	}
+}
+
+// SquareGradX holds the loops of square_grad_x, by variant and compute dtype.
+var SquareGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: squareGradXFloatLoop[float32], ir.Float64: squareGradXFloatLoop[float64], ir.Complex64: squareGradXComplex64Loop, ir.Complex128: squareGradXComplex128Loop},
+}
+
 // subInt: x - y
 func subInt[T num.Int](x, y T) T {
 	return x - y

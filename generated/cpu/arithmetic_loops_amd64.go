@@ -353,6 +353,12 @@ func addcmulGradZFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int6
 func addcmulGradZFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func clampBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func clampBoolAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func clampUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -399,6 +405,9 @@ func clampFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func clampFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func clampMaxBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func clampMaxUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -668,6 +677,36 @@ func floorDivideFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 func floorDivideFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func fmaxUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fmaxInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func fmaxFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -720,6 +759,36 @@ func fmaxGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fmaxGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func fminInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func fminFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -1025,9 +1094,6 @@ func maximumGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 func maximumGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func mulBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
 func mulUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -1092,6 +1158,42 @@ func mulGradXComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 
 //go:noescape
 func mulGradXComplex128AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func nanToNumBoolAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumBoolAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumUint8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumUint8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt16AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt16AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func nanToNumInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func nanToNumFloat32PastAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)

@@ -345,6 +345,54 @@ func addcmulGradZFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 	addcmulGradZFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func nanToNumBoolAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumBoolAVX2(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+}
+
+func nanToNumBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumBoolAVX512(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+}
+
+func nanToNumUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumUint8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumUint8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt16AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt16AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt32AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt64AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func nanToNumInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	nanToNumInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
 func nanToNumFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	nanToNumFloat32PastAVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
 }
@@ -439,6 +487,7 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "addcmul_grad_y", Table: &AddcmulGradY, Variant: 0, DType: ir.Float64, AVX2: addcmulGradYFloat64AVX2Loop, AVX512: addcmulGradYFloat64AVX512Loop},
 	{Op: "addcmul_grad_z", Table: &AddcmulGradZ, Variant: 0, DType: ir.Float32, AVX2: addcmulGradZFloat32AVX2Loop, AVX512: addcmulGradZFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulGradZFloat32PastAVX2Loop, AVX512: addcmulGradZFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addcmulGradZFloat32Float16AVX2Loop, AVX512: addcmulGradZFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addcmulGradZFloat32BFloat16AVX2Loop, AVX512: addcmulGradZFloat32BFloat16AVX512Loop}},
 	{Op: "addcmul_grad_z", Table: &AddcmulGradZ, Variant: 0, DType: ir.Float64, AVX2: addcmulGradZFloat64AVX2Loop, AVX512: addcmulGradZFloat64AVX512Loop},
+	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Bool, AVX2: clampBoolAVX2, AVX512: clampBoolAVX512},
 	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Uint8, AVX2: clampUint8AVX2, AVX512: clampUint8AVX512},
 	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Int8, AVX2: clampInt8AVX2, AVX512: clampInt8AVX512},
 	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Int16, AVX2: clampInt16AVX2, AVX512: clampInt16AVX512},
@@ -446,6 +495,7 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Int64, AVX2: clampInt64AVX2, AVX512: clampInt64AVX512},
 	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Float32, AVX2: clampFloat32AVX2, AVX512: clampFloat32AVX512, Past: vector.Loops{AVX2: clampFloat32PastAVX2, AVX512: clampFloat32PastAVX512}},
 	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Float64, AVX2: clampFloat64AVX2, AVX512: clampFloat64AVX512},
+	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
 	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Uint8, AVX2: clampMaxUint8AVX2, AVX512: clampMaxUint8AVX512},
 	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Int8, AVX2: clampMaxInt8AVX2, AVX512: clampMaxInt8AVX512},
 	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Int16, AVX2: clampMaxInt16AVX2, AVX512: clampMaxInt16AVX512},
@@ -453,6 +503,7 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Int64, AVX2: clampMaxInt64AVX2, AVX512: clampMaxInt64AVX512},
 	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Float32, AVX2: clampMaxFloat32AVX2, AVX512: clampMaxFloat32AVX512, Past: vector.Loops{AVX2: clampMaxFloat32PastAVX2, AVX512: clampMaxFloat32PastAVX512}},
 	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Float64, AVX2: clampMaxFloat64AVX2, AVX512: clampMaxFloat64AVX512},
+	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
 	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Uint8, AVX2: clampMinUint8AVX2, AVX512: clampMinUint8AVX512},
 	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Int8, AVX2: clampMinInt8AVX2, AVX512: clampMinInt8AVX512},
 	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Int16, AVX2: clampMinInt16AVX2, AVX512: clampMinInt16AVX512},
@@ -478,12 +529,22 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Int32, AVX2: floorDivideInt32AVX2, AVX512: floorDivideInt32AVX512},
 	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Int64, AVX512: floorDivideInt64AVX512},
 	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Float32, AVX2: floorDivideFloat32AVX2, AVX512: floorDivideFloat32AVX512},
+	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Uint8, AVX2: fmaxUint8AVX2, AVX512: fmaxUint8AVX512},
+	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int8, AVX2: fmaxInt8AVX2, AVX512: fmaxInt8AVX512},
+	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int16, AVX2: fmaxInt16AVX2, AVX512: fmaxInt16AVX512},
+	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int32, AVX2: fmaxInt32AVX2, AVX512: fmaxInt32AVX512},
+	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int64, AVX2: fmaxInt64AVX2, AVX512: fmaxInt64AVX512},
 	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Float32, AVX2: fmaxFloat32AVX2, AVX512: fmaxFloat32AVX512, Past: vector.Loops{AVX2: fmaxFloat32PastAVX2, AVX512: fmaxFloat32PastAVX512}},
 	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Float64, AVX2: fmaxFloat64AVX2, AVX512: fmaxFloat64AVX512},
 	{Op: "fmax_grad_x", Table: &FmaxGradX, Variant: 0, DType: ir.Float32, AVX2: fmaxGradXFloat32AVX2, AVX512: fmaxGradXFloat32AVX512, Past: vector.Loops{AVX2: fmaxGradXFloat32PastAVX2, AVX512: fmaxGradXFloat32PastAVX512}},
 	{Op: "fmax_grad_x", Table: &FmaxGradX, Variant: 0, DType: ir.Float64, AVX2: fmaxGradXFloat64AVX2, AVX512: fmaxGradXFloat64AVX512},
 	{Op: "fmax_grad_y", Table: &FmaxGradY, Variant: 0, DType: ir.Float32, AVX2: fmaxGradYFloat32AVX2, AVX512: fmaxGradYFloat32AVX512, Past: vector.Loops{AVX2: fmaxGradYFloat32PastAVX2, AVX512: fmaxGradYFloat32PastAVX512}},
 	{Op: "fmax_grad_y", Table: &FmaxGradY, Variant: 0, DType: ir.Float64, AVX2: fmaxGradYFloat64AVX2, AVX512: fmaxGradYFloat64AVX512},
+	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Uint8, AVX2: fminUint8AVX2, AVX512: fminUint8AVX512},
+	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int8, AVX2: fminInt8AVX2, AVX512: fminInt8AVX512},
+	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int16, AVX2: fminInt16AVX2, AVX512: fminInt16AVX512},
+	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int32, AVX2: fminInt32AVX2, AVX512: fminInt32AVX512},
+	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int64, AVX2: fminInt64AVX2, AVX512: fminInt64AVX512},
 	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Float32, AVX2: fminFloat32AVX2, AVX512: fminFloat32AVX512, Past: vector.Loops{AVX2: fminFloat32PastAVX2, AVX512: fminFloat32PastAVX512}},
 	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Float64, AVX2: fminFloat64AVX2, AVX512: fminFloat64AVX512},
 	{Op: "fmin_grad_x", Table: &FminGradX, Variant: 0, DType: ir.Float32, AVX2: fminGradXFloat32AVX2, AVX512: fminGradXFloat32AVX512, Past: vector.Loops{AVX2: fminGradXFloat32PastAVX2, AVX512: fminGradXFloat32PastAVX512}},
@@ -514,6 +575,7 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "lerp_grad_weight", Table: &LerpGradWeight, Variant: 0, DType: ir.Float64, AVX2: lerpGradWeightFloat64AVX2, AVX512: lerpGradWeightFloat64AVX512},
 	{Op: "lerp_grad_x", Table: &LerpGradX, Variant: 0, DType: ir.Float32, AVX2: lerpGradXFloat32AVX2, AVX512: lerpGradXFloat32AVX512, Past: vector.Loops{AVX2: lerpGradXFloat32PastAVX2, AVX512: lerpGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: lerpGradXFloat32Float16AVX2, AVX512: lerpGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: lerpGradXFloat32BFloat16AVX2, AVX512: lerpGradXFloat32BFloat16AVX512}},
 	{Op: "lerp_grad_x", Table: &LerpGradX, Variant: 0, DType: ir.Float64, AVX2: lerpGradXFloat64AVX2, AVX512: lerpGradXFloat64AVX512},
+	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
 	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Uint8, AVX2: clampMinUint8AVX2, AVX512: clampMinUint8AVX512},
 	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Int8, AVX2: clampMinInt8AVX2, AVX512: clampMinInt8AVX512},
 	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Int16, AVX2: clampMinInt16AVX2, AVX512: clampMinInt16AVX512},
@@ -525,6 +587,7 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "maximum_grad_x", Table: &MaximumGradX, Variant: 0, DType: ir.Float64, AVX2: maximumGradXFloat64AVX2, AVX512: maximumGradXFloat64AVX512},
 	{Op: "maximum_grad_y", Table: &MaximumGradY, Variant: 0, DType: ir.Float32, AVX2: maximumGradYFloat32AVX2, AVX512: maximumGradYFloat32AVX512, Past: vector.Loops{AVX2: maximumGradYFloat32PastAVX2, AVX512: maximumGradYFloat32PastAVX512}},
 	{Op: "maximum_grad_y", Table: &MaximumGradY, Variant: 0, DType: ir.Float64, AVX2: maximumGradYFloat64AVX2, AVX512: maximumGradYFloat64AVX512},
+	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
 	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Uint8, AVX2: clampMaxUint8AVX2, AVX512: clampMaxUint8AVX512},
 	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Int8, AVX2: clampMaxInt8AVX2, AVX512: clampMaxInt8AVX512},
 	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Int16, AVX2: clampMaxInt16AVX2, AVX512: clampMaxInt16AVX512},
@@ -536,7 +599,7 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "minimum_grad_x", Table: &MinimumGradX, Variant: 0, DType: ir.Float64, AVX2: maximumGradYFloat64AVX2, AVX512: maximumGradYFloat64AVX512},
 	{Op: "minimum_grad_y", Table: &MinimumGradY, Variant: 0, DType: ir.Float32, AVX2: maximumGradXFloat32AVX2, AVX512: maximumGradXFloat32AVX512, Past: vector.Loops{AVX2: maximumGradXFloat32PastAVX2, AVX512: maximumGradXFloat32PastAVX512}},
 	{Op: "minimum_grad_y", Table: &MinimumGradY, Variant: 0, DType: ir.Float64, AVX2: maximumGradXFloat64AVX2, AVX512: maximumGradXFloat64AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Bool, AVX2: mulBoolAVX2, AVX512: mulBoolAVX2},
+	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
 	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Uint8, AVX2: mulUint8AVX2, AVX512: mulUint8AVX512},
 	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Int8, AVX2: mulUint8AVX2, AVX512: mulUint8AVX512},
 	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Int16, AVX2: mulInt16AVX2, AVX512: mulInt16AVX512},
@@ -554,6 +617,12 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "mul_grad_y", Table: &MulGradY, Variant: 0, DType: ir.Float64, AVX2: mulFloat64AVX2, AVX512: mulFloat64AVX2},
 	{Op: "mul_grad_y", Table: &MulGradY, Variant: 0, DType: ir.Complex64, AVX2: mulGradXComplex64AVX2, AVX512: mulGradXComplex64AVX512},
 	{Op: "mul_grad_y", Table: &MulGradY, Variant: 0, DType: ir.Complex128, AVX2: mulGradXComplex128AVX2, AVX512: mulGradXComplex128AVX2},
+	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Bool, AVX2: nanToNumBoolAVX2Loop, AVX512: nanToNumBoolAVX512Loop},
+	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Uint8, AVX2: nanToNumUint8AVX2Loop, AVX512: nanToNumUint8AVX512Loop},
+	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int8, AVX2: nanToNumInt8AVX2Loop, AVX512: nanToNumInt8AVX512Loop},
+	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int16, AVX2: nanToNumInt16AVX2Loop, AVX512: nanToNumInt16AVX512Loop},
+	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int32, AVX2: nanToNumInt32AVX2Loop, AVX512: nanToNumInt32AVX512Loop},
+	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int64, AVX2: nanToNumInt64AVX2Loop, AVX512: nanToNumInt64AVX512Loop},
 	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Float32, AVX2: nanToNumFloat32AVX2Loop, AVX512: nanToNumFloat32AVX512Loop, Past: vector.Loops{AVX2: nanToNumFloat32PastAVX2Loop, AVX512: nanToNumFloat32PastAVX512Loop}},
 	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Float64, AVX2: nanToNumFloat64AVX2Loop, AVX512: nanToNumFloat64AVX512Loop},
 	{Op: "nan_to_num_grad_x", Table: &NanToNumGradX, Variant: 0, DType: ir.Float32, AVX2: nanToNumGradXFloat32AVX2, AVX512: nanToNumGradXFloat32AVX512, Past: vector.Loops{AVX2: nanToNumGradXFloat32PastAVX2, AVX512: nanToNumGradXFloat32PastAVX512}},
@@ -608,6 +677,7 @@ var arithmeticVectors = []vector.Loop{
 	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Float64, AVX2: rsubFloat64AVX2, AVX512: rsubFloat64AVX2},
 	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Complex64, AVX2: rsubFloat32AVX2Loop, AVX512: rsubFloat32AVX2Loop},
 	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Complex128, AVX2: rsubFloat64AVX2Loop, AVX512: rsubFloat64AVX2Loop},
+	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Bool, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
 	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Uint8, AVX2: signUint8AVX2, AVX512: signUint8AVX512},
 	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Int8, AVX2: signInt8AVX2, AVX512: signInt8AVX512},
 	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Int16, AVX2: signInt16AVX2, AVX512: signInt16AVX512},

@@ -10,9 +10,9 @@ import (
 
 // bitwiseVectors are the assembly loops of the group bitwise.
 var bitwiseVectors = []vector.Loop{
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Bool, AVX2: mulBoolAVX2, AVX512: mulBoolAVX2},
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Uint8, AVX2: mulBoolAVX2, AVX512: mulBoolAVX2},
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int8, AVX2: mulBoolAVX2, AVX512: mulBoolAVX2},
+	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Uint8, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int8, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
 	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int16, AVX2: bitwiseAndInt16AVX2, AVX512: bitwiseAndInt16AVX2},
 	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int32, AVX2: bitwiseAndInt32AVX2, AVX512: bitwiseAndInt32AVX2},
 	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int64, AVX2: bitwiseAndInt64AVX2, AVX512: bitwiseAndInt64AVX2},

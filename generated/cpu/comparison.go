@@ -155,24 +155,54 @@ var Gt = []*[ir.NumDTypes]ir.Loop{
 	{ir.Bool: gtBoolLoop, ir.Uint8: gtIntLoop[uint8], ir.Int8: gtIntLoop[int8], ir.Int16: gtIntLoop[int16], ir.Int32: gtIntLoop[int32], ir.Int64: gtIntLoop[int64], ir.Float32: gtFloatLoop[float32], ir.Float64: gtFloatLoop[float64]},
 }
 
-// isclose: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
-func isclose[T num.Float](x, y, rtol, atol T, equalNan bool) bool {
+// iscloseFloat: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
+func iscloseFloat[T num.Float](x, y, rtol, atol T, equalNan bool) bool {
 	return x == y || equalNan && num.IsNaN(x) && num.IsNaN(y) || num.IsFinite(x) && num.IsFinite(y) && num.Abs(x-y) <= atol+T(rtol*num.Abs(y))
 }
 
-func iscloseLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func iscloseFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	rtol := T(s[0].Float())
 	atol := T(s[1].Float())
 	equalNan := s[2].Bool()
 	for i := range out {
-		out[i] = isclose(x[i], y[i], rtol, atol, equalNan)
+		out[i] = iscloseFloat(x[i], y[i], rtol, atol, equalNan)
+	}
+}
+
+// iscloseComplex64: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
+func iscloseComplex64(x, y complex64, rtol, atol float32, equalNan bool) bool {
+	return x == y || equalNan && num.CIsNaN(x) && num.CIsNaN(y) || num.CIsFinite(x) && num.CIsFinite(y) && num.CAbs[float32](x-y) <= atol+float32(rtol*num.CAbs[float32](y))
+}
+
+func iscloseComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	rtol := float32(s[0].Float())
+	atol := float32(s[1].Float())
+	equalNan := s[2].Bool()
+	for i := range out {
+		out[i] = iscloseComplex64(x[i], y[i], rtol, atol, equalNan)
+	}
+}
+
+// iscloseComplex128: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
+func iscloseComplex128(x, y complex128, rtol, atol float64, equalNan bool) bool {
+	return x == y || equalNan && num.CIsNaN(x) && num.CIsNaN(y) || num.CIsFinite(x) && num.CIsFinite(y) && num.CAbs[float64](x-y) <= atol+float64(rtol*num.CAbs[float64](y))
+}
+
+func iscloseComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	rtol := s[0].Float()
+	atol := s[1].Float()
+	equalNan := s[2].Bool()
+	for i := range out {
+		out[i] = iscloseComplex128(x[i], y[i], rtol, atol, equalNan)
 	}
 }
 
 // Isclose holds the loops of isclose, by variant and compute dtype.
 var Isclose = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: iscloseLoop[float32], ir.Float64: iscloseLoop[float64]},
+	{ir.Float32: iscloseFloatLoop[float32], ir.Float64: iscloseFloatLoop[float64], ir.Complex64: iscloseComplex64Loop, ir.Complex128: iscloseComplex128Loop},
 }
 
 // isfiniteBool: isfinite(x)
@@ -517,6 +547,18 @@ var Ne = []*[ir.NumDTypes]ir.Loop{
 	{ir.Bool: neBoolLoop, ir.Uint8: neIntLoop[uint8], ir.Int8: neIntLoop[int8], ir.Int16: neIntLoop[int16], ir.Int32: neIntLoop[int32], ir.Int64: neIntLoop[int64], ir.Float32: neFloatLoop[float32], ir.Float64: neFloatLoop[float64], ir.Complex64: neComplex64Loop, ir.Complex128: neComplex128Loop},
 }
 
+// signbitBool: signbit(x)
+func signbitBool() bool {
+	return false
+}
+
+func signbitBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out := unsafe.Slice((*bool)(p[0]), n)
+	for i := range out {
+		out[i] = signbitBool()
+	}
+}
+
 // signbitInt: signbit(x)
 func signbitInt[T num.Int](x T) bool {
 	return num.ISignbit(x)
@@ -543,5 +585,5 @@ func signbitFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // Signbit holds the loops of signbit, by variant and compute dtype.
 var Signbit = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: signbitIntLoop[uint8], ir.Int8: signbitIntLoop[int8], ir.Int16: signbitIntLoop[int16], ir.Int32: signbitIntLoop[int32], ir.Int64: signbitIntLoop[int64], ir.Float32: signbitFloatLoop[float32], ir.Float64: signbitFloatLoop[float64]},
+	{ir.Bool: signbitBoolLoop, ir.Uint8: signbitIntLoop[uint8], ir.Int8: signbitIntLoop[int8], ir.Int16: signbitIntLoop[int16], ir.Int32: signbitIntLoop[int32], ir.Int64: signbitIntLoop[int64], ir.Float32: signbitFloatLoop[float32], ir.Float64: signbitFloatLoop[float64]},
 }

@@ -101,6 +101,7 @@ var comparisonVectors = []vector.Loop{
 	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Int64, AVX2: neInt64AVX2, AVX512: neInt64AVX512},
 	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Float32, AVX2: neFloat32AVX2, AVX512: neFloat32AVX512, Float16: vector.Loops{AVX2: neFloat32Float16AVX2, AVX512: neFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: neFloat32BFloat16AVX2, AVX512: neFloat32BFloat16AVX512}},
 	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Float64, AVX2: neFloat64AVX2, AVX512: neFloat64AVX512},
+	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Bool, AVX2: isinfBoolAVX2, AVX512: isinfBoolAVX512},
 	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Uint8, AVX2: signbitUint8AVX2, AVX512: signbitUint8AVX512},
 	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Int8, AVX2: signbitInt8AVX2, AVX512: signbitInt8AVX512},
 	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Int16, AVX2: signbitInt16AVX2, AVX512: signbitInt16AVX512},

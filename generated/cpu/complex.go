@@ -8,6 +8,23 @@ import (
 	"unsafe"
 )
 
+// angleReal: angle(x)
+func angleReal[T num.Float](x T) T {
+	return num.Angle(x)
+}
+
+func angleRealLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = angleReal(x[i])
+	}
+}
+
+// AngleReal holds the loops of angle_real, by variant and compute dtype.
+var AngleReal = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: angleRealLoop[float32], ir.Float64: angleRealLoop[float64]},
+}
+
 // conjPhysicalComplex64: conj(x)
 func conjPhysicalComplex64(x complex64) complex64 {
 	return num.CConj(x)
@@ -65,6 +82,35 @@ func imagComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // Imag holds the loops of imag, by variant and compute dtype.
 var Imag = []*[ir.NumDTypes]ir.Loop{
 	{ir.Complex64: imagComplex64Loop, ir.Complex128: imagComplex128Loop},
+}
+
+// pairedComplex64: complex(real(x), real(y))
+func pairedComplex64(x, y complex64) complex64 {
+	return complex(real(x), real(y))
+}
+
+func pairedComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = pairedComplex64(x[i], y[i])
+	}
+}
+
+// pairedComplex128: complex(real(x), real(y))
+func pairedComplex128(x, y complex128) complex128 {
+	return complex(real(x), real(y))
+}
+
+func pairedComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = pairedComplex128(x[i], y[i])
+	}
+}
+
+// Paired holds the loops of paired, by variant and compute dtype.
+var Paired = []*[ir.NumDTypes]ir.Loop{
+	{ir.Complex64: pairedComplex64Loop, ir.Complex128: pairedComplex128Loop},
 }
 
 // realPartComplex64: real(x)

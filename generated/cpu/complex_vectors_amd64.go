@@ -10,6 +10,8 @@ import (
 
 // complexVectors are the assembly loops of the group complex.
 var complexVectors = []vector.Loop{
+	{Op: "angle_real", Table: &AngleReal, Variant: 0, DType: ir.Float32, AVX2: angleRealFloat32AVX2, AVX512: angleRealFloat32AVX512, Past: vector.Loops{AVX2: angleRealFloat32PastAVX2, AVX512: angleRealFloat32PastAVX512}},
+	{Op: "angle_real", Table: &AngleReal, Variant: 0, DType: ir.Float64, AVX2: angleRealFloat64AVX2, AVX512: angleRealFloat64AVX512},
 	{Op: "conj_physical", Table: &ConjPhysical, Variant: 0, DType: ir.Complex64, AVX2: negFloat64AVX2, AVX512: negFloat64AVX2},
 	{Op: "imag", Table: &Imag, Variant: 0, DType: ir.Complex64, AVX2: imagComplex64AVX2, AVX512: imagComplex64AVX512},
 	{Op: "real_part", Table: &RealPart, Variant: 0, DType: ir.Complex64, AVX2: realPartComplex64AVX2, AVX512: realPartComplex64AVX512},

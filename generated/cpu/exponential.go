@@ -49,38 +49,86 @@ var Exp = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: expFloatLoop[float32], ir.Float64: expFloatLoop[float64], ir.Complex64: expComplex64Loop, ir.Complex128: expComplex128Loop},
 }
 
-// exp2: exp2(x)
-func exp2[T num.Float](x T) T {
+// exp2Float: exp2(x)
+func exp2Float[T num.Float](x T) T {
 	return num.Exp2(x)
 }
 
-func exp2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func exp2FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = exp2(x[i])
+		out[i] = exp2Float(x[i])
+	}
+}
+
+// exp2Complex64: exp2(x)
+func exp2Complex64(x complex64) complex64 {
+	return num.CExp2(x)
+}
+
+func exp2Complex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = exp2Complex64(x[i])
+	}
+}
+
+// exp2Complex128: exp2(x)
+func exp2Complex128(x complex128) complex128 {
+	return num.CExp2(x)
+}
+
+func exp2Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = exp2Complex128(x[i])
 	}
 }
 
 // Exp2 holds the loops of exp2, by variant and compute dtype.
 var Exp2 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: exp2Loop[float32], ir.Float64: exp2Loop[float64]},
+	{ir.Float32: exp2FloatLoop[float32], ir.Float64: exp2FloatLoop[float64], ir.Complex64: exp2Complex64Loop, ir.Complex128: exp2Complex128Loop},
 }
 
-// exp2GradX: dy*(exp2(x)*Ln2)
-func exp2GradX[T num.Float](dy, x T) T {
+// exp2GradXFloat: dy*conj(exp2(x)*Ln2)
+func exp2GradXFloat[T num.Float](dy, x T) T {
 	return dy * (num.Exp2(x) * 0.6931471805599453)
 }
 
-func exp2GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func exp2GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = exp2GradX(dy[i], x[i])
+		out[i] = exp2GradXFloat(dy[i], x[i])
+	}
+}
+
+// exp2GradXComplex64: dy*conj(exp2(x)*Ln2)
+func exp2GradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(num.CExp2(x)*0.6931471805599453)
+}
+
+func exp2GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = exp2GradXComplex64(dy[i], x[i])
+	}
+}
+
+// exp2GradXComplex128: dy*conj(exp2(x)*Ln2)
+func exp2GradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(num.CExp2(x)*0.6931471805599453)
+}
+
+func exp2GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = exp2GradXComplex128(dy[i], x[i])
 	}
 }
 
 // Exp2GradX holds the loops of exp2_grad_x, by variant and compute dtype.
 var Exp2GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: exp2GradXLoop[float32], ir.Float64: exp2GradXLoop[float64]},
+	{ir.Float32: exp2GradXFloatLoop[float32], ir.Float64: exp2GradXFloatLoop[float64], ir.Complex64: exp2GradXComplex64Loop, ir.Complex128: exp2GradXComplex128Loop},
 }
 
 // expGradXFloat: dy*conj(exp(x))
@@ -124,38 +172,86 @@ var ExpGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: expGradXFloatLoop[float32], ir.Float64: expGradXFloatLoop[float64], ir.Complex64: expGradXComplex64Loop, ir.Complex128: expGradXComplex128Loop},
 }
 
-// expm1: expm1(x)
-func expm1[T num.Float](x T) T {
+// expm1Float: expm1(x)
+func expm1Float[T num.Float](x T) T {
 	return num.Expm1(x)
 }
 
-func expm1Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func expm1FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = expm1(x[i])
+		out[i] = expm1Float(x[i])
+	}
+}
+
+// expm1Complex64: expm1(x)
+func expm1Complex64(x complex64) complex64 {
+	return num.CExpm1(x)
+}
+
+func expm1Complex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = expm1Complex64(x[i])
+	}
+}
+
+// expm1Complex128: expm1(x)
+func expm1Complex128(x complex128) complex128 {
+	return num.CExpm1(x)
+}
+
+func expm1Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = expm1Complex128(x[i])
 	}
 }
 
 // Expm1 holds the loops of expm1, by variant and compute dtype.
 var Expm1 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: expm1Loop[float32], ir.Float64: expm1Loop[float64]},
+	{ir.Float32: expm1FloatLoop[float32], ir.Float64: expm1FloatLoop[float64], ir.Complex64: expm1Complex64Loop, ir.Complex128: expm1Complex128Loop},
 }
 
-// expm1GradX: dy*(expm1(x) + 1)
-func expm1GradX[T num.Float](dy, x T) T {
+// expm1GradXFloat: dy*conj(expm1(x) + 1)
+func expm1GradXFloat[T num.Float](dy, x T) T {
 	return dy * (num.Expm1(x) + 1)
 }
 
-func expm1GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func expm1GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = expm1GradX(dy[i], x[i])
+		out[i] = expm1GradXFloat(dy[i], x[i])
+	}
+}
+
+// expm1GradXComplex64: dy*conj(expm1(x) + 1)
+func expm1GradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(num.CExpm1(x)+1)
+}
+
+func expm1GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = expm1GradXComplex64(dy[i], x[i])
+	}
+}
+
+// expm1GradXComplex128: dy*conj(expm1(x) + 1)
+func expm1GradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(num.CExpm1(x)+1)
+}
+
+func expm1GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = expm1GradXComplex128(dy[i], x[i])
 	}
 }
 
 // Expm1GradX holds the loops of expm1_grad_x, by variant and compute dtype.
 var Expm1GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: expm1GradXLoop[float32], ir.Float64: expm1GradXLoop[float64]},
+	{ir.Float32: expm1GradXFloatLoop[float32], ir.Float64: expm1GradXFloatLoop[float64], ir.Complex64: expm1GradXComplex64Loop, ir.Complex128: expm1GradXComplex128Loop},
 }
 
 // logFloat: log(x)
@@ -199,106 +295,250 @@ var Log = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: logFloatLoop[float32], ir.Float64: logFloatLoop[float64], ir.Complex64: logComplex64Loop, ir.Complex128: logComplex128Loop},
 }
 
-// log10: log10(x)
-func log10[T num.Float](x T) T {
+// log10Float: log10(x)
+func log10Float[T num.Float](x T) T {
 	return num.Log10(x)
 }
 
-func log10Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func log10FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = log10(x[i])
+		out[i] = log10Float(x[i])
+	}
+}
+
+// log10Complex64: log10(x)
+func log10Complex64(x complex64) complex64 {
+	return num.CLog10(x)
+}
+
+func log10Complex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = log10Complex64(x[i])
+	}
+}
+
+// log10Complex128: log10(x)
+func log10Complex128(x complex128) complex128 {
+	return num.CLog10(x)
+}
+
+func log10Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = log10Complex128(x[i])
 	}
 }
 
 // Log10 holds the loops of log10, by variant and compute dtype.
 var Log10 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log10Loop[float32], ir.Float64: log10Loop[float64]},
+	{ir.Float32: log10FloatLoop[float32], ir.Float64: log10FloatLoop[float64], ir.Complex64: log10Complex64Loop, ir.Complex128: log10Complex128Loop},
 }
 
-// log10GradX: dy*(Log10E/x)
-func log10GradX[T num.Float](dy, x T) T {
+// log10GradXFloat: dy*conj(Log10E/x)
+func log10GradXFloat[T num.Float](dy, x T) T {
 	return dy * (0.4342944819032518 / x)
 }
 
-func log10GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func log10GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = log10GradX(dy[i], x[i])
+		out[i] = log10GradXFloat(dy[i], x[i])
+	}
+}
+
+// log10GradXComplex64: dy*conj(Log10E/x)
+func log10GradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(0.4342944819032518/x)
+}
+
+func log10GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = log10GradXComplex64(dy[i], x[i])
+	}
+}
+
+// log10GradXComplex128: dy*conj(Log10E/x)
+func log10GradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(0.4342944819032518/x)
+}
+
+func log10GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = log10GradXComplex128(dy[i], x[i])
 	}
 }
 
 // Log10GradX holds the loops of log10_grad_x, by variant and compute dtype.
 var Log10GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log10GradXLoop[float32], ir.Float64: log10GradXLoop[float64]},
+	{ir.Float32: log10GradXFloatLoop[float32], ir.Float64: log10GradXFloatLoop[float64], ir.Complex64: log10GradXComplex64Loop, ir.Complex128: log10GradXComplex128Loop},
 }
 
-// log1p: log1p(x)
-func log1p[T num.Float](x T) T {
+// log1pFloat: log1p(x)
+func log1pFloat[T num.Float](x T) T {
 	return num.Log1p(x)
 }
 
-func log1pLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func log1pFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = log1p(x[i])
+		out[i] = log1pFloat(x[i])
+	}
+}
+
+// log1pComplex64: log1p(x)
+func log1pComplex64(x complex64) complex64 {
+	return num.CLog1p(x)
+}
+
+func log1pComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = log1pComplex64(x[i])
+	}
+}
+
+// log1pComplex128: log1p(x)
+func log1pComplex128(x complex128) complex128 {
+	return num.CLog1p(x)
+}
+
+func log1pComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = log1pComplex128(x[i])
 	}
 }
 
 // Log1p holds the loops of log1p, by variant and compute dtype.
 var Log1p = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log1pLoop[float32], ir.Float64: log1pLoop[float64]},
+	{ir.Float32: log1pFloatLoop[float32], ir.Float64: log1pFloatLoop[float64], ir.Complex64: log1pComplex64Loop, ir.Complex128: log1pComplex128Loop},
 }
 
-// log1pGradX: dy/(1 + x)
-func log1pGradX[T num.Float](dy, x T) T {
-	return dy / (1 + x)
+// log1pGradXFloat: dy*conj(1/(1 + x))
+func log1pGradXFloat[T num.Float](dy, x T) T {
+	return dy * (1 / (1 + x))
 }
 
-func log1pGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func log1pGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = log1pGradX(dy[i], x[i])
+		out[i] = log1pGradXFloat(dy[i], x[i])
+	}
+}
+
+// log1pGradXComplex64: dy*conj(1/(1 + x))
+func log1pGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/(1+x))
+}
+
+func log1pGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = log1pGradXComplex64(dy[i], x[i])
+	}
+}
+
+// log1pGradXComplex128: dy*conj(1/(1 + x))
+func log1pGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/(1+x))
+}
+
+func log1pGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = log1pGradXComplex128(dy[i], x[i])
 	}
 }
 
 // Log1pGradX holds the loops of log1p_grad_x, by variant and compute dtype.
 var Log1pGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log1pGradXLoop[float32], ir.Float64: log1pGradXLoop[float64]},
+	{ir.Float32: log1pGradXFloatLoop[float32], ir.Float64: log1pGradXFloatLoop[float64], ir.Complex64: log1pGradXComplex64Loop, ir.Complex128: log1pGradXComplex128Loop},
 }
 
-// log2: log2(x)
-func log2[T num.Float](x T) T {
+// log2Float: log2(x)
+func log2Float[T num.Float](x T) T {
 	return num.Log2(x)
 }
 
-func log2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func log2FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = log2(x[i])
+		out[i] = log2Float(x[i])
+	}
+}
+
+// log2Complex64: log2(x)
+func log2Complex64(x complex64) complex64 {
+	return num.CLog2(x)
+}
+
+func log2Complex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = log2Complex64(x[i])
+	}
+}
+
+// log2Complex128: log2(x)
+func log2Complex128(x complex128) complex128 {
+	return num.CLog2(x)
+}
+
+func log2Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = log2Complex128(x[i])
 	}
 }
 
 // Log2 holds the loops of log2, by variant and compute dtype.
 var Log2 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log2Loop[float32], ir.Float64: log2Loop[float64]},
+	{ir.Float32: log2FloatLoop[float32], ir.Float64: log2FloatLoop[float64], ir.Complex64: log2Complex64Loop, ir.Complex128: log2Complex128Loop},
 }
 
-// log2GradX: dy*(Log2E/x)
-func log2GradX[T num.Float](dy, x T) T {
+// log2GradXFloat: dy*conj(Log2E/x)
+func log2GradXFloat[T num.Float](dy, x T) T {
 	return dy * (1.4426950408889634 / x)
 }
 
-func log2GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func log2GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = log2GradX(dy[i], x[i])
+		out[i] = log2GradXFloat(dy[i], x[i])
+	}
+}
+
+// log2GradXComplex64: dy*conj(Log2E/x)
+func log2GradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1.4426950408889634/x)
+}
+
+func log2GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = log2GradXComplex64(dy[i], x[i])
+	}
+}
+
+// log2GradXComplex128: dy*conj(Log2E/x)
+func log2GradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1.4426950408889634/x)
+}
+
+func log2GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = log2GradXComplex128(dy[i], x[i])
 	}
 }
 
 // Log2GradX holds the loops of log2_grad_x, by variant and compute dtype.
 var Log2GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log2GradXLoop[float32], ir.Float64: log2GradXLoop[float64]},
+	{ir.Float32: log2GradXFloatLoop[float32], ir.Float64: log2GradXFloatLoop[float64], ir.Complex64: log2GradXComplex64Loop, ir.Complex128: log2GradXComplex128Loop},
 }
 
 // logGradXFloat: dy*conj(1/x)
@@ -340,194 +580,4 @@ func logGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // LogGradX holds the loops of log_grad_x, by variant and compute dtype.
 var LogGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: logGradXFloatLoop[float32], ir.Float64: logGradXFloatLoop[float64], ir.Complex64: logGradXComplex64Loop, ir.Complex128: logGradXComplex128Loop},
-}
-
-// logaddexp: where(x == y, x + Ln2, max(x, y) + log1p(exp(-abs(x - y))))
-func logaddexp[T num.Float](x, y T) T {
-	return num.Where(x == y, x+0.6931471805599453, num.Max(x, y)+num.Log1p(num.Exp(-num.Abs(x-y))))
-}
-
-func logaddexpLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = logaddexp(x[i], y[i])
-	}
-}
-
-// Logaddexp holds the loops of logaddexp, by variant and compute dtype.
-var Logaddexp = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logaddexpLoop[float32], ir.Float64: logaddexpLoop[float64]},
-}
-
-// logaddexp2: where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)
-func logaddexp2[T num.Float](x, y T) T {
-	return num.Where(x == y, x+1, num.Max(x, y)+T(num.Log1p(num.Exp2(-num.Abs(x-y)))*1.4426950408889634))
-}
-
-func logaddexp2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = logaddexp2(x[i], y[i])
-	}
-}
-
-// Logaddexp2 holds the loops of logaddexp2, by variant and compute dtype.
-var Logaddexp2 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logaddexp2Loop[float32], ir.Float64: logaddexp2Loop[float64]},
-}
-
-// logit: where(min(max(x, eps), 1 - eps) < 0.25, log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps)), log1p((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
-func logit[T num.Float](x, eps T) T {
-	t0 := num.Min(num.Max(x, eps), 1-eps)
-	return num.Where(t0 < 0.25, num.Log(t0)-num.Log1p(-t0), num.Log1p((T(2*t0)-1)/(1-t0)))
-}
-
-func logitLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	eps := T(s[0].Float())
-	for i := range out {
-		out[i] = logit(x[i], eps)
-	}
-}
-
-// Logit holds the loops of logit, by variant and compute dtype.
-var Logit = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logitLoop[float32], ir.Float64: logitLoop[float64]},
-}
-
-// logitGradX: dy*where(min(max(x, eps), 1 - eps) < 0.25, where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))), (where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 2/(1 - min(max(x, eps), 1 - eps)))))) - where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, -((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps)))))))/(1 + (2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))
-func logitGradX[T num.Float](dy, x, eps T) T {
-	t0 := num.Max(x, eps)
-	t1 := 1 - eps
-	t2 := num.Min(t0, t1)
-	t3 := x == eps
-	t4 := t0 == t1
-	t5 := t0 > t1
-	t6 := 0.5 / t2
-	t7 := x < eps
-	t8 := 1 - t2
-	t9 := 0.5 / t8
-	t10 := 1 / t8
-	t11 := num.Where(t4, t9, num.Where(t5, 0, t10))
-	t12 := (T(2*t2) - 1) / t8
-	t13 := -t12 / t8
-	t14 := 0.5 * t13
-	return dy * num.Where(t2 < 0.25, num.Where(t3, num.Where(t4, 0.25/t2, num.Where(t5, 0, t6)), num.Where(t7, 0, num.Where(t4, t6, num.Where(t5, 0, 1/t2))))+num.Where(t3, num.Where(t4, 0.25/t8, num.Where(t5, 0, t9)), num.Where(t7, 0, t11)), (num.Where(t3, t11, num.Where(t7, 0, num.Where(t4, t10, num.Where(t5, 0, 2/t8))))-num.Where(t3, num.Where(t4, 0.25*t13, num.Where(t5, 0, t14)), num.Where(t7, 0, num.Where(t4, t14, num.Where(t5, 0, t13)))))/(1+t12))
-}
-
-func logitGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	eps := T(s[0].Float())
-	for i := range out {
-		out[i] = logitGradX(dy[i], x[i], eps)
-	}
-}
-
-// LogitGradX holds the loops of logit_grad_x, by variant and compute dtype.
-var LogitGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logitGradXLoop[float32], ir.Float64: logitGradXLoop[float64]},
-}
-
-// rsqrt: rsqrt(x)
-func rsqrt[T num.Float](x T) T {
-	return num.Rsqrt(x)
-}
-
-func rsqrtLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = rsqrt(x[i])
-	}
-}
-
-// Rsqrt holds the loops of rsqrt, by variant and compute dtype.
-var Rsqrt = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rsqrtLoop[float32], ir.Float64: rsqrtLoop[float64]},
-}
-
-// rsqrtGradX: dy*(-0.5*rsqrt(x)/x)
-func rsqrtGradX[T num.Float](dy, x T) T {
-	return dy * (-0.5 * num.Rsqrt(x) / x)
-}
-
-func rsqrtGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rsqrtGradX(dy[i], x[i])
-	}
-}
-
-// RsqrtGradX holds the loops of rsqrt_grad_x, by variant and compute dtype.
-var RsqrtGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rsqrtGradXLoop[float32], ir.Float64: rsqrtGradXLoop[float64]},
-}
-
-// sigmoid: sigmoid(x)
-func sigmoid[T num.Float](x T) T {
-	return num.Sigmoid(x)
-}
-
-func sigmoidLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = sigmoid(x[i])
-	}
-}
-
-// Sigmoid holds the loops of sigmoid, by variant and compute dtype.
-var Sigmoid = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidLoop[float32], ir.Float64: sigmoidLoop[float64]},
-}
-
-// sigmoidGrad: g*(y*(1 - y))
-func sigmoidGrad[T num.Float](g, y T) T {
-	return g * (y * (1 - y))
-}
-
-func sigmoidGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = sigmoidGrad(g[i], y[i])
-	}
-}
-
-// SigmoidGrad holds the loops of sigmoid_grad, by variant and compute dtype.
-var SigmoidGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidGradLoop[float32], ir.Float64: sigmoidGradLoop[float64]},
-}
-
-// sigmoidGradGradG: dy*(y*(1 - y))
-func sigmoidGradGradG[T num.Float](dy, y T) T {
-	return dy * (y * (1 - y))
-}
-
-func sigmoidGradGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = sigmoidGradGradG(dy[i], y[i])
-	}
-}
-
-// SigmoidGradGradG holds the loops of sigmoid_grad_grad_g, by variant and
-// compute dtype.
-var SigmoidGradGradG = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidGradGradGLoop[float32], ir.Float64: sigmoidGradGradGLoop[float64]},
-}
-
-// sigmoidGradGradY: dy*(g*(1 - y - y))
-func sigmoidGradGradY[T num.Float](dy, g, y T) T {
-	return dy * (g * (1 - y - y))
-}
-
-func sigmoidGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = sigmoidGradGradY(dy[i], g[i], y[i])
-	}
-}
-
-// SigmoidGradGradY holds the loops of sigmoid_grad_grad_y, by variant and
-// compute dtype.
-var SigmoidGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidGradGradYLoop[float32], ir.Float64: sigmoidGradGradYLoop[float64]},
 }

@@ -8,6 +8,373 @@ import (
 	"unsafe"
 )
 
+// logaddexpFloat: where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))
+func logaddexpFloat[T num.Float](x, y T) T {
+	t0 := x > y
+	return num.Where(x == y, x+0.6931471805599453, num.Where(t0, x, y)+num.Log1p(num.Exp(num.Where(t0, y-x, x-y))))
+}
+
+func logaddexpFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = logaddexpFloat(x[i], y[i])
+	}
+}
+
+// logaddexpComplex64: where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))
+func logaddexpComplex64(x, y complex64) complex64 {
+	t0 := real(x) > real(y)
+	return num.Where(x == y, x+0.6931471805599453, num.Where(t0, x, y)+num.CLog1p(num.CExp(num.Where(t0, y-x, x-y))))
+}
+
+func logaddexpComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = logaddexpComplex64(x[i], y[i])
+	}
+}
+
+// logaddexpComplex128: where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))
+func logaddexpComplex128(x, y complex128) complex128 {
+	t0 := real(x) > real(y)
+	return num.Where(x == y, x+0.6931471805599453, num.Where(t0, x, y)+num.CLog1p(num.CExp(num.Where(t0, y-x, x-y))))
+}
+
+func logaddexpComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = logaddexpComplex128(x[i], y[i])
+	}
+}
+
+// Logaddexp holds the loops of logaddexp, by variant and compute dtype.
+var Logaddexp = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logaddexpFloatLoop[float32], ir.Float64: logaddexpFloatLoop[float64], ir.Complex64: logaddexpComplex64Loop, ir.Complex128: logaddexpComplex128Loop},
+}
+
+// logaddexp2: where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)
+func logaddexp2[T num.Float](x, y T) T {
+	return num.Where(x == y, x+1, num.Max(x, y)+T(num.Log1p(num.Exp2(-num.Abs(x-y)))*1.4426950408889634))
+}
+
+func logaddexp2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = logaddexp2(x[i], y[i])
+	}
+}
+
+// Logaddexp2 holds the loops of logaddexp2, by variant and compute dtype.
+var Logaddexp2 = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logaddexp2Loop[float32], ir.Float64: logaddexp2Loop[float64]},
+}
+
+// logit: where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
+func logit[T num.Float](x, eps T) T {
+	t0 := num.Where(eps < 0, x, num.Min(num.Max(x, eps), 1-eps))
+	return num.Where(t0 < 0.25, num.Log(t0)-num.Log1p(-t0), num.Log1p((T(2*t0)-1)/(1-t0)))
+}
+
+func logitLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	eps := T(s[0].Float())
+	for i := range out {
+		out[i] = logit(x[i], eps)
+	}
+}
+
+// Logit holds the loops of logit, by variant and compute dtype.
+var Logit = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logitLoop[float32], ir.Float64: logitLoop[float64]},
+}
+
+// logitGradX: dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
+func logitGradX[T num.Float](dy, x, eps T) T {
+	t0 := eps < 0
+	t1 := num.Max(x, eps)
+	t2 := 1 - eps
+	t3 := num.Where(t0, x, num.Min(t1, t2))
+	t4 := 1 / t3
+	t5 := x == eps
+	t6 := t1 == t2
+	t7 := t1 > t2
+	t8 := 0.5 / t3
+	t9 := x < eps
+	t10 := 1 - t3
+	t11 := 1 / t10
+	t12 := 0.5 / t10
+	t13 := num.Where(t6, t12, num.Where(t7, 0, t11))
+	t14 := 2 / t10
+	t15 := (T(2*t3) - 1) / t10
+	t16 := -t15 / t10
+	t17 := 0.5 * t16
+	return dy * num.Where(t3 < 0.25, num.Where(t0, t4, num.Where(t5, num.Where(t6, 0.25/t3, num.Where(t7, 0, t8)), num.Where(t9, 0, num.Where(t6, t8, num.Where(t7, 0, t4)))))+num.Where(t0, t11, num.Where(t5, num.Where(t6, 0.25/t10, num.Where(t7, 0, t12)), num.Where(t9, 0, t13))), (num.Where(t0, t14, num.Where(t5, t13, num.Where(t9, 0, num.Where(t6, t11, num.Where(t7, 0, t14)))))-num.Where(t0, t16, num.Where(t5, num.Where(t6, 0.25*t16, num.Where(t7, 0, t17)), num.Where(t9, 0, num.Where(t6, t17, num.Where(t7, 0, t16))))))/(1+t15))
+}
+
+func logitGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	eps := T(s[0].Float())
+	for i := range out {
+		out[i] = logitGradX(dy[i], x[i], eps)
+	}
+}
+
+// LogitGradX holds the loops of logit_grad_x, by variant and compute dtype.
+var LogitGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logitGradXLoop[float32], ir.Float64: logitGradXLoop[float64]},
+}
+
+// rsqrtFloat: rsqrt(x)
+func rsqrtFloat[T num.Float](x T) T {
+	return num.Rsqrt(x)
+}
+
+func rsqrtFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = rsqrtFloat(x[i])
+	}
+}
+
+// rsqrtComplex64: rsqrt(x)
+func rsqrtComplex64(x complex64) complex64 {
+	return num.CRsqrt(x)
+}
+
+func rsqrtComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = rsqrtComplex64(x[i])
+	}
+}
+
+// rsqrtComplex128: rsqrt(x)
+func rsqrtComplex128(x complex128) complex128 {
+	return num.CRsqrt(x)
+}
+
+func rsqrtComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = rsqrtComplex128(x[i])
+	}
+}
+
+// Rsqrt holds the loops of rsqrt, by variant and compute dtype.
+var Rsqrt = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rsqrtFloatLoop[float32], ir.Float64: rsqrtFloatLoop[float64], ir.Complex64: rsqrtComplex64Loop, ir.Complex128: rsqrtComplex128Loop},
+}
+
+// rsqrtGradXFloat: dy*conj(-0.5*rsqrt(x)/x)
+func rsqrtGradXFloat[T num.Float](dy, x T) T {
+	return dy * (-0.5 * num.Rsqrt(x) / x)
+}
+
+func rsqrtGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rsqrtGradXFloat(dy[i], x[i])
+	}
+}
+
+// rsqrtGradXComplex64: dy*conj(-0.5*rsqrt(x)/x)
+func rsqrtGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(-0.5*num.CRsqrt(x)/x)
+}
+
+func rsqrtGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = rsqrtGradXComplex64(dy[i], x[i])
+	}
+}
+
+// rsqrtGradXComplex128: dy*conj(-0.5*rsqrt(x)/x)
+func rsqrtGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(-0.5*num.CRsqrt(x)/x)
+}
+
+func rsqrtGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = rsqrtGradXComplex128(dy[i], x[i])
+	}
+}
+
+// RsqrtGradX holds the loops of rsqrt_grad_x, by variant and compute dtype.
+var RsqrtGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rsqrtGradXFloatLoop[float32], ir.Float64: rsqrtGradXFloatLoop[float64], ir.Complex64: rsqrtGradXComplex64Loop, ir.Complex128: rsqrtGradXComplex128Loop},
+}
+
+// sigmoidFloat: sigmoid(x)
+func sigmoidFloat[T num.Float](x T) T {
+	return num.Sigmoid(x)
+}
+
+func sigmoidFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = sigmoidFloat(x[i])
+	}
+}
+
+// sigmoidComplex64: sigmoid(x)
+func sigmoidComplex64(x complex64) complex64 {
+	return num.CSigmoid(x)
+}
+
+func sigmoidComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = sigmoidComplex64(x[i])
+	}
+}
+
+// sigmoidComplex128: sigmoid(x)
+func sigmoidComplex128(x complex128) complex128 {
+	return num.CSigmoid(x)
+}
+
+func sigmoidComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = sigmoidComplex128(x[i])
+	}
+}
+
+// Sigmoid holds the loops of sigmoid, by variant and compute dtype.
+var Sigmoid = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sigmoidFloatLoop[float32], ir.Float64: sigmoidFloatLoop[float64], ir.Complex64: sigmoidComplex64Loop, ir.Complex128: sigmoidComplex128Loop},
+}
+
+// sigmoidGradFloat: g*conj(y*(1 - y))
+func sigmoidGradFloat[T num.Float](g, y T) T {
+	return g * (y * (1 - y))
+}
+
+func sigmoidGradFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = sigmoidGradFloat(g[i], y[i])
+	}
+}
+
+// sigmoidGradComplex64: g*conj(y*(1 - y))
+func sigmoidGradComplex64(g, y complex64) complex64 {
+	return g * num.CConj(y*(1-y))
+}
+
+func sigmoidGradComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = sigmoidGradComplex64(g[i], y[i])
+	}
+}
+
+// sigmoidGradComplex128: g*conj(y*(1 - y))
+func sigmoidGradComplex128(g, y complex128) complex128 {
+	return g * num.CConj(y*(1-y))
+}
+
+func sigmoidGradComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = sigmoidGradComplex128(g[i], y[i])
+	}
+}
+
+// SigmoidGrad holds the loops of sigmoid_grad, by variant and compute dtype.
+var SigmoidGrad = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sigmoidGradFloatLoop[float32], ir.Float64: sigmoidGradFloatLoop[float64], ir.Complex64: sigmoidGradComplex64Loop, ir.Complex128: sigmoidGradComplex128Loop},
+}
+
+// sigmoidGradGradGFloat: dy*(y*(1 - y))
+func sigmoidGradGradGFloat[T num.Float](dy, y T) T {
+	return dy * (y * (1 - y))
+}
+
+func sigmoidGradGradGFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = sigmoidGradGradGFloat(dy[i], y[i])
+	}
+}
+
+// sigmoidGradGradGComplex64: dy*(y*(1 - y))
+func sigmoidGradGradGComplex64(dy, y complex64) complex64 {
+	return dy * (y * (1 - y))
+}
+
+func sigmoidGradGradGComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = sigmoidGradGradGComplex64(dy[i], y[i])
+	}
+}
+
+// sigmoidGradGradGComplex128: dy*(y*(1 - y))
+func sigmoidGradGradGComplex128(dy, y complex128) complex128 {
+	return dy * (y * (1 - y))
+}
+
+func sigmoidGradGradGComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = sigmoidGradGradGComplex128(dy[i], y[i])
+	}
+}
+
+// SigmoidGradGradG holds the loops of sigmoid_grad_grad_g, by variant and
+// compute dtype.
+var SigmoidGradGradG = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sigmoidGradGradGFloatLoop[float32], ir.Float64: sigmoidGradGradGFloatLoop[float64], ir.Complex64: sigmoidGradGradGComplex64Loop, ir.Complex128: sigmoidGradGradGComplex128Loop},
+}
+
+// sigmoidGradGradYFloat: conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)
+func sigmoidGradGradYFloat[T num.Float](dy, g, y T) T {
+	t0 := dy * g
+	return T(t0*(1-y)) - T(t0*y)
+}
+
+func sigmoidGradGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = sigmoidGradGradYFloat(dy[i], g[i], y[i])
+	}
+}
+
+// sigmoidGradGradYComplex64: conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)
+func sigmoidGradGradYComplex64(dy, g, y complex64) complex64 {
+	t0 := num.CConj(dy * num.CConj(g))
+	return complex64(t0*num.CConj(1-y)) - complex64(t0*num.CConj(y))
+}
+
+func sigmoidGradGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = sigmoidGradGradYComplex64(dy[i], g[i], y[i])
+	}
+}
+
+// sigmoidGradGradYComplex128: conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)
+func sigmoidGradGradYComplex128(dy, g, y complex128) complex128 {
+	t0 := num.CConj(dy * num.CConj(g))
+	return complex128(t0*num.CConj(1-y)) - complex128(t0*num.CConj(y))
+}
+
+func sigmoidGradGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = sigmoidGradGradYComplex128(dy[i], g[i], y[i])
+	}
+}
+
+// SigmoidGradGradY holds the loops of sigmoid_grad_grad_y, by variant and
+// compute dtype.
+var SigmoidGradGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sigmoidGradGradYFloatLoop[float32], ir.Float64: sigmoidGradGradYFloatLoop[float64], ir.Complex64: sigmoidGradGradYComplex64Loop, ir.Complex128: sigmoidGradGradYComplex128Loop},
+}
+
 // sqrtFloat: sqrt(x)
 func sqrtFloat[T num.Float](x T) T {
 	return num.Sqrt(x)

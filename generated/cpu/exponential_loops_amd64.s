@@ -116,488 +116,485 @@ DATA lanes<>+864(SB)/8, $0xbff0000000000000
 DATA lanes<>+872(SB)/8, $0xbff0000000000000
 DATA lanes<>+880(SB)/8, $0xbff0000000000000
 DATA lanes<>+888(SB)/8, $0xbff0000000000000
-DATA lanes<>+896(SB)/8, $0xfff0000000000000
-DATA lanes<>+904(SB)/8, $0xfff0000000000000
-DATA lanes<>+912(SB)/8, $0xfff0000000000000
-DATA lanes<>+920(SB)/8, $0xfff0000000000000
-DATA lanes<>+928(SB)/8, $0x1000000010000000
-DATA lanes<>+936(SB)/8, $0x1000000010000000
-DATA lanes<>+944(SB)/8, $0x1000000010000000
-DATA lanes<>+952(SB)/8, $0x1000000010000000
-DATA lanes<>+960(SB)/8, $0x3300000033000000
-DATA lanes<>+968(SB)/8, $0x3300000033000000
-DATA lanes<>+976(SB)/8, $0x3300000033000000
-DATA lanes<>+984(SB)/8, $0x3300000033000000
-DATA lanes<>+992(SB)/8, $0x3400000034000000
-DATA lanes<>+1000(SB)/8, $0x3400000034000000
-DATA lanes<>+1008(SB)/8, $0x3400000034000000
-DATA lanes<>+1016(SB)/8, $0x3400000034000000
-DATA lanes<>+1024(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1032(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1040(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1048(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1056(SB)/8, $0x4000000040000000
-DATA lanes<>+1064(SB)/8, $0x4000000040000000
-DATA lanes<>+1072(SB)/8, $0x4000000040000000
-DATA lanes<>+1080(SB)/8, $0x4000000040000000
-DATA lanes<>+1088(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1096(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1104(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1112(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1120(SB)/8, $0x8000000080000000
-DATA lanes<>+1128(SB)/8, $0x8000000080000000
-DATA lanes<>+1136(SB)/8, $0x8000000080000000
-DATA lanes<>+1144(SB)/8, $0x8000000080000000
-DATA lanes<>+1152(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1160(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1168(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1176(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1184(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1192(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1200(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1208(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1216(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1224(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1232(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1240(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1248(SB)/8, $0x0080000000800000
-DATA lanes<>+1256(SB)/8, $0x0080000000800000
-DATA lanes<>+1264(SB)/8, $0x0080000000800000
-DATA lanes<>+1272(SB)/8, $0x0080000000800000
-DATA lanes<>+1280(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1288(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1296(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1304(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1312(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1320(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1328(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1336(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1344(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1352(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1360(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1368(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1376(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1384(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1392(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1400(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1408(SB)/8, $0xff800000ff800000
-DATA lanes<>+1416(SB)/8, $0xff800000ff800000
-DATA lanes<>+1424(SB)/8, $0xff800000ff800000
-DATA lanes<>+1432(SB)/8, $0xff800000ff800000
-DATA lanes<>+1440(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1448(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1456(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1464(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1472(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1480(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1488(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1496(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1504(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1512(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1520(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1528(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1536(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1544(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1552(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1560(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1568(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1576(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1584(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1592(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1600(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1608(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1616(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1624(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1632(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1640(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1648(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1656(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1664(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1672(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1680(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1688(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1696(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1704(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1712(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1720(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1728(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1736(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1744(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1752(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1760(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1768(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1776(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1784(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1792(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1800(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1808(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1816(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1824(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1832(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1840(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1848(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1856(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1864(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1872(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1880(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1888(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1896(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1904(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1912(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1920(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1928(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1936(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1944(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1952(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1960(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1968(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1976(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1984(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1992(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+2000(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+2008(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+2016(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2024(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2032(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2040(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2048(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2056(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2064(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2072(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2080(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2088(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2096(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2104(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2112(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2120(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2128(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2136(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2144(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2152(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2160(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2168(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2176(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2184(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2192(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2200(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2208(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2216(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2224(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2232(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2240(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2248(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2256(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2264(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2272(SB)/8, $0xbe800041be800041
-DATA lanes<>+2280(SB)/8, $0xbe800041be800041
-DATA lanes<>+2288(SB)/8, $0xbe800041be800041
-DATA lanes<>+2296(SB)/8, $0xbe800041be800041
-DATA lanes<>+2304(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2312(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2320(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2328(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2336(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2344(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2352(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2360(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2368(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2376(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2384(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2392(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2400(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2408(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2416(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2424(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2432(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2440(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2448(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2456(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2464(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2472(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2480(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2488(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2496(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2504(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2512(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2520(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2528(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2536(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2544(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2552(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2560(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2568(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2576(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2584(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2592(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2600(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2608(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2616(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2624(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2632(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2640(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2648(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2656(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2664(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2672(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2680(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2688(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2696(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2704(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2712(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2720(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2728(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2736(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2744(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2752(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2760(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2768(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2776(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2784(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2792(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2800(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2808(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2816(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2824(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2832(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2840(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2848(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2856(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2864(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2872(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2880(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2888(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2896(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2904(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2912(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2920(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2928(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2936(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2944(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2952(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2960(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2968(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2976(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2984(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2992(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+3000(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+3008(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3016(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3024(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3032(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3040(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3048(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3056(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3064(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3072(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3080(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3088(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3096(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3104(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3112(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3120(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3128(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3136(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3144(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3152(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3160(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3168(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3176(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3184(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3192(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3200(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3208(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3216(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3224(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3232(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3240(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3248(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3256(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3264(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3272(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3280(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3288(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3296(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3304(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3312(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3320(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3328(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3336(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3344(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3352(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3360(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3368(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3376(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3384(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3392(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3400(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3408(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3416(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3424(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3432(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3440(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3448(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3456(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3464(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3472(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3480(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3488(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3496(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3504(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3512(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3520(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3528(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3536(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3544(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3552(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3560(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3568(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3576(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3584(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3592(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3600(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3608(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3616(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3624(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3632(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3640(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3648(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3656(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3664(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3672(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3680(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3688(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3696(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3704(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3712(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3720(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3728(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3736(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3744(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3752(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3760(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3768(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3776(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3784(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3792(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3800(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3808(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3816(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3824(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3832(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3840(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3848(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3856(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3864(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3872(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3880(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3888(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3896(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3904(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3912(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3920(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3928(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3936(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3944(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3952(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3960(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3968(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3976(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3984(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3992(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+4000(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4008(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4016(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4024(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4032(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4040(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4048(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4056(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4064(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4072(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4080(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4088(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4096(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4104(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4112(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4120(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4128(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4136(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4144(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4152(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4160(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4168(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4176(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4184(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4192(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4200(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4208(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4216(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4224(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4232(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4240(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4248(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4256(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4264(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4272(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4280(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4288(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4296(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4304(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4312(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4320(SB)/8, $0x43300000000003ff
-DATA lanes<>+4328(SB)/8, $0x43300000000003ff
-DATA lanes<>+4336(SB)/8, $0x43300000000003ff
-DATA lanes<>+4344(SB)/8, $0x43300000000003ff
-DATA lanes<>+4352(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4360(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4368(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4376(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4384(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4392(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4400(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4408(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4416(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4424(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4432(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4440(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4448(SB)/8, $0x4010000000000000
-DATA lanes<>+4456(SB)/8, $0x4338000000000000
-DATA lanes<>+4464(SB)/8, $0xc044000000000000
-DATA lanes<>+4472(SB)/8, $0x4049000000000000
-DATA lanes<>+4480(SB)/8, $0x4090000000000000
-DATA lanes<>+4488(SB)/8, $0xbfe0000000000000
-DATA lanes<>+4496(SB)/8, $0x3af0000000000000
-DATA lanes<>+4504(SB)/8, $0x4086300000000000
-DATA lanes<>+4512(SB)/8, $0xc087500000000000
-DATA lanes<>+4520(SB)/8, $0xc090d00000000000
-DATA lanes<>+4528(SB)/8, $0x7ff8000000000001
-DATA lanes<>+4536(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+4544(SB)/8, $0x3fdbcb7b1526e50e
-DATA lanes<>+4552(SB)/8, $0x3e5af5da9ed7d542
-DATA lanes<>+4560(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+4568(SB)/8, $0xbe5add8c438a4e5b
-DATA lanes<>+4576(SB)/8, $0x3dfed11ffb5e197b
-DATA lanes<>+4584(SB)/8, $0x3dcf371966d26dad
-DATA lanes<>+4592(SB)/8, $0x3fc1b7400a82bdae
-DATA lanes<>+4600(SB)/8, $0x43380000000003af
-DATA lanes<>+4608(SB)/8, $0x3e21f4422afabeaf
-DATA lanes<>+4616(SB)/8, $0x3fc2f0463858acd9
-DATA lanes<>+4624(SB)/8, $0x43380000000003fe
-DATA lanes<>+4632(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+4640(SB)/8, $0xc317000043000000
-DATA lanes<>+4648(SB)/8, $0x4940000000400000
-DATA lanes<>+4656(SB)/8, $0x408000002b800000
-DATA lanes<>+4664(SB)/8, $0x42b20000c1900000
-DATA lanes<>+4672(SB)/8, $0x41c800007fc00000
-DATA lanes<>+4680(SB)/8, $0x390bd90bc2d00000
-DATA lanes<>+4688(SB)/8, $0x3f0001103ab5f60d
-DATA lanes<>+4696(SB)/8, $0xbf000015bf000110
-DATA lanes<>+4704(SB)/8, $0x3eaaaf213ab5561a
-DATA lanes<>+4712(SB)/8, $0xbe79ca52bdffaa2f
-DATA lanes<>+4720(SB)/8, $0xbd3cb7994b400057
-DATA lanes<>+4728(SB)/8, $0x3e2aaace3e9a209a
-DATA lanes<>+4736(SB)/8, $0x00007fff3284fbd0
-GLOBL lanes<>(SB), RODATA|NOPTR, $4744
+DATA lanes<>+896(SB)/8, $0x1000000010000000
+DATA lanes<>+904(SB)/8, $0x1000000010000000
+DATA lanes<>+912(SB)/8, $0x1000000010000000
+DATA lanes<>+920(SB)/8, $0x1000000010000000
+DATA lanes<>+928(SB)/8, $0x3300000033000000
+DATA lanes<>+936(SB)/8, $0x3300000033000000
+DATA lanes<>+944(SB)/8, $0x3300000033000000
+DATA lanes<>+952(SB)/8, $0x3300000033000000
+DATA lanes<>+960(SB)/8, $0x3400000034000000
+DATA lanes<>+968(SB)/8, $0x3400000034000000
+DATA lanes<>+976(SB)/8, $0x3400000034000000
+DATA lanes<>+984(SB)/8, $0x3400000034000000
+DATA lanes<>+992(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1000(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1008(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1016(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1024(SB)/8, $0x4000000040000000
+DATA lanes<>+1032(SB)/8, $0x4000000040000000
+DATA lanes<>+1040(SB)/8, $0x4000000040000000
+DATA lanes<>+1048(SB)/8, $0x4000000040000000
+DATA lanes<>+1056(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1064(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1072(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1080(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1088(SB)/8, $0x8000000080000000
+DATA lanes<>+1096(SB)/8, $0x8000000080000000
+DATA lanes<>+1104(SB)/8, $0x8000000080000000
+DATA lanes<>+1112(SB)/8, $0x8000000080000000
+DATA lanes<>+1120(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1128(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1136(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1144(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1152(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1160(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1168(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1176(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1184(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1192(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1200(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1208(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1216(SB)/8, $0x0080000000800000
+DATA lanes<>+1224(SB)/8, $0x0080000000800000
+DATA lanes<>+1232(SB)/8, $0x0080000000800000
+DATA lanes<>+1240(SB)/8, $0x0080000000800000
+DATA lanes<>+1248(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1256(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1264(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1272(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1280(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1288(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1296(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1304(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1312(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1320(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1328(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1336(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1344(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1352(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1360(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1368(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1376(SB)/8, $0xff800000ff800000
+DATA lanes<>+1384(SB)/8, $0xff800000ff800000
+DATA lanes<>+1392(SB)/8, $0xff800000ff800000
+DATA lanes<>+1400(SB)/8, $0xff800000ff800000
+DATA lanes<>+1408(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1416(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1424(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1432(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1440(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1448(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1456(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1464(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1472(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1480(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1488(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1496(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1504(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1512(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1520(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1528(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1536(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1544(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1552(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1560(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1568(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1576(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1584(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1592(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1600(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1608(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1616(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1624(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1632(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1640(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1648(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1656(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1664(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1672(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1680(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1688(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1696(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1704(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1712(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1720(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1728(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1736(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1744(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1752(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1760(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1768(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1776(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1784(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1792(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1800(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1808(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1816(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1824(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1832(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1840(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1848(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1856(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1864(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1872(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1880(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1888(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1896(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1904(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1912(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1920(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1928(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1936(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1944(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1952(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1960(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1968(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1976(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1984(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+1992(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2000(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2008(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2016(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2024(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2032(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2040(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2048(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2056(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2064(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2072(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2080(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2088(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2096(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2104(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2112(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2120(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2128(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2136(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2144(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2152(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2160(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2168(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2176(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2184(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2192(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2200(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2208(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2216(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2224(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2232(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2240(SB)/8, $0xbe800041be800041
+DATA lanes<>+2248(SB)/8, $0xbe800041be800041
+DATA lanes<>+2256(SB)/8, $0xbe800041be800041
+DATA lanes<>+2264(SB)/8, $0xbe800041be800041
+DATA lanes<>+2272(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2280(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2288(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2296(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2304(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2312(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2320(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2328(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2336(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2344(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2352(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2360(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2368(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2376(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2384(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2392(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2400(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2408(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2416(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2424(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2432(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2440(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2448(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2456(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2464(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2472(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2480(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2488(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2496(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2504(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2512(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2520(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2528(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2536(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2544(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2552(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2560(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2568(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2576(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2584(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2592(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2600(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2608(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2616(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2624(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2632(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2640(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2648(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2656(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2664(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2672(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2680(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2688(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2696(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2704(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2712(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2720(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2728(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2736(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2744(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2752(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2760(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2768(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2776(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2784(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2792(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2800(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2808(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2816(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2824(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2832(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2840(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2848(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2856(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2864(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2872(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2880(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2888(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2896(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2904(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2912(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2920(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2928(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2936(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2944(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2952(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2960(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2968(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2976(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+2984(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+2992(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3000(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3008(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3016(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3024(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3032(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3040(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3048(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3056(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3064(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3072(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3080(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3088(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3096(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3104(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3112(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3120(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3128(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3136(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3144(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3152(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3160(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3168(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3176(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3184(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3192(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3200(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3208(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3216(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3224(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3232(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3240(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3248(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3256(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3264(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3272(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3280(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3288(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3296(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3304(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3312(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3320(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3328(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3336(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3344(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3352(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3360(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3368(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3376(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3384(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3392(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3400(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3408(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3416(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3424(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3432(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3440(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3448(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3456(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3464(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3472(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3480(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3488(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3496(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3504(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3512(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3520(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3528(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3536(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3544(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3552(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3560(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3568(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3576(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3584(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3592(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3600(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3608(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3616(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3624(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3632(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3640(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3648(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3656(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3664(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3672(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3680(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3688(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3696(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3704(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3712(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3720(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3728(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3736(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3744(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3752(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3760(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3768(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3776(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3784(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3792(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3800(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3808(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3816(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3824(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3832(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3840(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3848(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3856(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3864(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3872(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3880(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3888(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3896(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3904(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3912(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3920(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3928(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3936(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3944(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3952(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3960(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3968(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3976(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3984(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3992(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4000(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4008(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4016(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4024(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4032(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4040(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4048(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4056(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4064(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4072(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4080(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4088(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4096(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4104(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4112(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4120(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4128(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4136(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4144(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4152(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4160(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4168(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4176(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4184(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4192(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4200(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4208(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4216(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4224(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4232(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4240(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4248(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4256(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4264(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4272(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4280(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4288(SB)/8, $0x43300000000003ff
+DATA lanes<>+4296(SB)/8, $0x43300000000003ff
+DATA lanes<>+4304(SB)/8, $0x43300000000003ff
+DATA lanes<>+4312(SB)/8, $0x43300000000003ff
+DATA lanes<>+4320(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4328(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4336(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4344(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4352(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4360(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4368(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4376(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4384(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4392(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4400(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4408(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4416(SB)/8, $0x4010000000000000
+DATA lanes<>+4424(SB)/8, $0x4338000000000000
+DATA lanes<>+4432(SB)/8, $0xc044000000000000
+DATA lanes<>+4440(SB)/8, $0x4049000000000000
+DATA lanes<>+4448(SB)/8, $0x4090000000000000
+DATA lanes<>+4456(SB)/8, $0xbfe0000000000000
+DATA lanes<>+4464(SB)/8, $0x3af0000000000000
+DATA lanes<>+4472(SB)/8, $0xfff0000000000000
+DATA lanes<>+4480(SB)/8, $0x4086300000000000
+DATA lanes<>+4488(SB)/8, $0xc087500000000000
+DATA lanes<>+4496(SB)/8, $0xc090d00000000000
+DATA lanes<>+4504(SB)/8, $0x7ff8000000000001
+DATA lanes<>+4512(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+4520(SB)/8, $0x3fdbcb7b1526e50e
+DATA lanes<>+4528(SB)/8, $0x3e5af5da9ed7d542
+DATA lanes<>+4536(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+4544(SB)/8, $0xbe5add8c438a4e5b
+DATA lanes<>+4552(SB)/8, $0x3dfed11ffb5e197b
+DATA lanes<>+4560(SB)/8, $0x3dcf371966d26dad
+DATA lanes<>+4568(SB)/8, $0x3fc1b7400a82bdae
+DATA lanes<>+4576(SB)/8, $0x43380000000003af
+DATA lanes<>+4584(SB)/8, $0x3e21f4422afabeaf
+DATA lanes<>+4592(SB)/8, $0x3fc2f0463858acd9
+DATA lanes<>+4600(SB)/8, $0x43380000000003fe
+DATA lanes<>+4608(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+4616(SB)/8, $0xc317000043000000
+DATA lanes<>+4624(SB)/8, $0x4940000000400000
+DATA lanes<>+4632(SB)/8, $0x408000002b800000
+DATA lanes<>+4640(SB)/8, $0x42b20000c1900000
+DATA lanes<>+4648(SB)/8, $0x41c800007fc00000
+DATA lanes<>+4656(SB)/8, $0x390bd90bc2d00000
+DATA lanes<>+4664(SB)/8, $0x3f0001103ab5f60d
+DATA lanes<>+4672(SB)/8, $0xbf000015bf000110
+DATA lanes<>+4680(SB)/8, $0x3eaaaf213ab5561a
+DATA lanes<>+4688(SB)/8, $0xbe79ca52bdffaa2f
+DATA lanes<>+4696(SB)/8, $0xbd3cb7994b400057
+DATA lanes<>+4704(SB)/8, $0x3e2aaace3e9a209a
+DATA lanes<>+4712(SB)/8, $0x00007fff3284fbd0
+GLOBL lanes<>(SB), RODATA|NOPTR, $4720
 
 TEXT ·expFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
@@ -611,80 +608,80 @@ line:
 	PREFETCHT0 256(SI)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y4
-	VBROADCASTSS lanes<>+2944(SB), Y5
+	VBROADCASTSS lanes<>+2080(SB), Y4
+	VBROADCASTSS lanes<>+2912(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2944(SB), Y6
+	VBROADCASTSS lanes<>+2912(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2944(SB), Y7
+	VBROADCASTSS lanes<>+2912(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2944(SB), Y0, Y4
-	VSUBPS lanes<>+2944(SB), Y5, Y8
-	VSUBPS lanes<>+2944(SB), Y6, Y9
-	VSUBPS lanes<>+2944(SB), Y7, Y10
-	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VFMADD213PS lanes<>+2912(SB), Y0, Y4
+	VSUBPS lanes<>+2912(SB), Y5, Y8
+	VSUBPS lanes<>+2912(SB), Y6, Y9
+	VSUBPS lanes<>+2912(SB), Y7, Y10
+	VSUBPS lanes<>+2912(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4704(SB), Y8
-	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3072(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
+	VBROADCASTSS lanes<>+3040(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3072(SB), Y15, Y8
-	VFMADD213PS lanes<>+2016(SB), Y12, Y9
-	VFMADD213PS lanes<>+2016(SB), Y13, Y10
-	VFMADD213PS lanes<>+2016(SB), Y14, Y11
-	VFMADD213PS lanes<>+2016(SB), Y15, Y8
-	VFMADD213PS lanes<>+2368(SB), Y12, Y9
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y14, Y11
-	VFMADD213PS lanes<>+2368(SB), Y15, Y8
-	VFMADD213PS lanes<>+4288(SB), Y12, Y9
-	VFMADD213PS lanes<>+4288(SB), Y13, Y10
-	VFMADD213PS lanes<>+4288(SB), Y14, Y11
-	VFMADD213PS lanes<>+4288(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+3040(SB), Y15, Y8
+	VFMADD213PS lanes<>+1984(SB), Y12, Y9
+	VFMADD213PS lanes<>+1984(SB), Y13, Y10
+	VFMADD213PS lanes<>+1984(SB), Y14, Y11
+	VFMADD213PS lanes<>+1984(SB), Y15, Y8
+	VFMADD213PS lanes<>+2336(SB), Y12, Y9
+	VFMADD213PS lanes<>+2336(SB), Y13, Y10
+	VFMADD213PS lanes<>+2336(SB), Y14, Y11
+	VFMADD213PS lanes<>+2336(SB), Y15, Y8
+	VFMADD213PS lanes<>+4256(SB), Y12, Y9
+	VFMADD213PS lanes<>+4256(SB), Y13, Y10
+	VFMADD213PS lanes<>+4256(SB), Y14, Y11
+	VFMADD213PS lanes<>+4256(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y5, Y5
 	VPADDD Y2, Y6, Y6
 	VPADDD Y3, Y7, Y7
@@ -723,80 +720,80 @@ TEXT ·expFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y4
-	VBROADCASTSS lanes<>+2944(SB), Y5
+	VBROADCASTSS lanes<>+2080(SB), Y4
+	VBROADCASTSS lanes<>+2912(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2944(SB), Y6
+	VBROADCASTSS lanes<>+2912(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2944(SB), Y7
+	VBROADCASTSS lanes<>+2912(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2944(SB), Y0, Y4
-	VSUBPS lanes<>+2944(SB), Y5, Y8
-	VSUBPS lanes<>+2944(SB), Y6, Y9
-	VSUBPS lanes<>+2944(SB), Y7, Y10
-	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VFMADD213PS lanes<>+2912(SB), Y0, Y4
+	VSUBPS lanes<>+2912(SB), Y5, Y8
+	VSUBPS lanes<>+2912(SB), Y6, Y9
+	VSUBPS lanes<>+2912(SB), Y7, Y10
+	VSUBPS lanes<>+2912(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4704(SB), Y8
-	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3072(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
+	VBROADCASTSS lanes<>+3040(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3072(SB), Y15, Y8
-	VFMADD213PS lanes<>+2016(SB), Y12, Y9
-	VFMADD213PS lanes<>+2016(SB), Y13, Y10
-	VFMADD213PS lanes<>+2016(SB), Y14, Y11
-	VFMADD213PS lanes<>+2016(SB), Y15, Y8
-	VFMADD213PS lanes<>+2368(SB), Y12, Y9
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y14, Y11
-	VFMADD213PS lanes<>+2368(SB), Y15, Y8
-	VFMADD213PS lanes<>+4288(SB), Y12, Y9
-	VFMADD213PS lanes<>+4288(SB), Y13, Y10
-	VFMADD213PS lanes<>+4288(SB), Y14, Y11
-	VFMADD213PS lanes<>+4288(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+3040(SB), Y15, Y8
+	VFMADD213PS lanes<>+1984(SB), Y12, Y9
+	VFMADD213PS lanes<>+1984(SB), Y13, Y10
+	VFMADD213PS lanes<>+1984(SB), Y14, Y11
+	VFMADD213PS lanes<>+1984(SB), Y15, Y8
+	VFMADD213PS lanes<>+2336(SB), Y12, Y9
+	VFMADD213PS lanes<>+2336(SB), Y13, Y10
+	VFMADD213PS lanes<>+2336(SB), Y14, Y11
+	VFMADD213PS lanes<>+2336(SB), Y15, Y8
+	VFMADD213PS lanes<>+4256(SB), Y12, Y9
+	VFMADD213PS lanes<>+4256(SB), Y13, Y10
+	VFMADD213PS lanes<>+4256(SB), Y14, Y11
+	VFMADD213PS lanes<>+4256(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y5, Y5
 	VPADDD Y2, Y6, Y6
 	VPADDD Y3, Y7, Y7
@@ -827,26 +824,26 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y1
-	VFMADD213PS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2080(SB), Y1
+	VFMADD213PS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4704(SB), Y2
-	VFMADD213PS lanes<>+3072(SB), Y3, Y2
-	VFMADD213PS lanes<>+2016(SB), Y3, Y2
-	VFMADD213PS lanes<>+2368(SB), Y3, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4680(SB), Y2
+	VFMADD213PS lanes<>+3040(SB), Y3, Y2
+	VFMADD213PS lanes<>+1984(SB), Y3, Y2
+	VFMADD213PS lanes<>+2336(SB), Y3, Y2
+	VFMADD213PS lanes<>+4256(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
@@ -862,28 +859,28 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y1
-	VFMADD213PS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2080(SB), Y1
+	VFMADD213PS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4704(SB), Y2
-	VFMADD213PS lanes<>+3072(SB), Y3, Y2
-	VFMADD213PS lanes<>+2016(SB), Y3, Y2
-	VFMADD213PS lanes<>+2368(SB), Y3, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4680(SB), Y2
+	VFMADD213PS lanes<>+3040(SB), Y3, Y2
+	VFMADD213PS lanes<>+1984(SB), Y3, Y2
+	VFMADD213PS lanes<>+2336(SB), Y3, Y2
+	VFMADD213PS lanes<>+4256(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
@@ -901,14 +898,14 @@ TEXT ·expFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+4628(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1600(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4732(SB), Z25
-	VBROADCASTSS lanes<>+4692(SB), Z24
+	VBROADCASTSS lanes<>+4708(SB), Z25
+	VBROADCASTSS lanes<>+4668(SB), Z24
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -1005,14 +1002,14 @@ TEXT ·expFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+4628(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1600(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4732(SB), Z25
-	VBROADCASTSS lanes<>+4692(SB), Z24
+	VBROADCASTSS lanes<>+4708(SB), Z25
+	VBROADCASTSS lanes<>+4668(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -1116,10 +1113,10 @@ TEXT ·expFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+4600(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4504(SB), Y13
-	VBROADCASTSD lanes<>+4512(SB), Y12
+	VBROADCASTSD lanes<>+4480(SB), Y13
+	VBROADCASTSD lanes<>+4488(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1130,41 +1127,41 @@ main:
 	VMAXPD Y0, Y12, Y0
 	VMAXPD Y1, Y12, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+4256(SB), Y0, Y2
+	VFMADD231PD lanes<>+4224(SB), Y0, Y2
 	VMOVAPS Y15, Y3
-	VFMADD231PD lanes<>+4256(SB), Y1, Y3
+	VFMADD231PD lanes<>+4224(SB), Y1, Y3
 	VSUBPD Y15, Y2, Y4
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+4000(SB), Y4, Y6
+	VFNMADD231PD lanes<>+3968(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+4000(SB), Y5, Y7
-	VFNMADD231PD lanes<>+2176(SB), Y4, Y6
-	VFNMADD231PD lanes<>+2176(SB), Y5, Y7
+	VFNMADD231PD lanes<>+3968(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2144(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2144(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+4560(SB), Y8
-	VBROADCASTSD lanes<>+1728(SB), Y9
+	VBROADCASTSD lanes<>+4536(SB), Y8
+	VBROADCASTSD lanes<>+1696(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1728(SB), Y5, Y8
-	VFMADD213PD lanes<>+3200(SB), Y4, Y9
-	VFMADD213PD lanes<>+3200(SB), Y5, Y8
-	VFMADD213PD lanes<>+3392(SB), Y4, Y9
-	VFMADD213PD lanes<>+3392(SB), Y5, Y8
-	VFMADD213PD lanes<>+1504(SB), Y4, Y9
-	VFMADD213PD lanes<>+1504(SB), Y5, Y8
-	VBROADCASTSD lanes<>+4536(SB), Y10
-	VBROADCASTSD lanes<>+2688(SB), Y11
+	VFMADD213PD lanes<>+1696(SB), Y5, Y8
+	VFMADD213PD lanes<>+3168(SB), Y4, Y9
+	VFMADD213PD lanes<>+3168(SB), Y5, Y8
+	VFMADD213PD lanes<>+3360(SB), Y4, Y9
+	VFMADD213PD lanes<>+3360(SB), Y5, Y8
+	VFMADD213PD lanes<>+1472(SB), Y4, Y9
+	VFMADD213PD lanes<>+1472(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4512(SB), Y10
+	VBROADCASTSD lanes<>+2656(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2688(SB), Y5, Y10
-	VFMADD213PD lanes<>+4096(SB), Y4, Y11
-	VFMADD213PD lanes<>+4096(SB), Y5, Y10
-	VFMADD213PD lanes<>+1696(SB), Y4, Y11
-	VFMADD213PD lanes<>+1696(SB), Y5, Y10
+	VFMADD213PD lanes<>+2656(SB), Y5, Y10
+	VFMADD213PD lanes<>+4064(SB), Y4, Y11
+	VFMADD213PD lanes<>+4064(SB), Y5, Y10
 	VFMADD213PD lanes<>+1664(SB), Y4, Y11
 	VFMADD213PD lanes<>+1664(SB), Y5, Y10
+	VFMADD213PD lanes<>+1632(SB), Y4, Y11
+	VFMADD213PD lanes<>+1632(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y14, Y6, Y11
@@ -1199,23 +1196,23 @@ single:
 	VMINPD (SI)(CX*8), Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4256(SB), Y0, Y1
+	VFMADD231PD lanes<>+4224(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4560(SB), Y4
-	VFMADD213PD lanes<>+1728(SB), Y2, Y4
-	VFMADD213PD lanes<>+3200(SB), Y2, Y4
-	VFMADD213PD lanes<>+3392(SB), Y2, Y4
-	VFMADD213PD lanes<>+1504(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4536(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4096(SB), Y2, Y5
-	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4536(SB), Y4
+	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VFMADD213PD lanes<>+3168(SB), Y2, Y4
+	VFMADD213PD lanes<>+3360(SB), Y2, Y4
+	VFMADD213PD lanes<>+1472(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4512(SB), Y5
+	VFMADD213PD lanes<>+2656(SB), Y2, Y5
+	VFMADD213PD lanes<>+4064(SB), Y2, Y5
 	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VFMADD213PD lanes<>+1632(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -1242,23 +1239,23 @@ tail:
 	VMINPD Y0, Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4256(SB), Y0, Y1
+	VFMADD231PD lanes<>+4224(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4560(SB), Y4
-	VFMADD213PD lanes<>+1728(SB), Y2, Y4
-	VFMADD213PD lanes<>+3200(SB), Y2, Y4
-	VFMADD213PD lanes<>+3392(SB), Y2, Y4
-	VFMADD213PD lanes<>+1504(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4536(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4096(SB), Y2, Y5
-	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4536(SB), Y4
+	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VFMADD213PD lanes<>+3168(SB), Y2, Y4
+	VFMADD213PD lanes<>+3360(SB), Y2, Y4
+	VFMADD213PD lanes<>+1472(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4512(SB), Y5
+	VFMADD213PD lanes<>+2656(SB), Y2, Y5
+	VFMADD213PD lanes<>+4064(SB), Y2, Y5
 	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VFMADD213PD lanes<>+1632(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -1283,17 +1280,17 @@ TEXT ·expFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4456(SB), Z30
-	VBROADCASTSD lanes<>+4256(SB), Z29
-	VBROADCASTSD lanes<>+4000(SB), Z28
-	VBROADCASTSD lanes<>+2176(SB), Z27
-	VBROADCASTSD lanes<>+4560(SB), Z26
-	VBROADCASTSD lanes<>+1728(SB), Z25
-	VBROADCASTSD lanes<>+3200(SB), Z24
-	VBROADCASTSD lanes<>+3392(SB), Z23
-	VBROADCASTSD lanes<>+1504(SB), Z22
-	VBROADCASTSD lanes<>+4536(SB), Z21
-	VBROADCASTSD lanes<>+2688(SB), Z20
+	VBROADCASTSD lanes<>+4424(SB), Z30
+	VBROADCASTSD lanes<>+4224(SB), Z29
+	VBROADCASTSD lanes<>+3968(SB), Z28
+	VBROADCASTSD lanes<>+2144(SB), Z27
+	VBROADCASTSD lanes<>+4536(SB), Z26
+	VBROADCASTSD lanes<>+1696(SB), Z25
+	VBROADCASTSD lanes<>+3168(SB), Z24
+	VBROADCASTSD lanes<>+3360(SB), Z23
+	VBROADCASTSD lanes<>+1472(SB), Z22
+	VBROADCASTSD lanes<>+4512(SB), Z21
+	VBROADCASTSD lanes<>+2656(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1359,18 +1356,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4096(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1696(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1696(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4064(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4064(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4064(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4064(SB), Z11, Z19
 	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
 	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
 	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
 	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z2, Z13, Z17
 	VFMADD231PD Z4, Z14, Z18
@@ -1417,9 +1414,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+4096(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1696(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4064(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
@@ -1444,24 +1441,24 @@ line:
 	PREFETCHT0 256(SI)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y4
+	VBROADCASTSS lanes<>+4620(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2944(SB), Y1, Y4
-	VADDPS lanes<>+2944(SB), Y2, Y5
-	VADDPS lanes<>+2944(SB), Y3, Y6
-	VADDPS lanes<>+2944(SB), Y0, Y7
-	VSUBPS lanes<>+2944(SB), Y4, Y8
-	VSUBPS lanes<>+2944(SB), Y5, Y9
-	VSUBPS lanes<>+2944(SB), Y6, Y10
-	VSUBPS lanes<>+2944(SB), Y7, Y11
+	VADDPS lanes<>+2912(SB), Y1, Y4
+	VADDPS lanes<>+2912(SB), Y2, Y5
+	VADDPS lanes<>+2912(SB), Y3, Y6
+	VADDPS lanes<>+2912(SB), Y0, Y7
+	VSUBPS lanes<>+2912(SB), Y4, Y8
+	VSUBPS lanes<>+2912(SB), Y5, Y9
+	VSUBPS lanes<>+2912(SB), Y6, Y10
+	VSUBPS lanes<>+2912(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -1470,42 +1467,42 @@ line:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4684(SB), Y12
-	VBROADCASTSS lanes<>+2752(SB), Y13
+	VBROADCASTSS lanes<>+4660(SB), Y12
+	VBROADCASTSS lanes<>+2720(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2752(SB), Y14
+	VBROADCASTSS lanes<>+2720(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2752(SB), Y15
+	VBROADCASTSS lanes<>+2720(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2752(SB), Y11, Y12
-	VFMADD213PS lanes<>+1568(SB), Y8, Y13
-	VFMADD213PS lanes<>+1568(SB), Y9, Y14
-	VFMADD213PS lanes<>+1568(SB), Y10, Y15
-	VFMADD213PS lanes<>+1568(SB), Y11, Y12
-	VFMADD213PS lanes<>+3776(SB), Y8, Y13
-	VFMADD213PS lanes<>+3776(SB), Y9, Y14
-	VFMADD213PS lanes<>+3776(SB), Y10, Y15
-	VFMADD213PS lanes<>+3776(SB), Y11, Y12
-	VFMADD213PS lanes<>+3616(SB), Y8, Y13
-	VFMADD213PS lanes<>+3616(SB), Y9, Y14
-	VFMADD213PS lanes<>+3616(SB), Y10, Y15
-	VFMADD213PS lanes<>+3616(SB), Y11, Y12
-	VFMADD213PS lanes<>+1856(SB), Y8, Y13
-	VFMADD213PS lanes<>+1856(SB), Y9, Y14
-	VFMADD213PS lanes<>+1856(SB), Y10, Y15
-	VFMADD213PS lanes<>+1856(SB), Y11, Y12
-	VFMADD213PS lanes<>+1312(SB), Y8, Y13
-	VFMADD213PS lanes<>+1312(SB), Y9, Y14
-	VFMADD213PS lanes<>+1312(SB), Y10, Y15
-	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VFMADD213PS lanes<>+2720(SB), Y11, Y12
+	VFMADD213PS lanes<>+1536(SB), Y8, Y13
+	VFMADD213PS lanes<>+1536(SB), Y9, Y14
+	VFMADD213PS lanes<>+1536(SB), Y10, Y15
+	VFMADD213PS lanes<>+1536(SB), Y11, Y12
+	VFMADD213PS lanes<>+3744(SB), Y8, Y13
+	VFMADD213PS lanes<>+3744(SB), Y9, Y14
+	VFMADD213PS lanes<>+3744(SB), Y10, Y15
+	VFMADD213PS lanes<>+3744(SB), Y11, Y12
+	VFMADD213PS lanes<>+3584(SB), Y8, Y13
+	VFMADD213PS lanes<>+3584(SB), Y9, Y14
+	VFMADD213PS lanes<>+3584(SB), Y10, Y15
+	VFMADD213PS lanes<>+3584(SB), Y11, Y12
+	VFMADD213PS lanes<>+1824(SB), Y8, Y13
+	VFMADD213PS lanes<>+1824(SB), Y9, Y14
+	VFMADD213PS lanes<>+1824(SB), Y10, Y15
+	VFMADD213PS lanes<>+1824(SB), Y11, Y12
+	VFMADD213PS lanes<>+1280(SB), Y8, Y13
+	VFMADD213PS lanes<>+1280(SB), Y9, Y14
+	VFMADD213PS lanes<>+1280(SB), Y10, Y15
+	VFMADD213PS lanes<>+1280(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y4, Y4
 	VPADDD Y2, Y5, Y5
 	VPADDD Y3, Y6, Y6
@@ -1544,24 +1541,24 @@ TEXT ·exp2Float32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y4
+	VBROADCASTSS lanes<>+4620(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2944(SB), Y1, Y4
-	VADDPS lanes<>+2944(SB), Y2, Y5
-	VADDPS lanes<>+2944(SB), Y3, Y6
-	VADDPS lanes<>+2944(SB), Y0, Y7
-	VSUBPS lanes<>+2944(SB), Y4, Y8
-	VSUBPS lanes<>+2944(SB), Y5, Y9
-	VSUBPS lanes<>+2944(SB), Y6, Y10
-	VSUBPS lanes<>+2944(SB), Y7, Y11
+	VADDPS lanes<>+2912(SB), Y1, Y4
+	VADDPS lanes<>+2912(SB), Y2, Y5
+	VADDPS lanes<>+2912(SB), Y3, Y6
+	VADDPS lanes<>+2912(SB), Y0, Y7
+	VSUBPS lanes<>+2912(SB), Y4, Y8
+	VSUBPS lanes<>+2912(SB), Y5, Y9
+	VSUBPS lanes<>+2912(SB), Y6, Y10
+	VSUBPS lanes<>+2912(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -1570,42 +1567,42 @@ main:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4684(SB), Y12
-	VBROADCASTSS lanes<>+2752(SB), Y13
+	VBROADCASTSS lanes<>+4660(SB), Y12
+	VBROADCASTSS lanes<>+2720(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2752(SB), Y14
+	VBROADCASTSS lanes<>+2720(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2752(SB), Y15
+	VBROADCASTSS lanes<>+2720(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2752(SB), Y11, Y12
-	VFMADD213PS lanes<>+1568(SB), Y8, Y13
-	VFMADD213PS lanes<>+1568(SB), Y9, Y14
-	VFMADD213PS lanes<>+1568(SB), Y10, Y15
-	VFMADD213PS lanes<>+1568(SB), Y11, Y12
-	VFMADD213PS lanes<>+3776(SB), Y8, Y13
-	VFMADD213PS lanes<>+3776(SB), Y9, Y14
-	VFMADD213PS lanes<>+3776(SB), Y10, Y15
-	VFMADD213PS lanes<>+3776(SB), Y11, Y12
-	VFMADD213PS lanes<>+3616(SB), Y8, Y13
-	VFMADD213PS lanes<>+3616(SB), Y9, Y14
-	VFMADD213PS lanes<>+3616(SB), Y10, Y15
-	VFMADD213PS lanes<>+3616(SB), Y11, Y12
-	VFMADD213PS lanes<>+1856(SB), Y8, Y13
-	VFMADD213PS lanes<>+1856(SB), Y9, Y14
-	VFMADD213PS lanes<>+1856(SB), Y10, Y15
-	VFMADD213PS lanes<>+1856(SB), Y11, Y12
-	VFMADD213PS lanes<>+1312(SB), Y8, Y13
-	VFMADD213PS lanes<>+1312(SB), Y9, Y14
-	VFMADD213PS lanes<>+1312(SB), Y10, Y15
-	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VFMADD213PS lanes<>+2720(SB), Y11, Y12
+	VFMADD213PS lanes<>+1536(SB), Y8, Y13
+	VFMADD213PS lanes<>+1536(SB), Y9, Y14
+	VFMADD213PS lanes<>+1536(SB), Y10, Y15
+	VFMADD213PS lanes<>+1536(SB), Y11, Y12
+	VFMADD213PS lanes<>+3744(SB), Y8, Y13
+	VFMADD213PS lanes<>+3744(SB), Y9, Y14
+	VFMADD213PS lanes<>+3744(SB), Y10, Y15
+	VFMADD213PS lanes<>+3744(SB), Y11, Y12
+	VFMADD213PS lanes<>+3584(SB), Y8, Y13
+	VFMADD213PS lanes<>+3584(SB), Y9, Y14
+	VFMADD213PS lanes<>+3584(SB), Y10, Y15
+	VFMADD213PS lanes<>+3584(SB), Y11, Y12
+	VFMADD213PS lanes<>+1824(SB), Y8, Y13
+	VFMADD213PS lanes<>+1824(SB), Y9, Y14
+	VFMADD213PS lanes<>+1824(SB), Y10, Y15
+	VFMADD213PS lanes<>+1824(SB), Y11, Y12
+	VFMADD213PS lanes<>+1280(SB), Y8, Y13
+	VFMADD213PS lanes<>+1280(SB), Y9, Y14
+	VFMADD213PS lanes<>+1280(SB), Y10, Y15
+	VFMADD213PS lanes<>+1280(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y4, Y4
 	VPADDD Y2, Y5, Y5
 	VPADDD Y3, Y6, Y6
@@ -1636,23 +1633,23 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4620(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VADDPS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4684(SB), Y3
-	VFMADD213PS lanes<>+2752(SB), Y2, Y3
-	VFMADD213PS lanes<>+1568(SB), Y2, Y3
-	VFMADD213PS lanes<>+3776(SB), Y2, Y3
-	VFMADD213PS lanes<>+3616(SB), Y2, Y3
-	VFMADD213PS lanes<>+1856(SB), Y2, Y3
-	VFMADD213PS lanes<>+1312(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4660(SB), Y3
+	VFMADD213PS lanes<>+2720(SB), Y2, Y3
+	VFMADD213PS lanes<>+1536(SB), Y2, Y3
+	VFMADD213PS lanes<>+3744(SB), Y2, Y3
+	VFMADD213PS lanes<>+3584(SB), Y2, Y3
+	VFMADD213PS lanes<>+1824(SB), Y2, Y3
+	VFMADD213PS lanes<>+1280(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
@@ -1668,25 +1665,25 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4620(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VADDPS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4684(SB), Y3
-	VFMADD213PS lanes<>+2752(SB), Y2, Y3
-	VFMADD213PS lanes<>+1568(SB), Y2, Y3
-	VFMADD213PS lanes<>+3776(SB), Y2, Y3
-	VFMADD213PS lanes<>+3616(SB), Y2, Y3
-	VFMADD213PS lanes<>+1856(SB), Y2, Y3
-	VFMADD213PS lanes<>+1312(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4660(SB), Y3
+	VFMADD213PS lanes<>+2720(SB), Y2, Y3
+	VFMADD213PS lanes<>+1536(SB), Y2, Y3
+	VFMADD213PS lanes<>+3744(SB), Y2, Y3
+	VFMADD213PS lanes<>+3584(SB), Y2, Y3
+	VFMADD213PS lanes<>+1824(SB), Y2, Y3
+	VFMADD213PS lanes<>+1280(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
@@ -1704,14 +1701,14 @@ TEXT ·exp2Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2944(SB), Z31
-	VBROADCASTSS lanes<>+4640(SB), Z30
-	VBROADCASTSS lanes<>+4644(SB), Z29
-	VBROADCASTSS lanes<>+4684(SB), Z28
-	VBROADCASTSS lanes<>+2752(SB), Z27
-	VBROADCASTSS lanes<>+1568(SB), Z26
-	VBROADCASTSS lanes<>+3776(SB), Z25
-	VBROADCASTSS lanes<>+3616(SB), Z24
+	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+4616(SB), Z30
+	VBROADCASTSS lanes<>+4620(SB), Z29
+	VBROADCASTSS lanes<>+4660(SB), Z28
+	VBROADCASTSS lanes<>+2720(SB), Z27
+	VBROADCASTSS lanes<>+1536(SB), Z26
+	VBROADCASTSS lanes<>+3744(SB), Z25
+	VBROADCASTSS lanes<>+3584(SB), Z24
 	VBROADCASTSS lanes<>+252(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
@@ -1806,14 +1803,14 @@ TEXT ·exp2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2944(SB), Z31
-	VBROADCASTSS lanes<>+4640(SB), Z30
-	VBROADCASTSS lanes<>+4644(SB), Z29
-	VBROADCASTSS lanes<>+4684(SB), Z28
-	VBROADCASTSS lanes<>+2752(SB), Z27
-	VBROADCASTSS lanes<>+1568(SB), Z26
-	VBROADCASTSS lanes<>+3776(SB), Z25
-	VBROADCASTSS lanes<>+3616(SB), Z24
+	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+4616(SB), Z30
+	VBROADCASTSS lanes<>+4620(SB), Z29
+	VBROADCASTSS lanes<>+4660(SB), Z28
+	VBROADCASTSS lanes<>+2720(SB), Z27
+	VBROADCASTSS lanes<>+1536(SB), Z26
+	VBROADCASTSS lanes<>+3744(SB), Z25
+	VBROADCASTSS lanes<>+3584(SB), Z24
 	VBROADCASTSS lanes<>+252(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
@@ -1915,10 +1912,10 @@ TEXT ·exp2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4624(SB), Y15
-	VBROADCASTSD lanes<>+4480(SB), Y14
-	VBROADCASTSD lanes<>+4520(SB), Y13
-	VBROADCASTSD lanes<>+4584(SB), Y12
+	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+4448(SB), Y14
+	VBROADCASTSD lanes<>+4496(SB), Y13
+	VBROADCASTSD lanes<>+4560(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1938,30 +1935,30 @@ main:
 	VSUBPD Y5, Y1, Y5
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+3552(SB), Y8
+	VBROADCASTSD lanes<>+3520(SB), Y8
 	VFMADD231PD Y6, Y12, Y8
-	VBROADCASTSD lanes<>+3552(SB), Y9
+	VBROADCASTSD lanes<>+3520(SB), Y9
 	VFMADD231PD Y7, Y12, Y9
-	VFMADD213PD lanes<>+4128(SB), Y6, Y8
-	VFMADD213PD lanes<>+4128(SB), Y7, Y9
-	VFMADD213PD lanes<>+1824(SB), Y6, Y8
-	VFMADD213PD lanes<>+1824(SB), Y7, Y9
-	VFMADD213PD lanes<>+2080(SB), Y6, Y8
-	VFMADD213PD lanes<>+2080(SB), Y7, Y9
-	VFMADD213PD lanes<>+2784(SB), Y6, Y8
-	VFMADD213PD lanes<>+2784(SB), Y7, Y9
-	VBROADCASTSD lanes<>+4576(SB), Y10
-	VBROADCASTSD lanes<>+2880(SB), Y11
+	VFMADD213PD lanes<>+4096(SB), Y6, Y8
+	VFMADD213PD lanes<>+4096(SB), Y7, Y9
+	VFMADD213PD lanes<>+1792(SB), Y6, Y8
+	VFMADD213PD lanes<>+1792(SB), Y7, Y9
+	VFMADD213PD lanes<>+2048(SB), Y6, Y8
+	VFMADD213PD lanes<>+2048(SB), Y7, Y9
+	VFMADD213PD lanes<>+2752(SB), Y6, Y8
+	VFMADD213PD lanes<>+2752(SB), Y7, Y9
+	VBROADCASTSD lanes<>+4552(SB), Y10
+	VBROADCASTSD lanes<>+2848(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+2880(SB), Y7, Y10
-	VFMADD213PD lanes<>+2208(SB), Y6, Y11
-	VFMADD213PD lanes<>+2208(SB), Y7, Y10
-	VFMADD213PD lanes<>+1792(SB), Y6, Y11
-	VFMADD213PD lanes<>+1792(SB), Y7, Y10
-	VFMADD213PD lanes<>+4192(SB), Y6, Y11
-	VFMADD213PD lanes<>+4192(SB), Y7, Y10
-	VFMADD213PD lanes<>+4000(SB), Y6, Y11
-	VFMADD213PD lanes<>+4000(SB), Y7, Y10
+	VFMADD213PD lanes<>+2848(SB), Y7, Y10
+	VFMADD213PD lanes<>+2176(SB), Y6, Y11
+	VFMADD213PD lanes<>+2176(SB), Y7, Y10
+	VFMADD213PD lanes<>+1760(SB), Y6, Y11
+	VFMADD213PD lanes<>+1760(SB), Y7, Y10
+	VFMADD213PD lanes<>+4160(SB), Y6, Y11
+	VFMADD213PD lanes<>+4160(SB), Y7, Y10
+	VFMADD213PD lanes<>+3968(SB), Y6, Y11
+	VFMADD213PD lanes<>+3968(SB), Y7, Y10
 	VFMADD231PD Y4, Y8, Y11
 	VFMADD231PD Y5, Y9, Y10
 	VFMADD213PD lanes<>+800(SB), Y4, Y11
@@ -1998,18 +1995,18 @@ single:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+3552(SB), Y4
+	VBROADCASTSD lanes<>+3520(SB), Y4
 	VFMADD231PD Y3, Y12, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+1824(SB), Y3, Y4
-	VFMADD213PD lanes<>+2080(SB), Y3, Y4
-	VFMADD213PD lanes<>+2784(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4576(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+2208(SB), Y3, Y5
-	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+4192(SB), Y3, Y5
-	VFMADD213PD lanes<>+4000(SB), Y3, Y5
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+1792(SB), Y3, Y4
+	VFMADD213PD lanes<>+2048(SB), Y3, Y4
+	VFMADD213PD lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+1760(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VFMADD213PD lanes<>+3968(SB), Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
@@ -2039,18 +2036,18 @@ tail:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+3552(SB), Y4
+	VBROADCASTSD lanes<>+3520(SB), Y4
 	VFMADD231PD Y3, Y12, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+1824(SB), Y3, Y4
-	VFMADD213PD lanes<>+2080(SB), Y3, Y4
-	VFMADD213PD lanes<>+2784(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4576(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+2208(SB), Y3, Y5
-	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+4192(SB), Y3, Y5
-	VFMADD213PD lanes<>+4000(SB), Y3, Y5
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+1792(SB), Y3, Y4
+	VFMADD213PD lanes<>+2048(SB), Y3, Y4
+	VFMADD213PD lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+1760(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VFMADD213PD lanes<>+3968(SB), Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
@@ -2073,18 +2070,18 @@ TEXT ·exp2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4624(SB), Z31
-	VBROADCASTSD lanes<>+4480(SB), Z30
-	VBROADCASTSD lanes<>+4520(SB), Z29
-	VBROADCASTSD lanes<>+4584(SB), Z28
-	VBROADCASTSD lanes<>+3552(SB), Z27
-	VBROADCASTSD lanes<>+4128(SB), Z26
-	VBROADCASTSD lanes<>+1824(SB), Z25
-	VBROADCASTSD lanes<>+2080(SB), Z24
-	VBROADCASTSD lanes<>+2784(SB), Z23
-	VBROADCASTSD lanes<>+4576(SB), Z22
-	VBROADCASTSD lanes<>+2880(SB), Z21
-	VBROADCASTSD lanes<>+2208(SB), Z20
+	VBROADCASTSD lanes<>+4600(SB), Z31
+	VBROADCASTSD lanes<>+4448(SB), Z30
+	VBROADCASTSD lanes<>+4496(SB), Z29
+	VBROADCASTSD lanes<>+4560(SB), Z28
+	VBROADCASTSD lanes<>+3520(SB), Z27
+	VBROADCASTSD lanes<>+4096(SB), Z26
+	VBROADCASTSD lanes<>+1792(SB), Z25
+	VBROADCASTSD lanes<>+2048(SB), Z24
+	VBROADCASTSD lanes<>+2752(SB), Z23
+	VBROADCASTSD lanes<>+4552(SB), Z22
+	VBROADCASTSD lanes<>+2848(SB), Z21
+	VBROADCASTSD lanes<>+2176(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2150,18 +2147,18 @@ main:
 	VFMADD213PD Z20, Z9, Z17
 	VFMADD213PD Z20, Z10, Z18
 	VFMADD213PD Z20, Z11, Z19
-	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1792(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1792(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+4192(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4192(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4192(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4192(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+4000(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4000(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4000(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4000(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4160(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4160(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4160(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4160(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+3968(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+3968(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+3968(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+3968(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z1, Z13, Z17
 	VFMADD231PD Z2, Z14, Z18
@@ -2205,9 +2202,9 @@ masked:
 	VMOVAPS Z21, Z4
 	VFMADD231PD Z2, Z22, Z4
 	VFMADD213PD Z20, Z2, Z4
-	VFMADD213PD.BCST lanes<>+1792(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4192(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4000(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4160(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+3968(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z4
 	VSCALEFPD Z1, Z4, Z0
@@ -2236,24 +2233,24 @@ line:
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y4
+	VBROADCASTSS lanes<>+4620(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2944(SB), Y1, Y4
-	VADDPS lanes<>+2944(SB), Y2, Y5
-	VADDPS lanes<>+2944(SB), Y3, Y6
-	VADDPS lanes<>+2944(SB), Y0, Y7
-	VSUBPS lanes<>+2944(SB), Y4, Y8
-	VSUBPS lanes<>+2944(SB), Y5, Y9
-	VSUBPS lanes<>+2944(SB), Y6, Y10
-	VSUBPS lanes<>+2944(SB), Y7, Y11
+	VADDPS lanes<>+2912(SB), Y1, Y4
+	VADDPS lanes<>+2912(SB), Y2, Y5
+	VADDPS lanes<>+2912(SB), Y3, Y6
+	VADDPS lanes<>+2912(SB), Y0, Y7
+	VSUBPS lanes<>+2912(SB), Y4, Y8
+	VSUBPS lanes<>+2912(SB), Y5, Y9
+	VSUBPS lanes<>+2912(SB), Y6, Y10
+	VSUBPS lanes<>+2912(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -2262,42 +2259,42 @@ line:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4684(SB), Y12
-	VBROADCASTSS lanes<>+2752(SB), Y13
+	VBROADCASTSS lanes<>+4660(SB), Y12
+	VBROADCASTSS lanes<>+2720(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2752(SB), Y14
+	VBROADCASTSS lanes<>+2720(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2752(SB), Y15
+	VBROADCASTSS lanes<>+2720(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2752(SB), Y11, Y12
-	VFMADD213PS lanes<>+1568(SB), Y8, Y13
-	VFMADD213PS lanes<>+1568(SB), Y9, Y14
-	VFMADD213PS lanes<>+1568(SB), Y10, Y15
-	VFMADD213PS lanes<>+1568(SB), Y11, Y12
-	VFMADD213PS lanes<>+3776(SB), Y8, Y13
-	VFMADD213PS lanes<>+3776(SB), Y9, Y14
-	VFMADD213PS lanes<>+3776(SB), Y10, Y15
-	VFMADD213PS lanes<>+3776(SB), Y11, Y12
-	VFMADD213PS lanes<>+3616(SB), Y8, Y13
-	VFMADD213PS lanes<>+3616(SB), Y9, Y14
-	VFMADD213PS lanes<>+3616(SB), Y10, Y15
-	VFMADD213PS lanes<>+3616(SB), Y11, Y12
-	VFMADD213PS lanes<>+1856(SB), Y8, Y13
-	VFMADD213PS lanes<>+1856(SB), Y9, Y14
-	VFMADD213PS lanes<>+1856(SB), Y10, Y15
-	VFMADD213PS lanes<>+1856(SB), Y11, Y12
-	VFMADD213PS lanes<>+1312(SB), Y8, Y13
-	VFMADD213PS lanes<>+1312(SB), Y9, Y14
-	VFMADD213PS lanes<>+1312(SB), Y10, Y15
-	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VFMADD213PS lanes<>+2720(SB), Y11, Y12
+	VFMADD213PS lanes<>+1536(SB), Y8, Y13
+	VFMADD213PS lanes<>+1536(SB), Y9, Y14
+	VFMADD213PS lanes<>+1536(SB), Y10, Y15
+	VFMADD213PS lanes<>+1536(SB), Y11, Y12
+	VFMADD213PS lanes<>+3744(SB), Y8, Y13
+	VFMADD213PS lanes<>+3744(SB), Y9, Y14
+	VFMADD213PS lanes<>+3744(SB), Y10, Y15
+	VFMADD213PS lanes<>+3744(SB), Y11, Y12
+	VFMADD213PS lanes<>+3584(SB), Y8, Y13
+	VFMADD213PS lanes<>+3584(SB), Y9, Y14
+	VFMADD213PS lanes<>+3584(SB), Y10, Y15
+	VFMADD213PS lanes<>+3584(SB), Y11, Y12
+	VFMADD213PS lanes<>+1824(SB), Y8, Y13
+	VFMADD213PS lanes<>+1824(SB), Y9, Y14
+	VFMADD213PS lanes<>+1824(SB), Y10, Y15
+	VFMADD213PS lanes<>+1824(SB), Y11, Y12
+	VFMADD213PS lanes<>+1280(SB), Y8, Y13
+	VFMADD213PS lanes<>+1280(SB), Y9, Y14
+	VFMADD213PS lanes<>+1280(SB), Y10, Y15
+	VFMADD213PS lanes<>+1280(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y4, Y4
 	VPADDD Y2, Y5, Y5
 	VPADDD Y3, Y6, Y6
@@ -2315,10 +2312,10 @@ line:
 	VMULPS Y2, Y5, Y2
 	VMULPS Y3, Y6, Y3
 	VMULPS Y0, Y7, Y0
-	VMULPS lanes<>+1856(SB), Y1, Y1
-	VMULPS lanes<>+1856(SB), Y2, Y2
-	VMULPS lanes<>+1856(SB), Y3, Y3
-	VMULPS lanes<>+1856(SB), Y0, Y0
+	VMULPS lanes<>+1824(SB), Y1, Y1
+	VMULPS lanes<>+1824(SB), Y2, Y2
+	VMULPS lanes<>+1824(SB), Y3, Y3
+	VMULPS lanes<>+1824(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y1, Y1
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VMULPS 64(SI)(CX*4), Y3, Y3
@@ -2345,24 +2342,24 @@ TEXT ·exp2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y4
+	VBROADCASTSS lanes<>+4620(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2944(SB), Y1, Y4
-	VADDPS lanes<>+2944(SB), Y2, Y5
-	VADDPS lanes<>+2944(SB), Y3, Y6
-	VADDPS lanes<>+2944(SB), Y0, Y7
-	VSUBPS lanes<>+2944(SB), Y4, Y8
-	VSUBPS lanes<>+2944(SB), Y5, Y9
-	VSUBPS lanes<>+2944(SB), Y6, Y10
-	VSUBPS lanes<>+2944(SB), Y7, Y11
+	VADDPS lanes<>+2912(SB), Y1, Y4
+	VADDPS lanes<>+2912(SB), Y2, Y5
+	VADDPS lanes<>+2912(SB), Y3, Y6
+	VADDPS lanes<>+2912(SB), Y0, Y7
+	VSUBPS lanes<>+2912(SB), Y4, Y8
+	VSUBPS lanes<>+2912(SB), Y5, Y9
+	VSUBPS lanes<>+2912(SB), Y6, Y10
+	VSUBPS lanes<>+2912(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -2371,42 +2368,42 @@ main:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4684(SB), Y12
-	VBROADCASTSS lanes<>+2752(SB), Y13
+	VBROADCASTSS lanes<>+4660(SB), Y12
+	VBROADCASTSS lanes<>+2720(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2752(SB), Y14
+	VBROADCASTSS lanes<>+2720(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2752(SB), Y15
+	VBROADCASTSS lanes<>+2720(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2752(SB), Y11, Y12
-	VFMADD213PS lanes<>+1568(SB), Y8, Y13
-	VFMADD213PS lanes<>+1568(SB), Y9, Y14
-	VFMADD213PS lanes<>+1568(SB), Y10, Y15
-	VFMADD213PS lanes<>+1568(SB), Y11, Y12
-	VFMADD213PS lanes<>+3776(SB), Y8, Y13
-	VFMADD213PS lanes<>+3776(SB), Y9, Y14
-	VFMADD213PS lanes<>+3776(SB), Y10, Y15
-	VFMADD213PS lanes<>+3776(SB), Y11, Y12
-	VFMADD213PS lanes<>+3616(SB), Y8, Y13
-	VFMADD213PS lanes<>+3616(SB), Y9, Y14
-	VFMADD213PS lanes<>+3616(SB), Y10, Y15
-	VFMADD213PS lanes<>+3616(SB), Y11, Y12
-	VFMADD213PS lanes<>+1856(SB), Y8, Y13
-	VFMADD213PS lanes<>+1856(SB), Y9, Y14
-	VFMADD213PS lanes<>+1856(SB), Y10, Y15
-	VFMADD213PS lanes<>+1856(SB), Y11, Y12
-	VFMADD213PS lanes<>+1312(SB), Y8, Y13
-	VFMADD213PS lanes<>+1312(SB), Y9, Y14
-	VFMADD213PS lanes<>+1312(SB), Y10, Y15
-	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VFMADD213PS lanes<>+2720(SB), Y11, Y12
+	VFMADD213PS lanes<>+1536(SB), Y8, Y13
+	VFMADD213PS lanes<>+1536(SB), Y9, Y14
+	VFMADD213PS lanes<>+1536(SB), Y10, Y15
+	VFMADD213PS lanes<>+1536(SB), Y11, Y12
+	VFMADD213PS lanes<>+3744(SB), Y8, Y13
+	VFMADD213PS lanes<>+3744(SB), Y9, Y14
+	VFMADD213PS lanes<>+3744(SB), Y10, Y15
+	VFMADD213PS lanes<>+3744(SB), Y11, Y12
+	VFMADD213PS lanes<>+3584(SB), Y8, Y13
+	VFMADD213PS lanes<>+3584(SB), Y9, Y14
+	VFMADD213PS lanes<>+3584(SB), Y10, Y15
+	VFMADD213PS lanes<>+3584(SB), Y11, Y12
+	VFMADD213PS lanes<>+1824(SB), Y8, Y13
+	VFMADD213PS lanes<>+1824(SB), Y9, Y14
+	VFMADD213PS lanes<>+1824(SB), Y10, Y15
+	VFMADD213PS lanes<>+1824(SB), Y11, Y12
+	VFMADD213PS lanes<>+1280(SB), Y8, Y13
+	VFMADD213PS lanes<>+1280(SB), Y9, Y14
+	VFMADD213PS lanes<>+1280(SB), Y10, Y15
+	VFMADD213PS lanes<>+1280(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y4, Y4
 	VPADDD Y2, Y5, Y5
 	VPADDD Y3, Y6, Y6
@@ -2424,10 +2421,10 @@ main:
 	VMULPS Y2, Y5, Y2
 	VMULPS Y3, Y6, Y3
 	VMULPS Y0, Y7, Y0
-	VMULPS lanes<>+1856(SB), Y1, Y1
-	VMULPS lanes<>+1856(SB), Y2, Y2
-	VMULPS lanes<>+1856(SB), Y3, Y3
-	VMULPS lanes<>+1856(SB), Y0, Y0
+	VMULPS lanes<>+1824(SB), Y1, Y1
+	VMULPS lanes<>+1824(SB), Y2, Y2
+	VMULPS lanes<>+1824(SB), Y3, Y3
+	VMULPS lanes<>+1824(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y1, Y1
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VMULPS 64(SI)(CX*4), Y3, Y3
@@ -2445,29 +2442,29 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4620(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VADDPS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4684(SB), Y3
-	VFMADD213PS lanes<>+2752(SB), Y2, Y3
-	VFMADD213PS lanes<>+1568(SB), Y2, Y3
-	VFMADD213PS lanes<>+3776(SB), Y2, Y3
-	VFMADD213PS lanes<>+3616(SB), Y2, Y3
-	VFMADD213PS lanes<>+1856(SB), Y2, Y3
-	VFMADD213PS lanes<>+1312(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4660(SB), Y3
+	VFMADD213PS lanes<>+2720(SB), Y2, Y3
+	VFMADD213PS lanes<>+1536(SB), Y2, Y3
+	VFMADD213PS lanes<>+3744(SB), Y2, Y3
+	VFMADD213PS lanes<>+3584(SB), Y2, Y3
+	VFMADD213PS lanes<>+1824(SB), Y2, Y3
+	VFMADD213PS lanes<>+1280(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+1856(SB), Y0, Y0
+	VMULPS lanes<>+1824(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -2479,31 +2476,31 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4640(SB), Y0
+	VBROADCASTSS lanes<>+4616(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4620(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VADDPS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4684(SB), Y3
-	VFMADD213PS lanes<>+2752(SB), Y2, Y3
-	VFMADD213PS lanes<>+1568(SB), Y2, Y3
-	VFMADD213PS lanes<>+3776(SB), Y2, Y3
-	VFMADD213PS lanes<>+3616(SB), Y2, Y3
-	VFMADD213PS lanes<>+1856(SB), Y2, Y3
-	VFMADD213PS lanes<>+1312(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4660(SB), Y3
+	VFMADD213PS lanes<>+2720(SB), Y2, Y3
+	VFMADD213PS lanes<>+1536(SB), Y2, Y3
+	VFMADD213PS lanes<>+3744(SB), Y2, Y3
+	VFMADD213PS lanes<>+3584(SB), Y2, Y3
+	VFMADD213PS lanes<>+1824(SB), Y2, Y3
+	VFMADD213PS lanes<>+1280(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y2
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+1856(SB), Y0, Y0
+	VMULPS lanes<>+1824(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -2520,15 +2517,15 @@ TEXT ·exp2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+2912(SB), Z31
 	VBROADCASTSS lanes<>+252(SB), Z30
-	VBROADCASTSS lanes<>+4640(SB), Z29
-	VBROADCASTSS lanes<>+4644(SB), Z28
-	VBROADCASTSS lanes<>+4684(SB), Z27
-	VBROADCASTSS lanes<>+2752(SB), Z26
-	VBROADCASTSS lanes<>+1568(SB), Z25
-	VBROADCASTSS lanes<>+3776(SB), Z24
-	VBROADCASTSS lanes<>+3616(SB), Z23
+	VBROADCASTSS lanes<>+4616(SB), Z29
+	VBROADCASTSS lanes<>+4620(SB), Z28
+	VBROADCASTSS lanes<>+4660(SB), Z27
+	VBROADCASTSS lanes<>+2720(SB), Z26
+	VBROADCASTSS lanes<>+1536(SB), Z25
+	VBROADCASTSS lanes<>+3744(SB), Z24
+	VBROADCASTSS lanes<>+3584(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
 group:
@@ -2639,15 +2636,15 @@ TEXT ·exp2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2944(SB), Z31
+	VBROADCASTSS lanes<>+2912(SB), Z31
 	VBROADCASTSS lanes<>+252(SB), Z30
-	VBROADCASTSS lanes<>+4640(SB), Z29
-	VBROADCASTSS lanes<>+4644(SB), Z28
-	VBROADCASTSS lanes<>+4684(SB), Z27
-	VBROADCASTSS lanes<>+2752(SB), Z26
-	VBROADCASTSS lanes<>+1568(SB), Z25
-	VBROADCASTSS lanes<>+3776(SB), Z24
-	VBROADCASTSS lanes<>+3616(SB), Z23
+	VBROADCASTSS lanes<>+4616(SB), Z29
+	VBROADCASTSS lanes<>+4620(SB), Z28
+	VBROADCASTSS lanes<>+4660(SB), Z27
+	VBROADCASTSS lanes<>+2720(SB), Z26
+	VBROADCASTSS lanes<>+1536(SB), Z25
+	VBROADCASTSS lanes<>+3744(SB), Z24
+	VBROADCASTSS lanes<>+3584(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -2760,10 +2757,10 @@ TEXT ·exp2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4624(SB), Y15
-	VBROADCASTSD lanes<>+4000(SB), Y14
-	VBROADCASTSD lanes<>+4480(SB), Y13
-	VBROADCASTSD lanes<>+4520(SB), Y12
+	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+3968(SB), Y14
+	VBROADCASTSD lanes<>+4448(SB), Y13
+	VBROADCASTSD lanes<>+4496(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2783,28 +2780,28 @@ main:
 	VSUBPD Y5, Y1, Y5
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+4584(SB), Y8
-	VBROADCASTSD lanes<>+3552(SB), Y9
+	VBROADCASTSD lanes<>+4560(SB), Y8
+	VBROADCASTSD lanes<>+3520(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3552(SB), Y7, Y8
-	VFMADD213PD lanes<>+4128(SB), Y6, Y9
-	VFMADD213PD lanes<>+4128(SB), Y7, Y8
-	VFMADD213PD lanes<>+1824(SB), Y6, Y9
-	VFMADD213PD lanes<>+1824(SB), Y7, Y8
-	VFMADD213PD lanes<>+2080(SB), Y6, Y9
-	VFMADD213PD lanes<>+2080(SB), Y7, Y8
-	VFMADD213PD lanes<>+2784(SB), Y6, Y9
-	VFMADD213PD lanes<>+2784(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4576(SB), Y10
-	VBROADCASTSD lanes<>+2880(SB), Y11
+	VFMADD213PD lanes<>+3520(SB), Y7, Y8
+	VFMADD213PD lanes<>+4096(SB), Y6, Y9
+	VFMADD213PD lanes<>+4096(SB), Y7, Y8
+	VFMADD213PD lanes<>+1792(SB), Y6, Y9
+	VFMADD213PD lanes<>+1792(SB), Y7, Y8
+	VFMADD213PD lanes<>+2048(SB), Y6, Y9
+	VFMADD213PD lanes<>+2048(SB), Y7, Y8
+	VFMADD213PD lanes<>+2752(SB), Y6, Y9
+	VFMADD213PD lanes<>+2752(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4552(SB), Y10
+	VBROADCASTSD lanes<>+2848(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+2880(SB), Y7, Y10
-	VFMADD213PD lanes<>+2208(SB), Y6, Y11
-	VFMADD213PD lanes<>+2208(SB), Y7, Y10
-	VFMADD213PD lanes<>+1792(SB), Y6, Y11
-	VFMADD213PD lanes<>+1792(SB), Y7, Y10
-	VFMADD213PD lanes<>+4192(SB), Y6, Y11
-	VFMADD213PD lanes<>+4192(SB), Y7, Y10
+	VFMADD213PD lanes<>+2848(SB), Y7, Y10
+	VFMADD213PD lanes<>+2176(SB), Y6, Y11
+	VFMADD213PD lanes<>+2176(SB), Y7, Y10
+	VFMADD213PD lanes<>+1760(SB), Y6, Y11
+	VFMADD213PD lanes<>+1760(SB), Y7, Y10
+	VFMADD213PD lanes<>+4160(SB), Y6, Y11
+	VFMADD213PD lanes<>+4160(SB), Y7, Y10
 	VFMADD213PD Y14, Y6, Y11
 	VFMADD213PD Y14, Y7, Y10
 	VFMADD231PD Y4, Y9, Y11
@@ -2847,17 +2844,17 @@ single:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+4584(SB), Y4
-	VFMADD213PD lanes<>+3552(SB), Y3, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+1824(SB), Y3, Y4
-	VFMADD213PD lanes<>+2080(SB), Y3, Y4
-	VFMADD213PD lanes<>+2784(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4576(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+2208(SB), Y3, Y5
-	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+4192(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4560(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+1792(SB), Y3, Y4
+	VFMADD213PD lanes<>+2048(SB), Y3, Y4
+	VFMADD213PD lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+1760(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
@@ -2890,17 +2887,17 @@ tail:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+4584(SB), Y4
-	VFMADD213PD lanes<>+3552(SB), Y3, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+1824(SB), Y3, Y4
-	VFMADD213PD lanes<>+2080(SB), Y3, Y4
-	VFMADD213PD lanes<>+2784(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4576(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+2208(SB), Y3, Y5
-	VFMADD213PD lanes<>+1792(SB), Y3, Y5
-	VFMADD213PD lanes<>+4192(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4560(SB), Y4
+	VFMADD213PD lanes<>+3520(SB), Y3, Y4
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+1792(SB), Y3, Y4
+	VFMADD213PD lanes<>+2048(SB), Y3, Y4
+	VFMADD213PD lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+1760(SB), Y3, Y5
+	VFMADD213PD lanes<>+4160(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
@@ -2929,18 +2926,18 @@ TEXT ·exp2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4624(SB), Z31
-	VBROADCASTSD lanes<>+4000(SB), Z30
-	VBROADCASTSD lanes<>+4480(SB), Z29
-	VBROADCASTSD lanes<>+4520(SB), Z28
-	VBROADCASTSD lanes<>+4584(SB), Z27
-	VBROADCASTSD lanes<>+3552(SB), Z26
-	VBROADCASTSD lanes<>+4128(SB), Z25
-	VBROADCASTSD lanes<>+1824(SB), Z24
-	VBROADCASTSD lanes<>+2080(SB), Z23
-	VBROADCASTSD lanes<>+2784(SB), Z22
-	VBROADCASTSD lanes<>+4576(SB), Z21
-	VBROADCASTSD lanes<>+2880(SB), Z20
+	VBROADCASTSD lanes<>+4600(SB), Z31
+	VBROADCASTSD lanes<>+3968(SB), Z30
+	VBROADCASTSD lanes<>+4448(SB), Z29
+	VBROADCASTSD lanes<>+4496(SB), Z28
+	VBROADCASTSD lanes<>+4560(SB), Z27
+	VBROADCASTSD lanes<>+3520(SB), Z26
+	VBROADCASTSD lanes<>+4096(SB), Z25
+	VBROADCASTSD lanes<>+1792(SB), Z24
+	VBROADCASTSD lanes<>+2048(SB), Z23
+	VBROADCASTSD lanes<>+2752(SB), Z22
+	VBROADCASTSD lanes<>+4552(SB), Z21
+	VBROADCASTSD lanes<>+2848(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3002,18 +2999,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+2208(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+2208(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+2208(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+2208(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1792(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1792(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+4192(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4192(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4192(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4192(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+2176(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+2176(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4160(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4160(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4160(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4160(SB), Z11, Z19
 	VFMADD213PD Z30, Z8, Z16
 	VFMADD213PD Z30, Z9, Z17
 	VFMADD213PD Z30, Z10, Z18
@@ -3068,9 +3065,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+2208(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1792(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4192(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+2176(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4160(SB), Z2, Z4
 	VFMADD213PD Z30, Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z4
@@ -3103,80 +3100,80 @@ line:
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y4
-	VBROADCASTSS lanes<>+2944(SB), Y5
+	VBROADCASTSS lanes<>+2080(SB), Y4
+	VBROADCASTSS lanes<>+2912(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2944(SB), Y6
+	VBROADCASTSS lanes<>+2912(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2944(SB), Y7
+	VBROADCASTSS lanes<>+2912(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2944(SB), Y0, Y4
-	VSUBPS lanes<>+2944(SB), Y5, Y8
-	VSUBPS lanes<>+2944(SB), Y6, Y9
-	VSUBPS lanes<>+2944(SB), Y7, Y10
-	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VFMADD213PS lanes<>+2912(SB), Y0, Y4
+	VSUBPS lanes<>+2912(SB), Y5, Y8
+	VSUBPS lanes<>+2912(SB), Y6, Y9
+	VSUBPS lanes<>+2912(SB), Y7, Y10
+	VSUBPS lanes<>+2912(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4704(SB), Y8
-	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3072(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
+	VBROADCASTSS lanes<>+3040(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3072(SB), Y15, Y8
-	VFMADD213PS lanes<>+2016(SB), Y12, Y9
-	VFMADD213PS lanes<>+2016(SB), Y13, Y10
-	VFMADD213PS lanes<>+2016(SB), Y14, Y11
-	VFMADD213PS lanes<>+2016(SB), Y15, Y8
-	VFMADD213PS lanes<>+2368(SB), Y12, Y9
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y14, Y11
-	VFMADD213PS lanes<>+2368(SB), Y15, Y8
-	VFMADD213PS lanes<>+4288(SB), Y12, Y9
-	VFMADD213PS lanes<>+4288(SB), Y13, Y10
-	VFMADD213PS lanes<>+4288(SB), Y14, Y11
-	VFMADD213PS lanes<>+4288(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+3040(SB), Y15, Y8
+	VFMADD213PS lanes<>+1984(SB), Y12, Y9
+	VFMADD213PS lanes<>+1984(SB), Y13, Y10
+	VFMADD213PS lanes<>+1984(SB), Y14, Y11
+	VFMADD213PS lanes<>+1984(SB), Y15, Y8
+	VFMADD213PS lanes<>+2336(SB), Y12, Y9
+	VFMADD213PS lanes<>+2336(SB), Y13, Y10
+	VFMADD213PS lanes<>+2336(SB), Y14, Y11
+	VFMADD213PS lanes<>+2336(SB), Y15, Y8
+	VFMADD213PS lanes<>+4256(SB), Y12, Y9
+	VFMADD213PS lanes<>+4256(SB), Y13, Y10
+	VFMADD213PS lanes<>+4256(SB), Y14, Y11
+	VFMADD213PS lanes<>+4256(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y5, Y5
 	VPADDD Y2, Y6, Y6
 	VPADDD Y3, Y7, Y7
@@ -3220,80 +3217,80 @@ TEXT ·expGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y4
-	VBROADCASTSS lanes<>+2944(SB), Y5
+	VBROADCASTSS lanes<>+2080(SB), Y4
+	VBROADCASTSS lanes<>+2912(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2944(SB), Y6
+	VBROADCASTSS lanes<>+2912(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2944(SB), Y7
+	VBROADCASTSS lanes<>+2912(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2944(SB), Y0, Y4
-	VSUBPS lanes<>+2944(SB), Y5, Y8
-	VSUBPS lanes<>+2944(SB), Y6, Y9
-	VSUBPS lanes<>+2944(SB), Y7, Y10
-	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VFMADD213PS lanes<>+2912(SB), Y0, Y4
+	VSUBPS lanes<>+2912(SB), Y5, Y8
+	VSUBPS lanes<>+2912(SB), Y6, Y9
+	VSUBPS lanes<>+2912(SB), Y7, Y10
+	VSUBPS lanes<>+2912(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1632(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1632(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1632(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1632(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4704(SB), Y8
-	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3072(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
+	VBROADCASTSS lanes<>+3040(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3072(SB), Y15, Y8
-	VFMADD213PS lanes<>+2016(SB), Y12, Y9
-	VFMADD213PS lanes<>+2016(SB), Y13, Y10
-	VFMADD213PS lanes<>+2016(SB), Y14, Y11
-	VFMADD213PS lanes<>+2016(SB), Y15, Y8
-	VFMADD213PS lanes<>+2368(SB), Y12, Y9
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y14, Y11
-	VFMADD213PS lanes<>+2368(SB), Y15, Y8
-	VFMADD213PS lanes<>+4288(SB), Y12, Y9
-	VFMADD213PS lanes<>+4288(SB), Y13, Y10
-	VFMADD213PS lanes<>+4288(SB), Y14, Y11
-	VFMADD213PS lanes<>+4288(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
-	VFMADD213PS lanes<>+1312(SB), Y12, Y9
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y14, Y11
-	VFMADD213PS lanes<>+1312(SB), Y15, Y8
+	VFMADD213PS lanes<>+3040(SB), Y15, Y8
+	VFMADD213PS lanes<>+1984(SB), Y12, Y9
+	VFMADD213PS lanes<>+1984(SB), Y13, Y10
+	VFMADD213PS lanes<>+1984(SB), Y14, Y11
+	VFMADD213PS lanes<>+1984(SB), Y15, Y8
+	VFMADD213PS lanes<>+2336(SB), Y12, Y9
+	VFMADD213PS lanes<>+2336(SB), Y13, Y10
+	VFMADD213PS lanes<>+2336(SB), Y14, Y11
+	VFMADD213PS lanes<>+2336(SB), Y15, Y8
+	VFMADD213PS lanes<>+4256(SB), Y12, Y9
+	VFMADD213PS lanes<>+4256(SB), Y13, Y10
+	VFMADD213PS lanes<>+4256(SB), Y14, Y11
+	VFMADD213PS lanes<>+4256(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y10
+	VFMADD213PS lanes<>+1280(SB), Y14, Y11
+	VFMADD213PS lanes<>+1280(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
-	VPAND lanes<>+928(SB), Y2, Y2
-	VPAND lanes<>+928(SB), Y3, Y3
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y1, Y5, Y5
 	VPADDD Y2, Y6, Y6
 	VPADDD Y3, Y7, Y7
@@ -3328,26 +3325,26 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y1
-	VFMADD213PS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2080(SB), Y1
+	VFMADD213PS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4704(SB), Y2
-	VFMADD213PS lanes<>+3072(SB), Y3, Y2
-	VFMADD213PS lanes<>+2016(SB), Y3, Y2
-	VFMADD213PS lanes<>+2368(SB), Y3, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4680(SB), Y2
+	VFMADD213PS lanes<>+3040(SB), Y3, Y2
+	VFMADD213PS lanes<>+1984(SB), Y3, Y2
+	VFMADD213PS lanes<>+2336(SB), Y3, Y2
+	VFMADD213PS lanes<>+4256(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
@@ -3364,28 +3361,28 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y1
-	VFMADD213PS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2080(SB), Y1
+	VFMADD213PS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1632(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4704(SB), Y2
-	VFMADD213PS lanes<>+3072(SB), Y3, Y2
-	VFMADD213PS lanes<>+2016(SB), Y3, Y2
-	VFMADD213PS lanes<>+2368(SB), Y3, Y2
-	VFMADD213PS lanes<>+4288(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
-	VFMADD213PS lanes<>+1312(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4680(SB), Y2
+	VFMADD213PS lanes<>+3040(SB), Y3, Y2
+	VFMADD213PS lanes<>+1984(SB), Y3, Y2
+	VFMADD213PS lanes<>+2336(SB), Y3, Y2
+	VFMADD213PS lanes<>+4256(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFMADD213PS lanes<>+1280(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y3
 	VPSUBD Y0, Y3, Y0
@@ -3407,14 +3404,14 @@ TEXT ·expGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+4628(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1600(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4732(SB), Z25
-	VBROADCASTSS lanes<>+4692(SB), Z24
+	VBROADCASTSS lanes<>+4708(SB), Z25
+	VBROADCASTSS lanes<>+4668(SB), Z24
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -3524,14 +3521,14 @@ TEXT ·expGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4652(SB), Z31
+	VBROADCASTSS lanes<>+4628(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2112(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1600(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4732(SB), Z25
-	VBROADCASTSS lanes<>+4692(SB), Z24
+	VBROADCASTSS lanes<>+4708(SB), Z25
+	VBROADCASTSS lanes<>+4668(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -3642,10 +3639,10 @@ TEXT ·expGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+4600(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4504(SB), Y13
-	VBROADCASTSD lanes<>+4512(SB), Y12
+	VBROADCASTSD lanes<>+4480(SB), Y13
+	VBROADCASTSD lanes<>+4488(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -3656,41 +3653,41 @@ main:
 	VMAXPD Y0, Y12, Y0
 	VMAXPD Y1, Y12, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+4256(SB), Y0, Y2
+	VFMADD231PD lanes<>+4224(SB), Y0, Y2
 	VMOVAPS Y15, Y3
-	VFMADD231PD lanes<>+4256(SB), Y1, Y3
+	VFMADD231PD lanes<>+4224(SB), Y1, Y3
 	VSUBPD Y15, Y2, Y4
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+4000(SB), Y4, Y6
+	VFNMADD231PD lanes<>+3968(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+4000(SB), Y5, Y7
-	VFNMADD231PD lanes<>+2176(SB), Y4, Y6
-	VFNMADD231PD lanes<>+2176(SB), Y5, Y7
+	VFNMADD231PD lanes<>+3968(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2144(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2144(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+4560(SB), Y8
-	VBROADCASTSD lanes<>+1728(SB), Y9
+	VBROADCASTSD lanes<>+4536(SB), Y8
+	VBROADCASTSD lanes<>+1696(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1728(SB), Y5, Y8
-	VFMADD213PD lanes<>+3200(SB), Y4, Y9
-	VFMADD213PD lanes<>+3200(SB), Y5, Y8
-	VFMADD213PD lanes<>+3392(SB), Y4, Y9
-	VFMADD213PD lanes<>+3392(SB), Y5, Y8
-	VFMADD213PD lanes<>+1504(SB), Y4, Y9
-	VFMADD213PD lanes<>+1504(SB), Y5, Y8
-	VBROADCASTSD lanes<>+4536(SB), Y10
-	VBROADCASTSD lanes<>+2688(SB), Y11
+	VFMADD213PD lanes<>+1696(SB), Y5, Y8
+	VFMADD213PD lanes<>+3168(SB), Y4, Y9
+	VFMADD213PD lanes<>+3168(SB), Y5, Y8
+	VFMADD213PD lanes<>+3360(SB), Y4, Y9
+	VFMADD213PD lanes<>+3360(SB), Y5, Y8
+	VFMADD213PD lanes<>+1472(SB), Y4, Y9
+	VFMADD213PD lanes<>+1472(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4512(SB), Y10
+	VBROADCASTSD lanes<>+2656(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2688(SB), Y5, Y10
-	VFMADD213PD lanes<>+4096(SB), Y4, Y11
-	VFMADD213PD lanes<>+4096(SB), Y5, Y10
-	VFMADD213PD lanes<>+1696(SB), Y4, Y11
-	VFMADD213PD lanes<>+1696(SB), Y5, Y10
+	VFMADD213PD lanes<>+2656(SB), Y5, Y10
+	VFMADD213PD lanes<>+4064(SB), Y4, Y11
+	VFMADD213PD lanes<>+4064(SB), Y5, Y10
 	VFMADD213PD lanes<>+1664(SB), Y4, Y11
 	VFMADD213PD lanes<>+1664(SB), Y5, Y10
+	VFMADD213PD lanes<>+1632(SB), Y4, Y11
+	VFMADD213PD lanes<>+1632(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y14, Y6, Y11
@@ -3727,23 +3724,23 @@ single:
 	VMINPD (DI)(CX*8), Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4256(SB), Y0, Y1
+	VFMADD231PD lanes<>+4224(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4560(SB), Y4
-	VFMADD213PD lanes<>+1728(SB), Y2, Y4
-	VFMADD213PD lanes<>+3200(SB), Y2, Y4
-	VFMADD213PD lanes<>+3392(SB), Y2, Y4
-	VFMADD213PD lanes<>+1504(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4536(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4096(SB), Y2, Y5
-	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4536(SB), Y4
+	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VFMADD213PD lanes<>+3168(SB), Y2, Y4
+	VFMADD213PD lanes<>+3360(SB), Y2, Y4
+	VFMADD213PD lanes<>+1472(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4512(SB), Y5
+	VFMADD213PD lanes<>+2656(SB), Y2, Y5
+	VFMADD213PD lanes<>+4064(SB), Y2, Y5
 	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VFMADD213PD lanes<>+1632(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -3771,23 +3768,23 @@ tail:
 	VMINPD Y0, Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4256(SB), Y0, Y1
+	VFMADD231PD lanes<>+4224(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4000(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2176(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4560(SB), Y4
-	VFMADD213PD lanes<>+1728(SB), Y2, Y4
-	VFMADD213PD lanes<>+3200(SB), Y2, Y4
-	VFMADD213PD lanes<>+3392(SB), Y2, Y4
-	VFMADD213PD lanes<>+1504(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4536(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4096(SB), Y2, Y5
-	VFMADD213PD lanes<>+1696(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4536(SB), Y4
+	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VFMADD213PD lanes<>+3168(SB), Y2, Y4
+	VFMADD213PD lanes<>+3360(SB), Y2, Y4
+	VFMADD213PD lanes<>+1472(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4512(SB), Y5
+	VFMADD213PD lanes<>+2656(SB), Y2, Y5
+	VFMADD213PD lanes<>+4064(SB), Y2, Y5
 	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VFMADD213PD lanes<>+1632(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -3816,17 +3813,17 @@ TEXT ·expGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4456(SB), Z30
-	VBROADCASTSD lanes<>+4256(SB), Z29
-	VBROADCASTSD lanes<>+4000(SB), Z28
-	VBROADCASTSD lanes<>+2176(SB), Z27
-	VBROADCASTSD lanes<>+4560(SB), Z26
-	VBROADCASTSD lanes<>+1728(SB), Z25
-	VBROADCASTSD lanes<>+3200(SB), Z24
-	VBROADCASTSD lanes<>+3392(SB), Z23
-	VBROADCASTSD lanes<>+1504(SB), Z22
-	VBROADCASTSD lanes<>+4536(SB), Z21
-	VBROADCASTSD lanes<>+2688(SB), Z20
+	VBROADCASTSD lanes<>+4424(SB), Z30
+	VBROADCASTSD lanes<>+4224(SB), Z29
+	VBROADCASTSD lanes<>+3968(SB), Z28
+	VBROADCASTSD lanes<>+2144(SB), Z27
+	VBROADCASTSD lanes<>+4536(SB), Z26
+	VBROADCASTSD lanes<>+1696(SB), Z25
+	VBROADCASTSD lanes<>+3168(SB), Z24
+	VBROADCASTSD lanes<>+3360(SB), Z23
+	VBROADCASTSD lanes<>+1472(SB), Z22
+	VBROADCASTSD lanes<>+4512(SB), Z21
+	VBROADCASTSD lanes<>+2656(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3892,18 +3889,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4096(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1696(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1696(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4064(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4064(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4064(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4064(SB), Z11, Z19
 	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
 	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
 	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
 	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z2, Z13, Z17
 	VFMADD231PD Z4, Z14, Z18
@@ -3954,9 +3951,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+4096(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1696(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4064(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
@@ -3983,7 +3980,7 @@ line:
 	PREFETCHT0 256(SI)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
@@ -3992,83 +3989,83 @@ line:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y8
+	VBROADCASTSS lanes<>+4640(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VBROADCASTSS lanes<>+2080(SB), Y8
+	VBROADCASTSS lanes<>+2912(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2944(SB), Y10
+	VBROADCASTSS lanes<>+2912(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2944(SB), Y11
+	VBROADCASTSS lanes<>+2912(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2944(SB), Y0, Y8
-	VSUBPS lanes<>+2944(SB), Y9, Y12
-	VSUBPS lanes<>+2944(SB), Y10, Y13
-	VSUBPS lanes<>+2944(SB), Y11, Y14
-	VSUBPS lanes<>+2944(SB), Y8, Y15
+	VFMADD213PS lanes<>+2912(SB), Y0, Y8
+	VSUBPS lanes<>+2912(SB), Y9, Y12
+	VSUBPS lanes<>+2912(SB), Y10, Y13
+	VSUBPS lanes<>+2912(SB), Y11, Y14
+	VSUBPS lanes<>+2912(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y7
-	VBROADCASTSS lanes<>+1952(SB), Y5
+	VBROADCASTSS lanes<>+4664(SB), Y7
+	VBROADCASTSS lanes<>+1920(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1952(SB), Y3
+	VBROADCASTSS lanes<>+1920(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1952(SB), Y1
+	VBROADCASTSS lanes<>+1920(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1952(SB), Y0, Y7
-	VFMADD213PS lanes<>+2720(SB), Y2, Y5
-	VFMADD213PS lanes<>+2720(SB), Y4, Y3
-	VFMADD213PS lanes<>+2720(SB), Y6, Y1
-	VFMADD213PS lanes<>+2720(SB), Y0, Y7
-	VFMADD213PS lanes<>+2528(SB), Y2, Y5
-	VFMADD213PS lanes<>+2528(SB), Y4, Y3
-	VFMADD213PS lanes<>+2528(SB), Y6, Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y7
-	VFMADD213PS lanes<>+4352(SB), Y2, Y5
-	VFMADD213PS lanes<>+4352(SB), Y4, Y3
-	VFMADD213PS lanes<>+4352(SB), Y6, Y1
-	VFMADD213PS lanes<>+4352(SB), Y0, Y7
+	VFMADD213PS lanes<>+1920(SB), Y0, Y7
+	VFMADD213PS lanes<>+2688(SB), Y2, Y5
+	VFMADD213PS lanes<>+2688(SB), Y4, Y3
+	VFMADD213PS lanes<>+2688(SB), Y6, Y1
+	VFMADD213PS lanes<>+2688(SB), Y0, Y7
+	VFMADD213PS lanes<>+2496(SB), Y2, Y5
+	VFMADD213PS lanes<>+2496(SB), Y4, Y3
+	VFMADD213PS lanes<>+2496(SB), Y6, Y1
+	VFMADD213PS lanes<>+2496(SB), Y0, Y7
+	VFMADD213PS lanes<>+4320(SB), Y2, Y5
+	VFMADD213PS lanes<>+4320(SB), Y4, Y3
+	VFMADD213PS lanes<>+4320(SB), Y6, Y1
+	VFMADD213PS lanes<>+4320(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
 	VFMADD231PS Y7, Y15, Y0
-	VSUBPS lanes<>+1024(SB), Y9, Y1
-	VSUBPS lanes<>+1024(SB), Y10, Y3
-	VSUBPS lanes<>+1024(SB), Y11, Y5
-	VSUBPS lanes<>+1024(SB), Y8, Y7
+	VSUBPS lanes<>+992(SB), Y9, Y1
+	VSUBPS lanes<>+992(SB), Y10, Y3
+	VSUBPS lanes<>+992(SB), Y11, Y5
+	VSUBPS lanes<>+992(SB), Y8, Y7
 	VFMADD231PS Y2, Y9, Y1
 	VFMADD231PS Y4, Y10, Y3
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+4384(SB), Y0, Y2
+	VANDPS lanes<>+4352(SB), Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y4
-	VANDPS lanes<>+4384(SB), Y4, Y6
+	VANDPS lanes<>+4352(SB), Y4, Y6
 	VMOVUPS 64(SI)(CX*4), Y8
-	VANDPS lanes<>+4384(SB), Y8, Y9
+	VANDPS lanes<>+4352(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VANDPS lanes<>+4384(SB), Y10, Y11
-	VCMPPS $17, lanes<>+960(SB), Y2, Y2
-	VCMPPS $17, lanes<>+960(SB), Y6, Y6
-	VCMPPS $17, lanes<>+960(SB), Y9, Y9
-	VCMPPS $17, lanes<>+960(SB), Y11, Y11
+	VANDPS lanes<>+4352(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y2, Y2
+	VCMPPS $17, lanes<>+928(SB), Y6, Y6
+	VCMPPS $17, lanes<>+928(SB), Y9, Y9
+	VCMPPS $17, lanes<>+928(SB), Y11, Y11
 	VADDPS Y1, Y1, Y1
 	VADDPS Y3, Y3, Y3
 	VADDPS Y5, Y5, Y5
@@ -4098,7 +4095,7 @@ TEXT ·expm1Float32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
@@ -4107,83 +4104,83 @@ main:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y8
+	VBROADCASTSS lanes<>+4640(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VBROADCASTSS lanes<>+2080(SB), Y8
+	VBROADCASTSS lanes<>+2912(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2944(SB), Y10
+	VBROADCASTSS lanes<>+2912(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2944(SB), Y11
+	VBROADCASTSS lanes<>+2912(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2944(SB), Y0, Y8
-	VSUBPS lanes<>+2944(SB), Y9, Y12
-	VSUBPS lanes<>+2944(SB), Y10, Y13
-	VSUBPS lanes<>+2944(SB), Y11, Y14
-	VSUBPS lanes<>+2944(SB), Y8, Y15
+	VFMADD213PS lanes<>+2912(SB), Y0, Y8
+	VSUBPS lanes<>+2912(SB), Y9, Y12
+	VSUBPS lanes<>+2912(SB), Y10, Y13
+	VSUBPS lanes<>+2912(SB), Y11, Y14
+	VSUBPS lanes<>+2912(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y7
-	VBROADCASTSS lanes<>+1952(SB), Y5
+	VBROADCASTSS lanes<>+4664(SB), Y7
+	VBROADCASTSS lanes<>+1920(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1952(SB), Y3
+	VBROADCASTSS lanes<>+1920(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1952(SB), Y1
+	VBROADCASTSS lanes<>+1920(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1952(SB), Y0, Y7
-	VFMADD213PS lanes<>+2720(SB), Y2, Y5
-	VFMADD213PS lanes<>+2720(SB), Y4, Y3
-	VFMADD213PS lanes<>+2720(SB), Y6, Y1
-	VFMADD213PS lanes<>+2720(SB), Y0, Y7
-	VFMADD213PS lanes<>+2528(SB), Y2, Y5
-	VFMADD213PS lanes<>+2528(SB), Y4, Y3
-	VFMADD213PS lanes<>+2528(SB), Y6, Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y7
-	VFMADD213PS lanes<>+4352(SB), Y2, Y5
-	VFMADD213PS lanes<>+4352(SB), Y4, Y3
-	VFMADD213PS lanes<>+4352(SB), Y6, Y1
-	VFMADD213PS lanes<>+4352(SB), Y0, Y7
+	VFMADD213PS lanes<>+1920(SB), Y0, Y7
+	VFMADD213PS lanes<>+2688(SB), Y2, Y5
+	VFMADD213PS lanes<>+2688(SB), Y4, Y3
+	VFMADD213PS lanes<>+2688(SB), Y6, Y1
+	VFMADD213PS lanes<>+2688(SB), Y0, Y7
+	VFMADD213PS lanes<>+2496(SB), Y2, Y5
+	VFMADD213PS lanes<>+2496(SB), Y4, Y3
+	VFMADD213PS lanes<>+2496(SB), Y6, Y1
+	VFMADD213PS lanes<>+2496(SB), Y0, Y7
+	VFMADD213PS lanes<>+4320(SB), Y2, Y5
+	VFMADD213PS lanes<>+4320(SB), Y4, Y3
+	VFMADD213PS lanes<>+4320(SB), Y6, Y1
+	VFMADD213PS lanes<>+4320(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
 	VFMADD231PS Y7, Y15, Y0
-	VSUBPS lanes<>+1024(SB), Y9, Y1
-	VSUBPS lanes<>+1024(SB), Y10, Y3
-	VSUBPS lanes<>+1024(SB), Y11, Y5
-	VSUBPS lanes<>+1024(SB), Y8, Y7
+	VSUBPS lanes<>+992(SB), Y9, Y1
+	VSUBPS lanes<>+992(SB), Y10, Y3
+	VSUBPS lanes<>+992(SB), Y11, Y5
+	VSUBPS lanes<>+992(SB), Y8, Y7
 	VFMADD231PS Y2, Y9, Y1
 	VFMADD231PS Y4, Y10, Y3
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+4384(SB), Y0, Y2
+	VANDPS lanes<>+4352(SB), Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y4
-	VANDPS lanes<>+4384(SB), Y4, Y6
+	VANDPS lanes<>+4352(SB), Y4, Y6
 	VMOVUPS 64(SI)(CX*4), Y8
-	VANDPS lanes<>+4384(SB), Y8, Y9
+	VANDPS lanes<>+4352(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VANDPS lanes<>+4384(SB), Y10, Y11
-	VCMPPS $17, lanes<>+960(SB), Y2, Y2
-	VCMPPS $17, lanes<>+960(SB), Y6, Y6
-	VCMPPS $17, lanes<>+960(SB), Y9, Y9
-	VCMPPS $17, lanes<>+960(SB), Y11, Y11
+	VANDPS lanes<>+4352(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y2, Y2
+	VCMPPS $17, lanes<>+928(SB), Y6, Y6
+	VCMPPS $17, lanes<>+928(SB), Y9, Y9
+	VCMPPS $17, lanes<>+928(SB), Y11, Y11
 	VADDPS Y1, Y1, Y1
 	VADDPS Y3, Y3, Y3
 	VADDPS Y5, Y5, Y5
@@ -4205,28 +4202,28 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y2
+	VBROADCASTSS lanes<>+4640(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VSUBPS lanes<>+2944(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2080(SB), Y2
+	VFMADD213PS lanes<>+2912(SB), Y0, Y2
+	VSUBPS lanes<>+2912(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+1952(SB), Y0, Y4
-	VFMADD213PS lanes<>+2720(SB), Y0, Y4
-	VFMADD213PS lanes<>+2528(SB), Y0, Y4
-	VFMADD213PS lanes<>+4352(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4664(SB), Y4
+	VFMADD213PS lanes<>+1920(SB), Y0, Y4
+	VFMADD213PS lanes<>+2688(SB), Y0, Y4
+	VFMADD213PS lanes<>+2496(SB), Y0, Y4
+	VFMADD213PS lanes<>+4320(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+1024(SB), Y2, Y3
+	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y0
-	VCMPPS $17, lanes<>+960(SB), Y0, Y0
+	VANDPS lanes<>+4352(SB), Y1, Y0
+	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -4239,29 +4236,29 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y2
+	VBROADCASTSS lanes<>+4640(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VSUBPS lanes<>+2944(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2080(SB), Y2
+	VFMADD213PS lanes<>+2912(SB), Y0, Y2
+	VSUBPS lanes<>+2912(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+1952(SB), Y0, Y4
-	VFMADD213PS lanes<>+2720(SB), Y0, Y4
-	VFMADD213PS lanes<>+2528(SB), Y0, Y4
-	VFMADD213PS lanes<>+4352(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4664(SB), Y4
+	VFMADD213PS lanes<>+1920(SB), Y0, Y4
+	VFMADD213PS lanes<>+2688(SB), Y0, Y4
+	VFMADD213PS lanes<>+2496(SB), Y0, Y4
+	VFMADD213PS lanes<>+4320(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+1024(SB), Y2, Y3
+	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y0
-	VCMPPS $17, lanes<>+960(SB), Y0, Y0
+	VANDPS lanes<>+4352(SB), Y1, Y0
+	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -4276,20 +4273,20 @@ TEXT ·expm1Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2944(SB), Z31
-	VBROADCASTSS lanes<>+4668(SB), Z30
-	VBROADCASTSS lanes<>+4664(SB), Z29
-	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+4644(SB), Z30
+	VBROADCASTSS lanes<>+4640(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1632(SB), Z26
-	VBROADCASTSS lanes<>+4688(SB), Z25
-	VBROADCASTSS lanes<>+1952(SB), Z24
-	VBROADCASTSS lanes<>+2720(SB), Z23
-	VBROADCASTSS lanes<>+2528(SB), Z22
-	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+4664(SB), Z25
+	VBROADCASTSS lanes<>+1920(SB), Z24
+	VBROADCASTSS lanes<>+2688(SB), Z23
+	VBROADCASTSS lanes<>+2496(SB), Z22
+	VBROADCASTSS lanes<>+4320(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4384(SB), Z19
-	VBROADCASTSS lanes<>+960(SB), Z18
+	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+928(SB), Z18
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -4416,20 +4413,20 @@ TEXT ·expm1Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2944(SB), Z31
-	VBROADCASTSS lanes<>+4668(SB), Z30
-	VBROADCASTSS lanes<>+4664(SB), Z29
-	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+4644(SB), Z30
+	VBROADCASTSS lanes<>+4640(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1632(SB), Z26
-	VBROADCASTSS lanes<>+4688(SB), Z25
-	VBROADCASTSS lanes<>+1952(SB), Z24
-	VBROADCASTSS lanes<>+2720(SB), Z23
-	VBROADCASTSS lanes<>+2528(SB), Z22
-	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+4664(SB), Z25
+	VBROADCASTSS lanes<>+1920(SB), Z24
+	VBROADCASTSS lanes<>+2688(SB), Z23
+	VBROADCASTSS lanes<>+2496(SB), Z22
+	VBROADCASTSS lanes<>+4320(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4384(SB), Z19
-	VBROADCASTSS lanes<>+960(SB), Z18
+	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+928(SB), Z18
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -4570,12 +4567,12 @@ TEXT ·expm1Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+4600(SB), Y15
 	VBROADCASTSD lanes<>+736(SB), Y14
-	VBROADCASTSD lanes<>+4504(SB), Y13
-	VBROADCASTSD lanes<>+4464(SB), Y12
-	VBROADCASTSD lanes<>+4256(SB), Y11
-	VBROADCASTSD lanes<>+4000(SB), Y10
+	VBROADCASTSD lanes<>+4480(SB), Y13
+	VBROADCASTSD lanes<>+4432(SB), Y12
+	VBROADCASTSD lanes<>+4224(SB), Y11
+	VBROADCASTSD lanes<>+3968(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4597,30 +4594,30 @@ main:
 	VPSLLQ $52, Y5, Y5
 	VFNMADD231PD Y10, Y6, Y1
 	VFNMADD231PD Y10, Y7, Y3
-	VFNMADD231PD lanes<>+2176(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2176(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2144(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2144(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4552(SB), Y8
-	VBROADCASTSD lanes<>+2976(SB), Y9
+	VBROADCASTSD lanes<>+4528(SB), Y8
+	VBROADCASTSD lanes<>+2944(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2976(SB), Y7, Y8
-	VFMADD213PD lanes<>+3936(SB), Y6, Y9
-	VFMADD213PD lanes<>+3936(SB), Y7, Y8
-	VFMADD213PD lanes<>+4160(SB), Y6, Y9
-	VFMADD213PD lanes<>+4160(SB), Y7, Y8
-	VFMADD213PD lanes<>+2592(SB), Y6, Y9
-	VFMADD213PD lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4608(SB), Y2
-	VBROADCASTSD lanes<>+2496(SB), Y0
+	VFMADD213PD lanes<>+2944(SB), Y7, Y8
+	VFMADD213PD lanes<>+3904(SB), Y6, Y9
+	VFMADD213PD lanes<>+3904(SB), Y7, Y8
+	VFMADD213PD lanes<>+4128(SB), Y6, Y9
+	VFMADD213PD lanes<>+4128(SB), Y7, Y8
+	VFMADD213PD lanes<>+2560(SB), Y6, Y9
+	VFMADD213PD lanes<>+2560(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4584(SB), Y2
+	VBROADCASTSD lanes<>+2464(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2496(SB), Y7, Y2
-	VFMADD213PD lanes<>+3136(SB), Y6, Y0
-	VFMADD213PD lanes<>+3136(SB), Y7, Y2
-	VFMADD213PD lanes<>+3520(SB), Y6, Y0
-	VFMADD213PD lanes<>+3520(SB), Y7, Y2
-	VFMADD213PD lanes<>+2560(SB), Y6, Y0
-	VFMADD213PD lanes<>+2560(SB), Y7, Y2
+	VFMADD213PD lanes<>+2464(SB), Y7, Y2
+	VFMADD213PD lanes<>+3104(SB), Y6, Y0
+	VFMADD213PD lanes<>+3104(SB), Y7, Y2
+	VFMADD213PD lanes<>+3488(SB), Y6, Y0
+	VFMADD213PD lanes<>+3488(SB), Y7, Y2
+	VFMADD213PD lanes<>+2528(SB), Y6, Y0
+	VFMADD213PD lanes<>+2528(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -4632,9 +4629,9 @@ main:
 	VFMADD231PD Y1, Y4, Y0
 	VFMADD231PD Y3, Y5, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VANDPD lanes<>+4416(SB), Y1, Y3
+	VANDPD lanes<>+4384(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VANDPD lanes<>+4416(SB), Y4, Y5
+	VANDPD lanes<>+4384(SB), Y4, Y5
 	VCMPPD $17, lanes<>+672(SB), Y3, Y3
 	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VADDPD Y0, Y0, Y0
@@ -4660,24 +4657,24 @@ single:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4552(SB), Y4
-	VFMADD213PD lanes<>+2976(SB), Y3, Y4
-	VFMADD213PD lanes<>+3936(SB), Y3, Y4
-	VFMADD213PD lanes<>+4160(SB), Y3, Y4
-	VFMADD213PD lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4608(SB), Y5
-	VFMADD213PD lanes<>+2496(SB), Y3, Y5
-	VFMADD213PD lanes<>+3136(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4528(SB), Y4
+	VFMADD213PD lanes<>+2944(SB), Y3, Y4
+	VFMADD213PD lanes<>+3904(SB), Y3, Y4
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+2560(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4584(SB), Y5
+	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VFMADD213PD lanes<>+3104(SB), Y3, Y5
+	VFMADD213PD lanes<>+3488(SB), Y3, Y5
+	VFMADD213PD lanes<>+2528(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4416(SB), Y0, Y1
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -4700,24 +4697,24 @@ tail:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4552(SB), Y4
-	VFMADD213PD lanes<>+2976(SB), Y3, Y4
-	VFMADD213PD lanes<>+3936(SB), Y3, Y4
-	VFMADD213PD lanes<>+4160(SB), Y3, Y4
-	VFMADD213PD lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4608(SB), Y5
-	VFMADD213PD lanes<>+2496(SB), Y3, Y5
-	VFMADD213PD lanes<>+3136(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4528(SB), Y4
+	VFMADD213PD lanes<>+2944(SB), Y3, Y4
+	VFMADD213PD lanes<>+3904(SB), Y3, Y4
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+2560(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4584(SB), Y5
+	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VFMADD213PD lanes<>+3104(SB), Y3, Y5
+	VFMADD213PD lanes<>+3488(SB), Y3, Y5
+	VFMADD213PD lanes<>+2528(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4416(SB), Y0, Y1
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -4733,18 +4730,18 @@ TEXT ·expm1Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4624(SB), Z31
+	VBROADCASTSD lanes<>+4600(SB), Z31
 	VBROADCASTSD lanes<>+736(SB), Z30
-	VBROADCASTSD lanes<>+4504(SB), Z29
-	VBROADCASTSD lanes<>+4464(SB), Z28
-	VBROADCASTSD lanes<>+4256(SB), Z27
-	VBROADCASTSD lanes<>+4000(SB), Z26
-	VBROADCASTSD lanes<>+2176(SB), Z25
-	VBROADCASTSD lanes<>+4552(SB), Z24
-	VBROADCASTSD lanes<>+2976(SB), Z23
-	VBROADCASTSD lanes<>+3936(SB), Z22
-	VBROADCASTSD lanes<>+4160(SB), Z21
-	VBROADCASTSD lanes<>+2592(SB), Z20
+	VBROADCASTSD lanes<>+4480(SB), Z29
+	VBROADCASTSD lanes<>+4432(SB), Z28
+	VBROADCASTSD lanes<>+4224(SB), Z27
+	VBROADCASTSD lanes<>+3968(SB), Z26
+	VBROADCASTSD lanes<>+2144(SB), Z25
+	VBROADCASTSD lanes<>+4528(SB), Z24
+	VBROADCASTSD lanes<>+2944(SB), Z23
+	VBROADCASTSD lanes<>+3904(SB), Z22
+	VBROADCASTSD lanes<>+4128(SB), Z21
+	VBROADCASTSD lanes<>+2560(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4810,26 +4807,26 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VBROADCASTSD lanes<>+4608(SB), Z6
-	VBROADCASTSD lanes<>+2496(SB), Z4
+	VBROADCASTSD lanes<>+4584(SB), Z6
+	VBROADCASTSD lanes<>+2464(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2496(SB), Z2
+	VBROADCASTSD lanes<>+2464(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2496(SB), Z0
+	VBROADCASTSD lanes<>+2464(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2496(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3136(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3136(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3136(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3136(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3520(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3520(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3520(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3520(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2560(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2560(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2560(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2560(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3488(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3488(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3488(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3488(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2528(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+2528(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+2528(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2528(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -4851,13 +4848,13 @@ main:
 	VFMADD231PD Z5, Z10, Z4
 	VFMADD231PD Z7, Z11, Z6
 	VMOVUPS (SI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4416(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
 	VMOVUPS 64(SI)(CX*8), Z5
-	VANDPD.BCST lanes<>+4416(SB), Z5, Z7
+	VANDPD.BCST lanes<>+4384(SB), Z5, Z7
 	VMOVUPS 128(SI)(CX*8), Z8
-	VANDPD.BCST lanes<>+4416(SB), Z8, Z9
+	VANDPD.BCST lanes<>+4384(SB), Z8, Z9
 	VMOVUPS 192(SI)(CX*8), Z10
-	VANDPD.BCST lanes<>+4416(SB), Z10, Z11
+	VANDPD.BCST lanes<>+4384(SB), Z10, Z11
 	VCMPPD.BCST $21, lanes<>+672(SB), Z3, K1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z7, K2
 	VCMPPD.BCST $21, lanes<>+672(SB), Z9, K3
@@ -4896,17 +4893,17 @@ masked:
 	VFMADD213PD Z22, Z3, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VBROADCASTSD lanes<>+4608(SB), Z5
-	VFMADD213PD.BCST lanes<>+2496(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3136(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3520(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2560(SB), Z3, Z5
+	VBROADCASTSD lanes<>+4584(SB), Z5
+	VFMADD213PD.BCST lanes<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3488(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2528(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
 	VSUBPD Z30, Z2, Z3
 	VFMADD231PD Z1, Z2, Z3
-	VANDPD.BCST lanes<>+4416(SB), Z0, Z1
+	VANDPD.BCST lanes<>+4384(SB), Z0, Z1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z1, K1
 	VADDPD Z3, Z3, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
@@ -4934,7 +4931,7 @@ line:
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
@@ -4943,83 +4940,83 @@ line:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y8
+	VBROADCASTSS lanes<>+4640(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VBROADCASTSS lanes<>+2080(SB), Y8
+	VBROADCASTSS lanes<>+2912(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2944(SB), Y10
+	VBROADCASTSS lanes<>+2912(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2944(SB), Y11
+	VBROADCASTSS lanes<>+2912(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2944(SB), Y0, Y8
-	VSUBPS lanes<>+2944(SB), Y9, Y12
-	VSUBPS lanes<>+2944(SB), Y10, Y13
-	VSUBPS lanes<>+2944(SB), Y11, Y14
-	VSUBPS lanes<>+2944(SB), Y8, Y15
+	VFMADD213PS lanes<>+2912(SB), Y0, Y8
+	VSUBPS lanes<>+2912(SB), Y9, Y12
+	VSUBPS lanes<>+2912(SB), Y10, Y13
+	VSUBPS lanes<>+2912(SB), Y11, Y14
+	VSUBPS lanes<>+2912(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y7
-	VBROADCASTSS lanes<>+1952(SB), Y5
+	VBROADCASTSS lanes<>+4664(SB), Y7
+	VBROADCASTSS lanes<>+1920(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1952(SB), Y3
+	VBROADCASTSS lanes<>+1920(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1952(SB), Y1
+	VBROADCASTSS lanes<>+1920(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1952(SB), Y0, Y7
-	VFMADD213PS lanes<>+2720(SB), Y2, Y5
-	VFMADD213PS lanes<>+2720(SB), Y4, Y3
-	VFMADD213PS lanes<>+2720(SB), Y6, Y1
-	VFMADD213PS lanes<>+2720(SB), Y0, Y7
-	VFMADD213PS lanes<>+2528(SB), Y2, Y5
-	VFMADD213PS lanes<>+2528(SB), Y4, Y3
-	VFMADD213PS lanes<>+2528(SB), Y6, Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y7
-	VFMADD213PS lanes<>+4352(SB), Y2, Y5
-	VFMADD213PS lanes<>+4352(SB), Y4, Y3
-	VFMADD213PS lanes<>+4352(SB), Y6, Y1
-	VFMADD213PS lanes<>+4352(SB), Y0, Y7
+	VFMADD213PS lanes<>+1920(SB), Y0, Y7
+	VFMADD213PS lanes<>+2688(SB), Y2, Y5
+	VFMADD213PS lanes<>+2688(SB), Y4, Y3
+	VFMADD213PS lanes<>+2688(SB), Y6, Y1
+	VFMADD213PS lanes<>+2688(SB), Y0, Y7
+	VFMADD213PS lanes<>+2496(SB), Y2, Y5
+	VFMADD213PS lanes<>+2496(SB), Y4, Y3
+	VFMADD213PS lanes<>+2496(SB), Y6, Y1
+	VFMADD213PS lanes<>+2496(SB), Y0, Y7
+	VFMADD213PS lanes<>+4320(SB), Y2, Y5
+	VFMADD213PS lanes<>+4320(SB), Y4, Y3
+	VFMADD213PS lanes<>+4320(SB), Y6, Y1
+	VFMADD213PS lanes<>+4320(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
 	VFMADD231PS Y7, Y15, Y0
-	VSUBPS lanes<>+1024(SB), Y9, Y1
-	VSUBPS lanes<>+1024(SB), Y10, Y3
-	VSUBPS lanes<>+1024(SB), Y11, Y5
-	VSUBPS lanes<>+1024(SB), Y8, Y7
+	VSUBPS lanes<>+992(SB), Y9, Y1
+	VSUBPS lanes<>+992(SB), Y10, Y3
+	VSUBPS lanes<>+992(SB), Y11, Y5
+	VSUBPS lanes<>+992(SB), Y8, Y7
 	VFMADD231PS Y2, Y9, Y1
 	VFMADD231PS Y4, Y10, Y3
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+4384(SB), Y0, Y2
+	VANDPS lanes<>+4352(SB), Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y4
-	VANDPS lanes<>+4384(SB), Y4, Y6
+	VANDPS lanes<>+4352(SB), Y4, Y6
 	VMOVUPS 64(DI)(CX*4), Y8
-	VANDPS lanes<>+4384(SB), Y8, Y9
+	VANDPS lanes<>+4352(SB), Y8, Y9
 	VMOVUPS 96(DI)(CX*4), Y10
-	VANDPS lanes<>+4384(SB), Y10, Y11
-	VCMPPS $17, lanes<>+960(SB), Y2, Y2
-	VCMPPS $17, lanes<>+960(SB), Y6, Y6
-	VCMPPS $17, lanes<>+960(SB), Y9, Y9
-	VCMPPS $17, lanes<>+960(SB), Y11, Y11
+	VANDPS lanes<>+4352(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y2, Y2
+	VCMPPS $17, lanes<>+928(SB), Y6, Y6
+	VCMPPS $17, lanes<>+928(SB), Y9, Y9
+	VCMPPS $17, lanes<>+928(SB), Y11, Y11
 	VADDPS Y1, Y1, Y1
 	VADDPS Y3, Y3, Y3
 	VADDPS Y5, Y5, Y5
@@ -5028,10 +5025,10 @@ line:
 	VBLENDVPS Y6, Y4, Y3, Y1
 	VBLENDVPS Y9, Y8, Y5, Y2
 	VBLENDVPS Y11, Y10, Y7, Y3
-	VADDPS lanes<>+1312(SB), Y0, Y0
-	VADDPS lanes<>+1312(SB), Y1, Y1
-	VADDPS lanes<>+1312(SB), Y2, Y2
-	VADDPS lanes<>+1312(SB), Y3, Y3
+	VADDPS lanes<>+1280(SB), Y0, Y0
+	VADDPS lanes<>+1280(SB), Y1, Y1
+	VADDPS lanes<>+1280(SB), Y2, Y2
+	VADDPS lanes<>+1280(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
@@ -5058,7 +5055,7 @@ TEXT ·expm1GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
@@ -5067,83 +5064,83 @@ main:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y8
+	VBROADCASTSS lanes<>+4640(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y8
-	VBROADCASTSS lanes<>+2944(SB), Y9
+	VBROADCASTSS lanes<>+2080(SB), Y8
+	VBROADCASTSS lanes<>+2912(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2944(SB), Y10
+	VBROADCASTSS lanes<>+2912(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2944(SB), Y11
+	VBROADCASTSS lanes<>+2912(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2944(SB), Y0, Y8
-	VSUBPS lanes<>+2944(SB), Y9, Y12
-	VSUBPS lanes<>+2944(SB), Y10, Y13
-	VSUBPS lanes<>+2944(SB), Y11, Y14
-	VSUBPS lanes<>+2944(SB), Y8, Y15
+	VFMADD213PS lanes<>+2912(SB), Y0, Y8
+	VSUBPS lanes<>+2912(SB), Y9, Y12
+	VSUBPS lanes<>+2912(SB), Y10, Y13
+	VSUBPS lanes<>+2912(SB), Y11, Y14
+	VSUBPS lanes<>+2912(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1856(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1856(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1632(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1632(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1632(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y7
-	VBROADCASTSS lanes<>+1952(SB), Y5
+	VBROADCASTSS lanes<>+4664(SB), Y7
+	VBROADCASTSS lanes<>+1920(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1952(SB), Y3
+	VBROADCASTSS lanes<>+1920(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1952(SB), Y1
+	VBROADCASTSS lanes<>+1920(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1952(SB), Y0, Y7
-	VFMADD213PS lanes<>+2720(SB), Y2, Y5
-	VFMADD213PS lanes<>+2720(SB), Y4, Y3
-	VFMADD213PS lanes<>+2720(SB), Y6, Y1
-	VFMADD213PS lanes<>+2720(SB), Y0, Y7
-	VFMADD213PS lanes<>+2528(SB), Y2, Y5
-	VFMADD213PS lanes<>+2528(SB), Y4, Y3
-	VFMADD213PS lanes<>+2528(SB), Y6, Y1
-	VFMADD213PS lanes<>+2528(SB), Y0, Y7
-	VFMADD213PS lanes<>+4352(SB), Y2, Y5
-	VFMADD213PS lanes<>+4352(SB), Y4, Y3
-	VFMADD213PS lanes<>+4352(SB), Y6, Y1
-	VFMADD213PS lanes<>+4352(SB), Y0, Y7
+	VFMADD213PS lanes<>+1920(SB), Y0, Y7
+	VFMADD213PS lanes<>+2688(SB), Y2, Y5
+	VFMADD213PS lanes<>+2688(SB), Y4, Y3
+	VFMADD213PS lanes<>+2688(SB), Y6, Y1
+	VFMADD213PS lanes<>+2688(SB), Y0, Y7
+	VFMADD213PS lanes<>+2496(SB), Y2, Y5
+	VFMADD213PS lanes<>+2496(SB), Y4, Y3
+	VFMADD213PS lanes<>+2496(SB), Y6, Y1
+	VFMADD213PS lanes<>+2496(SB), Y0, Y7
+	VFMADD213PS lanes<>+4320(SB), Y2, Y5
+	VFMADD213PS lanes<>+4320(SB), Y4, Y3
+	VFMADD213PS lanes<>+4320(SB), Y6, Y1
+	VFMADD213PS lanes<>+4320(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
 	VFMADD231PS Y7, Y15, Y0
-	VSUBPS lanes<>+1024(SB), Y9, Y1
-	VSUBPS lanes<>+1024(SB), Y10, Y3
-	VSUBPS lanes<>+1024(SB), Y11, Y5
-	VSUBPS lanes<>+1024(SB), Y8, Y7
+	VSUBPS lanes<>+992(SB), Y9, Y1
+	VSUBPS lanes<>+992(SB), Y10, Y3
+	VSUBPS lanes<>+992(SB), Y11, Y5
+	VSUBPS lanes<>+992(SB), Y8, Y7
 	VFMADD231PS Y2, Y9, Y1
 	VFMADD231PS Y4, Y10, Y3
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+4384(SB), Y0, Y2
+	VANDPS lanes<>+4352(SB), Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y4
-	VANDPS lanes<>+4384(SB), Y4, Y6
+	VANDPS lanes<>+4352(SB), Y4, Y6
 	VMOVUPS 64(DI)(CX*4), Y8
-	VANDPS lanes<>+4384(SB), Y8, Y9
+	VANDPS lanes<>+4352(SB), Y8, Y9
 	VMOVUPS 96(DI)(CX*4), Y10
-	VANDPS lanes<>+4384(SB), Y10, Y11
-	VCMPPS $17, lanes<>+960(SB), Y2, Y2
-	VCMPPS $17, lanes<>+960(SB), Y6, Y6
-	VCMPPS $17, lanes<>+960(SB), Y9, Y9
-	VCMPPS $17, lanes<>+960(SB), Y11, Y11
+	VANDPS lanes<>+4352(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y2, Y2
+	VCMPPS $17, lanes<>+928(SB), Y6, Y6
+	VCMPPS $17, lanes<>+928(SB), Y9, Y9
+	VCMPPS $17, lanes<>+928(SB), Y11, Y11
 	VADDPS Y1, Y1, Y1
 	VADDPS Y3, Y3, Y3
 	VADDPS Y5, Y5, Y5
@@ -5152,10 +5149,10 @@ main:
 	VBLENDVPS Y6, Y4, Y3, Y1
 	VBLENDVPS Y9, Y8, Y5, Y2
 	VBLENDVPS Y11, Y10, Y7, Y3
-	VADDPS lanes<>+1312(SB), Y0, Y0
-	VADDPS lanes<>+1312(SB), Y1, Y1
-	VADDPS lanes<>+1312(SB), Y2, Y2
-	VADDPS lanes<>+1312(SB), Y3, Y3
+	VADDPS lanes<>+1280(SB), Y0, Y0
+	VADDPS lanes<>+1280(SB), Y1, Y1
+	VADDPS lanes<>+1280(SB), Y2, Y2
+	VADDPS lanes<>+1280(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
@@ -5173,31 +5170,31 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y2
+	VBROADCASTSS lanes<>+4640(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VSUBPS lanes<>+2944(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2080(SB), Y2
+	VFMADD213PS lanes<>+2912(SB), Y0, Y2
+	VSUBPS lanes<>+2912(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+1952(SB), Y0, Y4
-	VFMADD213PS lanes<>+2720(SB), Y0, Y4
-	VFMADD213PS lanes<>+2528(SB), Y0, Y4
-	VFMADD213PS lanes<>+4352(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4664(SB), Y4
+	VFMADD213PS lanes<>+1920(SB), Y0, Y4
+	VFMADD213PS lanes<>+2688(SB), Y0, Y4
+	VFMADD213PS lanes<>+2496(SB), Y0, Y4
+	VFMADD213PS lanes<>+4320(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+1024(SB), Y2, Y3
+	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y0
-	VCMPPS $17, lanes<>+960(SB), Y0, Y0
+	VANDPS lanes<>+4352(SB), Y1, Y0
+	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
-	VADDPS lanes<>+1312(SB), Y0, Y0
+	VADDPS lanes<>+1280(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -5209,32 +5206,32 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4668(SB), Y0
+	VBROADCASTSS lanes<>+4644(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4664(SB), Y2
+	VBROADCASTSS lanes<>+4640(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y2
-	VFMADD213PS lanes<>+2944(SB), Y0, Y2
-	VSUBPS lanes<>+2944(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2080(SB), Y2
+	VFMADD213PS lanes<>+2912(SB), Y0, Y2
+	VSUBPS lanes<>+2912(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1856(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1632(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+1952(SB), Y0, Y4
-	VFMADD213PS lanes<>+2720(SB), Y0, Y4
-	VFMADD213PS lanes<>+2528(SB), Y0, Y4
-	VFMADD213PS lanes<>+4352(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4664(SB), Y4
+	VFMADD213PS lanes<>+1920(SB), Y0, Y4
+	VFMADD213PS lanes<>+2688(SB), Y0, Y4
+	VFMADD213PS lanes<>+2496(SB), Y0, Y4
+	VFMADD213PS lanes<>+4320(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
-	VSUBPS lanes<>+1024(SB), Y2, Y3
+	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y0
-	VCMPPS $17, lanes<>+960(SB), Y0, Y0
+	VANDPS lanes<>+4352(SB), Y1, Y0
+	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
-	VADDPS lanes<>+1312(SB), Y0, Y0
+	VADDPS lanes<>+1280(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -5251,20 +5248,20 @@ TEXT ·expm1GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2944(SB), Z31
-	VBROADCASTSS lanes<>+4668(SB), Z30
-	VBROADCASTSS lanes<>+4664(SB), Z29
-	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+4644(SB), Z30
+	VBROADCASTSS lanes<>+4640(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1632(SB), Z26
-	VBROADCASTSS lanes<>+4688(SB), Z25
-	VBROADCASTSS lanes<>+1952(SB), Z24
-	VBROADCASTSS lanes<>+2720(SB), Z23
-	VBROADCASTSS lanes<>+2528(SB), Z22
-	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+4664(SB), Z25
+	VBROADCASTSS lanes<>+1920(SB), Z24
+	VBROADCASTSS lanes<>+2688(SB), Z23
+	VBROADCASTSS lanes<>+2496(SB), Z22
+	VBROADCASTSS lanes<>+4320(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4384(SB), Z19
-	VBROADCASTSS lanes<>+960(SB), Z18
+	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+928(SB), Z18
 	VBROADCASTSS lanes<>+64(SB), Z17
 	XORQ CX, CX
 group:
@@ -5410,20 +5407,20 @@ TEXT ·expm1GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2944(SB), Z31
-	VBROADCASTSS lanes<>+4668(SB), Z30
-	VBROADCASTSS lanes<>+4664(SB), Z29
-	VBROADCASTSS lanes<>+2112(SB), Z28
+	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+4644(SB), Z30
+	VBROADCASTSS lanes<>+4640(SB), Z29
+	VBROADCASTSS lanes<>+2080(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1632(SB), Z26
-	VBROADCASTSS lanes<>+4688(SB), Z25
-	VBROADCASTSS lanes<>+1952(SB), Z24
-	VBROADCASTSS lanes<>+2720(SB), Z23
-	VBROADCASTSS lanes<>+2528(SB), Z22
-	VBROADCASTSS lanes<>+4352(SB), Z21
+	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+4664(SB), Z25
+	VBROADCASTSS lanes<>+1920(SB), Z24
+	VBROADCASTSS lanes<>+2688(SB), Z23
+	VBROADCASTSS lanes<>+2496(SB), Z22
+	VBROADCASTSS lanes<>+4320(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4384(SB), Z19
-	VBROADCASTSS lanes<>+960(SB), Z18
+	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+928(SB), Z18
 	VBROADCASTSS lanes<>+64(SB), Z17
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -5578,12 +5575,12 @@ TEXT ·expm1GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4624(SB), Y15
+	VBROADCASTSD lanes<>+4600(SB), Y15
 	VBROADCASTSD lanes<>+736(SB), Y14
-	VBROADCASTSD lanes<>+4504(SB), Y13
-	VBROADCASTSD lanes<>+4464(SB), Y12
-	VBROADCASTSD lanes<>+4256(SB), Y11
-	VBROADCASTSD lanes<>+4000(SB), Y10
+	VBROADCASTSD lanes<>+4480(SB), Y13
+	VBROADCASTSD lanes<>+4432(SB), Y12
+	VBROADCASTSD lanes<>+4224(SB), Y11
+	VBROADCASTSD lanes<>+3968(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -5605,30 +5602,30 @@ main:
 	VPSLLQ $52, Y5, Y5
 	VFNMADD231PD Y10, Y6, Y1
 	VFNMADD231PD Y10, Y7, Y3
-	VFNMADD231PD lanes<>+2176(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2176(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2144(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2144(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4552(SB), Y8
-	VBROADCASTSD lanes<>+2976(SB), Y9
+	VBROADCASTSD lanes<>+4528(SB), Y8
+	VBROADCASTSD lanes<>+2944(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2976(SB), Y7, Y8
-	VFMADD213PD lanes<>+3936(SB), Y6, Y9
-	VFMADD213PD lanes<>+3936(SB), Y7, Y8
-	VFMADD213PD lanes<>+4160(SB), Y6, Y9
-	VFMADD213PD lanes<>+4160(SB), Y7, Y8
-	VFMADD213PD lanes<>+2592(SB), Y6, Y9
-	VFMADD213PD lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4608(SB), Y2
-	VBROADCASTSD lanes<>+2496(SB), Y0
+	VFMADD213PD lanes<>+2944(SB), Y7, Y8
+	VFMADD213PD lanes<>+3904(SB), Y6, Y9
+	VFMADD213PD lanes<>+3904(SB), Y7, Y8
+	VFMADD213PD lanes<>+4128(SB), Y6, Y9
+	VFMADD213PD lanes<>+4128(SB), Y7, Y8
+	VFMADD213PD lanes<>+2560(SB), Y6, Y9
+	VFMADD213PD lanes<>+2560(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4584(SB), Y2
+	VBROADCASTSD lanes<>+2464(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2496(SB), Y7, Y2
-	VFMADD213PD lanes<>+3136(SB), Y6, Y0
-	VFMADD213PD lanes<>+3136(SB), Y7, Y2
-	VFMADD213PD lanes<>+3520(SB), Y6, Y0
-	VFMADD213PD lanes<>+3520(SB), Y7, Y2
-	VFMADD213PD lanes<>+2560(SB), Y6, Y0
-	VFMADD213PD lanes<>+2560(SB), Y7, Y2
+	VFMADD213PD lanes<>+2464(SB), Y7, Y2
+	VFMADD213PD lanes<>+3104(SB), Y6, Y0
+	VFMADD213PD lanes<>+3104(SB), Y7, Y2
+	VFMADD213PD lanes<>+3488(SB), Y6, Y0
+	VFMADD213PD lanes<>+3488(SB), Y7, Y2
+	VFMADD213PD lanes<>+2528(SB), Y6, Y0
+	VFMADD213PD lanes<>+2528(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -5640,9 +5637,9 @@ main:
 	VFMADD231PD Y1, Y4, Y0
 	VFMADD231PD Y3, Y5, Y2
 	VMOVUPS (DI)(CX*8), Y1
-	VANDPD lanes<>+4416(SB), Y1, Y3
+	VANDPD lanes<>+4384(SB), Y1, Y3
 	VMOVUPS 32(DI)(CX*8), Y4
-	VANDPD lanes<>+4416(SB), Y4, Y5
+	VANDPD lanes<>+4384(SB), Y4, Y5
 	VCMPPD $17, lanes<>+672(SB), Y3, Y3
 	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VADDPD Y0, Y0, Y0
@@ -5672,24 +5669,24 @@ single:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4552(SB), Y4
-	VFMADD213PD lanes<>+2976(SB), Y3, Y4
-	VFMADD213PD lanes<>+3936(SB), Y3, Y4
-	VFMADD213PD lanes<>+4160(SB), Y3, Y4
-	VFMADD213PD lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4608(SB), Y5
-	VFMADD213PD lanes<>+2496(SB), Y3, Y5
-	VFMADD213PD lanes<>+3136(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4528(SB), Y4
+	VFMADD213PD lanes<>+2944(SB), Y3, Y4
+	VFMADD213PD lanes<>+3904(SB), Y3, Y4
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+2560(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4584(SB), Y5
+	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VFMADD213PD lanes<>+3104(SB), Y3, Y5
+	VFMADD213PD lanes<>+3488(SB), Y3, Y5
+	VFMADD213PD lanes<>+2528(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4416(SB), Y0, Y1
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -5714,24 +5711,24 @@ tail:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2176(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4552(SB), Y4
-	VFMADD213PD lanes<>+2976(SB), Y3, Y4
-	VFMADD213PD lanes<>+3936(SB), Y3, Y4
-	VFMADD213PD lanes<>+4160(SB), Y3, Y4
-	VFMADD213PD lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4608(SB), Y5
-	VFMADD213PD lanes<>+2496(SB), Y3, Y5
-	VFMADD213PD lanes<>+3136(SB), Y3, Y5
-	VFMADD213PD lanes<>+3520(SB), Y3, Y5
-	VFMADD213PD lanes<>+2560(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4528(SB), Y4
+	VFMADD213PD lanes<>+2944(SB), Y3, Y4
+	VFMADD213PD lanes<>+3904(SB), Y3, Y4
+	VFMADD213PD lanes<>+4128(SB), Y3, Y4
+	VFMADD213PD lanes<>+2560(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4584(SB), Y5
+	VFMADD213PD lanes<>+2464(SB), Y3, Y5
+	VFMADD213PD lanes<>+3104(SB), Y3, Y5
+	VFMADD213PD lanes<>+3488(SB), Y3, Y5
+	VFMADD213PD lanes<>+2528(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4416(SB), Y0, Y1
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -5752,18 +5749,18 @@ TEXT ·expm1GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4624(SB), Z31
+	VBROADCASTSD lanes<>+4600(SB), Z31
 	VBROADCASTSD lanes<>+736(SB), Z30
-	VBROADCASTSD lanes<>+4504(SB), Z29
-	VBROADCASTSD lanes<>+4464(SB), Z28
-	VBROADCASTSD lanes<>+4256(SB), Z27
-	VBROADCASTSD lanes<>+4000(SB), Z26
-	VBROADCASTSD lanes<>+2176(SB), Z25
-	VBROADCASTSD lanes<>+4552(SB), Z24
-	VBROADCASTSD lanes<>+2976(SB), Z23
-	VBROADCASTSD lanes<>+3936(SB), Z22
-	VBROADCASTSD lanes<>+4160(SB), Z21
-	VBROADCASTSD lanes<>+2592(SB), Z20
+	VBROADCASTSD lanes<>+4480(SB), Z29
+	VBROADCASTSD lanes<>+4432(SB), Z28
+	VBROADCASTSD lanes<>+4224(SB), Z27
+	VBROADCASTSD lanes<>+3968(SB), Z26
+	VBROADCASTSD lanes<>+2144(SB), Z25
+	VBROADCASTSD lanes<>+4528(SB), Z24
+	VBROADCASTSD lanes<>+2944(SB), Z23
+	VBROADCASTSD lanes<>+3904(SB), Z22
+	VBROADCASTSD lanes<>+4128(SB), Z21
+	VBROADCASTSD lanes<>+2560(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5829,26 +5826,26 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VBROADCASTSD lanes<>+4608(SB), Z6
-	VBROADCASTSD lanes<>+2496(SB), Z4
+	VBROADCASTSD lanes<>+4584(SB), Z6
+	VBROADCASTSD lanes<>+2464(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2496(SB), Z2
+	VBROADCASTSD lanes<>+2464(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2496(SB), Z0
+	VBROADCASTSD lanes<>+2464(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2496(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3136(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3136(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3136(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3136(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3520(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3520(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3520(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3520(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2560(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2560(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2560(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2560(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3488(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3488(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3488(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3488(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2528(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+2528(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+2528(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2528(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -5870,13 +5867,13 @@ main:
 	VFMADD231PD Z5, Z10, Z4
 	VFMADD231PD Z7, Z11, Z6
 	VMOVUPS (DI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4416(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
 	VMOVUPS 64(DI)(CX*8), Z5
-	VANDPD.BCST lanes<>+4416(SB), Z5, Z7
+	VANDPD.BCST lanes<>+4384(SB), Z5, Z7
 	VMOVUPS 128(DI)(CX*8), Z8
-	VANDPD.BCST lanes<>+4416(SB), Z8, Z9
+	VANDPD.BCST lanes<>+4384(SB), Z8, Z9
 	VMOVUPS 192(DI)(CX*8), Z10
-	VANDPD.BCST lanes<>+4416(SB), Z10, Z11
+	VANDPD.BCST lanes<>+4384(SB), Z10, Z11
 	VCMPPD.BCST $21, lanes<>+672(SB), Z3, K1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z7, K2
 	VCMPPD.BCST $21, lanes<>+672(SB), Z9, K3
@@ -5923,17 +5920,17 @@ masked:
 	VFMADD213PD Z22, Z3, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VBROADCASTSD lanes<>+4608(SB), Z5
-	VFMADD213PD.BCST lanes<>+2496(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3136(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3520(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2560(SB), Z3, Z5
+	VBROADCASTSD lanes<>+4584(SB), Z5
+	VFMADD213PD.BCST lanes<>+2464(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3488(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2528(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
 	VSUBPD Z30, Z2, Z3
 	VFMADD231PD Z1, Z2, Z3
-	VANDPD.BCST lanes<>+4416(SB), Z0, Z1
+	VANDPD.BCST lanes<>+4384(SB), Z0, Z1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z1, K1
 	VADDPD Z3, Z3, K1, Z0
 	VADDPD.BCST lanes<>+800(SB), Z0, Z0
@@ -5960,45 +5957,45 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
-	VMULPS lanes<>+1088(SB), Y0, Y8
-	VMULPS lanes<>+1088(SB), Y2, Y9
-	VMULPS lanes<>+1088(SB), Y4, Y10
-	VMULPS lanes<>+1088(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
+	VMULPS lanes<>+1056(SB), Y0, Y8
+	VMULPS lanes<>+1056(SB), Y2, Y9
+	VMULPS lanes<>+1056(SB), Y4, Y10
+	VMULPS lanes<>+1056(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3328(SB), Y8, Y12
-	VPSUBD lanes<>+3328(SB), Y9, Y13
-	VPSUBD lanes<>+3328(SB), Y10, Y14
-	VPSUBD lanes<>+3328(SB), Y11, Y15
-	VPAND lanes<>+1408(SB), Y12, Y12
-	VPAND lanes<>+1408(SB), Y13, Y13
-	VPAND lanes<>+1408(SB), Y14, Y14
-	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD lanes<>+3296(SB), Y8, Y12
+	VPSUBD lanes<>+3296(SB), Y9, Y13
+	VPSUBD lanes<>+3296(SB), Y10, Y14
+	VPSUBD lanes<>+3296(SB), Y11, Y15
+	VPAND lanes<>+1376(SB), Y12, Y12
+	VPAND lanes<>+1376(SB), Y13, Y13
+	VPAND lanes<>+1376(SB), Y14, Y14
+	VPAND lanes<>+1376(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1312(SB), Y8, Y8
-	VSUBPS lanes<>+1312(SB), Y9, Y9
-	VSUBPS lanes<>+1312(SB), Y10, Y10
-	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VSUBPS lanes<>+1280(SB), Y8, Y8
+	VSUBPS lanes<>+1280(SB), Y9, Y9
+	VSUBPS lanes<>+1280(SB), Y10, Y10
+	VSUBPS lanes<>+1280(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1184(SB), Y1, Y1
-	VANDPS lanes<>+1184(SB), Y3, Y3
-	VANDPS lanes<>+1184(SB), Y5, Y5
-	VANDPS lanes<>+1184(SB), Y7, Y7
+	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y3, Y3
+	VANDPS lanes<>+1152(SB), Y5, Y5
+	VANDPS lanes<>+1152(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -6007,58 +6004,58 @@ line:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4712(SB), Y6
-	VBROADCASTSS lanes<>+2240(SB), Y4
+	VBROADCASTSS lanes<>+4688(SB), Y6
+	VBROADCASTSS lanes<>+2208(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2240(SB), Y2
+	VBROADCASTSS lanes<>+2208(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2240(SB), Y0
+	VBROADCASTSS lanes<>+2208(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2240(SB), Y11, Y6
-	VFMADD213PS lanes<>+3296(SB), Y8, Y4
-	VFMADD213PS lanes<>+3296(SB), Y9, Y2
-	VFMADD213PS lanes<>+3296(SB), Y10, Y0
-	VFMADD213PS lanes<>+3296(SB), Y11, Y6
-	VFMADD213PS lanes<>+3456(SB), Y8, Y4
-	VFMADD213PS lanes<>+3456(SB), Y9, Y2
-	VFMADD213PS lanes<>+3456(SB), Y10, Y0
-	VFMADD213PS lanes<>+3456(SB), Y11, Y6
-	VFMADD213PS lanes<>+1600(SB), Y8, Y4
-	VFMADD213PS lanes<>+1600(SB), Y9, Y2
-	VFMADD213PS lanes<>+1600(SB), Y10, Y0
-	VFMADD213PS lanes<>+1600(SB), Y11, Y6
-	VFMADD213PS lanes<>+3584(SB), Y8, Y4
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+3584(SB), Y10, Y0
-	VFMADD213PS lanes<>+3584(SB), Y11, Y6
-	VFMADD213PS lanes<>+3648(SB), Y8, Y4
-	VFMADD213PS lanes<>+3648(SB), Y9, Y2
-	VFMADD213PS lanes<>+3648(SB), Y10, Y0
-	VFMADD213PS lanes<>+3648(SB), Y11, Y6
-	VFMADD213PS lanes<>+2912(SB), Y8, Y4
-	VFMADD213PS lanes<>+2912(SB), Y9, Y2
-	VFMADD213PS lanes<>+2912(SB), Y10, Y0
-	VFMADD213PS lanes<>+2912(SB), Y11, Y6
-	VFMADD213PS lanes<>+1152(SB), Y8, Y4
-	VFMADD213PS lanes<>+1152(SB), Y9, Y2
-	VFMADD213PS lanes<>+1152(SB), Y10, Y0
-	VFMADD213PS lanes<>+1152(SB), Y11, Y6
-	VFMADD231PS lanes<>+1888(SB), Y1, Y8
-	VFMADD231PS lanes<>+1888(SB), Y3, Y9
-	VFMADD231PS lanes<>+1888(SB), Y5, Y10
-	VFMADD231PS lanes<>+1888(SB), Y7, Y11
+	VFMADD213PS lanes<>+2208(SB), Y11, Y6
+	VFMADD213PS lanes<>+3264(SB), Y8, Y4
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y10, Y0
+	VFMADD213PS lanes<>+3264(SB), Y11, Y6
+	VFMADD213PS lanes<>+3424(SB), Y8, Y4
+	VFMADD213PS lanes<>+3424(SB), Y9, Y2
+	VFMADD213PS lanes<>+3424(SB), Y10, Y0
+	VFMADD213PS lanes<>+3424(SB), Y11, Y6
+	VFMADD213PS lanes<>+1568(SB), Y8, Y4
+	VFMADD213PS lanes<>+1568(SB), Y9, Y2
+	VFMADD213PS lanes<>+1568(SB), Y10, Y0
+	VFMADD213PS lanes<>+1568(SB), Y11, Y6
+	VFMADD213PS lanes<>+3552(SB), Y8, Y4
+	VFMADD213PS lanes<>+3552(SB), Y9, Y2
+	VFMADD213PS lanes<>+3552(SB), Y10, Y0
+	VFMADD213PS lanes<>+3552(SB), Y11, Y6
+	VFMADD213PS lanes<>+3616(SB), Y8, Y4
+	VFMADD213PS lanes<>+3616(SB), Y9, Y2
+	VFMADD213PS lanes<>+3616(SB), Y10, Y0
+	VFMADD213PS lanes<>+3616(SB), Y11, Y6
+	VFMADD213PS lanes<>+2880(SB), Y8, Y4
+	VFMADD213PS lanes<>+2880(SB), Y9, Y2
+	VFMADD213PS lanes<>+2880(SB), Y10, Y0
+	VFMADD213PS lanes<>+2880(SB), Y11, Y6
+	VFMADD213PS lanes<>+1120(SB), Y8, Y4
+	VFMADD213PS lanes<>+1120(SB), Y9, Y2
+	VFMADD213PS lanes<>+1120(SB), Y10, Y0
+	VFMADD213PS lanes<>+1120(SB), Y11, Y6
+	VFMADD231PS lanes<>+1856(SB), Y1, Y8
+	VFMADD231PS lanes<>+1856(SB), Y3, Y9
+	VFMADD231PS lanes<>+1856(SB), Y5, Y10
+	VFMADD231PS lanes<>+1856(SB), Y7, Y11
 	VFMADD231PS Y4, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VFMADD231PS Y0, Y14, Y10
 	VFMADD231PS Y6, Y15, Y11
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1344(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1344(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1344(SB), Y6, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y6, Y7
 	VBLENDVPS Y1, Y8, Y0, Y1
 	VBLENDVPS Y3, Y9, Y2, Y3
 	VBLENDVPS Y5, Y10, Y4, Y5
@@ -6068,8 +6065,8 @@ line:
 	VCMPPS $0, Y8, Y2, Y10
 	VCMPPS $0, Y8, Y4, Y11
 	VCMPPS $0, Y8, Y6, Y12
-	VBROADCASTSS lanes<>+4672(SB), Y13
-	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+4648(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y14
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y10, Y14, Y13, Y10
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -6104,45 +6101,45 @@ TEXT ·logFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
-	VMULPS lanes<>+1088(SB), Y0, Y8
-	VMULPS lanes<>+1088(SB), Y2, Y9
-	VMULPS lanes<>+1088(SB), Y4, Y10
-	VMULPS lanes<>+1088(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
+	VMULPS lanes<>+1056(SB), Y0, Y8
+	VMULPS lanes<>+1056(SB), Y2, Y9
+	VMULPS lanes<>+1056(SB), Y4, Y10
+	VMULPS lanes<>+1056(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3328(SB), Y8, Y12
-	VPSUBD lanes<>+3328(SB), Y9, Y13
-	VPSUBD lanes<>+3328(SB), Y10, Y14
-	VPSUBD lanes<>+3328(SB), Y11, Y15
-	VPAND lanes<>+1408(SB), Y12, Y12
-	VPAND lanes<>+1408(SB), Y13, Y13
-	VPAND lanes<>+1408(SB), Y14, Y14
-	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD lanes<>+3296(SB), Y8, Y12
+	VPSUBD lanes<>+3296(SB), Y9, Y13
+	VPSUBD lanes<>+3296(SB), Y10, Y14
+	VPSUBD lanes<>+3296(SB), Y11, Y15
+	VPAND lanes<>+1376(SB), Y12, Y12
+	VPAND lanes<>+1376(SB), Y13, Y13
+	VPAND lanes<>+1376(SB), Y14, Y14
+	VPAND lanes<>+1376(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1312(SB), Y8, Y8
-	VSUBPS lanes<>+1312(SB), Y9, Y9
-	VSUBPS lanes<>+1312(SB), Y10, Y10
-	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VSUBPS lanes<>+1280(SB), Y8, Y8
+	VSUBPS lanes<>+1280(SB), Y9, Y9
+	VSUBPS lanes<>+1280(SB), Y10, Y10
+	VSUBPS lanes<>+1280(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1184(SB), Y1, Y1
-	VANDPS lanes<>+1184(SB), Y3, Y3
-	VANDPS lanes<>+1184(SB), Y5, Y5
-	VANDPS lanes<>+1184(SB), Y7, Y7
+	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y3, Y3
+	VANDPS lanes<>+1152(SB), Y5, Y5
+	VANDPS lanes<>+1152(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -6151,58 +6148,58 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4712(SB), Y6
-	VBROADCASTSS lanes<>+2240(SB), Y4
+	VBROADCASTSS lanes<>+4688(SB), Y6
+	VBROADCASTSS lanes<>+2208(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2240(SB), Y2
+	VBROADCASTSS lanes<>+2208(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2240(SB), Y0
+	VBROADCASTSS lanes<>+2208(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2240(SB), Y11, Y6
-	VFMADD213PS lanes<>+3296(SB), Y8, Y4
-	VFMADD213PS lanes<>+3296(SB), Y9, Y2
-	VFMADD213PS lanes<>+3296(SB), Y10, Y0
-	VFMADD213PS lanes<>+3296(SB), Y11, Y6
-	VFMADD213PS lanes<>+3456(SB), Y8, Y4
-	VFMADD213PS lanes<>+3456(SB), Y9, Y2
-	VFMADD213PS lanes<>+3456(SB), Y10, Y0
-	VFMADD213PS lanes<>+3456(SB), Y11, Y6
-	VFMADD213PS lanes<>+1600(SB), Y8, Y4
-	VFMADD213PS lanes<>+1600(SB), Y9, Y2
-	VFMADD213PS lanes<>+1600(SB), Y10, Y0
-	VFMADD213PS lanes<>+1600(SB), Y11, Y6
-	VFMADD213PS lanes<>+3584(SB), Y8, Y4
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+3584(SB), Y10, Y0
-	VFMADD213PS lanes<>+3584(SB), Y11, Y6
-	VFMADD213PS lanes<>+3648(SB), Y8, Y4
-	VFMADD213PS lanes<>+3648(SB), Y9, Y2
-	VFMADD213PS lanes<>+3648(SB), Y10, Y0
-	VFMADD213PS lanes<>+3648(SB), Y11, Y6
-	VFMADD213PS lanes<>+2912(SB), Y8, Y4
-	VFMADD213PS lanes<>+2912(SB), Y9, Y2
-	VFMADD213PS lanes<>+2912(SB), Y10, Y0
-	VFMADD213PS lanes<>+2912(SB), Y11, Y6
-	VFMADD213PS lanes<>+1152(SB), Y8, Y4
-	VFMADD213PS lanes<>+1152(SB), Y9, Y2
-	VFMADD213PS lanes<>+1152(SB), Y10, Y0
-	VFMADD213PS lanes<>+1152(SB), Y11, Y6
-	VFMADD231PS lanes<>+1888(SB), Y1, Y8
-	VFMADD231PS lanes<>+1888(SB), Y3, Y9
-	VFMADD231PS lanes<>+1888(SB), Y5, Y10
-	VFMADD231PS lanes<>+1888(SB), Y7, Y11
+	VFMADD213PS lanes<>+2208(SB), Y11, Y6
+	VFMADD213PS lanes<>+3264(SB), Y8, Y4
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y10, Y0
+	VFMADD213PS lanes<>+3264(SB), Y11, Y6
+	VFMADD213PS lanes<>+3424(SB), Y8, Y4
+	VFMADD213PS lanes<>+3424(SB), Y9, Y2
+	VFMADD213PS lanes<>+3424(SB), Y10, Y0
+	VFMADD213PS lanes<>+3424(SB), Y11, Y6
+	VFMADD213PS lanes<>+1568(SB), Y8, Y4
+	VFMADD213PS lanes<>+1568(SB), Y9, Y2
+	VFMADD213PS lanes<>+1568(SB), Y10, Y0
+	VFMADD213PS lanes<>+1568(SB), Y11, Y6
+	VFMADD213PS lanes<>+3552(SB), Y8, Y4
+	VFMADD213PS lanes<>+3552(SB), Y9, Y2
+	VFMADD213PS lanes<>+3552(SB), Y10, Y0
+	VFMADD213PS lanes<>+3552(SB), Y11, Y6
+	VFMADD213PS lanes<>+3616(SB), Y8, Y4
+	VFMADD213PS lanes<>+3616(SB), Y9, Y2
+	VFMADD213PS lanes<>+3616(SB), Y10, Y0
+	VFMADD213PS lanes<>+3616(SB), Y11, Y6
+	VFMADD213PS lanes<>+2880(SB), Y8, Y4
+	VFMADD213PS lanes<>+2880(SB), Y9, Y2
+	VFMADD213PS lanes<>+2880(SB), Y10, Y0
+	VFMADD213PS lanes<>+2880(SB), Y11, Y6
+	VFMADD213PS lanes<>+1120(SB), Y8, Y4
+	VFMADD213PS lanes<>+1120(SB), Y9, Y2
+	VFMADD213PS lanes<>+1120(SB), Y10, Y0
+	VFMADD213PS lanes<>+1120(SB), Y11, Y6
+	VFMADD231PS lanes<>+1856(SB), Y1, Y8
+	VFMADD231PS lanes<>+1856(SB), Y3, Y9
+	VFMADD231PS lanes<>+1856(SB), Y5, Y10
+	VFMADD231PS lanes<>+1856(SB), Y7, Y11
 	VFMADD231PS Y4, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VFMADD231PS Y0, Y14, Y10
 	VFMADD231PS Y6, Y15, Y11
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1344(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1344(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1344(SB), Y6, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y6, Y7
 	VBLENDVPS Y1, Y8, Y0, Y1
 	VBLENDVPS Y3, Y9, Y2, Y3
 	VBLENDVPS Y5, Y10, Y4, Y5
@@ -6212,8 +6209,8 @@ main:
 	VCMPPS $0, Y8, Y2, Y10
 	VCMPPS $0, Y8, Y4, Y11
 	VCMPPS $0, Y8, Y6, Y12
-	VBROADCASTSS lanes<>+4672(SB), Y13
-	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+4648(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y14
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y10, Y14, Y13, Y10
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -6240,34 +6237,34 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
-	VMULPS lanes<>+1088(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VMULPS lanes<>+1056(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3328(SB), Y2, Y3
-	VPAND lanes<>+1408(SB), Y3, Y3
+	VPSUBD lanes<>+3296(SB), Y2, Y3
+	VPAND lanes<>+1376(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1312(SB), Y2, Y2
+	VSUBPS lanes<>+1280(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4712(SB), Y4
-	VFMADD213PS lanes<>+2240(SB), Y2, Y4
-	VFMADD213PS lanes<>+3296(SB), Y2, Y4
-	VFMADD213PS lanes<>+3456(SB), Y2, Y4
-	VFMADD213PS lanes<>+1600(SB), Y2, Y4
-	VFMADD213PS lanes<>+3584(SB), Y2, Y4
-	VFMADD213PS lanes<>+3648(SB), Y2, Y4
-	VFMADD213PS lanes<>+2912(SB), Y2, Y4
-	VFMADD213PS lanes<>+1152(SB), Y2, Y4
-	VFMADD231PS lanes<>+1888(SB), Y1, Y2
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y2, Y4
+	VFMADD213PS lanes<>+3264(SB), Y2, Y4
+	VFMADD213PS lanes<>+3424(SB), Y2, Y4
+	VFMADD213PS lanes<>+1568(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3616(SB), Y2, Y4
+	VFMADD213PS lanes<>+2880(SB), Y2, Y4
+	VFMADD213PS lanes<>+1120(SB), Y2, Y4
+	VFMADD231PS lanes<>+1856(SB), Y1, Y2
 	VFMADD231PS Y4, Y3, Y2
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VBLENDVPS Y1, Y2, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
-	VBROADCASTSS lanes<>+1408(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+1376(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -6283,34 +6280,34 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
-	VMULPS lanes<>+1088(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VMULPS lanes<>+1056(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3328(SB), Y2, Y3
-	VPAND lanes<>+1408(SB), Y3, Y3
+	VPSUBD lanes<>+3296(SB), Y2, Y3
+	VPAND lanes<>+1376(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1312(SB), Y2, Y2
+	VSUBPS lanes<>+1280(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4712(SB), Y4
-	VFMADD213PS lanes<>+2240(SB), Y2, Y4
-	VFMADD213PS lanes<>+3296(SB), Y2, Y4
-	VFMADD213PS lanes<>+3456(SB), Y2, Y4
-	VFMADD213PS lanes<>+1600(SB), Y2, Y4
-	VFMADD213PS lanes<>+3584(SB), Y2, Y4
-	VFMADD213PS lanes<>+3648(SB), Y2, Y4
-	VFMADD213PS lanes<>+2912(SB), Y2, Y4
-	VFMADD213PS lanes<>+1152(SB), Y2, Y4
-	VFMADD231PS lanes<>+1888(SB), Y1, Y2
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y2, Y4
+	VFMADD213PS lanes<>+3264(SB), Y2, Y4
+	VFMADD213PS lanes<>+3424(SB), Y2, Y4
+	VFMADD213PS lanes<>+1568(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3616(SB), Y2, Y4
+	VFMADD213PS lanes<>+2880(SB), Y2, Y4
+	VFMADD213PS lanes<>+1120(SB), Y2, Y4
+	VFMADD231PS lanes<>+1856(SB), Y1, Y2
 	VFMADD231PS Y4, Y3, Y2
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VBLENDVPS Y1, Y2, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
-	VBROADCASTSS lanes<>+1408(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+1376(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -6332,9 +6329,9 @@ TEXT ·logFloat32PastAVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z28
 	VMOVUPS lanes<>+192(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+4716(SB), Z25
-	VBROADCASTSS lanes<>+4708(SB), Z24
-	VBROADCASTSS lanes<>+4700(SB), Z23
+	VBROADCASTSS lanes<>+4692(SB), Z25
+	VBROADCASTSS lanes<>+4684(SB), Z24
+	VBROADCASTSS lanes<>+4676(SB), Z23
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -6437,9 +6434,9 @@ TEXT ·logFloat32AVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z28
 	VMOVUPS lanes<>+192(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+4716(SB), Z25
-	VBROADCASTSS lanes<>+4708(SB), Z24
-	VBROADCASTSS lanes<>+4700(SB), Z23
+	VBROADCASTSS lanes<>+4692(SB), Z25
+	VBROADCASTSS lanes<>+4684(SB), Z24
+	VBROADCASTSS lanes<>+4676(SB), Z23
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -6543,7 +6540,7 @@ TEXT ·logFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+896(SB), Y15
+	VBROADCASTSD lanes<>+4472(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
 	VPXOR X13, X13, X13
 	VBROADCASTSD lanes<>+544(SB), Y12
@@ -6560,8 +6557,8 @@ main:
 	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3712(SB), Y4, Y6
-	VPSUBQ lanes<>+3712(SB), Y5, Y7
+	VPSUBQ lanes<>+3680(SB), Y4, Y6
+	VPSUBQ lanes<>+3680(SB), Y5, Y7
 	VPAND Y15, Y6, Y6
 	VPAND Y15, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -6574,8 +6571,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+576(SB), Y6, Y6
 	VPOR lanes<>+576(SB), Y7, Y7
-	VSUBPD lanes<>+4320(SB), Y6, Y6
-	VSUBPD lanes<>+4320(SB), Y7, Y7
+	VSUBPD lanes<>+4288(SB), Y6, Y6
+	VSUBPD lanes<>+4288(SB), Y7, Y7
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
@@ -6590,30 +6587,30 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+736(SB), Y6, Y6
 	VMULPD lanes<>+736(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4616(SB), Y2
-	VBROADCASTSD lanes<>+3968(SB), Y0
+	VBROADCASTSD lanes<>+4592(SB), Y2
+	VBROADCASTSD lanes<>+3936(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3968(SB), Y11, Y2
-	VFMADD213PD lanes<>+3744(SB), Y10, Y0
-	VFMADD213PD lanes<>+3744(SB), Y11, Y2
-	VFMADD213PD lanes<>+3680(SB), Y10, Y0
-	VFMADD213PD lanes<>+3680(SB), Y11, Y2
-	VFMADD213PD lanes<>+4064(SB), Y10, Y0
-	VFMADD213PD lanes<>+4064(SB), Y11, Y2
-	VFMADD213PD lanes<>+1472(SB), Y10, Y0
-	VFMADD213PD lanes<>+1472(SB), Y11, Y2
-	VFMADD213PD lanes<>+3168(SB), Y10, Y0
-	VFMADD213PD lanes<>+3168(SB), Y11, Y2
+	VFMADD213PD lanes<>+3936(SB), Y11, Y2
+	VFMADD213PD lanes<>+3712(SB), Y10, Y0
+	VFMADD213PD lanes<>+3712(SB), Y11, Y2
+	VFMADD213PD lanes<>+3648(SB), Y10, Y0
+	VFMADD213PD lanes<>+3648(SB), Y11, Y2
+	VFMADD213PD lanes<>+4032(SB), Y10, Y0
+	VFMADD213PD lanes<>+4032(SB), Y11, Y2
+	VFMADD213PD lanes<>+1440(SB), Y10, Y0
+	VFMADD213PD lanes<>+1440(SB), Y11, Y2
+	VFMADD213PD lanes<>+3136(SB), Y10, Y0
+	VFMADD213PD lanes<>+3136(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
-	VFMADD231PD lanes<>+2176(SB), Y1, Y6
-	VFMADD231PD lanes<>+2176(SB), Y3, Y7
+	VFMADD231PD lanes<>+2144(SB), Y1, Y6
+	VFMADD231PD lanes<>+2144(SB), Y3, Y7
 	VADDPD Y4, Y6, Y0
 	VADDPD Y5, Y7, Y2
-	VFMADD231PD lanes<>+4000(SB), Y1, Y0
-	VFMADD231PD lanes<>+4000(SB), Y3, Y2
+	VFMADD231PD lanes<>+3968(SB), Y1, Y0
+	VFMADD231PD lanes<>+3968(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
 	VCMPPD $17, lanes<>+832(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
@@ -6622,7 +6619,7 @@ main:
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y13, Y1, Y3
 	VCMPPD $0, Y13, Y4, Y5
-	VBROADCASTSD lanes<>+4528(SB), Y6
+	VBROADCASTSD lanes<>+4504(SB), Y6
 	VBLENDVPD Y3, Y15, Y6, Y3
 	VBLENDVPD Y5, Y15, Y6, Y5
 	VCMPPD $30, Y13, Y1, Y1
@@ -6644,14 +6641,14 @@ single:
 	VCMPPD $17, Y12, Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3712(SB), Y2, Y3
+	VPSUBQ lanes<>+3680(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VSUBPD lanes<>+4288(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -6659,22 +6656,22 @@ single:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4616(SB), Y6
-	VFMADD213PD lanes<>+3968(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+3680(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+1472(SB), Y5, Y6
-	VFMADD213PD lanes<>+3168(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+3712(SB), Y5, Y6
+	VFMADD213PD lanes<>+3648(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+1440(SB), Y5, Y6
+	VFMADD213PD lanes<>+3136(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2176(SB), Y1, Y3
+	VFMADD231PD lanes<>+2144(SB), Y1, Y3
 	VADDPD Y2, Y3, Y2
-	VFMADD231PD lanes<>+4000(SB), Y1, Y2
+	VFMADD231PD lanes<>+3968(SB), Y1, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y2, Y0, Y1
 	VCMPPD $0, Y13, Y0, Y2
-	VBROADCASTSD lanes<>+4528(SB), Y3
+	VBROADCASTSD lanes<>+4504(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y13, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -6693,14 +6690,14 @@ tail:
 	VCMPPD $17, Y12, Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3712(SB), Y2, Y3
+	VPSUBQ lanes<>+3680(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VSUBPD lanes<>+4288(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -6708,22 +6705,22 @@ tail:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4616(SB), Y6
-	VFMADD213PD lanes<>+3968(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+3680(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+1472(SB), Y5, Y6
-	VFMADD213PD lanes<>+3168(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+3712(SB), Y5, Y6
+	VFMADD213PD lanes<>+3648(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+1440(SB), Y5, Y6
+	VFMADD213PD lanes<>+3136(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2176(SB), Y1, Y3
+	VFMADD231PD lanes<>+2144(SB), Y1, Y3
 	VADDPD Y2, Y3, Y2
-	VFMADD231PD lanes<>+4000(SB), Y1, Y2
+	VFMADD231PD lanes<>+3968(SB), Y1, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y2, Y0, Y1
 	VCMPPD $0, Y13, Y0, Y2
-	VBROADCASTSD lanes<>+4528(SB), Y3
+	VBROADCASTSD lanes<>+4504(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y13, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -6742,11 +6739,11 @@ TEXT ·logFloat64AVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSD lanes<>+800(SB), Z31
 	VBROADCASTSD lanes<>+480(SB), Z30
 	VBROADCASTSD lanes<>+736(SB), Z29
-	VBROADCASTSD lanes<>+4592(SB), Z28
-	VBROADCASTSD lanes<>+3008(SB), Z27
-	VBROADCASTSD lanes<>+2624(SB), Z26
-	VBROADCASTSD lanes<>+2336(SB), Z25
-	VBROADCASTSD lanes<>+4032(SB), Z24
+	VBROADCASTSD lanes<>+4568(SB), Z28
+	VBROADCASTSD lanes<>+2976(SB), Z27
+	VBROADCASTSD lanes<>+2592(SB), Z26
+	VBROADCASTSD lanes<>+2304(SB), Z25
+	VBROADCASTSD lanes<>+4000(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6816,18 +6813,18 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
+	VFMADD213PD.BCST lanes<>+2784(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2784(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2784(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2784(SB), Z19, Z23
 	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
 	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
 	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
 	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2848(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2848(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2848(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2848(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2464(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2464(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2464(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -6836,18 +6833,18 @@ main:
 	VFMSUB231PD Z17, Z13, Z9
 	VFMSUB231PD Z18, Z14, Z10
 	VFMSUB231PD Z19, Z15, Z11
-	VFMADD231PD.BCST lanes<>+2176(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+2176(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+2176(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+2176(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+2144(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+2144(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+2144(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+2144(SB), Z6, Z11
 	VADDPD Z1, Z8, Z1
 	VADDPD Z3, Z9, Z3
 	VADDPD Z5, Z10, Z5
 	VADDPD Z7, Z11, Z7
-	VFMADD231PD.BCST lanes<>+4000(SB), Z0, Z1
-	VFMADD231PD.BCST lanes<>+4000(SB), Z2, Z3
-	VFMADD231PD.BCST lanes<>+4000(SB), Z4, Z5
-	VFMADD231PD.BCST lanes<>+4000(SB), Z6, Z7
+	VFMADD231PD.BCST lanes<>+3968(SB), Z0, Z1
+	VFMADD231PD.BCST lanes<>+3968(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+3968(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+3968(SB), Z6, Z7
 	VMOVUPS Z1, (DX)(CX*8)
 	VMOVUPS Z3, 64(DX)(CX*8)
 	VMOVUPS Z5, 128(DX)(CX*8)
@@ -6879,14 +6876,14 @@ masked:
 	VFMADD213PD Z26, Z4, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
+	VFMADD213PD.BCST lanes<>+2784(SB), Z4, Z5
 	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2848(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
-	VFMADD231PD.BCST lanes<>+2176(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+2144(SB), Z0, Z2
 	VADDPD Z1, Z2, Z1
-	VFMADD231PD.BCST lanes<>+4000(SB), Z0, Z1
+	VFMADD231PD.BCST lanes<>+3968(SB), Z0, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -6908,45 +6905,45 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
-	VMULPS lanes<>+1088(SB), Y0, Y8
-	VMULPS lanes<>+1088(SB), Y2, Y9
-	VMULPS lanes<>+1088(SB), Y4, Y10
-	VMULPS lanes<>+1088(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
+	VMULPS lanes<>+1056(SB), Y0, Y8
+	VMULPS lanes<>+1056(SB), Y2, Y9
+	VMULPS lanes<>+1056(SB), Y4, Y10
+	VMULPS lanes<>+1056(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3328(SB), Y8, Y12
-	VPSUBD lanes<>+3328(SB), Y9, Y13
-	VPSUBD lanes<>+3328(SB), Y10, Y14
-	VPSUBD lanes<>+3328(SB), Y11, Y15
-	VPAND lanes<>+1408(SB), Y12, Y12
-	VPAND lanes<>+1408(SB), Y13, Y13
-	VPAND lanes<>+1408(SB), Y14, Y14
-	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD lanes<>+3296(SB), Y8, Y12
+	VPSUBD lanes<>+3296(SB), Y9, Y13
+	VPSUBD lanes<>+3296(SB), Y10, Y14
+	VPSUBD lanes<>+3296(SB), Y11, Y15
+	VPAND lanes<>+1376(SB), Y12, Y12
+	VPAND lanes<>+1376(SB), Y13, Y13
+	VPAND lanes<>+1376(SB), Y14, Y14
+	VPAND lanes<>+1376(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1312(SB), Y8, Y8
-	VSUBPS lanes<>+1312(SB), Y9, Y9
-	VSUBPS lanes<>+1312(SB), Y10, Y10
-	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VSUBPS lanes<>+1280(SB), Y8, Y8
+	VSUBPS lanes<>+1280(SB), Y9, Y9
+	VSUBPS lanes<>+1280(SB), Y10, Y10
+	VSUBPS lanes<>+1280(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1184(SB), Y1, Y1
-	VANDPS lanes<>+1184(SB), Y3, Y3
-	VANDPS lanes<>+1184(SB), Y5, Y5
-	VANDPS lanes<>+1184(SB), Y7, Y7
+	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y3, Y3
+	VANDPS lanes<>+1152(SB), Y5, Y5
+	VANDPS lanes<>+1152(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -6955,74 +6952,74 @@ line:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4712(SB), Y6
-	VBROADCASTSS lanes<>+2240(SB), Y4
+	VBROADCASTSS lanes<>+4688(SB), Y6
+	VBROADCASTSS lanes<>+2208(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2240(SB), Y2
+	VBROADCASTSS lanes<>+2208(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2240(SB), Y0
+	VBROADCASTSS lanes<>+2208(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2240(SB), Y11, Y6
-	VFMADD213PS lanes<>+3296(SB), Y8, Y4
-	VFMADD213PS lanes<>+3296(SB), Y9, Y2
-	VFMADD213PS lanes<>+3296(SB), Y10, Y0
-	VFMADD213PS lanes<>+3296(SB), Y11, Y6
-	VFMADD213PS lanes<>+3456(SB), Y8, Y4
-	VFMADD213PS lanes<>+3456(SB), Y9, Y2
-	VFMADD213PS lanes<>+3456(SB), Y10, Y0
-	VFMADD213PS lanes<>+3456(SB), Y11, Y6
-	VFMADD213PS lanes<>+1600(SB), Y8, Y4
-	VFMADD213PS lanes<>+1600(SB), Y9, Y2
-	VFMADD213PS lanes<>+1600(SB), Y10, Y0
-	VFMADD213PS lanes<>+1600(SB), Y11, Y6
-	VFMADD213PS lanes<>+3584(SB), Y8, Y4
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+3584(SB), Y10, Y0
-	VFMADD213PS lanes<>+3584(SB), Y11, Y6
-	VFMADD213PS lanes<>+3648(SB), Y8, Y4
-	VFMADD213PS lanes<>+3648(SB), Y9, Y2
-	VFMADD213PS lanes<>+3648(SB), Y10, Y0
-	VFMADD213PS lanes<>+3648(SB), Y11, Y6
-	VFMADD213PS lanes<>+2912(SB), Y8, Y4
-	VFMADD213PS lanes<>+2912(SB), Y9, Y2
-	VFMADD213PS lanes<>+2912(SB), Y10, Y0
-	VFMADD213PS lanes<>+2912(SB), Y11, Y6
-	VFMADD213PS lanes<>+1152(SB), Y8, Y4
-	VFMADD213PS lanes<>+1152(SB), Y9, Y2
-	VFMADD213PS lanes<>+1152(SB), Y10, Y0
-	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VFMADD213PS lanes<>+2208(SB), Y11, Y6
+	VFMADD213PS lanes<>+3264(SB), Y8, Y4
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y10, Y0
+	VFMADD213PS lanes<>+3264(SB), Y11, Y6
+	VFMADD213PS lanes<>+3424(SB), Y8, Y4
+	VFMADD213PS lanes<>+3424(SB), Y9, Y2
+	VFMADD213PS lanes<>+3424(SB), Y10, Y0
+	VFMADD213PS lanes<>+3424(SB), Y11, Y6
+	VFMADD213PS lanes<>+1568(SB), Y8, Y4
+	VFMADD213PS lanes<>+1568(SB), Y9, Y2
+	VFMADD213PS lanes<>+1568(SB), Y10, Y0
+	VFMADD213PS lanes<>+1568(SB), Y11, Y6
+	VFMADD213PS lanes<>+3552(SB), Y8, Y4
+	VFMADD213PS lanes<>+3552(SB), Y9, Y2
+	VFMADD213PS lanes<>+3552(SB), Y10, Y0
+	VFMADD213PS lanes<>+3552(SB), Y11, Y6
+	VFMADD213PS lanes<>+3616(SB), Y8, Y4
+	VFMADD213PS lanes<>+3616(SB), Y9, Y2
+	VFMADD213PS lanes<>+3616(SB), Y10, Y0
+	VFMADD213PS lanes<>+3616(SB), Y11, Y6
+	VFMADD213PS lanes<>+2880(SB), Y8, Y4
+	VFMADD213PS lanes<>+2880(SB), Y9, Y2
+	VFMADD213PS lanes<>+2880(SB), Y10, Y0
+	VFMADD213PS lanes<>+2880(SB), Y11, Y6
+	VFMADD213PS lanes<>+1120(SB), Y8, Y4
+	VFMADD213PS lanes<>+1120(SB), Y9, Y2
+	VFMADD213PS lanes<>+1120(SB), Y10, Y0
+	VFMADD213PS lanes<>+1120(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+3904(SB), Y4, Y4
-	VMULPS lanes<>+3904(SB), Y2, Y2
-	VMULPS lanes<>+3904(SB), Y0, Y0
-	VMULPS lanes<>+3904(SB), Y6, Y6
-	VFMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFMADD231PS lanes<>+3360(SB), Y9, Y2
-	VFMADD231PS lanes<>+3360(SB), Y10, Y0
-	VFMADD231PS lanes<>+3360(SB), Y11, Y6
-	VFMADD231PS lanes<>+3808(SB), Y1, Y4
-	VFMADD231PS lanes<>+3808(SB), Y3, Y2
-	VFMADD231PS lanes<>+3808(SB), Y5, Y0
-	VFMADD231PS lanes<>+3808(SB), Y7, Y6
-	VFMADD231PS lanes<>+3904(SB), Y8, Y4
-	VFMADD231PS lanes<>+3904(SB), Y9, Y2
-	VFMADD231PS lanes<>+3904(SB), Y10, Y0
-	VFMADD231PS lanes<>+3904(SB), Y11, Y6
-	VFMADD231PS lanes<>+3264(SB), Y1, Y4
-	VFMADD231PS lanes<>+3264(SB), Y3, Y2
-	VFMADD231PS lanes<>+3264(SB), Y5, Y0
-	VFMADD231PS lanes<>+3264(SB), Y7, Y6
+	VMULPS lanes<>+3872(SB), Y4, Y4
+	VMULPS lanes<>+3872(SB), Y2, Y2
+	VMULPS lanes<>+3872(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y6, Y6
+	VFMADD231PS lanes<>+3328(SB), Y8, Y4
+	VFMADD231PS lanes<>+3328(SB), Y9, Y2
+	VFMADD231PS lanes<>+3328(SB), Y10, Y0
+	VFMADD231PS lanes<>+3328(SB), Y11, Y6
+	VFMADD231PS lanes<>+3776(SB), Y1, Y4
+	VFMADD231PS lanes<>+3776(SB), Y3, Y2
+	VFMADD231PS lanes<>+3776(SB), Y5, Y0
+	VFMADD231PS lanes<>+3776(SB), Y7, Y6
+	VFMADD231PS lanes<>+3872(SB), Y8, Y4
+	VFMADD231PS lanes<>+3872(SB), Y9, Y2
+	VFMADD231PS lanes<>+3872(SB), Y10, Y0
+	VFMADD231PS lanes<>+3872(SB), Y11, Y6
+	VFMADD231PS lanes<>+3232(SB), Y1, Y4
+	VFMADD231PS lanes<>+3232(SB), Y3, Y2
+	VFMADD231PS lanes<>+3232(SB), Y5, Y0
+	VFMADD231PS lanes<>+3232(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -7032,8 +7029,8 @@ line:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4672(SB), Y13
-	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+4648(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -7068,45 +7065,45 @@ TEXT ·log10Float32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
-	VMULPS lanes<>+1088(SB), Y0, Y8
-	VMULPS lanes<>+1088(SB), Y2, Y9
-	VMULPS lanes<>+1088(SB), Y4, Y10
-	VMULPS lanes<>+1088(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
+	VMULPS lanes<>+1056(SB), Y0, Y8
+	VMULPS lanes<>+1056(SB), Y2, Y9
+	VMULPS lanes<>+1056(SB), Y4, Y10
+	VMULPS lanes<>+1056(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3328(SB), Y8, Y12
-	VPSUBD lanes<>+3328(SB), Y9, Y13
-	VPSUBD lanes<>+3328(SB), Y10, Y14
-	VPSUBD lanes<>+3328(SB), Y11, Y15
-	VPAND lanes<>+1408(SB), Y12, Y12
-	VPAND lanes<>+1408(SB), Y13, Y13
-	VPAND lanes<>+1408(SB), Y14, Y14
-	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD lanes<>+3296(SB), Y8, Y12
+	VPSUBD lanes<>+3296(SB), Y9, Y13
+	VPSUBD lanes<>+3296(SB), Y10, Y14
+	VPSUBD lanes<>+3296(SB), Y11, Y15
+	VPAND lanes<>+1376(SB), Y12, Y12
+	VPAND lanes<>+1376(SB), Y13, Y13
+	VPAND lanes<>+1376(SB), Y14, Y14
+	VPAND lanes<>+1376(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1312(SB), Y8, Y8
-	VSUBPS lanes<>+1312(SB), Y9, Y9
-	VSUBPS lanes<>+1312(SB), Y10, Y10
-	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VSUBPS lanes<>+1280(SB), Y8, Y8
+	VSUBPS lanes<>+1280(SB), Y9, Y9
+	VSUBPS lanes<>+1280(SB), Y10, Y10
+	VSUBPS lanes<>+1280(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1184(SB), Y1, Y1
-	VANDPS lanes<>+1184(SB), Y3, Y3
-	VANDPS lanes<>+1184(SB), Y5, Y5
-	VANDPS lanes<>+1184(SB), Y7, Y7
+	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y3, Y3
+	VANDPS lanes<>+1152(SB), Y5, Y5
+	VANDPS lanes<>+1152(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -7115,74 +7112,74 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4712(SB), Y6
-	VBROADCASTSS lanes<>+2240(SB), Y4
+	VBROADCASTSS lanes<>+4688(SB), Y6
+	VBROADCASTSS lanes<>+2208(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2240(SB), Y2
+	VBROADCASTSS lanes<>+2208(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2240(SB), Y0
+	VBROADCASTSS lanes<>+2208(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2240(SB), Y11, Y6
-	VFMADD213PS lanes<>+3296(SB), Y8, Y4
-	VFMADD213PS lanes<>+3296(SB), Y9, Y2
-	VFMADD213PS lanes<>+3296(SB), Y10, Y0
-	VFMADD213PS lanes<>+3296(SB), Y11, Y6
-	VFMADD213PS lanes<>+3456(SB), Y8, Y4
-	VFMADD213PS lanes<>+3456(SB), Y9, Y2
-	VFMADD213PS lanes<>+3456(SB), Y10, Y0
-	VFMADD213PS lanes<>+3456(SB), Y11, Y6
-	VFMADD213PS lanes<>+1600(SB), Y8, Y4
-	VFMADD213PS lanes<>+1600(SB), Y9, Y2
-	VFMADD213PS lanes<>+1600(SB), Y10, Y0
-	VFMADD213PS lanes<>+1600(SB), Y11, Y6
-	VFMADD213PS lanes<>+3584(SB), Y8, Y4
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+3584(SB), Y10, Y0
-	VFMADD213PS lanes<>+3584(SB), Y11, Y6
-	VFMADD213PS lanes<>+3648(SB), Y8, Y4
-	VFMADD213PS lanes<>+3648(SB), Y9, Y2
-	VFMADD213PS lanes<>+3648(SB), Y10, Y0
-	VFMADD213PS lanes<>+3648(SB), Y11, Y6
-	VFMADD213PS lanes<>+2912(SB), Y8, Y4
-	VFMADD213PS lanes<>+2912(SB), Y9, Y2
-	VFMADD213PS lanes<>+2912(SB), Y10, Y0
-	VFMADD213PS lanes<>+2912(SB), Y11, Y6
-	VFMADD213PS lanes<>+1152(SB), Y8, Y4
-	VFMADD213PS lanes<>+1152(SB), Y9, Y2
-	VFMADD213PS lanes<>+1152(SB), Y10, Y0
-	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VFMADD213PS lanes<>+2208(SB), Y11, Y6
+	VFMADD213PS lanes<>+3264(SB), Y8, Y4
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y10, Y0
+	VFMADD213PS lanes<>+3264(SB), Y11, Y6
+	VFMADD213PS lanes<>+3424(SB), Y8, Y4
+	VFMADD213PS lanes<>+3424(SB), Y9, Y2
+	VFMADD213PS lanes<>+3424(SB), Y10, Y0
+	VFMADD213PS lanes<>+3424(SB), Y11, Y6
+	VFMADD213PS lanes<>+1568(SB), Y8, Y4
+	VFMADD213PS lanes<>+1568(SB), Y9, Y2
+	VFMADD213PS lanes<>+1568(SB), Y10, Y0
+	VFMADD213PS lanes<>+1568(SB), Y11, Y6
+	VFMADD213PS lanes<>+3552(SB), Y8, Y4
+	VFMADD213PS lanes<>+3552(SB), Y9, Y2
+	VFMADD213PS lanes<>+3552(SB), Y10, Y0
+	VFMADD213PS lanes<>+3552(SB), Y11, Y6
+	VFMADD213PS lanes<>+3616(SB), Y8, Y4
+	VFMADD213PS lanes<>+3616(SB), Y9, Y2
+	VFMADD213PS lanes<>+3616(SB), Y10, Y0
+	VFMADD213PS lanes<>+3616(SB), Y11, Y6
+	VFMADD213PS lanes<>+2880(SB), Y8, Y4
+	VFMADD213PS lanes<>+2880(SB), Y9, Y2
+	VFMADD213PS lanes<>+2880(SB), Y10, Y0
+	VFMADD213PS lanes<>+2880(SB), Y11, Y6
+	VFMADD213PS lanes<>+1120(SB), Y8, Y4
+	VFMADD213PS lanes<>+1120(SB), Y9, Y2
+	VFMADD213PS lanes<>+1120(SB), Y10, Y0
+	VFMADD213PS lanes<>+1120(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+3904(SB), Y4, Y4
-	VMULPS lanes<>+3904(SB), Y2, Y2
-	VMULPS lanes<>+3904(SB), Y0, Y0
-	VMULPS lanes<>+3904(SB), Y6, Y6
-	VFMADD231PS lanes<>+3360(SB), Y8, Y4
-	VFMADD231PS lanes<>+3360(SB), Y9, Y2
-	VFMADD231PS lanes<>+3360(SB), Y10, Y0
-	VFMADD231PS lanes<>+3360(SB), Y11, Y6
-	VFMADD231PS lanes<>+3808(SB), Y1, Y4
-	VFMADD231PS lanes<>+3808(SB), Y3, Y2
-	VFMADD231PS lanes<>+3808(SB), Y5, Y0
-	VFMADD231PS lanes<>+3808(SB), Y7, Y6
-	VFMADD231PS lanes<>+3904(SB), Y8, Y4
-	VFMADD231PS lanes<>+3904(SB), Y9, Y2
-	VFMADD231PS lanes<>+3904(SB), Y10, Y0
-	VFMADD231PS lanes<>+3904(SB), Y11, Y6
-	VFMADD231PS lanes<>+3264(SB), Y1, Y4
-	VFMADD231PS lanes<>+3264(SB), Y3, Y2
-	VFMADD231PS lanes<>+3264(SB), Y5, Y0
-	VFMADD231PS lanes<>+3264(SB), Y7, Y6
+	VMULPS lanes<>+3872(SB), Y4, Y4
+	VMULPS lanes<>+3872(SB), Y2, Y2
+	VMULPS lanes<>+3872(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y6, Y6
+	VFMADD231PS lanes<>+3328(SB), Y8, Y4
+	VFMADD231PS lanes<>+3328(SB), Y9, Y2
+	VFMADD231PS lanes<>+3328(SB), Y10, Y0
+	VFMADD231PS lanes<>+3328(SB), Y11, Y6
+	VFMADD231PS lanes<>+3776(SB), Y1, Y4
+	VFMADD231PS lanes<>+3776(SB), Y3, Y2
+	VFMADD231PS lanes<>+3776(SB), Y5, Y0
+	VFMADD231PS lanes<>+3776(SB), Y7, Y6
+	VFMADD231PS lanes<>+3872(SB), Y8, Y4
+	VFMADD231PS lanes<>+3872(SB), Y9, Y2
+	VFMADD231PS lanes<>+3872(SB), Y10, Y0
+	VFMADD231PS lanes<>+3872(SB), Y11, Y6
+	VFMADD231PS lanes<>+3232(SB), Y1, Y4
+	VFMADD231PS lanes<>+3232(SB), Y3, Y2
+	VFMADD231PS lanes<>+3232(SB), Y5, Y0
+	VFMADD231PS lanes<>+3232(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -7192,8 +7189,8 @@ main:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4672(SB), Y13
-	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+4648(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -7220,38 +7217,38 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
-	VMULPS lanes<>+1088(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VMULPS lanes<>+1056(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3328(SB), Y2, Y3
-	VPAND lanes<>+1408(SB), Y3, Y3
+	VPSUBD lanes<>+3296(SB), Y2, Y3
+	VPAND lanes<>+1376(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1312(SB), Y2, Y2
+	VSUBPS lanes<>+1280(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4712(SB), Y4
-	VFMADD213PS lanes<>+2240(SB), Y2, Y4
-	VFMADD213PS lanes<>+3296(SB), Y2, Y4
-	VFMADD213PS lanes<>+3456(SB), Y2, Y4
-	VFMADD213PS lanes<>+1600(SB), Y2, Y4
-	VFMADD213PS lanes<>+3584(SB), Y2, Y4
-	VFMADD213PS lanes<>+3648(SB), Y2, Y4
-	VFMADD213PS lanes<>+2912(SB), Y2, Y4
-	VFMADD213PS lanes<>+1152(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y2, Y4
+	VFMADD213PS lanes<>+3264(SB), Y2, Y4
+	VFMADD213PS lanes<>+3424(SB), Y2, Y4
+	VFMADD213PS lanes<>+1568(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3616(SB), Y2, Y4
+	VFMADD213PS lanes<>+2880(SB), Y2, Y4
+	VFMADD213PS lanes<>+1120(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+3904(SB), Y3, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y3
-	VFMADD231PS lanes<>+3808(SB), Y1, Y3
-	VFMADD231PS lanes<>+3904(SB), Y2, Y3
-	VFMADD231PS lanes<>+3264(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VMULPS lanes<>+3872(SB), Y3, Y3
+	VFMADD231PS lanes<>+3328(SB), Y2, Y3
+	VFMADD231PS lanes<>+3776(SB), Y1, Y3
+	VFMADD231PS lanes<>+3872(SB), Y2, Y3
+	VFMADD231PS lanes<>+3232(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
-	VBROADCASTSS lanes<>+1408(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+1376(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -7267,38 +7264,38 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
-	VMULPS lanes<>+1088(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VMULPS lanes<>+1056(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3328(SB), Y2, Y3
-	VPAND lanes<>+1408(SB), Y3, Y3
+	VPSUBD lanes<>+3296(SB), Y2, Y3
+	VPAND lanes<>+1376(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1312(SB), Y2, Y2
+	VSUBPS lanes<>+1280(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4712(SB), Y4
-	VFMADD213PS lanes<>+2240(SB), Y2, Y4
-	VFMADD213PS lanes<>+3296(SB), Y2, Y4
-	VFMADD213PS lanes<>+3456(SB), Y2, Y4
-	VFMADD213PS lanes<>+1600(SB), Y2, Y4
-	VFMADD213PS lanes<>+3584(SB), Y2, Y4
-	VFMADD213PS lanes<>+3648(SB), Y2, Y4
-	VFMADD213PS lanes<>+2912(SB), Y2, Y4
-	VFMADD213PS lanes<>+1152(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y2, Y4
+	VFMADD213PS lanes<>+3264(SB), Y2, Y4
+	VFMADD213PS lanes<>+3424(SB), Y2, Y4
+	VFMADD213PS lanes<>+1568(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3616(SB), Y2, Y4
+	VFMADD213PS lanes<>+2880(SB), Y2, Y4
+	VFMADD213PS lanes<>+1120(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+3904(SB), Y3, Y3
-	VFMADD231PS lanes<>+3360(SB), Y2, Y3
-	VFMADD231PS lanes<>+3808(SB), Y1, Y3
-	VFMADD231PS lanes<>+3904(SB), Y2, Y3
-	VFMADD231PS lanes<>+3264(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VMULPS lanes<>+3872(SB), Y3, Y3
+	VFMADD231PS lanes<>+3328(SB), Y2, Y3
+	VFMADD231PS lanes<>+3776(SB), Y1, Y3
+	VFMADD231PS lanes<>+3872(SB), Y2, Y3
+	VFMADD231PS lanes<>+3232(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
-	VBROADCASTSS lanes<>+1408(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+1376(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -7315,19 +7312,19 @@ TEXT ·log10Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+3904(SB), Z30
-	VBROADCASTSS lanes<>+4724(SB), Z29
-	VBROADCASTSS lanes<>+1984(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+3488(SB), Z26
-	VBROADCASTSS lanes<>+2304(SB), Z25
-	VBROADCASTSS lanes<>+3040(SB), Z24
-	VBROADCASTSS lanes<>+2272(SB), Z23
-	VBROADCASTSS lanes<>+3872(SB), Z22
-	VBROADCASTSS lanes<>+1152(SB), Z21
-	VBROADCASTSS lanes<>+3360(SB), Z20
-	VBROADCASTSS lanes<>+4736(SB), Z19
-	VBROADCASTSS lanes<>+4728(SB), Z18
+	VBROADCASTSS lanes<>+3872(SB), Z30
+	VBROADCASTSS lanes<>+4700(SB), Z29
+	VBROADCASTSS lanes<>+1952(SB), Z28
+	VBROADCASTSS lanes<>+2400(SB), Z27
+	VBROADCASTSS lanes<>+3456(SB), Z26
+	VBROADCASTSS lanes<>+2272(SB), Z25
+	VBROADCASTSS lanes<>+3008(SB), Z24
+	VBROADCASTSS lanes<>+2240(SB), Z23
+	VBROADCASTSS lanes<>+3840(SB), Z22
+	VBROADCASTSS lanes<>+1120(SB), Z21
+	VBROADCASTSS lanes<>+3328(SB), Z20
+	VBROADCASTSS lanes<>+4712(SB), Z19
+	VBROADCASTSS lanes<>+4704(SB), Z18
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -7457,19 +7454,19 @@ TEXT ·log10Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+3904(SB), Z30
-	VBROADCASTSS lanes<>+4724(SB), Z29
-	VBROADCASTSS lanes<>+1984(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+3488(SB), Z26
-	VBROADCASTSS lanes<>+2304(SB), Z25
-	VBROADCASTSS lanes<>+3040(SB), Z24
-	VBROADCASTSS lanes<>+2272(SB), Z23
-	VBROADCASTSS lanes<>+3872(SB), Z22
-	VBROADCASTSS lanes<>+1152(SB), Z21
-	VBROADCASTSS lanes<>+3360(SB), Z20
-	VBROADCASTSS lanes<>+4736(SB), Z19
-	VBROADCASTSS lanes<>+4728(SB), Z18
+	VBROADCASTSS lanes<>+3872(SB), Z30
+	VBROADCASTSS lanes<>+4700(SB), Z29
+	VBROADCASTSS lanes<>+1952(SB), Z28
+	VBROADCASTSS lanes<>+2400(SB), Z27
+	VBROADCASTSS lanes<>+3456(SB), Z26
+	VBROADCASTSS lanes<>+2272(SB), Z25
+	VBROADCASTSS lanes<>+3008(SB), Z24
+	VBROADCASTSS lanes<>+2240(SB), Z23
+	VBROADCASTSS lanes<>+3840(SB), Z22
+	VBROADCASTSS lanes<>+1120(SB), Z21
+	VBROADCASTSS lanes<>+3328(SB), Z20
+	VBROADCASTSS lanes<>+4712(SB), Z19
+	VBROADCASTSS lanes<>+4704(SB), Z18
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -7613,9 +7610,9 @@ TEXT ·log10Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+896(SB), Y15
+	VBROADCASTSD lanes<>+4472(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4544(SB), Y13
+	VBROADCASTSD lanes<>+4520(SB), Y13
 	VPXOR X12, X12, X12
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -7630,8 +7627,8 @@ main:
 	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3712(SB), Y4, Y6
-	VPSUBQ lanes<>+3712(SB), Y5, Y7
+	VPSUBQ lanes<>+3680(SB), Y4, Y6
+	VPSUBQ lanes<>+3680(SB), Y5, Y7
 	VPAND Y15, Y6, Y6
 	VPAND Y15, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -7644,8 +7641,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+576(SB), Y6, Y6
 	VPOR lanes<>+576(SB), Y7, Y7
-	VSUBPD lanes<>+4320(SB), Y6, Y6
-	VSUBPD lanes<>+4320(SB), Y7, Y7
+	VSUBPD lanes<>+4288(SB), Y6, Y6
+	VSUBPD lanes<>+4288(SB), Y7, Y7
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
@@ -7660,34 +7657,34 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+736(SB), Y6, Y6
 	VMULPD lanes<>+736(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4616(SB), Y2
-	VBROADCASTSD lanes<>+3968(SB), Y0
+	VBROADCASTSD lanes<>+4592(SB), Y2
+	VBROADCASTSD lanes<>+3936(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3968(SB), Y11, Y2
-	VFMADD213PD lanes<>+3744(SB), Y10, Y0
-	VFMADD213PD lanes<>+3744(SB), Y11, Y2
-	VFMADD213PD lanes<>+3680(SB), Y10, Y0
-	VFMADD213PD lanes<>+3680(SB), Y11, Y2
-	VFMADD213PD lanes<>+4064(SB), Y10, Y0
-	VFMADD213PD lanes<>+4064(SB), Y11, Y2
-	VFMADD213PD lanes<>+1472(SB), Y10, Y0
-	VFMADD213PD lanes<>+1472(SB), Y11, Y2
-	VFMADD213PD lanes<>+3168(SB), Y10, Y0
-	VFMADD213PD lanes<>+3168(SB), Y11, Y2
+	VFMADD213PD lanes<>+3936(SB), Y11, Y2
+	VFMADD213PD lanes<>+3712(SB), Y10, Y0
+	VFMADD213PD lanes<>+3712(SB), Y11, Y2
+	VFMADD213PD lanes<>+3648(SB), Y10, Y0
+	VFMADD213PD lanes<>+3648(SB), Y11, Y2
+	VFMADD213PD lanes<>+4032(SB), Y10, Y0
+	VFMADD213PD lanes<>+4032(SB), Y11, Y2
+	VFMADD213PD lanes<>+1440(SB), Y10, Y0
+	VFMADD213PD lanes<>+1440(SB), Y11, Y2
+	VFMADD213PD lanes<>+3136(SB), Y10, Y0
+	VFMADD213PD lanes<>+3136(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
 	VMULPD Y13, Y6, Y0
 	VMULPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+3840(SB), Y4, Y0
-	VFMADD231PD lanes<>+3840(SB), Y5, Y2
-	VFMADD231PD lanes<>+2048(SB), Y1, Y0
-	VFMADD231PD lanes<>+2048(SB), Y3, Y2
+	VFMADD231PD lanes<>+3808(SB), Y4, Y0
+	VFMADD231PD lanes<>+3808(SB), Y5, Y2
+	VFMADD231PD lanes<>+2016(SB), Y1, Y0
+	VFMADD231PD lanes<>+2016(SB), Y3, Y2
 	VFMADD231PD Y13, Y4, Y0
 	VFMADD231PD Y13, Y5, Y2
-	VFMADD231PD lanes<>+4224(SB), Y1, Y0
-	VFMADD231PD lanes<>+4224(SB), Y3, Y2
+	VFMADD231PD lanes<>+4192(SB), Y1, Y0
+	VFMADD231PD lanes<>+4192(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
 	VCMPPD $17, lanes<>+832(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
@@ -7696,7 +7693,7 @@ main:
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y3
 	VCMPPD $0, Y12, Y4, Y5
-	VBROADCASTSD lanes<>+4528(SB), Y6
+	VBROADCASTSD lanes<>+4504(SB), Y6
 	VBLENDVPD Y3, Y15, Y6, Y3
 	VBLENDVPD Y5, Y15, Y6, Y5
 	VCMPPD $30, Y12, Y1, Y1
@@ -7718,14 +7715,14 @@ single:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3712(SB), Y2, Y3
+	VPSUBQ lanes<>+3680(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VSUBPD lanes<>+4288(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -7733,24 +7730,24 @@ single:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4616(SB), Y6
-	VFMADD213PD lanes<>+3968(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+3680(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+1472(SB), Y5, Y6
-	VFMADD213PD lanes<>+3168(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+3712(SB), Y5, Y6
+	VFMADD213PD lanes<>+3648(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+1440(SB), Y5, Y6
+	VFMADD213PD lanes<>+3136(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+3840(SB), Y2, Y3
-	VFMADD231PD lanes<>+2048(SB), Y1, Y3
+	VFMADD231PD lanes<>+3808(SB), Y2, Y3
+	VFMADD231PD lanes<>+2016(SB), Y1, Y3
 	VFMADD231PD Y13, Y2, Y3
-	VFMADD231PD lanes<>+4224(SB), Y1, Y3
+	VFMADD231PD lanes<>+4192(SB), Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4528(SB), Y3
+	VBROADCASTSD lanes<>+4504(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -7769,14 +7766,14 @@ tail:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3712(SB), Y2, Y3
+	VPSUBQ lanes<>+3680(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VSUBPD lanes<>+4288(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -7784,24 +7781,24 @@ tail:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4616(SB), Y6
-	VFMADD213PD lanes<>+3968(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+3680(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+1472(SB), Y5, Y6
-	VFMADD213PD lanes<>+3168(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+3712(SB), Y5, Y6
+	VFMADD213PD lanes<>+3648(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+1440(SB), Y5, Y6
+	VFMADD213PD lanes<>+3136(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+3840(SB), Y2, Y3
-	VFMADD231PD lanes<>+2048(SB), Y1, Y3
+	VFMADD231PD lanes<>+3808(SB), Y2, Y3
+	VFMADD231PD lanes<>+2016(SB), Y1, Y3
 	VFMADD231PD Y13, Y2, Y3
-	VFMADD231PD lanes<>+4224(SB), Y1, Y3
+	VFMADD231PD lanes<>+4192(SB), Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4528(SB), Y3
+	VBROADCASTSD lanes<>+4504(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -7818,13 +7815,13 @@ TEXT ·log10Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4544(SB), Z30
+	VBROADCASTSD lanes<>+4520(SB), Z30
 	VBROADCASTSD lanes<>+480(SB), Z29
 	VBROADCASTSD lanes<>+736(SB), Z28
-	VBROADCASTSD lanes<>+4592(SB), Z27
-	VBROADCASTSD lanes<>+3008(SB), Z26
-	VBROADCASTSD lanes<>+2624(SB), Z25
-	VBROADCASTSD lanes<>+2336(SB), Z24
+	VBROADCASTSD lanes<>+4568(SB), Z27
+	VBROADCASTSD lanes<>+2976(SB), Z26
+	VBROADCASTSD lanes<>+2592(SB), Z25
+	VBROADCASTSD lanes<>+2304(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7890,22 +7887,22 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VFMADD213PD.BCST lanes<>+4032(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+4032(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+4032(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+4032(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4000(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4000(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4000(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4000(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2784(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2784(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2784(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2784(SB), Z19, Z23
 	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
 	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
 	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
 	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2848(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2848(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2848(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2848(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2464(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2464(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2464(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -7918,22 +7915,22 @@ main:
 	VMULPD Z30, Z9, Z9
 	VMULPD Z30, Z10, Z10
 	VMULPD Z30, Z11, Z11
-	VFMADD231PD.BCST lanes<>+3840(SB), Z1, Z8
-	VFMADD231PD.BCST lanes<>+3840(SB), Z3, Z9
-	VFMADD231PD.BCST lanes<>+3840(SB), Z5, Z10
-	VFMADD231PD.BCST lanes<>+3840(SB), Z7, Z11
-	VFMADD231PD.BCST lanes<>+2048(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+2048(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+2048(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+2048(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+3808(SB), Z1, Z8
+	VFMADD231PD.BCST lanes<>+3808(SB), Z3, Z9
+	VFMADD231PD.BCST lanes<>+3808(SB), Z5, Z10
+	VFMADD231PD.BCST lanes<>+3808(SB), Z7, Z11
+	VFMADD231PD.BCST lanes<>+2016(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+2016(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+2016(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+2016(SB), Z6, Z11
 	VFMADD231PD Z30, Z1, Z8
 	VFMADD231PD Z30, Z3, Z9
 	VFMADD231PD Z30, Z5, Z10
 	VFMADD231PD Z30, Z7, Z11
-	VFMADD231PD.BCST lanes<>+4224(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+4224(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+4224(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+4224(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+4192(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+4192(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+4192(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+4192(SB), Z6, Z11
 	VMOVUPS Z8, (DX)(CX*8)
 	VMOVUPS Z9, 64(DX)(CX*8)
 	VMOVUPS Z10, 128(DX)(CX*8)
@@ -7964,17 +7961,17 @@ masked:
 	VFMADD231PD Z4, Z27, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VFMADD213PD.BCST lanes<>+4032(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4000(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2784(SB), Z4, Z5
 	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2848(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
 	VMULPD Z30, Z2, Z2
-	VFMADD231PD.BCST lanes<>+3840(SB), Z1, Z2
-	VFMADD231PD.BCST lanes<>+2048(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+3808(SB), Z1, Z2
+	VFMADD231PD.BCST lanes<>+2016(SB), Z0, Z2
 	VFMADD231PD Z30, Z1, Z2
-	VFMADD231PD.BCST lanes<>+4224(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+4192(SB), Z0, Z2
 	VMOVUPD Z2, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -7989,7 +7986,7 @@ TEXT ·log10GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Y15
+	VBROADCASTSS lanes<>+3872(SB), Y15
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -8026,7 +8023,7 @@ TEXT ·log10GradXFloat32Float16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Y15
+	VBROADCASTSS lanes<>+3872(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8128,10 +8125,10 @@ TEXT ·log10GradXFloat32BFloat16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Y15
-	VBROADCASTSS lanes<>+4528(SB), Y14
-	VBROADCASTSS lanes<>+4740(SB), Y13
-	VBROADCASTSS lanes<>+4648(SB), Y12
+	VBROADCASTSS lanes<>+3872(SB), Y15
+	VBROADCASTSS lanes<>+4504(SB), Y14
+	VBROADCASTSS lanes<>+4716(SB), Y13
+	VBROADCASTSS lanes<>+4624(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8193,10 +8190,10 @@ main:
 	VPSRLD $16, Y1, Y1
 	VPSRLD $16, Y2, Y2
 	VPSRLD $16, Y3, Y3
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y1, Y1
-	VPSHUFB lanes<>+1440(SB), Y2, Y2
-	VPSHUFB lanes<>+1440(SB), Y3, Y3
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y1, Y1
+	VPSHUFB lanes<>+1408(SB), Y2, Y2
+	VPSHUFB lanes<>+1408(SB), Y3, Y3
 	VEXTRACTI128 $1, Y0, X4
 	VEXTRACTI128 $1, Y1, X5
 	VEXTRACTI128 $1, Y2, X6
@@ -8232,7 +8229,7 @@ single:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, (DX)(CX*2)
@@ -8283,7 +8280,7 @@ in2:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, 0(SP)
@@ -8305,7 +8302,7 @@ TEXT ·log10GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Y15
+	VBROADCASTSS lanes<>+3872(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8363,7 +8360,7 @@ TEXT ·log10GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Z31
+	VBROADCASTSS lanes<>+3872(SB), Z31
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -8421,7 +8418,7 @@ TEXT ·log10GradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Z31
+	VBROADCASTSS lanes<>+3872(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8483,10 +8480,10 @@ TEXT ·log10GradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Z31
-	VBROADCASTSS lanes<>+4528(SB), Z30
-	VBROADCASTSS lanes<>+4740(SB), Z29
-	VBROADCASTSS lanes<>+4648(SB), Z28
+	VBROADCASTSS lanes<>+3872(SB), Z31
+	VBROADCASTSS lanes<>+4504(SB), Z30
+	VBROADCASTSS lanes<>+4716(SB), Z29
+	VBROADCASTSS lanes<>+4624(SB), Z28
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8593,7 +8590,7 @@ TEXT ·log10GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3904(SB), Z31
+	VBROADCASTSS lanes<>+3872(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8640,7 +8637,7 @@ TEXT ·log10GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4544(SB), Y15
+	VBROADCASTSD lanes<>+4520(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8698,7 +8695,7 @@ TEXT ·log10GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4544(SB), Z31
+	VBROADCASTSD lanes<>+4520(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8745,12 +8742,12 @@ TEXT ·log1pFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1408(SB), Y14
-	VBROADCASTSS lanes<>+1280(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y12
-	VBROADCASTSS lanes<>+1216(SB), Y11
-	VBROADCASTSS lanes<>+4660(SB), Y10
-	VBROADCASTSS lanes<>+4724(SB), Y9
+	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+1248(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y12
+	VBROADCASTSS lanes<>+1184(SB), Y11
+	VBROADCASTSS lanes<>+4636(SB), Y10
+	VBROADCASTSS lanes<>+4700(SB), Y9
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -8778,40 +8775,40 @@ line:
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y8, Y8, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1984(SB), Y6
+	VBROADCASTSS lanes<>+1952(SB), Y6
 	VFMADD231PS Y8, Y9, Y6
-	VBROADCASTSS lanes<>+1984(SB), Y7
+	VBROADCASTSS lanes<>+1952(SB), Y7
 	VFMADD231PS Y2, Y9, Y7
-	VFMADD213PS lanes<>+2432(SB), Y8, Y6
-	VFMADD213PS lanes<>+2432(SB), Y2, Y7
-	VFMADD213PS lanes<>+3488(SB), Y8, Y6
-	VFMADD213PS lanes<>+3488(SB), Y2, Y7
-	VFMADD213PS lanes<>+2304(SB), Y8, Y6
-	VFMADD213PS lanes<>+2304(SB), Y2, Y7
-	VFMADD213PS lanes<>+3040(SB), Y8, Y6
-	VFMADD213PS lanes<>+3040(SB), Y2, Y7
+	VFMADD213PS lanes<>+2400(SB), Y8, Y6
+	VFMADD213PS lanes<>+2400(SB), Y2, Y7
+	VFMADD213PS lanes<>+3456(SB), Y8, Y6
+	VFMADD213PS lanes<>+3456(SB), Y2, Y7
 	VFMADD213PS lanes<>+2272(SB), Y8, Y6
 	VFMADD213PS lanes<>+2272(SB), Y2, Y7
-	VFMADD213PS lanes<>+3872(SB), Y8, Y6
-	VFMADD213PS lanes<>+3872(SB), Y2, Y7
-	VFMADD213PS lanes<>+1152(SB), Y8, Y6
-	VFMADD213PS lanes<>+1152(SB), Y2, Y7
-	VFMADD231PS lanes<>+1888(SB), Y1, Y8
-	VFMADD231PS lanes<>+1888(SB), Y3, Y2
+	VFMADD213PS lanes<>+3008(SB), Y8, Y6
+	VFMADD213PS lanes<>+3008(SB), Y2, Y7
+	VFMADD213PS lanes<>+2240(SB), Y8, Y6
+	VFMADD213PS lanes<>+2240(SB), Y2, Y7
+	VFMADD213PS lanes<>+3840(SB), Y8, Y6
+	VFMADD213PS lanes<>+3840(SB), Y2, Y7
+	VFMADD213PS lanes<>+1120(SB), Y8, Y6
+	VFMADD213PS lanes<>+1120(SB), Y2, Y7
+	VFMADD231PS lanes<>+1856(SB), Y1, Y8
+	VFMADD231PS lanes<>+1856(SB), Y3, Y2
 	VFMADD231PS Y6, Y4, Y8
 	VFMADD231PS Y7, Y5, Y2
-	VANDPS lanes<>+4384(SB), Y0, Y1
+	VANDPS lanes<>+4352(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+4384(SB), Y3, Y4
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y3, Y6
+	VANDPS lanes<>+4352(SB), Y3, Y4
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y3, Y6
 	VBLENDVPS Y5, Y8, Y0, Y5
 	VBLENDVPS Y6, Y2, Y3, Y2
 	VCMPPS $0, Y12, Y0, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4672(SB), Y8
+	VBROADCASTSS lanes<>+4648(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y0, Y8
@@ -8847,40 +8844,40 @@ line:
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y8, Y8, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1984(SB), Y6
+	VBROADCASTSS lanes<>+1952(SB), Y6
 	VFMADD231PS Y8, Y9, Y6
-	VBROADCASTSS lanes<>+1984(SB), Y7
+	VBROADCASTSS lanes<>+1952(SB), Y7
 	VFMADD231PS Y2, Y9, Y7
-	VFMADD213PS lanes<>+2432(SB), Y8, Y6
-	VFMADD213PS lanes<>+2432(SB), Y2, Y7
-	VFMADD213PS lanes<>+3488(SB), Y8, Y6
-	VFMADD213PS lanes<>+3488(SB), Y2, Y7
-	VFMADD213PS lanes<>+2304(SB), Y8, Y6
-	VFMADD213PS lanes<>+2304(SB), Y2, Y7
-	VFMADD213PS lanes<>+3040(SB), Y8, Y6
-	VFMADD213PS lanes<>+3040(SB), Y2, Y7
+	VFMADD213PS lanes<>+2400(SB), Y8, Y6
+	VFMADD213PS lanes<>+2400(SB), Y2, Y7
+	VFMADD213PS lanes<>+3456(SB), Y8, Y6
+	VFMADD213PS lanes<>+3456(SB), Y2, Y7
 	VFMADD213PS lanes<>+2272(SB), Y8, Y6
 	VFMADD213PS lanes<>+2272(SB), Y2, Y7
-	VFMADD213PS lanes<>+3872(SB), Y8, Y6
-	VFMADD213PS lanes<>+3872(SB), Y2, Y7
-	VFMADD213PS lanes<>+1152(SB), Y8, Y6
-	VFMADD213PS lanes<>+1152(SB), Y2, Y7
-	VFMADD231PS lanes<>+1888(SB), Y1, Y8
-	VFMADD231PS lanes<>+1888(SB), Y3, Y2
+	VFMADD213PS lanes<>+3008(SB), Y8, Y6
+	VFMADD213PS lanes<>+3008(SB), Y2, Y7
+	VFMADD213PS lanes<>+2240(SB), Y8, Y6
+	VFMADD213PS lanes<>+2240(SB), Y2, Y7
+	VFMADD213PS lanes<>+3840(SB), Y8, Y6
+	VFMADD213PS lanes<>+3840(SB), Y2, Y7
+	VFMADD213PS lanes<>+1120(SB), Y8, Y6
+	VFMADD213PS lanes<>+1120(SB), Y2, Y7
+	VFMADD231PS lanes<>+1856(SB), Y1, Y8
+	VFMADD231PS lanes<>+1856(SB), Y3, Y2
 	VFMADD231PS Y6, Y4, Y8
 	VFMADD231PS Y7, Y5, Y2
-	VANDPS lanes<>+4384(SB), Y0, Y1
+	VANDPS lanes<>+4352(SB), Y0, Y1
 	VMOVUPS 96(SI)(CX*4), Y3
-	VANDPS lanes<>+4384(SB), Y3, Y4
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y3, Y6
+	VANDPS lanes<>+4352(SB), Y3, Y4
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y3, Y6
 	VBLENDVPS Y5, Y8, Y0, Y5
 	VBLENDVPS Y6, Y2, Y3, Y2
 	VCMPPS $0, Y12, Y0, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4672(SB), Y8
+	VBROADCASTSS lanes<>+4648(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y0, Y8
@@ -8905,12 +8902,12 @@ TEXT ·log1pFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1408(SB), Y14
-	VBROADCASTSS lanes<>+1280(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y12
-	VBROADCASTSS lanes<>+1216(SB), Y11
-	VBROADCASTSS lanes<>+4660(SB), Y10
-	VBROADCASTSS lanes<>+4724(SB), Y9
+	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+1248(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y12
+	VBROADCASTSS lanes<>+1184(SB), Y11
+	VBROADCASTSS lanes<>+4636(SB), Y10
+	VBROADCASTSS lanes<>+4700(SB), Y9
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8938,40 +8935,40 @@ main:
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y8, Y8, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1984(SB), Y6
+	VBROADCASTSS lanes<>+1952(SB), Y6
 	VFMADD231PS Y8, Y9, Y6
-	VBROADCASTSS lanes<>+1984(SB), Y7
+	VBROADCASTSS lanes<>+1952(SB), Y7
 	VFMADD231PS Y2, Y9, Y7
-	VFMADD213PS lanes<>+2432(SB), Y8, Y6
-	VFMADD213PS lanes<>+2432(SB), Y2, Y7
-	VFMADD213PS lanes<>+3488(SB), Y8, Y6
-	VFMADD213PS lanes<>+3488(SB), Y2, Y7
-	VFMADD213PS lanes<>+2304(SB), Y8, Y6
-	VFMADD213PS lanes<>+2304(SB), Y2, Y7
-	VFMADD213PS lanes<>+3040(SB), Y8, Y6
-	VFMADD213PS lanes<>+3040(SB), Y2, Y7
+	VFMADD213PS lanes<>+2400(SB), Y8, Y6
+	VFMADD213PS lanes<>+2400(SB), Y2, Y7
+	VFMADD213PS lanes<>+3456(SB), Y8, Y6
+	VFMADD213PS lanes<>+3456(SB), Y2, Y7
 	VFMADD213PS lanes<>+2272(SB), Y8, Y6
 	VFMADD213PS lanes<>+2272(SB), Y2, Y7
-	VFMADD213PS lanes<>+3872(SB), Y8, Y6
-	VFMADD213PS lanes<>+3872(SB), Y2, Y7
-	VFMADD213PS lanes<>+1152(SB), Y8, Y6
-	VFMADD213PS lanes<>+1152(SB), Y2, Y7
-	VFMADD231PS lanes<>+1888(SB), Y1, Y8
-	VFMADD231PS lanes<>+1888(SB), Y3, Y2
+	VFMADD213PS lanes<>+3008(SB), Y8, Y6
+	VFMADD213PS lanes<>+3008(SB), Y2, Y7
+	VFMADD213PS lanes<>+2240(SB), Y8, Y6
+	VFMADD213PS lanes<>+2240(SB), Y2, Y7
+	VFMADD213PS lanes<>+3840(SB), Y8, Y6
+	VFMADD213PS lanes<>+3840(SB), Y2, Y7
+	VFMADD213PS lanes<>+1120(SB), Y8, Y6
+	VFMADD213PS lanes<>+1120(SB), Y2, Y7
+	VFMADD231PS lanes<>+1856(SB), Y1, Y8
+	VFMADD231PS lanes<>+1856(SB), Y3, Y2
 	VFMADD231PS Y6, Y4, Y8
 	VFMADD231PS Y7, Y5, Y2
-	VANDPS lanes<>+4384(SB), Y0, Y1
+	VANDPS lanes<>+4352(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+4384(SB), Y3, Y4
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y3, Y6
+	VANDPS lanes<>+4352(SB), Y3, Y4
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y3, Y6
 	VBLENDVPS Y5, Y8, Y0, Y5
 	VBLENDVPS Y6, Y2, Y3, Y2
 	VCMPPS $0, Y12, Y0, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4672(SB), Y8
+	VBROADCASTSS lanes<>+4648(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y0, Y8
@@ -9003,23 +9000,23 @@ single:
 	VFMADD231PS Y2, Y3, Y4
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y4, Y4, Y2
-	VBROADCASTSS lanes<>+1984(SB), Y3
+	VBROADCASTSS lanes<>+1952(SB), Y3
 	VFMADD231PS Y4, Y9, Y3
-	VFMADD213PS lanes<>+2432(SB), Y4, Y3
-	VFMADD213PS lanes<>+3488(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+3040(SB), Y4, Y3
+	VFMADD213PS lanes<>+2400(SB), Y4, Y3
+	VFMADD213PS lanes<>+3456(SB), Y4, Y3
 	VFMADD213PS lanes<>+2272(SB), Y4, Y3
-	VFMADD213PS lanes<>+3872(SB), Y4, Y3
-	VFMADD213PS lanes<>+1152(SB), Y4, Y3
-	VFMADD231PS lanes<>+1888(SB), Y1, Y4
+	VFMADD213PS lanes<>+3008(SB), Y4, Y3
+	VFMADD213PS lanes<>+2240(SB), Y4, Y3
+	VFMADD213PS lanes<>+3840(SB), Y4, Y3
+	VFMADD213PS lanes<>+1120(SB), Y4, Y3
+	VFMADD231PS lanes<>+1856(SB), Y1, Y4
 	VFMADD231PS Y3, Y2, Y4
-	VANDPS lanes<>+4384(SB), Y0, Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VANDPS lanes<>+4352(SB), Y0, Y1
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y4, Y0, Y2
 	VCMPPS $0, Y12, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+4648(SB), Y4
 	VBLENDVPS Y3, Y14, Y4, Y3
 	VCMPPS $30, Y12, Y0, Y4
 	VBLENDVPS Y4, Y2, Y3, Y2
@@ -9046,23 +9043,23 @@ tail:
 	VFMADD231PS Y2, Y3, Y4
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y4, Y4, Y2
-	VBROADCASTSS lanes<>+1984(SB), Y3
+	VBROADCASTSS lanes<>+1952(SB), Y3
 	VFMADD231PS Y4, Y9, Y3
-	VFMADD213PS lanes<>+2432(SB), Y4, Y3
-	VFMADD213PS lanes<>+3488(SB), Y4, Y3
-	VFMADD213PS lanes<>+2304(SB), Y4, Y3
-	VFMADD213PS lanes<>+3040(SB), Y4, Y3
+	VFMADD213PS lanes<>+2400(SB), Y4, Y3
+	VFMADD213PS lanes<>+3456(SB), Y4, Y3
 	VFMADD213PS lanes<>+2272(SB), Y4, Y3
-	VFMADD213PS lanes<>+3872(SB), Y4, Y3
-	VFMADD213PS lanes<>+1152(SB), Y4, Y3
-	VFMADD231PS lanes<>+1888(SB), Y1, Y4
+	VFMADD213PS lanes<>+3008(SB), Y4, Y3
+	VFMADD213PS lanes<>+2240(SB), Y4, Y3
+	VFMADD213PS lanes<>+3840(SB), Y4, Y3
+	VFMADD213PS lanes<>+1120(SB), Y4, Y3
+	VFMADD231PS lanes<>+1856(SB), Y1, Y4
 	VFMADD231PS Y3, Y2, Y4
-	VANDPS lanes<>+4384(SB), Y0, Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VANDPS lanes<>+4352(SB), Y0, Y1
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y4, Y0, Y2
 	VCMPPS $0, Y12, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
+	VBROADCASTSS lanes<>+4648(SB), Y4
 	VBLENDVPS Y3, Y14, Y4, Y3
 	VCMPPS $30, Y12, Y0, Y4
 	VBLENDVPS Y4, Y2, Y3, Y2
@@ -9080,25 +9077,25 @@ TEXT ·log1pFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1408(SB), Z30
-	VBROADCASTSS lanes<>+1280(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1216(SB), Z27
-	VBROADCASTSS lanes<>+4660(SB), Z26
-	VBROADCASTSS lanes<>+4724(SB), Z25
-	VBROADCASTSS lanes<>+1984(SB), Z24
-	VBROADCASTSS lanes<>+2432(SB), Z23
-	VBROADCASTSS lanes<>+3488(SB), Z22
-	VBROADCASTSS lanes<>+2304(SB), Z21
-	VBROADCASTSS lanes<>+3040(SB), Z20
-	VBROADCASTSS lanes<>+2272(SB), Z19
-	VBROADCASTSS lanes<>+3872(SB), Z18
-	VBROADCASTSS lanes<>+1152(SB), Z17
-	VBROADCASTSS lanes<>+1888(SB), Z16
-	VBROADCASTSS lanes<>+4384(SB), Z15
-	VBROADCASTSS lanes<>+960(SB), Z14
-	VBROADCASTSS lanes<>+1344(SB), Z13
-	VBROADCASTSS lanes<>+4672(SB), Z12
+	VBROADCASTSS lanes<>+1376(SB), Z30
+	VBROADCASTSS lanes<>+1248(SB), Z29
+	VBROADCASTSS lanes<>+1344(SB), Z28
+	VBROADCASTSS lanes<>+1184(SB), Z27
+	VBROADCASTSS lanes<>+4636(SB), Z26
+	VBROADCASTSS lanes<>+4700(SB), Z25
+	VBROADCASTSS lanes<>+1952(SB), Z24
+	VBROADCASTSS lanes<>+2400(SB), Z23
+	VBROADCASTSS lanes<>+3456(SB), Z22
+	VBROADCASTSS lanes<>+2272(SB), Z21
+	VBROADCASTSS lanes<>+3008(SB), Z20
+	VBROADCASTSS lanes<>+2240(SB), Z19
+	VBROADCASTSS lanes<>+3840(SB), Z18
+	VBROADCASTSS lanes<>+1120(SB), Z17
+	VBROADCASTSS lanes<>+1856(SB), Z16
+	VBROADCASTSS lanes<>+4352(SB), Z15
+	VBROADCASTSS lanes<>+928(SB), Z14
+	VBROADCASTSS lanes<>+1312(SB), Z13
+	VBROADCASTSS lanes<>+4648(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -9264,25 +9261,25 @@ TEXT ·log1pFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1408(SB), Z30
-	VBROADCASTSS lanes<>+1280(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1216(SB), Z27
-	VBROADCASTSS lanes<>+4660(SB), Z26
-	VBROADCASTSS lanes<>+4724(SB), Z25
-	VBROADCASTSS lanes<>+1984(SB), Z24
-	VBROADCASTSS lanes<>+2432(SB), Z23
-	VBROADCASTSS lanes<>+3488(SB), Z22
-	VBROADCASTSS lanes<>+2304(SB), Z21
-	VBROADCASTSS lanes<>+3040(SB), Z20
-	VBROADCASTSS lanes<>+2272(SB), Z19
-	VBROADCASTSS lanes<>+3872(SB), Z18
-	VBROADCASTSS lanes<>+1152(SB), Z17
-	VBROADCASTSS lanes<>+1888(SB), Z16
-	VBROADCASTSS lanes<>+4384(SB), Z15
-	VBROADCASTSS lanes<>+960(SB), Z14
-	VBROADCASTSS lanes<>+1344(SB), Z13
-	VBROADCASTSS lanes<>+4672(SB), Z12
+	VBROADCASTSS lanes<>+1376(SB), Z30
+	VBROADCASTSS lanes<>+1248(SB), Z29
+	VBROADCASTSS lanes<>+1344(SB), Z28
+	VBROADCASTSS lanes<>+1184(SB), Z27
+	VBROADCASTSS lanes<>+4636(SB), Z26
+	VBROADCASTSS lanes<>+4700(SB), Z25
+	VBROADCASTSS lanes<>+1952(SB), Z24
+	VBROADCASTSS lanes<>+2400(SB), Z23
+	VBROADCASTSS lanes<>+3456(SB), Z22
+	VBROADCASTSS lanes<>+2272(SB), Z21
+	VBROADCASTSS lanes<>+3008(SB), Z20
+	VBROADCASTSS lanes<>+2240(SB), Z19
+	VBROADCASTSS lanes<>+3840(SB), Z18
+	VBROADCASTSS lanes<>+1120(SB), Z17
+	VBROADCASTSS lanes<>+1856(SB), Z16
+	VBROADCASTSS lanes<>+4352(SB), Z15
+	VBROADCASTSS lanes<>+928(SB), Z14
+	VBROADCASTSS lanes<>+1312(SB), Z13
+	VBROADCASTSS lanes<>+4648(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -9408,7 +9405,7 @@ TEXT ·log1pFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+896(SB), Y14
+	VBROADCASTSD lanes<>+4472(SB), Y14
 	VBROADCASTSD lanes<>+704(SB), Y13
 	VBROADCASTSD lanes<>+864(SB), Y12
 	XORQ CX, CX
@@ -9424,7 +9421,7 @@ main:
 	VPSUBQ lanes<>+768(SB), Y3, Y3
 	VPAND Y14, Y1, Y1
 	VPAND Y14, Y3, Y3
-	VBROADCASTSD lanes<>+4448(SB), Y4
+	VBROADCASTSD lanes<>+4416(SB), Y4
 	VPSUBQ Y1, Y4, Y5
 	VPSUBQ Y3, Y4, Y4
 	VMULPD Y13, Y0, Y6
@@ -9441,8 +9438,8 @@ main:
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y1, Y1
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4320(SB), Y1, Y1
-	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VSUBPD lanes<>+4288(SB), Y3, Y3
 	VMULPD Y8, Y8, Y4
 	VMULPD Y9, Y9, Y5
 	VADDPD lanes<>+480(SB), Y8, Y6
@@ -9453,36 +9450,36 @@ main:
 	VMULPD Y7, Y7, Y11
 	VMULPD lanes<>+736(SB), Y4, Y4
 	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4592(SB), Y2
-	VBROADCASTSD lanes<>+3008(SB), Y0
+	VBROADCASTSD lanes<>+4568(SB), Y2
+	VBROADCASTSD lanes<>+2976(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3008(SB), Y11, Y2
-	VFMADD213PD lanes<>+2624(SB), Y10, Y0
-	VFMADD213PD lanes<>+2624(SB), Y11, Y2
-	VFMADD213PD lanes<>+2336(SB), Y10, Y0
-	VFMADD213PD lanes<>+2336(SB), Y11, Y2
-	VFMADD213PD lanes<>+4032(SB), Y10, Y0
-	VFMADD213PD lanes<>+4032(SB), Y11, Y2
+	VFMADD213PD lanes<>+2976(SB), Y11, Y2
+	VFMADD213PD lanes<>+2592(SB), Y10, Y0
+	VFMADD213PD lanes<>+2592(SB), Y11, Y2
+	VFMADD213PD lanes<>+2304(SB), Y10, Y0
+	VFMADD213PD lanes<>+2304(SB), Y11, Y2
+	VFMADD213PD lanes<>+4000(SB), Y10, Y0
+	VFMADD213PD lanes<>+4000(SB), Y11, Y2
+	VFMADD213PD lanes<>+2784(SB), Y10, Y0
+	VFMADD213PD lanes<>+2784(SB), Y11, Y2
 	VFMADD213PD lanes<>+2816(SB), Y10, Y0
 	VFMADD213PD lanes<>+2816(SB), Y11, Y2
-	VFMADD213PD lanes<>+2848(SB), Y10, Y0
-	VFMADD213PD lanes<>+2848(SB), Y11, Y2
-	VFMADD213PD lanes<>+2464(SB), Y10, Y0
-	VFMADD213PD lanes<>+2464(SB), Y11, Y2
+	VFMADD213PD lanes<>+2432(SB), Y10, Y0
+	VFMADD213PD lanes<>+2432(SB), Y11, Y2
 	VFMADD213PD Y4, Y0, Y10
 	VFMADD213PD Y5, Y2, Y11
 	VFMSUB231PD Y10, Y6, Y4
 	VFMSUB231PD Y11, Y7, Y5
-	VFMADD231PD lanes<>+2176(SB), Y1, Y4
-	VFMADD231PD lanes<>+2176(SB), Y3, Y5
+	VFMADD231PD lanes<>+2144(SB), Y1, Y4
+	VFMADD231PD lanes<>+2144(SB), Y3, Y5
 	VADDPD Y8, Y4, Y0
 	VADDPD Y9, Y5, Y2
-	VFMADD231PD lanes<>+4000(SB), Y1, Y0
-	VFMADD231PD lanes<>+4000(SB), Y3, Y2
+	VFMADD231PD lanes<>+3968(SB), Y1, Y0
+	VFMADD231PD lanes<>+3968(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VANDPD lanes<>+4416(SB), Y1, Y3
+	VANDPD lanes<>+4384(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VANDPD lanes<>+4416(SB), Y4, Y5
+	VANDPD lanes<>+4384(SB), Y4, Y5
 	VCMPPD $17, lanes<>+672(SB), Y3, Y3
 	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VCMPPD $17, lanes<>+832(SB), Y1, Y6
@@ -9491,7 +9488,7 @@ main:
 	VBLENDVPD Y7, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y6
 	VCMPPD $0, Y12, Y4, Y7
-	VBROADCASTSD lanes<>+4528(SB), Y8
+	VBROADCASTSD lanes<>+4504(SB), Y8
 	VBLENDVPD Y6, Y14, Y8, Y6
 	VBLENDVPD Y7, Y14, Y8, Y7
 	VCMPPD $30, Y12, Y1, Y8
@@ -9515,7 +9512,7 @@ single:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y14, Y1, Y1
-	VBROADCASTSD lanes<>+4448(SB), Y2
+	VBROADCASTSD lanes<>+4416(SB), Y2
 	VPSUBQ Y1, Y2, Y2
 	VMULPD Y13, Y0, Y3
 	VMOVAPS Y15, Y4
@@ -9524,31 +9521,31 @@ single:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4320(SB), Y1, Y1
+	VSUBPD lanes<>+4288(SB), Y1, Y1
 	VMULPD Y4, Y4, Y2
 	VADDPD lanes<>+480(SB), Y4, Y3
 	VDIVPD Y3, Y4, Y3
 	VMULPD Y3, Y3, Y5
 	VMULPD lanes<>+736(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3008(SB), Y5, Y6
-	VFMADD213PD lanes<>+2624(SB), Y5, Y6
-	VFMADD213PD lanes<>+2336(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4568(SB), Y6
+	VFMADD213PD lanes<>+2976(SB), Y5, Y6
+	VFMADD213PD lanes<>+2592(SB), Y5, Y6
+	VFMADD213PD lanes<>+2304(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+2784(SB), Y5, Y6
 	VFMADD213PD lanes<>+2816(SB), Y5, Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+2464(SB), Y5, Y6
+	VFMADD213PD lanes<>+2432(SB), Y5, Y6
 	VFMADD213PD Y2, Y6, Y5
 	VFMSUB231PD Y5, Y3, Y2
-	VFMADD231PD lanes<>+2176(SB), Y1, Y2
+	VFMADD231PD lanes<>+2144(SB), Y1, Y2
 	VADDPD Y4, Y2, Y2
-	VFMADD231PD lanes<>+4000(SB), Y1, Y2
-	VANDPD lanes<>+4416(SB), Y0, Y1
+	VFMADD231PD lanes<>+3968(SB), Y1, Y2
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y3
 	VBLENDVPD Y3, Y2, Y0, Y2
 	VCMPPD $0, Y12, Y0, Y3
-	VBROADCASTSD lanes<>+4528(SB), Y4
+	VBROADCASTSD lanes<>+4504(SB), Y4
 	VBLENDVPD Y3, Y14, Y4, Y3
 	VCMPPD $30, Y12, Y0, Y4
 	VBLENDVPD Y4, Y2, Y3, Y2
@@ -9568,7 +9565,7 @@ tail:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y14, Y1, Y1
-	VBROADCASTSD lanes<>+4448(SB), Y2
+	VBROADCASTSD lanes<>+4416(SB), Y2
 	VPSUBQ Y1, Y2, Y2
 	VMULPD Y13, Y0, Y3
 	VMOVAPS Y15, Y4
@@ -9577,31 +9574,31 @@ tail:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4320(SB), Y1, Y1
+	VSUBPD lanes<>+4288(SB), Y1, Y1
 	VMULPD Y4, Y4, Y2
 	VADDPD lanes<>+480(SB), Y4, Y3
 	VDIVPD Y3, Y4, Y3
 	VMULPD Y3, Y3, Y5
 	VMULPD lanes<>+736(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3008(SB), Y5, Y6
-	VFMADD213PD lanes<>+2624(SB), Y5, Y6
-	VFMADD213PD lanes<>+2336(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4568(SB), Y6
+	VFMADD213PD lanes<>+2976(SB), Y5, Y6
+	VFMADD213PD lanes<>+2592(SB), Y5, Y6
+	VFMADD213PD lanes<>+2304(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+2784(SB), Y5, Y6
 	VFMADD213PD lanes<>+2816(SB), Y5, Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+2464(SB), Y5, Y6
+	VFMADD213PD lanes<>+2432(SB), Y5, Y6
 	VFMADD213PD Y2, Y6, Y5
 	VFMSUB231PD Y5, Y3, Y2
-	VFMADD231PD lanes<>+2176(SB), Y1, Y2
+	VFMADD231PD lanes<>+2144(SB), Y1, Y2
 	VADDPD Y4, Y2, Y2
-	VFMADD231PD lanes<>+4000(SB), Y1, Y2
-	VANDPD lanes<>+4416(SB), Y0, Y1
+	VFMADD231PD lanes<>+3968(SB), Y1, Y2
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y3
 	VBLENDVPD Y3, Y2, Y0, Y2
 	VCMPPD $0, Y12, Y0, Y3
-	VBROADCASTSD lanes<>+4528(SB), Y4
+	VBROADCASTSD lanes<>+4504(SB), Y4
 	VBLENDVPD Y3, Y14, Y4, Y3
 	VCMPPD $30, Y12, Y0, Y4
 	VBLENDVPD Y4, Y2, Y3, Y2
@@ -9619,25 +9616,25 @@ TEXT ·log1pFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+896(SB), Z30
+	VBROADCASTSD lanes<>+4472(SB), Z30
 	VBROADCASTSD lanes<>+704(SB), Z29
 	VBROADCASTSD lanes<>+864(SB), Z28
 	VBROADCASTSD lanes<>+768(SB), Z27
-	VBROADCASTSD lanes<>+4448(SB), Z26
+	VBROADCASTSD lanes<>+4416(SB), Z26
 	VBROADCASTSD lanes<>+576(SB), Z25
-	VBROADCASTSD lanes<>+4320(SB), Z24
+	VBROADCASTSD lanes<>+4288(SB), Z24
 	VBROADCASTSD lanes<>+480(SB), Z23
 	VBROADCASTSD lanes<>+736(SB), Z22
-	VBROADCASTSD lanes<>+4592(SB), Z21
-	VBROADCASTSD lanes<>+3008(SB), Z20
-	VBROADCASTSD lanes<>+2624(SB), Z19
-	VBROADCASTSD lanes<>+2336(SB), Z18
-	VBROADCASTSD lanes<>+4032(SB), Z17
-	VBROADCASTSD lanes<>+2816(SB), Z16
-	VBROADCASTSD lanes<>+2848(SB), Z15
-	VBROADCASTSD lanes<>+2464(SB), Z14
-	VBROADCASTSD lanes<>+2176(SB), Z13
-	VBROADCASTSD lanes<>+4000(SB), Z12
+	VBROADCASTSD lanes<>+4568(SB), Z21
+	VBROADCASTSD lanes<>+2976(SB), Z20
+	VBROADCASTSD lanes<>+2592(SB), Z19
+	VBROADCASTSD lanes<>+2304(SB), Z18
+	VBROADCASTSD lanes<>+4000(SB), Z17
+	VBROADCASTSD lanes<>+2784(SB), Z16
+	VBROADCASTSD lanes<>+2816(SB), Z15
+	VBROADCASTSD lanes<>+2432(SB), Z14
+	VBROADCASTSD lanes<>+2144(SB), Z13
+	VBROADCASTSD lanes<>+3968(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -9706,9 +9703,9 @@ main:
 	VFMADD231PD Z12, Z1, Z0
 	VFMADD231PD Z12, Z3, Z2
 	VMOVUPS (SI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4416(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
 	VMOVUPS 64(SI)(CX*8), Z4
-	VANDPD.BCST lanes<>+4416(SB), Z4, Z5
+	VANDPD.BCST lanes<>+4384(SB), Z4, Z5
 	VCMPPD.BCST $17, lanes<>+672(SB), Z3, K1
 	VCMPPD.BCST $17, lanes<>+672(SB), Z5, K2
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
@@ -9717,7 +9714,7 @@ main:
 	VBLENDMPD Z2, Z4, K4, Z2
 	VCMPPD $0, Z28, Z1, K3
 	VCMPPD $0, Z28, Z4, K4
-	VBROADCASTSD lanes<>+4528(SB), Z3
+	VBROADCASTSD lanes<>+4504(SB), Z3
 	VBLENDMPD Z30, Z3, K3, Z5
 	VBLENDMPD Z30, Z3, K4, Z3
 	VCMPPD $30, Z28, Z1, K3
@@ -9770,12 +9767,12 @@ masked:
 	VFMADD231PD Z13, Z1, Z2
 	VADDPD Z4, Z2, Z2
 	VFMADD231PD Z12, Z1, Z2
-	VANDPD.BCST lanes<>+4416(SB), Z0, Z1
+	VANDPD.BCST lanes<>+4384(SB), Z0, Z1
 	VCMPPD.BCST $17, lanes<>+672(SB), Z1, K1
 	VCMPPD.BCST $17, lanes<>+832(SB), Z0, K2
 	VBLENDMPD Z2, Z0, K2, Z1
 	VCMPPD $0, Z28, Z0, K2
-	VBROADCASTSD lanes<>+4528(SB), Z2
+	VBROADCASTSD lanes<>+4504(SB), Z2
 	VBLENDMPD Z30, Z2, K2, Z2
 	VCMPPD $30, Z28, Z0, K2
 	VBLENDMPD Z1, Z2, K2, Z1
@@ -9810,14 +9807,14 @@ line:
 	VADDPS 32(DI)(CX*4), Y15, Y1
 	VADDPS 64(DI)(CX*4), Y15, Y2
 	VADDPS 96(DI)(CX*4), Y15, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -9826,285 +9823,6 @@ line:
 	CMPQ CX, AX
 	JLT line
 	SFENCE
-	VZEROUPPER
-	RET
-
-TEXT ·log1pGradXFloat32Float16AVX2(SB), 0, $96-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+64(SB), Y15
-	XORQ CX, CX
-	SUBQ $32, AX
-	JLT singles
-	PCALIGN $32
-main:
-	VCVTPH2PS (SI)(CX*2), Y0
-	VCVTPH2PS 16(SI)(CX*2), Y1
-	VCVTPH2PS 32(SI)(CX*2), Y2
-	VCVTPH2PS 48(SI)(CX*2), Y3
-	VCVTPH2PS (DI)(CX*2), Y4
-	VCVTPH2PS 16(DI)(CX*2), Y5
-	VCVTPH2PS 32(DI)(CX*2), Y6
-	VCVTPH2PS 48(DI)(CX*2), Y7
-	VADDPS Y4, Y15, Y4
-	VADDPS Y5, Y15, Y5
-	VADDPS Y6, Y15, Y6
-	VADDPS Y7, Y15, Y7
-	VDIVPS Y4, Y0, Y0
-	VDIVPS Y5, Y1, Y1
-	VDIVPS Y6, Y2, Y2
-	VDIVPS Y7, Y3, Y3
-	VCVTPS2PH $0, Y0, X0
-	VCVTPS2PH $0, Y1, X1
-	VCVTPS2PH $0, Y2, X2
-	VCVTPS2PH $0, Y3, X3
-	VMOVUPS X0, (DX)(CX*2)
-	VMOVUPS X1, 16(DX)(CX*2)
-	VMOVUPS X2, 32(DX)(CX*2)
-	VMOVUPS X3, 48(DX)(CX*2)
-	ADDQ $32, CX
-	CMPQ CX, AX
-	JLE main
-singles:
-	ADDQ $24, AX
-	CMPQ CX, AX
-	JGT tail
-	PCALIGN $32
-single:
-	VCVTPH2PS (SI)(CX*2), Y0
-	VCVTPH2PS (DI)(CX*2), Y1
-	VADDPS Y1, Y15, Y1
-	VDIVPS Y1, Y0, Y0
-	VCVTPS2PH $0, Y0, X0
-	VMOVUPS X0, (DX)(CX*2)
-	ADDQ $8, CX
-	CMPQ CX, AX
-	JLE single
-tail:
-	ADDQ $8, AX
-	SUBQ CX, AX
-	JEQ done
-	LEAQ (SI)(CX*2), R13
-	MOVQ $0, 32(SP)
-	MOVQ $0, 40(SP)
-	MOVQ $0, 48(SP)
-	MOVQ $0, 56(SP)
-	XORL R12, R12
-in1:
-	MOVWLZX (R13)(R12*2), R11
-	MOVW R11, 32(SP)(R12*2)
-	INCQ R12
-	CMPQ R12, AX
-	JLT in1
-	LEAQ (DI)(CX*2), R13
-	MOVQ $0, 64(SP)
-	MOVQ $0, 72(SP)
-	MOVQ $0, 80(SP)
-	MOVQ $0, 88(SP)
-	XORL R12, R12
-in2:
-	MOVWLZX (R13)(R12*2), R11
-	MOVW R11, 64(SP)(R12*2)
-	INCQ R12
-	CMPQ R12, AX
-	JLT in2
-	VMOVUPS 32(SP), X0
-	VCVTPH2PS X0, Y0
-	VMOVUPS 64(SP), X1
-	VCVTPH2PS X1, Y1
-	VADDPS Y1, Y15, Y1
-	VDIVPS Y1, Y0, Y0
-	VCVTPS2PH $0, Y0, X0
-	VMOVUPS X0, 0(SP)
-	LEAQ (DX)(CX*2), R13
-	XORL R12, R12
-out0:
-	MOVWLZX 0(SP)(R12*2), R11
-	MOVW R11, (R13)(R12*2)
-	INCQ R12
-	CMPQ R12, AX
-	JLT out0
-done:
-	VZEROUPPER
-	RET
-
-TEXT ·log1pGradXFloat32BFloat16AVX2(SB), 0, $96-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+4528(SB), Y14
-	VBROADCASTSS lanes<>+4740(SB), Y13
-	VBROADCASTSS lanes<>+4648(SB), Y12
-	XORQ CX, CX
-	SUBQ $32, AX
-	JLT singles
-	PCALIGN $32
-main:
-	VPMOVSXWD (SI)(CX*2), Y0
-	VPMOVSXWD 16(SI)(CX*2), Y1
-	VPMOVSXWD 32(SI)(CX*2), Y2
-	VPMOVSXWD 48(SI)(CX*2), Y3
-	VPSLLD $16, Y0, Y0
-	VPSLLD $16, Y1, Y1
-	VPSLLD $16, Y2, Y2
-	VPSLLD $16, Y3, Y3
-	VPMOVSXWD (DI)(CX*2), Y4
-	VPMOVSXWD 16(DI)(CX*2), Y5
-	VPMOVSXWD 32(DI)(CX*2), Y6
-	VPMOVSXWD 48(DI)(CX*2), Y7
-	VPSLLD $16, Y4, Y4
-	VPSLLD $16, Y5, Y5
-	VPSLLD $16, Y6, Y6
-	VPSLLD $16, Y7, Y7
-	VADDPS Y4, Y15, Y4
-	VADDPS Y5, Y15, Y5
-	VADDPS Y6, Y15, Y6
-	VADDPS Y7, Y15, Y7
-	VDIVPS Y4, Y0, Y0
-	VDIVPS Y5, Y1, Y1
-	VDIVPS Y6, Y2, Y2
-	VDIVPS Y7, Y3, Y3
-	VPSRLD $16, Y0, Y4
-	VPSRLD $16, Y1, Y5
-	VPSRLD $16, Y2, Y6
-	VPSRLD $16, Y3, Y7
-	VPAND Y14, Y4, Y4
-	VPAND Y14, Y5, Y5
-	VPAND Y14, Y6, Y6
-	VPAND Y14, Y7, Y7
-	VPADDD Y13, Y0, Y8
-	VPADDD Y13, Y1, Y9
-	VPADDD Y13, Y2, Y10
-	VPADDD Y13, Y3, Y11
-	VPADDD Y4, Y8, Y4
-	VPADDD Y5, Y9, Y5
-	VPADDD Y6, Y10, Y6
-	VPADDD Y7, Y11, Y7
-	VPOR Y12, Y0, Y8
-	VPOR Y12, Y1, Y9
-	VPOR Y12, Y2, Y10
-	VPOR Y12, Y3, Y11
-	VCMPPS $3, Y0, Y0, Y0
-	VCMPPS $3, Y1, Y1, Y1
-	VCMPPS $3, Y2, Y2, Y2
-	VCMPPS $3, Y3, Y3, Y3
-	VBLENDVPS Y0, Y8, Y4, Y0
-	VBLENDVPS Y1, Y9, Y5, Y1
-	VBLENDVPS Y2, Y10, Y6, Y2
-	VBLENDVPS Y3, Y11, Y7, Y3
-	VPSRLD $16, Y0, Y0
-	VPSRLD $16, Y1, Y1
-	VPSRLD $16, Y2, Y2
-	VPSRLD $16, Y3, Y3
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y1, Y1
-	VPSHUFB lanes<>+1440(SB), Y2, Y2
-	VPSHUFB lanes<>+1440(SB), Y3, Y3
-	VEXTRACTI128 $1, Y0, X4
-	VEXTRACTI128 $1, Y1, X5
-	VEXTRACTI128 $1, Y2, X6
-	VEXTRACTI128 $1, Y3, X7
-	VPUNPCKLQDQ X4, X0, X0
-	VPUNPCKLQDQ X5, X1, X1
-	VPUNPCKLQDQ X6, X2, X2
-	VPUNPCKLQDQ X7, X3, X3
-	VMOVUPS X0, (DX)(CX*2)
-	VMOVUPS X1, 16(DX)(CX*2)
-	VMOVUPS X2, 32(DX)(CX*2)
-	VMOVUPS X3, 48(DX)(CX*2)
-	ADDQ $32, CX
-	CMPQ CX, AX
-	JLE main
-singles:
-	ADDQ $24, AX
-	CMPQ CX, AX
-	JGT tail
-	PCALIGN $32
-single:
-	VPMOVSXWD (SI)(CX*2), Y0
-	VPSLLD $16, Y0, Y0
-	VPMOVSXWD (DI)(CX*2), Y1
-	VPSLLD $16, Y1, Y1
-	VADDPS Y1, Y15, Y1
-	VDIVPS Y1, Y0, Y0
-	VPSRLD $16, Y0, Y1
-	VPAND Y14, Y1, Y1
-	VPADDD Y13, Y0, Y2
-	VPADDD Y1, Y2, Y1
-	VPOR Y12, Y0, Y2
-	VCMPPS $3, Y0, Y0, Y0
-	VBLENDVPS Y0, Y2, Y1, Y0
-	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
-	VEXTRACTI128 $1, Y0, X1
-	VPUNPCKLQDQ X1, X0, X0
-	VMOVUPS X0, (DX)(CX*2)
-	ADDQ $8, CX
-	CMPQ CX, AX
-	JLE single
-tail:
-	ADDQ $8, AX
-	SUBQ CX, AX
-	JEQ done
-	LEAQ (SI)(CX*2), R13
-	MOVQ $0, 32(SP)
-	MOVQ $0, 40(SP)
-	MOVQ $0, 48(SP)
-	MOVQ $0, 56(SP)
-	XORL R12, R12
-in1:
-	MOVWLZX (R13)(R12*2), R11
-	MOVW R11, 32(SP)(R12*2)
-	INCQ R12
-	CMPQ R12, AX
-	JLT in1
-	LEAQ (DI)(CX*2), R13
-	MOVQ $0, 64(SP)
-	MOVQ $0, 72(SP)
-	MOVQ $0, 80(SP)
-	MOVQ $0, 88(SP)
-	XORL R12, R12
-in2:
-	MOVWLZX (R13)(R12*2), R11
-	MOVW R11, 64(SP)(R12*2)
-	INCQ R12
-	CMPQ R12, AX
-	JLT in2
-	VMOVUPS 32(SP), X0
-	VPMOVSXWD X0, Y0
-	VPSLLD $16, Y0, Y0
-	VMOVUPS 64(SP), X1
-	VPMOVSXWD X1, Y1
-	VPSLLD $16, Y1, Y1
-	VADDPS Y1, Y15, Y1
-	VDIVPS Y1, Y0, Y0
-	VPSRLD $16, Y0, Y1
-	VPAND Y14, Y1, Y1
-	VPADDD Y13, Y0, Y2
-	VPADDD Y1, Y2, Y1
-	VPOR Y12, Y0, Y2
-	VCMPPS $3, Y0, Y0, Y0
-	VBLENDVPS Y0, Y2, Y1, Y0
-	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
-	VEXTRACTI128 $1, Y0, X1
-	VPUNPCKLQDQ X1, X0, X0
-	VMOVUPS X0, 0(SP)
-	LEAQ (DX)(CX*2), R13
-	XORL R12, R12
-out0:
-	MOVWLZX 0(SP)(R12*2), R11
-	MOVW R11, (R13)(R12*2)
-	INCQ R12
-	CMPQ R12, AX
-	JLT out0
-done:
 	VZEROUPPER
 	RET
 
@@ -10124,14 +9842,14 @@ main:
 	VADDPS 32(DI)(CX*4), Y15, Y1
 	VADDPS 64(DI)(CX*4), Y15, Y2
 	VADDPS 96(DI)(CX*4), Y15, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -10146,8 +9864,8 @@ singles:
 	PCALIGN $32
 single:
 	VADDPS (DI)(CX*4), Y15, Y0
-	VMOVUPS (SI)(CX*4), Y1
-	VDIVPS Y0, Y1, Y0
+	VDIVPS Y0, Y15, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -10161,9 +9879,10 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VADDPS Y0, Y15, Y0
+	VDIVPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VDIVPS Y0, Y1, Y0
+	VMULPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -10205,14 +9924,14 @@ line:
 	VADDPS 4096(DI)(CX*4), Z31, Z1
 	VADDPS 8192(DI)(CX*4), Z31, Z2
 	VADDPS 12288(DI)(CX*4), Z31, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 4096(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 8192(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 12288(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	VMOVNTPS Z2, 8192(DX)(CX*4)
@@ -10233,178 +9952,6 @@ next:
 	VZEROUPPER
 	RET
 
-TEXT ·log1pGradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+64(SB), Z31
-	XORQ CX, CX
-	SUBQ $64, AX
-	JLT singles
-	PCALIGN $32
-main:
-	VCVTPH2PS (SI)(CX*2), Z0
-	VCVTPH2PS 32(SI)(CX*2), Z1
-	VCVTPH2PS 64(SI)(CX*2), Z2
-	VCVTPH2PS 96(SI)(CX*2), Z3
-	VCVTPH2PS (DI)(CX*2), Z4
-	VCVTPH2PS 32(DI)(CX*2), Z5
-	VCVTPH2PS 64(DI)(CX*2), Z6
-	VCVTPH2PS 96(DI)(CX*2), Z7
-	VADDPS Z4, Z31, Z4
-	VADDPS Z5, Z31, Z5
-	VADDPS Z6, Z31, Z6
-	VADDPS Z7, Z31, Z7
-	VDIVPS Z4, Z0, Z0
-	VDIVPS Z5, Z1, Z1
-	VDIVPS Z6, Z2, Z2
-	VDIVPS Z7, Z3, Z3
-	VCVTPS2PH $0, Z0, Y0
-	VCVTPS2PH $0, Z1, Y1
-	VCVTPS2PH $0, Z2, Y2
-	VCVTPS2PH $0, Z3, Y3
-	VMOVUPS Y0, (DX)(CX*2)
-	VMOVUPS Y1, 32(DX)(CX*2)
-	VMOVUPS Y2, 64(DX)(CX*2)
-	VMOVUPS Y3, 96(DX)(CX*2)
-	ADDQ $64, CX
-	CMPQ CX, AX
-	JLE main
-singles:
-	ADDQ $64, AX
-	SUBQ CX, AX
-	JEQ done
-masked:
-	MOVQ $65535, R12
-	BZHIQ AX, R12, R12
-	KMOVQ R12, K7
-	VMOVDQU16.Z (SI)(CX*2), K7, Y0
-	VCVTPH2PS Y0, Z0
-	VMOVDQU16.Z (DI)(CX*2), K7, Y1
-	VCVTPH2PS Y1, Z1
-	VADDPS Z1, Z31, Z1
-	VDIVPS Z1, Z0, Z0
-	VCVTPS2PH $0, Z0, Y0
-	VMOVDQU16 Y0, K7, (DX)(CX*2)
-	ADDQ $16, CX
-	SUBQ $16, AX
-	JGT masked
-done:
-	VZEROUPPER
-	RET
-
-TEXT ·log1pGradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4528(SB), Z30
-	VBROADCASTSS lanes<>+4740(SB), Z29
-	VBROADCASTSS lanes<>+4648(SB), Z28
-	XORQ CX, CX
-	SUBQ $64, AX
-	JLT singles
-	PCALIGN $32
-main:
-	VPMOVSXWD (SI)(CX*2), Z0
-	VPMOVSXWD 32(SI)(CX*2), Z1
-	VPMOVSXWD 64(SI)(CX*2), Z2
-	VPMOVSXWD 96(SI)(CX*2), Z3
-	VPSLLD $16, Z0, Z0
-	VPSLLD $16, Z1, Z1
-	VPSLLD $16, Z2, Z2
-	VPSLLD $16, Z3, Z3
-	VPMOVSXWD (DI)(CX*2), Z4
-	VPMOVSXWD 32(DI)(CX*2), Z5
-	VPMOVSXWD 64(DI)(CX*2), Z6
-	VPMOVSXWD 96(DI)(CX*2), Z7
-	VPSLLD $16, Z4, Z4
-	VPSLLD $16, Z5, Z5
-	VPSLLD $16, Z6, Z6
-	VPSLLD $16, Z7, Z7
-	VADDPS Z4, Z31, Z4
-	VADDPS Z5, Z31, Z5
-	VADDPS Z6, Z31, Z6
-	VADDPS Z7, Z31, Z7
-	VDIVPS Z4, Z0, Z0
-	VDIVPS Z5, Z1, Z1
-	VDIVPS Z6, Z2, Z2
-	VDIVPS Z7, Z3, Z3
-	VPSRLD $16, Z0, Z4
-	VPSRLD $16, Z1, Z5
-	VPSRLD $16, Z2, Z6
-	VPSRLD $16, Z3, Z7
-	VPANDD Z30, Z4, Z4
-	VPANDD Z30, Z5, Z5
-	VPANDD Z30, Z6, Z6
-	VPANDD Z30, Z7, Z7
-	VPADDD Z29, Z0, Z8
-	VPADDD Z29, Z1, Z9
-	VPADDD Z29, Z2, Z10
-	VPADDD Z29, Z3, Z11
-	VPORD Z28, Z0, Z12
-	VPORD Z28, Z1, Z13
-	VPORD Z28, Z2, Z14
-	VPORD Z28, Z3, Z15
-	VCMPPS $7, Z0, Z0, K1
-	VCMPPS $7, Z1, Z1, K2
-	VCMPPS $7, Z2, Z2, K3
-	VCMPPS $7, Z3, Z3, K4
-	VPADDD Z4, Z8, K1, Z12
-	VPADDD Z5, Z9, K2, Z13
-	VPADDD Z6, Z10, K3, Z14
-	VPADDD Z7, Z11, K4, Z15
-	VPSRLD $16, Z12, Z0
-	VPSRLD $16, Z13, Z1
-	VPSRLD $16, Z14, Z2
-	VPSRLD $16, Z15, Z3
-	VPMOVDW Z0, Y0
-	VPMOVDW Z1, Y1
-	VPMOVDW Z2, Y2
-	VPMOVDW Z3, Y3
-	VMOVUPS Y0, (DX)(CX*2)
-	VMOVUPS Y1, 32(DX)(CX*2)
-	VMOVUPS Y2, 64(DX)(CX*2)
-	VMOVUPS Y3, 96(DX)(CX*2)
-	ADDQ $64, CX
-	CMPQ CX, AX
-	JLE main
-singles:
-	ADDQ $64, AX
-	SUBQ CX, AX
-	JEQ done
-masked:
-	MOVQ $65535, R12
-	BZHIQ AX, R12, R12
-	KMOVQ R12, K7
-	VMOVDQU16.Z (SI)(CX*2), K7, Y0
-	VPMOVSXWD Y0, Z0
-	VPSLLD $16, Z0, Z0
-	VMOVDQU16.Z (DI)(CX*2), K7, Y1
-	VPMOVSXWD Y1, Z1
-	VPSLLD $16, Z1, Z1
-	VADDPS Z1, Z31, Z1
-	VDIVPS Z1, Z0, Z0
-	VPSRLD $16, Z0, Z1
-	VPANDD Z30, Z1, Z1
-	VPADDD Z29, Z0, Z2
-	VPORD Z28, Z0, Z3
-	VCMPPS $7, Z0, Z0, K1
-	VPADDD Z1, Z2, K1, Z3
-	VPSRLD $16, Z3, Z0
-	VPMOVDW Z0, Y0
-	VMOVDQU16 Y0, K7, (DX)(CX*2)
-	ADDQ $16, CX
-	SUBQ $16, AX
-	JGT masked
-done:
-	VZEROUPPER
-	RET
-
 TEXT ·log1pGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -10421,14 +9968,14 @@ main:
 	VADDPS 64(DI)(CX*4), Z31, Z1
 	VADDPS 128(DI)(CX*4), Z31, Z2
 	VADDPS 192(DI)(CX*4), Z31, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 64(SI)(CX*4), Z1, Z1
+	VMULPS 128(SI)(CX*4), Z2, Z2
+	VMULPS 192(SI)(CX*4), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -10446,8 +9993,9 @@ masked:
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
 	VADDPS Z0, Z31, Z0
+	VDIVPS Z0, Z31, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VDIVPS Z0, Z1, Z0
+	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -10472,14 +10020,14 @@ main:
 	VADDPD 32(DI)(CX*8), Y15, Y1
 	VADDPD 64(DI)(CX*8), Y15, Y2
 	VADDPD 96(DI)(CX*8), Y15, Y3
-	VMOVUPS (SI)(CX*8), Y4
-	VDIVPD Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*8), Y4
-	VDIVPD Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*8), Y4
-	VDIVPD Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*8), Y4
-	VDIVPD Y3, Y4, Y3
+	VDIVPD Y0, Y15, Y0
+	VDIVPD Y1, Y15, Y1
+	VDIVPD Y2, Y15, Y2
+	VDIVPD Y3, Y15, Y3
+	VMULPD (SI)(CX*8), Y0, Y0
+	VMULPD 32(SI)(CX*8), Y1, Y1
+	VMULPD 64(SI)(CX*8), Y2, Y2
+	VMULPD 96(SI)(CX*8), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*8)
 	VMOVUPS Y1, 32(DX)(CX*8)
 	VMOVUPS Y2, 64(DX)(CX*8)
@@ -10494,8 +10042,8 @@ singles:
 	PCALIGN $32
 single:
 	VADDPD (DI)(CX*8), Y15, Y0
-	VMOVUPS (SI)(CX*8), Y1
-	VDIVPD Y0, Y1, Y0
+	VDIVPD Y0, Y15, Y0
+	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -10509,9 +10057,10 @@ tail:
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VADDPD Y0, Y15, Y0
+	VDIVPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VDIVPD Y0, Y1, Y0
+	VMULPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -10535,14 +10084,14 @@ main:
 	VADDPD 64(DI)(CX*8), Z31, Z1
 	VADDPD 128(DI)(CX*8), Z31, Z2
 	VADDPD 192(DI)(CX*8), Z31, Z3
-	VMOVUPS (SI)(CX*8), Z4
-	VDIVPD Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*8), Z4
-	VDIVPD Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*8), Z4
-	VDIVPD Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*8), Z4
-	VDIVPD Z3, Z4, Z3
+	VDIVPD Z0, Z31, Z0
+	VDIVPD Z1, Z31, Z1
+	VDIVPD Z2, Z31, Z2
+	VDIVPD Z3, Z31, Z3
+	VMULPD (SI)(CX*8), Z0, Z0
+	VMULPD 64(SI)(CX*8), Z1, Z1
+	VMULPD 128(SI)(CX*8), Z2, Z2
+	VMULPD 192(SI)(CX*8), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -10560,8 +10109,9 @@ masked:
 	KMOVQ R12, K7
 	VMOVUPD.Z (DI)(CX*8), K7, Z0
 	VADDPD Z0, Z31, Z0
+	VDIVPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VDIVPD Z0, Z1, Z0
+	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -10583,45 +10133,45 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
-	VMULPS lanes<>+1088(SB), Y0, Y8
-	VMULPS lanes<>+1088(SB), Y2, Y9
-	VMULPS lanes<>+1088(SB), Y4, Y10
-	VMULPS lanes<>+1088(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
+	VMULPS lanes<>+1056(SB), Y0, Y8
+	VMULPS lanes<>+1056(SB), Y2, Y9
+	VMULPS lanes<>+1056(SB), Y4, Y10
+	VMULPS lanes<>+1056(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3328(SB), Y8, Y12
-	VPSUBD lanes<>+3328(SB), Y9, Y13
-	VPSUBD lanes<>+3328(SB), Y10, Y14
-	VPSUBD lanes<>+3328(SB), Y11, Y15
-	VPAND lanes<>+1408(SB), Y12, Y12
-	VPAND lanes<>+1408(SB), Y13, Y13
-	VPAND lanes<>+1408(SB), Y14, Y14
-	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD lanes<>+3296(SB), Y8, Y12
+	VPSUBD lanes<>+3296(SB), Y9, Y13
+	VPSUBD lanes<>+3296(SB), Y10, Y14
+	VPSUBD lanes<>+3296(SB), Y11, Y15
+	VPAND lanes<>+1376(SB), Y12, Y12
+	VPAND lanes<>+1376(SB), Y13, Y13
+	VPAND lanes<>+1376(SB), Y14, Y14
+	VPAND lanes<>+1376(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1312(SB), Y8, Y8
-	VSUBPS lanes<>+1312(SB), Y9, Y9
-	VSUBPS lanes<>+1312(SB), Y10, Y10
-	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VSUBPS lanes<>+1280(SB), Y8, Y8
+	VSUBPS lanes<>+1280(SB), Y9, Y9
+	VSUBPS lanes<>+1280(SB), Y10, Y10
+	VSUBPS lanes<>+1280(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1184(SB), Y1, Y1
-	VANDPS lanes<>+1184(SB), Y3, Y3
-	VANDPS lanes<>+1184(SB), Y5, Y5
-	VANDPS lanes<>+1184(SB), Y7, Y7
+	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y3, Y3
+	VANDPS lanes<>+1152(SB), Y5, Y5
+	VANDPS lanes<>+1152(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -10630,70 +10180,70 @@ line:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4712(SB), Y6
-	VBROADCASTSS lanes<>+2240(SB), Y4
+	VBROADCASTSS lanes<>+4688(SB), Y6
+	VBROADCASTSS lanes<>+2208(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2240(SB), Y2
+	VBROADCASTSS lanes<>+2208(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2240(SB), Y0
+	VBROADCASTSS lanes<>+2208(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2240(SB), Y11, Y6
-	VFMADD213PS lanes<>+3296(SB), Y8, Y4
-	VFMADD213PS lanes<>+3296(SB), Y9, Y2
-	VFMADD213PS lanes<>+3296(SB), Y10, Y0
-	VFMADD213PS lanes<>+3296(SB), Y11, Y6
-	VFMADD213PS lanes<>+3456(SB), Y8, Y4
-	VFMADD213PS lanes<>+3456(SB), Y9, Y2
-	VFMADD213PS lanes<>+3456(SB), Y10, Y0
-	VFMADD213PS lanes<>+3456(SB), Y11, Y6
-	VFMADD213PS lanes<>+1600(SB), Y8, Y4
-	VFMADD213PS lanes<>+1600(SB), Y9, Y2
-	VFMADD213PS lanes<>+1600(SB), Y10, Y0
-	VFMADD213PS lanes<>+1600(SB), Y11, Y6
-	VFMADD213PS lanes<>+3584(SB), Y8, Y4
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+3584(SB), Y10, Y0
-	VFMADD213PS lanes<>+3584(SB), Y11, Y6
-	VFMADD213PS lanes<>+3648(SB), Y8, Y4
-	VFMADD213PS lanes<>+3648(SB), Y9, Y2
-	VFMADD213PS lanes<>+3648(SB), Y10, Y0
-	VFMADD213PS lanes<>+3648(SB), Y11, Y6
-	VFMADD213PS lanes<>+2912(SB), Y8, Y4
-	VFMADD213PS lanes<>+2912(SB), Y9, Y2
-	VFMADD213PS lanes<>+2912(SB), Y10, Y0
-	VFMADD213PS lanes<>+2912(SB), Y11, Y6
-	VFMADD213PS lanes<>+1152(SB), Y8, Y4
-	VFMADD213PS lanes<>+1152(SB), Y9, Y2
-	VFMADD213PS lanes<>+1152(SB), Y10, Y0
-	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VFMADD213PS lanes<>+2208(SB), Y11, Y6
+	VFMADD213PS lanes<>+3264(SB), Y8, Y4
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y10, Y0
+	VFMADD213PS lanes<>+3264(SB), Y11, Y6
+	VFMADD213PS lanes<>+3424(SB), Y8, Y4
+	VFMADD213PS lanes<>+3424(SB), Y9, Y2
+	VFMADD213PS lanes<>+3424(SB), Y10, Y0
+	VFMADD213PS lanes<>+3424(SB), Y11, Y6
+	VFMADD213PS lanes<>+1568(SB), Y8, Y4
+	VFMADD213PS lanes<>+1568(SB), Y9, Y2
+	VFMADD213PS lanes<>+1568(SB), Y10, Y0
+	VFMADD213PS lanes<>+1568(SB), Y11, Y6
+	VFMADD213PS lanes<>+3552(SB), Y8, Y4
+	VFMADD213PS lanes<>+3552(SB), Y9, Y2
+	VFMADD213PS lanes<>+3552(SB), Y10, Y0
+	VFMADD213PS lanes<>+3552(SB), Y11, Y6
+	VFMADD213PS lanes<>+3616(SB), Y8, Y4
+	VFMADD213PS lanes<>+3616(SB), Y9, Y2
+	VFMADD213PS lanes<>+3616(SB), Y10, Y0
+	VFMADD213PS lanes<>+3616(SB), Y11, Y6
+	VFMADD213PS lanes<>+2880(SB), Y8, Y4
+	VFMADD213PS lanes<>+2880(SB), Y9, Y2
+	VFMADD213PS lanes<>+2880(SB), Y10, Y0
+	VFMADD213PS lanes<>+2880(SB), Y11, Y6
+	VFMADD213PS lanes<>+1120(SB), Y8, Y4
+	VFMADD213PS lanes<>+1120(SB), Y9, Y2
+	VFMADD213PS lanes<>+1120(SB), Y10, Y0
+	VFMADD213PS lanes<>+1120(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+2112(SB), Y4, Y4
-	VMULPS lanes<>+2112(SB), Y2, Y2
-	VMULPS lanes<>+2112(SB), Y0, Y0
-	VMULPS lanes<>+2112(SB), Y6, Y6
-	VFMADD231PS lanes<>+2656(SB), Y8, Y4
-	VFMADD231PS lanes<>+2656(SB), Y9, Y2
-	VFMADD231PS lanes<>+2656(SB), Y10, Y0
-	VFMADD231PS lanes<>+2656(SB), Y11, Y6
-	VFMADD231PS lanes<>+2112(SB), Y8, Y4
-	VFMADD231PS lanes<>+2112(SB), Y9, Y2
-	VFMADD231PS lanes<>+2112(SB), Y10, Y0
-	VFMADD231PS lanes<>+2112(SB), Y11, Y6
-	VFMADD231PS lanes<>+992(SB), Y1, Y4
-	VFMADD231PS lanes<>+992(SB), Y3, Y2
-	VFMADD231PS lanes<>+992(SB), Y5, Y0
-	VFMADD231PS lanes<>+992(SB), Y7, Y6
+	VMULPS lanes<>+2080(SB), Y4, Y4
+	VMULPS lanes<>+2080(SB), Y2, Y2
+	VMULPS lanes<>+2080(SB), Y0, Y0
+	VMULPS lanes<>+2080(SB), Y6, Y6
+	VFMADD231PS lanes<>+2624(SB), Y8, Y4
+	VFMADD231PS lanes<>+2624(SB), Y9, Y2
+	VFMADD231PS lanes<>+2624(SB), Y10, Y0
+	VFMADD231PS lanes<>+2624(SB), Y11, Y6
+	VFMADD231PS lanes<>+2080(SB), Y8, Y4
+	VFMADD231PS lanes<>+2080(SB), Y9, Y2
+	VFMADD231PS lanes<>+2080(SB), Y10, Y0
+	VFMADD231PS lanes<>+2080(SB), Y11, Y6
+	VFMADD231PS lanes<>+960(SB), Y1, Y4
+	VFMADD231PS lanes<>+960(SB), Y3, Y2
+	VFMADD231PS lanes<>+960(SB), Y5, Y0
+	VFMADD231PS lanes<>+960(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -10703,8 +10253,8 @@ line:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4672(SB), Y13
-	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+4648(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -10739,45 +10289,45 @@ TEXT ·log2Float32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1248(SB), Y6, Y7
-	VMULPS lanes<>+1088(SB), Y0, Y8
-	VMULPS lanes<>+1088(SB), Y2, Y9
-	VMULPS lanes<>+1088(SB), Y4, Y10
-	VMULPS lanes<>+1088(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
+	VMULPS lanes<>+1056(SB), Y0, Y8
+	VMULPS lanes<>+1056(SB), Y2, Y9
+	VMULPS lanes<>+1056(SB), Y4, Y10
+	VMULPS lanes<>+1056(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3328(SB), Y8, Y12
-	VPSUBD lanes<>+3328(SB), Y9, Y13
-	VPSUBD lanes<>+3328(SB), Y10, Y14
-	VPSUBD lanes<>+3328(SB), Y11, Y15
-	VPAND lanes<>+1408(SB), Y12, Y12
-	VPAND lanes<>+1408(SB), Y13, Y13
-	VPAND lanes<>+1408(SB), Y14, Y14
-	VPAND lanes<>+1408(SB), Y15, Y15
+	VPSUBD lanes<>+3296(SB), Y8, Y12
+	VPSUBD lanes<>+3296(SB), Y9, Y13
+	VPSUBD lanes<>+3296(SB), Y10, Y14
+	VPSUBD lanes<>+3296(SB), Y11, Y15
+	VPAND lanes<>+1376(SB), Y12, Y12
+	VPAND lanes<>+1376(SB), Y13, Y13
+	VPAND lanes<>+1376(SB), Y14, Y14
+	VPAND lanes<>+1376(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1312(SB), Y8, Y8
-	VSUBPS lanes<>+1312(SB), Y9, Y9
-	VSUBPS lanes<>+1312(SB), Y10, Y10
-	VSUBPS lanes<>+1312(SB), Y11, Y11
+	VSUBPS lanes<>+1280(SB), Y8, Y8
+	VSUBPS lanes<>+1280(SB), Y9, Y9
+	VSUBPS lanes<>+1280(SB), Y10, Y10
+	VSUBPS lanes<>+1280(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1184(SB), Y1, Y1
-	VANDPS lanes<>+1184(SB), Y3, Y3
-	VANDPS lanes<>+1184(SB), Y5, Y5
-	VANDPS lanes<>+1184(SB), Y7, Y7
+	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y3, Y3
+	VANDPS lanes<>+1152(SB), Y5, Y5
+	VANDPS lanes<>+1152(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -10786,70 +10336,70 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4712(SB), Y6
-	VBROADCASTSS lanes<>+2240(SB), Y4
+	VBROADCASTSS lanes<>+4688(SB), Y6
+	VBROADCASTSS lanes<>+2208(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2240(SB), Y2
+	VBROADCASTSS lanes<>+2208(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2240(SB), Y0
+	VBROADCASTSS lanes<>+2208(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2240(SB), Y11, Y6
-	VFMADD213PS lanes<>+3296(SB), Y8, Y4
-	VFMADD213PS lanes<>+3296(SB), Y9, Y2
-	VFMADD213PS lanes<>+3296(SB), Y10, Y0
-	VFMADD213PS lanes<>+3296(SB), Y11, Y6
-	VFMADD213PS lanes<>+3456(SB), Y8, Y4
-	VFMADD213PS lanes<>+3456(SB), Y9, Y2
-	VFMADD213PS lanes<>+3456(SB), Y10, Y0
-	VFMADD213PS lanes<>+3456(SB), Y11, Y6
-	VFMADD213PS lanes<>+1600(SB), Y8, Y4
-	VFMADD213PS lanes<>+1600(SB), Y9, Y2
-	VFMADD213PS lanes<>+1600(SB), Y10, Y0
-	VFMADD213PS lanes<>+1600(SB), Y11, Y6
-	VFMADD213PS lanes<>+3584(SB), Y8, Y4
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+3584(SB), Y10, Y0
-	VFMADD213PS lanes<>+3584(SB), Y11, Y6
-	VFMADD213PS lanes<>+3648(SB), Y8, Y4
-	VFMADD213PS lanes<>+3648(SB), Y9, Y2
-	VFMADD213PS lanes<>+3648(SB), Y10, Y0
-	VFMADD213PS lanes<>+3648(SB), Y11, Y6
-	VFMADD213PS lanes<>+2912(SB), Y8, Y4
-	VFMADD213PS lanes<>+2912(SB), Y9, Y2
-	VFMADD213PS lanes<>+2912(SB), Y10, Y0
-	VFMADD213PS lanes<>+2912(SB), Y11, Y6
-	VFMADD213PS lanes<>+1152(SB), Y8, Y4
-	VFMADD213PS lanes<>+1152(SB), Y9, Y2
-	VFMADD213PS lanes<>+1152(SB), Y10, Y0
-	VFMADD213PS lanes<>+1152(SB), Y11, Y6
+	VFMADD213PS lanes<>+2208(SB), Y11, Y6
+	VFMADD213PS lanes<>+3264(SB), Y8, Y4
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y10, Y0
+	VFMADD213PS lanes<>+3264(SB), Y11, Y6
+	VFMADD213PS lanes<>+3424(SB), Y8, Y4
+	VFMADD213PS lanes<>+3424(SB), Y9, Y2
+	VFMADD213PS lanes<>+3424(SB), Y10, Y0
+	VFMADD213PS lanes<>+3424(SB), Y11, Y6
+	VFMADD213PS lanes<>+1568(SB), Y8, Y4
+	VFMADD213PS lanes<>+1568(SB), Y9, Y2
+	VFMADD213PS lanes<>+1568(SB), Y10, Y0
+	VFMADD213PS lanes<>+1568(SB), Y11, Y6
+	VFMADD213PS lanes<>+3552(SB), Y8, Y4
+	VFMADD213PS lanes<>+3552(SB), Y9, Y2
+	VFMADD213PS lanes<>+3552(SB), Y10, Y0
+	VFMADD213PS lanes<>+3552(SB), Y11, Y6
+	VFMADD213PS lanes<>+3616(SB), Y8, Y4
+	VFMADD213PS lanes<>+3616(SB), Y9, Y2
+	VFMADD213PS lanes<>+3616(SB), Y10, Y0
+	VFMADD213PS lanes<>+3616(SB), Y11, Y6
+	VFMADD213PS lanes<>+2880(SB), Y8, Y4
+	VFMADD213PS lanes<>+2880(SB), Y9, Y2
+	VFMADD213PS lanes<>+2880(SB), Y10, Y0
+	VFMADD213PS lanes<>+2880(SB), Y11, Y6
+	VFMADD213PS lanes<>+1120(SB), Y8, Y4
+	VFMADD213PS lanes<>+1120(SB), Y9, Y2
+	VFMADD213PS lanes<>+1120(SB), Y10, Y0
+	VFMADD213PS lanes<>+1120(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+2112(SB), Y4, Y4
-	VMULPS lanes<>+2112(SB), Y2, Y2
-	VMULPS lanes<>+2112(SB), Y0, Y0
-	VMULPS lanes<>+2112(SB), Y6, Y6
-	VFMADD231PS lanes<>+2656(SB), Y8, Y4
-	VFMADD231PS lanes<>+2656(SB), Y9, Y2
-	VFMADD231PS lanes<>+2656(SB), Y10, Y0
-	VFMADD231PS lanes<>+2656(SB), Y11, Y6
-	VFMADD231PS lanes<>+2112(SB), Y8, Y4
-	VFMADD231PS lanes<>+2112(SB), Y9, Y2
-	VFMADD231PS lanes<>+2112(SB), Y10, Y0
-	VFMADD231PS lanes<>+2112(SB), Y11, Y6
-	VFMADD231PS lanes<>+992(SB), Y1, Y4
-	VFMADD231PS lanes<>+992(SB), Y3, Y2
-	VFMADD231PS lanes<>+992(SB), Y5, Y0
-	VFMADD231PS lanes<>+992(SB), Y7, Y6
+	VMULPS lanes<>+2080(SB), Y4, Y4
+	VMULPS lanes<>+2080(SB), Y2, Y2
+	VMULPS lanes<>+2080(SB), Y0, Y0
+	VMULPS lanes<>+2080(SB), Y6, Y6
+	VFMADD231PS lanes<>+2624(SB), Y8, Y4
+	VFMADD231PS lanes<>+2624(SB), Y9, Y2
+	VFMADD231PS lanes<>+2624(SB), Y10, Y0
+	VFMADD231PS lanes<>+2624(SB), Y11, Y6
+	VFMADD231PS lanes<>+2080(SB), Y8, Y4
+	VFMADD231PS lanes<>+2080(SB), Y9, Y2
+	VFMADD231PS lanes<>+2080(SB), Y10, Y0
+	VFMADD231PS lanes<>+2080(SB), Y11, Y6
+	VFMADD231PS lanes<>+960(SB), Y1, Y4
+	VFMADD231PS lanes<>+960(SB), Y3, Y2
+	VFMADD231PS lanes<>+960(SB), Y5, Y0
+	VFMADD231PS lanes<>+960(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1344(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1344(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1344(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -10859,8 +10409,8 @@ main:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4672(SB), Y13
-	VBROADCASTSS lanes<>+1408(SB), Y14
+	VBROADCASTSS lanes<>+4648(SB), Y13
+	VBROADCASTSS lanes<>+1376(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -10887,37 +10437,37 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
-	VMULPS lanes<>+1088(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VMULPS lanes<>+1056(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3328(SB), Y2, Y3
-	VPAND lanes<>+1408(SB), Y3, Y3
+	VPSUBD lanes<>+3296(SB), Y2, Y3
+	VPAND lanes<>+1376(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1312(SB), Y2, Y2
+	VSUBPS lanes<>+1280(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4712(SB), Y4
-	VFMADD213PS lanes<>+2240(SB), Y2, Y4
-	VFMADD213PS lanes<>+3296(SB), Y2, Y4
-	VFMADD213PS lanes<>+3456(SB), Y2, Y4
-	VFMADD213PS lanes<>+1600(SB), Y2, Y4
-	VFMADD213PS lanes<>+3584(SB), Y2, Y4
-	VFMADD213PS lanes<>+3648(SB), Y2, Y4
-	VFMADD213PS lanes<>+2912(SB), Y2, Y4
-	VFMADD213PS lanes<>+1152(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y2, Y4
+	VFMADD213PS lanes<>+3264(SB), Y2, Y4
+	VFMADD213PS lanes<>+3424(SB), Y2, Y4
+	VFMADD213PS lanes<>+1568(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3616(SB), Y2, Y4
+	VFMADD213PS lanes<>+2880(SB), Y2, Y4
+	VFMADD213PS lanes<>+1120(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+2112(SB), Y3, Y3
-	VFMADD231PS lanes<>+2656(SB), Y2, Y3
-	VFMADD231PS lanes<>+2112(SB), Y2, Y3
-	VFMADD231PS lanes<>+992(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VMULPS lanes<>+2080(SB), Y3, Y3
+	VFMADD231PS lanes<>+2624(SB), Y2, Y3
+	VFMADD231PS lanes<>+2080(SB), Y2, Y3
+	VFMADD231PS lanes<>+960(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
-	VBROADCASTSS lanes<>+1408(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+1376(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -10933,37 +10483,37 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+1248(SB), Y0, Y1
-	VMULPS lanes<>+1088(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VMULPS lanes<>+1056(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3328(SB), Y2, Y3
-	VPAND lanes<>+1408(SB), Y3, Y3
+	VPSUBD lanes<>+3296(SB), Y2, Y3
+	VPAND lanes<>+1376(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1312(SB), Y2, Y2
+	VSUBPS lanes<>+1280(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1184(SB), Y1, Y1
+	VANDPS lanes<>+1152(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4712(SB), Y4
-	VFMADD213PS lanes<>+2240(SB), Y2, Y4
-	VFMADD213PS lanes<>+3296(SB), Y2, Y4
-	VFMADD213PS lanes<>+3456(SB), Y2, Y4
-	VFMADD213PS lanes<>+1600(SB), Y2, Y4
-	VFMADD213PS lanes<>+3584(SB), Y2, Y4
-	VFMADD213PS lanes<>+3648(SB), Y2, Y4
-	VFMADD213PS lanes<>+2912(SB), Y2, Y4
-	VFMADD213PS lanes<>+1152(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4688(SB), Y4
+	VFMADD213PS lanes<>+2208(SB), Y2, Y4
+	VFMADD213PS lanes<>+3264(SB), Y2, Y4
+	VFMADD213PS lanes<>+3424(SB), Y2, Y4
+	VFMADD213PS lanes<>+1568(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3616(SB), Y2, Y4
+	VFMADD213PS lanes<>+2880(SB), Y2, Y4
+	VFMADD213PS lanes<>+1120(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+2112(SB), Y3, Y3
-	VFMADD231PS lanes<>+2656(SB), Y2, Y3
-	VFMADD231PS lanes<>+2112(SB), Y2, Y3
-	VFMADD231PS lanes<>+992(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y1
+	VMULPS lanes<>+2080(SB), Y3, Y3
+	VFMADD231PS lanes<>+2624(SB), Y2, Y3
+	VFMADD231PS lanes<>+2080(SB), Y2, Y3
+	VFMADD231PS lanes<>+960(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4672(SB), Y4
-	VBROADCASTSS lanes<>+1408(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+1376(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -10980,17 +10530,17 @@ TEXT ·log2Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+2112(SB), Z30
-	VBROADCASTSS lanes<>+4724(SB), Z29
-	VBROADCASTSS lanes<>+1984(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+3488(SB), Z26
-	VBROADCASTSS lanes<>+2304(SB), Z25
-	VBROADCASTSS lanes<>+3040(SB), Z24
-	VBROADCASTSS lanes<>+2272(SB), Z23
-	VBROADCASTSS lanes<>+3872(SB), Z22
-	VBROADCASTSS lanes<>+1152(SB), Z21
-	VBROADCASTSS lanes<>+2656(SB), Z20
+	VBROADCASTSS lanes<>+2080(SB), Z30
+	VBROADCASTSS lanes<>+4700(SB), Z29
+	VBROADCASTSS lanes<>+1952(SB), Z28
+	VBROADCASTSS lanes<>+2400(SB), Z27
+	VBROADCASTSS lanes<>+3456(SB), Z26
+	VBROADCASTSS lanes<>+2272(SB), Z25
+	VBROADCASTSS lanes<>+3008(SB), Z24
+	VBROADCASTSS lanes<>+2240(SB), Z23
+	VBROADCASTSS lanes<>+3840(SB), Z22
+	VBROADCASTSS lanes<>+1120(SB), Z21
+	VBROADCASTSS lanes<>+2624(SB), Z20
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -11116,17 +10666,17 @@ TEXT ·log2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+2112(SB), Z30
-	VBROADCASTSS lanes<>+4724(SB), Z29
-	VBROADCASTSS lanes<>+1984(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+3488(SB), Z26
-	VBROADCASTSS lanes<>+2304(SB), Z25
-	VBROADCASTSS lanes<>+3040(SB), Z24
-	VBROADCASTSS lanes<>+2272(SB), Z23
-	VBROADCASTSS lanes<>+3872(SB), Z22
-	VBROADCASTSS lanes<>+1152(SB), Z21
-	VBROADCASTSS lanes<>+2656(SB), Z20
+	VBROADCASTSS lanes<>+2080(SB), Z30
+	VBROADCASTSS lanes<>+4700(SB), Z29
+	VBROADCASTSS lanes<>+1952(SB), Z28
+	VBROADCASTSS lanes<>+2400(SB), Z27
+	VBROADCASTSS lanes<>+3456(SB), Z26
+	VBROADCASTSS lanes<>+2272(SB), Z25
+	VBROADCASTSS lanes<>+3008(SB), Z24
+	VBROADCASTSS lanes<>+2240(SB), Z23
+	VBROADCASTSS lanes<>+3840(SB), Z22
+	VBROADCASTSS lanes<>+1120(SB), Z21
+	VBROADCASTSS lanes<>+2624(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -11266,8 +10816,8 @@ TEXT ·log2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+896(SB), Y14
-	VBROADCASTSD lanes<>+4256(SB), Y13
+	VBROADCASTSD lanes<>+4472(SB), Y14
+	VBROADCASTSD lanes<>+4224(SB), Y13
 	VPXOR X12, X12, X12
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -11282,8 +10832,8 @@ main:
 	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3712(SB), Y4, Y6
-	VPSUBQ lanes<>+3712(SB), Y5, Y7
+	VPSUBQ lanes<>+3680(SB), Y4, Y6
+	VPSUBQ lanes<>+3680(SB), Y5, Y7
 	VPAND Y14, Y6, Y6
 	VPAND Y14, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -11296,8 +10846,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+576(SB), Y6, Y6
 	VPOR lanes<>+576(SB), Y7, Y7
-	VSUBPD lanes<>+4320(SB), Y6, Y6
-	VSUBPD lanes<>+4320(SB), Y7, Y7
+	VSUBPD lanes<>+4288(SB), Y6, Y6
+	VSUBPD lanes<>+4288(SB), Y7, Y7
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
@@ -11312,28 +10862,28 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+736(SB), Y6, Y6
 	VMULPD lanes<>+736(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4616(SB), Y2
-	VBROADCASTSD lanes<>+3968(SB), Y0
+	VBROADCASTSD lanes<>+4592(SB), Y2
+	VBROADCASTSD lanes<>+3936(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3968(SB), Y11, Y2
-	VFMADD213PD lanes<>+3744(SB), Y10, Y0
-	VFMADD213PD lanes<>+3744(SB), Y11, Y2
-	VFMADD213PD lanes<>+3680(SB), Y10, Y0
-	VFMADD213PD lanes<>+3680(SB), Y11, Y2
-	VFMADD213PD lanes<>+4064(SB), Y10, Y0
-	VFMADD213PD lanes<>+4064(SB), Y11, Y2
-	VFMADD213PD lanes<>+1472(SB), Y10, Y0
-	VFMADD213PD lanes<>+1472(SB), Y11, Y2
-	VFMADD213PD lanes<>+3168(SB), Y10, Y0
-	VFMADD213PD lanes<>+3168(SB), Y11, Y2
+	VFMADD213PD lanes<>+3936(SB), Y11, Y2
+	VFMADD213PD lanes<>+3712(SB), Y10, Y0
+	VFMADD213PD lanes<>+3712(SB), Y11, Y2
+	VFMADD213PD lanes<>+3648(SB), Y10, Y0
+	VFMADD213PD lanes<>+3648(SB), Y11, Y2
+	VFMADD213PD lanes<>+4032(SB), Y10, Y0
+	VFMADD213PD lanes<>+4032(SB), Y11, Y2
+	VFMADD213PD lanes<>+1440(SB), Y10, Y0
+	VFMADD213PD lanes<>+1440(SB), Y11, Y2
+	VFMADD213PD lanes<>+3136(SB), Y10, Y0
+	VFMADD213PD lanes<>+3136(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
 	VMULPD Y13, Y6, Y0
 	VMULPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+1920(SB), Y4, Y0
-	VFMADD231PD lanes<>+1920(SB), Y5, Y2
+	VFMADD231PD lanes<>+1888(SB), Y4, Y0
+	VFMADD231PD lanes<>+1888(SB), Y5, Y2
 	VFMADD231PD Y13, Y4, Y0
 	VFMADD231PD Y13, Y5, Y2
 	VFMADD231PD Y15, Y1, Y0
@@ -11346,7 +10896,7 @@ main:
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y3
 	VCMPPD $0, Y12, Y4, Y5
-	VBROADCASTSD lanes<>+4528(SB), Y6
+	VBROADCASTSD lanes<>+4504(SB), Y6
 	VBLENDVPD Y3, Y14, Y6, Y3
 	VBLENDVPD Y5, Y14, Y6, Y5
 	VCMPPD $30, Y12, Y1, Y1
@@ -11368,14 +10918,14 @@ single:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3712(SB), Y2, Y3
+	VPSUBQ lanes<>+3680(SB), Y2, Y3
 	VPAND Y14, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y15, Y2, Y2
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VSUBPD lanes<>+4288(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -11383,23 +10933,23 @@ single:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4616(SB), Y6
-	VFMADD213PD lanes<>+3968(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+3680(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+1472(SB), Y5, Y6
-	VFMADD213PD lanes<>+3168(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+3712(SB), Y5, Y6
+	VFMADD213PD lanes<>+3648(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+1440(SB), Y5, Y6
+	VFMADD213PD lanes<>+3136(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+1920(SB), Y2, Y3
+	VFMADD231PD lanes<>+1888(SB), Y2, Y3
 	VFMADD231PD Y13, Y2, Y3
 	VFMADD231PD Y15, Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4528(SB), Y3
+	VBROADCASTSD lanes<>+4504(SB), Y3
 	VBLENDVPD Y2, Y14, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -11418,14 +10968,14 @@ tail:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3712(SB), Y2, Y3
+	VPSUBQ lanes<>+3680(SB), Y2, Y3
 	VPAND Y14, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y15, Y2, Y2
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4320(SB), Y3, Y3
+	VSUBPD lanes<>+4288(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -11433,23 +10983,23 @@ tail:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4616(SB), Y6
-	VFMADD213PD lanes<>+3968(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+3680(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+1472(SB), Y5, Y6
-	VFMADD213PD lanes<>+3168(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4592(SB), Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+3712(SB), Y5, Y6
+	VFMADD213PD lanes<>+3648(SB), Y5, Y6
+	VFMADD213PD lanes<>+4032(SB), Y5, Y6
+	VFMADD213PD lanes<>+1440(SB), Y5, Y6
+	VFMADD213PD lanes<>+3136(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+1920(SB), Y2, Y3
+	VFMADD231PD lanes<>+1888(SB), Y2, Y3
 	VFMADD231PD Y13, Y2, Y3
 	VFMADD231PD Y15, Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4528(SB), Y3
+	VBROADCASTSD lanes<>+4504(SB), Y3
 	VBLENDVPD Y2, Y14, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -11466,13 +11016,13 @@ TEXT ·log2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4256(SB), Z30
+	VBROADCASTSD lanes<>+4224(SB), Z30
 	VBROADCASTSD lanes<>+480(SB), Z29
 	VBROADCASTSD lanes<>+736(SB), Z28
-	VBROADCASTSD lanes<>+4592(SB), Z27
-	VBROADCASTSD lanes<>+3008(SB), Z26
-	VBROADCASTSD lanes<>+2624(SB), Z25
-	VBROADCASTSD lanes<>+2336(SB), Z24
+	VBROADCASTSD lanes<>+4568(SB), Z27
+	VBROADCASTSD lanes<>+2976(SB), Z26
+	VBROADCASTSD lanes<>+2592(SB), Z25
+	VBROADCASTSD lanes<>+2304(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11538,22 +11088,22 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VFMADD213PD.BCST lanes<>+4032(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+4032(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+4032(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+4032(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4000(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4000(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4000(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4000(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2784(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2784(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2784(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2784(SB), Z19, Z23
 	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
 	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
 	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
 	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2848(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2848(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2848(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2848(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2464(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2464(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2464(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2464(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -11566,10 +11116,10 @@ main:
 	VMULPD Z30, Z9, Z9
 	VMULPD Z30, Z10, Z10
 	VMULPD Z30, Z11, Z11
-	VFMADD231PD.BCST lanes<>+1920(SB), Z1, Z8
-	VFMADD231PD.BCST lanes<>+1920(SB), Z3, Z9
-	VFMADD231PD.BCST lanes<>+1920(SB), Z5, Z10
-	VFMADD231PD.BCST lanes<>+1920(SB), Z7, Z11
+	VFMADD231PD.BCST lanes<>+1888(SB), Z1, Z8
+	VFMADD231PD.BCST lanes<>+1888(SB), Z3, Z9
+	VFMADD231PD.BCST lanes<>+1888(SB), Z5, Z10
+	VFMADD231PD.BCST lanes<>+1888(SB), Z7, Z11
 	VFMADD231PD Z30, Z1, Z8
 	VFMADD231PD Z30, Z3, Z9
 	VFMADD231PD Z30, Z5, Z10
@@ -11608,14 +11158,14 @@ masked:
 	VFMADD231PD Z4, Z27, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VFMADD213PD.BCST lanes<>+4032(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4000(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2784(SB), Z4, Z5
 	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2848(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
 	VMULPD Z30, Z2, Z2
-	VFMADD231PD.BCST lanes<>+1920(SB), Z1, Z2
+	VFMADD231PD.BCST lanes<>+1888(SB), Z1, Z2
 	VFMADD231PD Z30, Z1, Z2
 	VFMADD231PD Z31, Z0, Z2
 	VMOVUPD Z2, K7, (DX)(CX*8)
@@ -11632,7 +11182,7 @@ TEXT ·log2GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Y15
+	VBROADCASTSS lanes<>+2080(SB), Y15
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -11669,7 +11219,7 @@ TEXT ·log2GradXFloat32Float16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Y15
+	VBROADCASTSS lanes<>+2080(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11771,10 +11321,10 @@ TEXT ·log2GradXFloat32BFloat16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Y15
-	VBROADCASTSS lanes<>+4528(SB), Y14
-	VBROADCASTSS lanes<>+4740(SB), Y13
-	VBROADCASTSS lanes<>+4648(SB), Y12
+	VBROADCASTSS lanes<>+2080(SB), Y15
+	VBROADCASTSS lanes<>+4504(SB), Y14
+	VBROADCASTSS lanes<>+4716(SB), Y13
+	VBROADCASTSS lanes<>+4624(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11836,10 +11386,10 @@ main:
 	VPSRLD $16, Y1, Y1
 	VPSRLD $16, Y2, Y2
 	VPSRLD $16, Y3, Y3
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y1, Y1
-	VPSHUFB lanes<>+1440(SB), Y2, Y2
-	VPSHUFB lanes<>+1440(SB), Y3, Y3
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y1, Y1
+	VPSHUFB lanes<>+1408(SB), Y2, Y2
+	VPSHUFB lanes<>+1408(SB), Y3, Y3
 	VEXTRACTI128 $1, Y0, X4
 	VEXTRACTI128 $1, Y1, X5
 	VEXTRACTI128 $1, Y2, X6
@@ -11875,7 +11425,7 @@ single:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, (DX)(CX*2)
@@ -11926,7 +11476,7 @@ in2:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, 0(SP)
@@ -11948,7 +11498,7 @@ TEXT ·log2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Y15
+	VBROADCASTSS lanes<>+2080(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12006,7 +11556,7 @@ TEXT ·log2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Z31
+	VBROADCASTSS lanes<>+2080(SB), Z31
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -12064,7 +11614,7 @@ TEXT ·log2GradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Z31
+	VBROADCASTSS lanes<>+2080(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12126,10 +11676,10 @@ TEXT ·log2GradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Z31
-	VBROADCASTSS lanes<>+4528(SB), Z30
-	VBROADCASTSS lanes<>+4740(SB), Z29
-	VBROADCASTSS lanes<>+4648(SB), Z28
+	VBROADCASTSS lanes<>+2080(SB), Z31
+	VBROADCASTSS lanes<>+4504(SB), Z30
+	VBROADCASTSS lanes<>+4716(SB), Z29
+	VBROADCASTSS lanes<>+4624(SB), Z28
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12236,7 +11786,7 @@ TEXT ·log2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2112(SB), Z31
+	VBROADCASTSS lanes<>+2080(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12283,7 +11833,7 @@ TEXT ·log2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4256(SB), Y15
+	VBROADCASTSD lanes<>+4224(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -12341,7 +11891,7 @@ TEXT ·log2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4256(SB), Z31
+	VBROADCASTSD lanes<>+4224(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12401,138 +11951,130 @@ line:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1856(SB), Y0, Y6
-	VADDPS lanes<>+1856(SB), Y3, Y7
-	VCMPPS $3, Y1, Y0, Y8
-	VCMPPS $3, Y4, Y3, Y9
-	VADDPS Y1, Y0, Y10
-	VADDPS Y4, Y3, Y11
-	VMAXPS Y1, Y0, Y12
-	VMAXPS Y4, Y3, Y13
-	VMAXPS Y0, Y1, Y14
-	VMAXPS Y3, Y4, Y15
-	VANDPS Y14, Y12, Y12
-	VANDPS Y15, Y13, Y13
-	VBLENDVPS Y8, Y10, Y12, Y8
-	VBLENDVPS Y9, Y11, Y13, Y9
+	VADDPS lanes<>+1824(SB), Y0, Y6
+	VADDPS lanes<>+1824(SB), Y3, Y7
+	VCMPPS $30, Y1, Y0, Y8
+	VCMPPS $30, Y4, Y3, Y9
+	VBLENDVPS Y8, Y0, Y1, Y10
+	VBLENDVPS Y9, Y3, Y4, Y11
+	VSUBPS Y0, Y1, Y12
+	VSUBPS Y3, Y4, Y13
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VANDPS lanes<>+4384(SB), Y1, Y1
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4668(SB), Y3
+	VBLENDVPS Y8, Y12, Y0, Y0
+	VBLENDVPS Y9, Y13, Y1, Y1
+	VBROADCASTSS lanes<>+4644(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4680(SB), Y3
+	VBROADCASTSS lanes<>+4656(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+2112(SB), Y3
-	VBROADCASTSS lanes<>+2944(SB), Y4
+	VBROADCASTSS lanes<>+2080(SB), Y3
+	VBROADCASTSS lanes<>+2912(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y3
-	VSUBPS lanes<>+2944(SB), Y4, Y10
-	VSUBPS lanes<>+2944(SB), Y3, Y11
+	VFMADD213PS lanes<>+2912(SB), Y1, Y3
+	VSUBPS lanes<>+2912(SB), Y4, Y8
+	VSUBPS lanes<>+2912(SB), Y3, Y9
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y12
+	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y13
-	VFNMADD231PS lanes<>+1632(SB), Y10, Y12
-	VFNMADD231PS lanes<>+1632(SB), Y11, Y13
-	VBROADCASTSS lanes<>+4704(SB), Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
-	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+3072(SB), Y13, Y10
-	VFMADD213PS lanes<>+2016(SB), Y12, Y11
-	VFMADD213PS lanes<>+2016(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y12, Y11
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+4288(SB), Y12, Y11
-	VFMADD213PS lanes<>+4288(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y12, Y11
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y12, Y11
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFMADD231PS Y12, Y8, Y9
+	VFMADD213PS lanes<>+3040(SB), Y13, Y8
+	VFMADD213PS lanes<>+1984(SB), Y12, Y9
+	VFMADD213PS lanes<>+1984(SB), Y13, Y8
+	VFMADD213PS lanes<>+2336(SB), Y12, Y9
+	VFMADD213PS lanes<>+2336(SB), Y13, Y8
+	VFMADD213PS lanes<>+4256(SB), Y12, Y9
+	VFMADD213PS lanes<>+4256(SB), Y13, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+928(SB), Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y4, Y4
 	VPADDD Y1, Y3, Y3
 	VBROADCASTSS lanes<>+484(SB), Y12
 	VPSUBD Y0, Y12, Y0
 	VPSUBD Y1, Y12, Y1
-	VMULPS Y4, Y11, Y4
-	VMULPS Y3, Y10, Y3
+	VMULPS Y4, Y9, Y4
+	VMULPS Y3, Y8, Y3
 	VMULPS Y0, Y4, Y0
 	VMULPS Y1, Y3, Y1
-	VADDPS lanes<>+1312(SB), Y0, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VPSUBD lanes<>+1216(SB), Y3, Y3
-	VPSUBD lanes<>+1216(SB), Y4, Y4
-	VPAND lanes<>+1408(SB), Y3, Y3
-	VPAND lanes<>+1408(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4660(SB), Y10
-	VPSUBD Y3, Y10, Y11
-	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1280(SB), Y0, Y12
-	VMULPS lanes<>+1280(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1280(SB), Y14
+	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y1, Y4
+	VPSUBD lanes<>+1184(SB), Y3, Y3
+	VPSUBD lanes<>+1184(SB), Y4, Y4
+	VPAND lanes<>+1376(SB), Y3, Y3
+	VPAND lanes<>+1376(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4636(SB), Y8
+	VPSUBD Y3, Y8, Y9
+	VPSUBD Y4, Y8, Y8
+	VMULPS lanes<>+1248(SB), Y0, Y12
+	VMULPS lanes<>+1248(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1248(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
-	VFMADD231PS Y11, Y12, Y15
-	VFMADD231PS Y10, Y13, Y14
+	VFMSUB231PS Y14, Y9, Y15
+	VFMSUB213PS lanes<>+1280(SB), Y8, Y14
+	VFMADD231PS Y9, Y12, Y15
+	VFMADD231PS Y8, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
-	VMULPS Y15, Y15, Y10
-	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4724(SB), Y12
-	VBROADCASTSS lanes<>+1984(SB), Y13
+	VMULPS Y15, Y15, Y8
+	VMULPS Y14, Y14, Y9
+	VBROADCASTSS lanes<>+4700(SB), Y12
+	VBROADCASTSS lanes<>+1952(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1984(SB), Y14, Y12
-	VFMADD213PS lanes<>+2432(SB), Y15, Y13
-	VFMADD213PS lanes<>+2432(SB), Y14, Y12
-	VFMADD213PS lanes<>+3488(SB), Y15, Y13
-	VFMADD213PS lanes<>+3488(SB), Y14, Y12
-	VFMADD213PS lanes<>+2304(SB), Y15, Y13
-	VFMADD213PS lanes<>+2304(SB), Y14, Y12
-	VFMADD213PS lanes<>+3040(SB), Y15, Y13
-	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+1952(SB), Y14, Y12
+	VFMADD213PS lanes<>+2400(SB), Y15, Y13
+	VFMADD213PS lanes<>+2400(SB), Y14, Y12
+	VFMADD213PS lanes<>+3456(SB), Y15, Y13
+	VFMADD213PS lanes<>+3456(SB), Y14, Y12
 	VFMADD213PS lanes<>+2272(SB), Y15, Y13
 	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3872(SB), Y15, Y13
-	VFMADD213PS lanes<>+3872(SB), Y14, Y12
-	VFMADD213PS lanes<>+1152(SB), Y15, Y13
-	VFMADD213PS lanes<>+1152(SB), Y14, Y12
-	VFMADD231PS lanes<>+1888(SB), Y3, Y15
-	VFMADD231PS lanes<>+1888(SB), Y4, Y14
-	VFMADD231PS Y13, Y10, Y15
-	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4384(SB), Y0, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y4
-	VCMPPS $17, lanes<>+960(SB), Y3, Y3
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
-	VBLENDVPS Y10, Y15, Y0, Y10
-	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4672(SB), Y14
-	VBROADCASTSS lanes<>+1408(SB), Y15
+	VFMADD213PS lanes<>+3008(SB), Y15, Y13
+	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+2240(SB), Y15, Y13
+	VFMADD213PS lanes<>+2240(SB), Y14, Y12
+	VFMADD213PS lanes<>+3840(SB), Y15, Y13
+	VFMADD213PS lanes<>+3840(SB), Y14, Y12
+	VFMADD213PS lanes<>+1120(SB), Y15, Y13
+	VFMADD213PS lanes<>+1120(SB), Y14, Y12
+	VFMADD231PS lanes<>+1856(SB), Y3, Y15
+	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD231PS Y13, Y8, Y15
+	VFMADD231PS Y12, Y9, Y14
+	VANDPS lanes<>+4352(SB), Y0, Y3
+	VANDPS lanes<>+4352(SB), Y1, Y4
+	VCMPPS $17, lanes<>+928(SB), Y3, Y3
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y8
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y9
+	VBLENDVPS Y8, Y15, Y0, Y8
+	VBLENDVPS Y9, Y14, Y1, Y9
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y14
+	VBROADCASTSS lanes<>+1376(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
-	VBLENDVPS Y14, Y10, Y12, Y10
-	VBLENDVPS Y15, Y11, Y13, Y11
-	VBLENDVPS Y3, Y0, Y10, Y0
-	VBLENDVPS Y4, Y1, Y11, Y1
-	VADDPS Y0, Y8, Y0
-	VADDPS Y1, Y9, Y1
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VBLENDVPS Y14, Y8, Y12, Y8
+	VBLENDVPS Y15, Y9, Y13, Y9
+	VBLENDVPS Y3, Y0, Y8, Y0
+	VBLENDVPS Y4, Y1, Y9, Y1
+	VADDPS Y0, Y10, Y0
+	VADDPS Y1, Y11, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
 	VBLENDVPS Y5, Y7, Y1, Y1
 	VMOVNTPS Y0, (DX)(CX*4)
@@ -12547,138 +12089,130 @@ line:
 	VMOVUPS 96(SI)(CX*4), Y3
 	VMOVUPS 96(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1856(SB), Y0, Y6
-	VADDPS lanes<>+1856(SB), Y3, Y7
-	VCMPPS $3, Y1, Y0, Y8
-	VCMPPS $3, Y4, Y3, Y9
-	VADDPS Y1, Y0, Y10
-	VADDPS Y4, Y3, Y11
-	VMAXPS Y1, Y0, Y12
-	VMAXPS Y4, Y3, Y13
-	VMAXPS Y0, Y1, Y14
-	VMAXPS Y3, Y4, Y15
-	VANDPS Y14, Y12, Y12
-	VANDPS Y15, Y13, Y13
-	VBLENDVPS Y8, Y10, Y12, Y8
-	VBLENDVPS Y9, Y11, Y13, Y9
+	VADDPS lanes<>+1824(SB), Y0, Y6
+	VADDPS lanes<>+1824(SB), Y3, Y7
+	VCMPPS $30, Y1, Y0, Y8
+	VCMPPS $30, Y4, Y3, Y9
+	VBLENDVPS Y8, Y0, Y1, Y10
+	VBLENDVPS Y9, Y3, Y4, Y11
+	VSUBPS Y0, Y1, Y12
+	VSUBPS Y3, Y4, Y13
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VANDPS lanes<>+4384(SB), Y1, Y1
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4668(SB), Y3
+	VBLENDVPS Y8, Y12, Y0, Y0
+	VBLENDVPS Y9, Y13, Y1, Y1
+	VBROADCASTSS lanes<>+4644(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4680(SB), Y3
+	VBROADCASTSS lanes<>+4656(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+2112(SB), Y3
-	VBROADCASTSS lanes<>+2944(SB), Y4
+	VBROADCASTSS lanes<>+2080(SB), Y3
+	VBROADCASTSS lanes<>+2912(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y3
-	VSUBPS lanes<>+2944(SB), Y4, Y10
-	VSUBPS lanes<>+2944(SB), Y3, Y11
+	VFMADD213PS lanes<>+2912(SB), Y1, Y3
+	VSUBPS lanes<>+2912(SB), Y4, Y8
+	VSUBPS lanes<>+2912(SB), Y3, Y9
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y12
+	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y13
-	VFNMADD231PS lanes<>+1632(SB), Y10, Y12
-	VFNMADD231PS lanes<>+1632(SB), Y11, Y13
-	VBROADCASTSS lanes<>+4704(SB), Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
-	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+3072(SB), Y13, Y10
-	VFMADD213PS lanes<>+2016(SB), Y12, Y11
-	VFMADD213PS lanes<>+2016(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y12, Y11
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+4288(SB), Y12, Y11
-	VFMADD213PS lanes<>+4288(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y12, Y11
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y12, Y11
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFMADD231PS Y12, Y8, Y9
+	VFMADD213PS lanes<>+3040(SB), Y13, Y8
+	VFMADD213PS lanes<>+1984(SB), Y12, Y9
+	VFMADD213PS lanes<>+1984(SB), Y13, Y8
+	VFMADD213PS lanes<>+2336(SB), Y12, Y9
+	VFMADD213PS lanes<>+2336(SB), Y13, Y8
+	VFMADD213PS lanes<>+4256(SB), Y12, Y9
+	VFMADD213PS lanes<>+4256(SB), Y13, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+928(SB), Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y4, Y4
 	VPADDD Y1, Y3, Y3
 	VBROADCASTSS lanes<>+484(SB), Y12
 	VPSUBD Y0, Y12, Y0
 	VPSUBD Y1, Y12, Y1
-	VMULPS Y4, Y11, Y4
-	VMULPS Y3, Y10, Y3
+	VMULPS Y4, Y9, Y4
+	VMULPS Y3, Y8, Y3
 	VMULPS Y0, Y4, Y0
 	VMULPS Y1, Y3, Y1
-	VADDPS lanes<>+1312(SB), Y0, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VPSUBD lanes<>+1216(SB), Y3, Y3
-	VPSUBD lanes<>+1216(SB), Y4, Y4
-	VPAND lanes<>+1408(SB), Y3, Y3
-	VPAND lanes<>+1408(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4660(SB), Y10
-	VPSUBD Y3, Y10, Y11
-	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1280(SB), Y0, Y12
-	VMULPS lanes<>+1280(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1280(SB), Y14
+	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y1, Y4
+	VPSUBD lanes<>+1184(SB), Y3, Y3
+	VPSUBD lanes<>+1184(SB), Y4, Y4
+	VPAND lanes<>+1376(SB), Y3, Y3
+	VPAND lanes<>+1376(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4636(SB), Y8
+	VPSUBD Y3, Y8, Y9
+	VPSUBD Y4, Y8, Y8
+	VMULPS lanes<>+1248(SB), Y0, Y12
+	VMULPS lanes<>+1248(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1248(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
-	VFMADD231PS Y11, Y12, Y15
-	VFMADD231PS Y10, Y13, Y14
+	VFMSUB231PS Y14, Y9, Y15
+	VFMSUB213PS lanes<>+1280(SB), Y8, Y14
+	VFMADD231PS Y9, Y12, Y15
+	VFMADD231PS Y8, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
-	VMULPS Y15, Y15, Y10
-	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4724(SB), Y12
-	VBROADCASTSS lanes<>+1984(SB), Y13
+	VMULPS Y15, Y15, Y8
+	VMULPS Y14, Y14, Y9
+	VBROADCASTSS lanes<>+4700(SB), Y12
+	VBROADCASTSS lanes<>+1952(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1984(SB), Y14, Y12
-	VFMADD213PS lanes<>+2432(SB), Y15, Y13
-	VFMADD213PS lanes<>+2432(SB), Y14, Y12
-	VFMADD213PS lanes<>+3488(SB), Y15, Y13
-	VFMADD213PS lanes<>+3488(SB), Y14, Y12
-	VFMADD213PS lanes<>+2304(SB), Y15, Y13
-	VFMADD213PS lanes<>+2304(SB), Y14, Y12
-	VFMADD213PS lanes<>+3040(SB), Y15, Y13
-	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+1952(SB), Y14, Y12
+	VFMADD213PS lanes<>+2400(SB), Y15, Y13
+	VFMADD213PS lanes<>+2400(SB), Y14, Y12
+	VFMADD213PS lanes<>+3456(SB), Y15, Y13
+	VFMADD213PS lanes<>+3456(SB), Y14, Y12
 	VFMADD213PS lanes<>+2272(SB), Y15, Y13
 	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3872(SB), Y15, Y13
-	VFMADD213PS lanes<>+3872(SB), Y14, Y12
-	VFMADD213PS lanes<>+1152(SB), Y15, Y13
-	VFMADD213PS lanes<>+1152(SB), Y14, Y12
-	VFMADD231PS lanes<>+1888(SB), Y3, Y15
-	VFMADD231PS lanes<>+1888(SB), Y4, Y14
-	VFMADD231PS Y13, Y10, Y15
-	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4384(SB), Y0, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y4
-	VCMPPS $17, lanes<>+960(SB), Y3, Y3
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
-	VBLENDVPS Y10, Y15, Y0, Y10
-	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4672(SB), Y14
-	VBROADCASTSS lanes<>+1408(SB), Y15
+	VFMADD213PS lanes<>+3008(SB), Y15, Y13
+	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+2240(SB), Y15, Y13
+	VFMADD213PS lanes<>+2240(SB), Y14, Y12
+	VFMADD213PS lanes<>+3840(SB), Y15, Y13
+	VFMADD213PS lanes<>+3840(SB), Y14, Y12
+	VFMADD213PS lanes<>+1120(SB), Y15, Y13
+	VFMADD213PS lanes<>+1120(SB), Y14, Y12
+	VFMADD231PS lanes<>+1856(SB), Y3, Y15
+	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD231PS Y13, Y8, Y15
+	VFMADD231PS Y12, Y9, Y14
+	VANDPS lanes<>+4352(SB), Y0, Y3
+	VANDPS lanes<>+4352(SB), Y1, Y4
+	VCMPPS $17, lanes<>+928(SB), Y3, Y3
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y8
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y9
+	VBLENDVPS Y8, Y15, Y0, Y8
+	VBLENDVPS Y9, Y14, Y1, Y9
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y14
+	VBROADCASTSS lanes<>+1376(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
-	VBLENDVPS Y14, Y10, Y12, Y10
-	VBLENDVPS Y15, Y11, Y13, Y11
-	VBLENDVPS Y3, Y0, Y10, Y0
-	VBLENDVPS Y4, Y1, Y11, Y1
-	VADDPS Y0, Y8, Y0
-	VADDPS Y1, Y9, Y1
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VBLENDVPS Y14, Y8, Y12, Y8
+	VBLENDVPS Y15, Y9, Y13, Y9
+	VBLENDVPS Y3, Y0, Y8, Y0
+	VBLENDVPS Y4, Y1, Y9, Y1
+	VADDPS Y0, Y10, Y0
+	VADDPS Y1, Y11, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
 	VBLENDVPS Y5, Y7, Y1, Y1
 	VMOVNTPS Y0, 64(DX)(CX*4)
@@ -12707,138 +12241,130 @@ main:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1856(SB), Y0, Y6
-	VADDPS lanes<>+1856(SB), Y3, Y7
-	VCMPPS $3, Y1, Y0, Y8
-	VCMPPS $3, Y4, Y3, Y9
-	VADDPS Y1, Y0, Y10
-	VADDPS Y4, Y3, Y11
-	VMAXPS Y1, Y0, Y12
-	VMAXPS Y4, Y3, Y13
-	VMAXPS Y0, Y1, Y14
-	VMAXPS Y3, Y4, Y15
-	VANDPS Y14, Y12, Y12
-	VANDPS Y15, Y13, Y13
-	VBLENDVPS Y8, Y10, Y12, Y8
-	VBLENDVPS Y9, Y11, Y13, Y9
+	VADDPS lanes<>+1824(SB), Y0, Y6
+	VADDPS lanes<>+1824(SB), Y3, Y7
+	VCMPPS $30, Y1, Y0, Y8
+	VCMPPS $30, Y4, Y3, Y9
+	VBLENDVPS Y8, Y0, Y1, Y10
+	VBLENDVPS Y9, Y3, Y4, Y11
+	VSUBPS Y0, Y1, Y12
+	VSUBPS Y3, Y4, Y13
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VANDPS lanes<>+4384(SB), Y1, Y1
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4668(SB), Y3
+	VBLENDVPS Y8, Y12, Y0, Y0
+	VBLENDVPS Y9, Y13, Y1, Y1
+	VBROADCASTSS lanes<>+4644(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4680(SB), Y3
+	VBROADCASTSS lanes<>+4656(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+2112(SB), Y3
-	VBROADCASTSS lanes<>+2944(SB), Y4
+	VBROADCASTSS lanes<>+2080(SB), Y3
+	VBROADCASTSS lanes<>+2912(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y3
-	VSUBPS lanes<>+2944(SB), Y4, Y10
-	VSUBPS lanes<>+2944(SB), Y3, Y11
+	VFMADD213PS lanes<>+2912(SB), Y1, Y3
+	VSUBPS lanes<>+2912(SB), Y4, Y8
+	VSUBPS lanes<>+2912(SB), Y3, Y9
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y12
+	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y13
-	VFNMADD231PS lanes<>+1632(SB), Y10, Y12
-	VFNMADD231PS lanes<>+1632(SB), Y11, Y13
-	VBROADCASTSS lanes<>+4704(SB), Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
-	VFMADD231PS Y12, Y10, Y11
-	VFMADD213PS lanes<>+3072(SB), Y13, Y10
-	VFMADD213PS lanes<>+2016(SB), Y12, Y11
-	VFMADD213PS lanes<>+2016(SB), Y13, Y10
-	VFMADD213PS lanes<>+2368(SB), Y12, Y11
-	VFMADD213PS lanes<>+2368(SB), Y13, Y10
-	VFMADD213PS lanes<>+4288(SB), Y12, Y11
-	VFMADD213PS lanes<>+4288(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y12, Y11
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
-	VFMADD213PS lanes<>+1312(SB), Y12, Y11
-	VFMADD213PS lanes<>+1312(SB), Y13, Y10
+	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFMADD231PS Y12, Y8, Y9
+	VFMADD213PS lanes<>+3040(SB), Y13, Y8
+	VFMADD213PS lanes<>+1984(SB), Y12, Y9
+	VFMADD213PS lanes<>+1984(SB), Y13, Y8
+	VFMADD213PS lanes<>+2336(SB), Y12, Y9
+	VFMADD213PS lanes<>+2336(SB), Y13, Y8
+	VFMADD213PS lanes<>+4256(SB), Y12, Y9
+	VFMADD213PS lanes<>+4256(SB), Y13, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y8
+	VFMADD213PS lanes<>+1280(SB), Y12, Y9
+	VFMADD213PS lanes<>+1280(SB), Y13, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+928(SB), Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y4, Y4
 	VPADDD Y1, Y3, Y3
 	VBROADCASTSS lanes<>+484(SB), Y12
 	VPSUBD Y0, Y12, Y0
 	VPSUBD Y1, Y12, Y1
-	VMULPS Y4, Y11, Y4
-	VMULPS Y3, Y10, Y3
+	VMULPS Y4, Y9, Y4
+	VMULPS Y3, Y8, Y3
 	VMULPS Y0, Y4, Y0
 	VMULPS Y1, Y3, Y1
-	VADDPS lanes<>+1312(SB), Y0, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VPSUBD lanes<>+1216(SB), Y3, Y3
-	VPSUBD lanes<>+1216(SB), Y4, Y4
-	VPAND lanes<>+1408(SB), Y3, Y3
-	VPAND lanes<>+1408(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4660(SB), Y10
-	VPSUBD Y3, Y10, Y11
-	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1280(SB), Y0, Y12
-	VMULPS lanes<>+1280(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1280(SB), Y14
+	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y1, Y4
+	VPSUBD lanes<>+1184(SB), Y3, Y3
+	VPSUBD lanes<>+1184(SB), Y4, Y4
+	VPAND lanes<>+1376(SB), Y3, Y3
+	VPAND lanes<>+1376(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4636(SB), Y8
+	VPSUBD Y3, Y8, Y9
+	VPSUBD Y4, Y8, Y8
+	VMULPS lanes<>+1248(SB), Y0, Y12
+	VMULPS lanes<>+1248(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1248(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
-	VFMADD231PS Y11, Y12, Y15
-	VFMADD231PS Y10, Y13, Y14
+	VFMSUB231PS Y14, Y9, Y15
+	VFMSUB213PS lanes<>+1280(SB), Y8, Y14
+	VFMADD231PS Y9, Y12, Y15
+	VFMADD231PS Y8, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
-	VMULPS Y15, Y15, Y10
-	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4724(SB), Y12
-	VBROADCASTSS lanes<>+1984(SB), Y13
+	VMULPS Y15, Y15, Y8
+	VMULPS Y14, Y14, Y9
+	VBROADCASTSS lanes<>+4700(SB), Y12
+	VBROADCASTSS lanes<>+1952(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1984(SB), Y14, Y12
-	VFMADD213PS lanes<>+2432(SB), Y15, Y13
-	VFMADD213PS lanes<>+2432(SB), Y14, Y12
-	VFMADD213PS lanes<>+3488(SB), Y15, Y13
-	VFMADD213PS lanes<>+3488(SB), Y14, Y12
-	VFMADD213PS lanes<>+2304(SB), Y15, Y13
-	VFMADD213PS lanes<>+2304(SB), Y14, Y12
-	VFMADD213PS lanes<>+3040(SB), Y15, Y13
-	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+1952(SB), Y14, Y12
+	VFMADD213PS lanes<>+2400(SB), Y15, Y13
+	VFMADD213PS lanes<>+2400(SB), Y14, Y12
+	VFMADD213PS lanes<>+3456(SB), Y15, Y13
+	VFMADD213PS lanes<>+3456(SB), Y14, Y12
 	VFMADD213PS lanes<>+2272(SB), Y15, Y13
 	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3872(SB), Y15, Y13
-	VFMADD213PS lanes<>+3872(SB), Y14, Y12
-	VFMADD213PS lanes<>+1152(SB), Y15, Y13
-	VFMADD213PS lanes<>+1152(SB), Y14, Y12
-	VFMADD231PS lanes<>+1888(SB), Y3, Y15
-	VFMADD231PS lanes<>+1888(SB), Y4, Y14
-	VFMADD231PS Y13, Y10, Y15
-	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4384(SB), Y0, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y4
-	VCMPPS $17, lanes<>+960(SB), Y3, Y3
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
-	VBLENDVPS Y10, Y15, Y0, Y10
-	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4672(SB), Y14
-	VBROADCASTSS lanes<>+1408(SB), Y15
+	VFMADD213PS lanes<>+3008(SB), Y15, Y13
+	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+2240(SB), Y15, Y13
+	VFMADD213PS lanes<>+2240(SB), Y14, Y12
+	VFMADD213PS lanes<>+3840(SB), Y15, Y13
+	VFMADD213PS lanes<>+3840(SB), Y14, Y12
+	VFMADD213PS lanes<>+1120(SB), Y15, Y13
+	VFMADD213PS lanes<>+1120(SB), Y14, Y12
+	VFMADD231PS lanes<>+1856(SB), Y3, Y15
+	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD231PS Y13, Y8, Y15
+	VFMADD231PS Y12, Y9, Y14
+	VANDPS lanes<>+4352(SB), Y0, Y3
+	VANDPS lanes<>+4352(SB), Y1, Y4
+	VCMPPS $17, lanes<>+928(SB), Y3, Y3
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y8
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y9
+	VBLENDVPS Y8, Y15, Y0, Y8
+	VBLENDVPS Y9, Y14, Y1, Y9
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y14
+	VBROADCASTSS lanes<>+1376(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
-	VBLENDVPS Y14, Y10, Y12, Y10
-	VBLENDVPS Y15, Y11, Y13, Y11
-	VBLENDVPS Y3, Y0, Y10, Y0
-	VBLENDVPS Y4, Y1, Y11, Y1
-	VADDPS Y0, Y8, Y0
-	VADDPS Y1, Y9, Y1
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VBLENDVPS Y14, Y8, Y12, Y8
+	VBLENDVPS Y15, Y9, Y13, Y9
+	VBLENDVPS Y3, Y0, Y8, Y0
+	VBLENDVPS Y4, Y1, Y9, Y1
+	VADDPS Y0, Y10, Y0
+	VADDPS Y1, Y11, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
 	VBLENDVPS Y5, Y7, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -12855,75 +12381,71 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1856(SB), Y0, Y3
-	VCMPPS $3, Y1, Y0, Y4
-	VADDPS Y1, Y0, Y5
-	VMAXPS Y1, Y0, Y6
-	VMAXPS Y0, Y1, Y7
-	VANDPS Y7, Y6, Y6
-	VBLENDVPS Y4, Y5, Y6, Y4
+	VADDPS lanes<>+1824(SB), Y0, Y3
+	VCMPPS $30, Y1, Y0, Y4
+	VBLENDVPS Y4, Y0, Y1, Y5
+	VSUBPS Y0, Y1, Y6
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4668(SB), Y1
+	VBLENDVPS Y4, Y6, Y0, Y0
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y1
-	VFMADD213PS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y5
+	VBROADCASTSS lanes<>+2080(SB), Y1
+	VFMADD213PS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y4
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y5, Y6
-	VFNMADD231PS lanes<>+1632(SB), Y5, Y6
-	VBROADCASTSS lanes<>+4704(SB), Y5
-	VFMADD213PS lanes<>+3072(SB), Y6, Y5
-	VFMADD213PS lanes<>+2016(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+4288(SB), Y6, Y5
-	VFMADD213PS lanes<>+1312(SB), Y6, Y5
-	VFMADD213PS lanes<>+1312(SB), Y6, Y5
+	VFNMADD231PS lanes<>+1824(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1600(SB), Y4, Y6
+	VBROADCASTSS lanes<>+4680(SB), Y4
+	VFMADD213PS lanes<>+3040(SB), Y6, Y4
+	VFMADD213PS lanes<>+1984(SB), Y6, Y4
+	VFMADD213PS lanes<>+2336(SB), Y6, Y4
+	VFMADD213PS lanes<>+4256(SB), Y6, Y4
+	VFMADD213PS lanes<>+1280(SB), Y6, Y4
+	VFMADD213PS lanes<>+1280(SB), Y6, Y4
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y6
 	VPSUBD Y0, Y6, Y0
-	VMULPS Y1, Y5, Y1
+	VMULPS Y1, Y4, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1312(SB), Y0, Y1
-	VPSUBD lanes<>+1216(SB), Y1, Y1
-	VPAND lanes<>+1408(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4660(SB), Y5
-	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+1280(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1280(SB), Y7
-	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
-	VFMADD231PS Y5, Y6, Y7
+	VADDPS lanes<>+1280(SB), Y0, Y1
+	VPSUBD lanes<>+1184(SB), Y1, Y1
+	VPAND lanes<>+1376(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4636(SB), Y4
+	VPSUBD Y1, Y4, Y4
+	VMULPS lanes<>+1248(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1248(SB), Y7
+	VFMSUB213PS lanes<>+1280(SB), Y4, Y7
+	VFMADD231PS Y4, Y6, Y7
 	VCVTDQ2PS Y1, Y1
-	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4724(SB), Y6
-	VFMADD213PS lanes<>+1984(SB), Y7, Y6
-	VFMADD213PS lanes<>+2432(SB), Y7, Y6
-	VFMADD213PS lanes<>+3488(SB), Y7, Y6
-	VFMADD213PS lanes<>+2304(SB), Y7, Y6
-	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VMULPS Y7, Y7, Y4
+	VBROADCASTSS lanes<>+4700(SB), Y6
+	VFMADD213PS lanes<>+1952(SB), Y7, Y6
+	VFMADD213PS lanes<>+2400(SB), Y7, Y6
+	VFMADD213PS lanes<>+3456(SB), Y7, Y6
 	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3872(SB), Y7, Y6
-	VFMADD213PS lanes<>+1152(SB), Y7, Y6
-	VFMADD231PS lanes<>+1888(SB), Y1, Y7
-	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+4384(SB), Y0, Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
-	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4672(SB), Y7
-	VBROADCASTSS lanes<>+1408(SB), Y8
+	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3840(SB), Y7, Y6
+	VFMADD213PS lanes<>+1120(SB), Y7, Y6
+	VFMADD231PS lanes<>+1856(SB), Y1, Y7
+	VFMADD231PS Y6, Y4, Y7
+	VANDPS lanes<>+4352(SB), Y0, Y1
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y4
+	VBLENDVPS Y4, Y7, Y0, Y4
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4648(SB), Y7
+	VBROADCASTSS lanes<>+1376(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
-	VBLENDVPS Y7, Y5, Y6, Y5
-	VBLENDVPS Y1, Y0, Y5, Y0
-	VADDPS Y0, Y4, Y0
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
+	VBLENDVPS Y7, Y4, Y6, Y4
+	VBLENDVPS Y1, Y0, Y4, Y0
+	VADDPS Y0, Y5, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -12940,75 +12462,71 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1856(SB), Y0, Y3
-	VCMPPS $3, Y1, Y0, Y4
-	VADDPS Y1, Y0, Y5
-	VMAXPS Y1, Y0, Y6
-	VMAXPS Y0, Y1, Y7
-	VANDPS Y7, Y6, Y6
-	VBLENDVPS Y4, Y5, Y6, Y4
+	VADDPS lanes<>+1824(SB), Y0, Y3
+	VCMPPS $30, Y1, Y0, Y4
+	VBLENDVPS Y4, Y0, Y1, Y5
+	VSUBPS Y0, Y1, Y6
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4668(SB), Y1
+	VBLENDVPS Y4, Y6, Y0, Y0
+	VBROADCASTSS lanes<>+4644(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2112(SB), Y1
-	VFMADD213PS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y5
+	VBROADCASTSS lanes<>+2080(SB), Y1
+	VFMADD213PS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y4
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y5, Y6
-	VFNMADD231PS lanes<>+1632(SB), Y5, Y6
-	VBROADCASTSS lanes<>+4704(SB), Y5
-	VFMADD213PS lanes<>+3072(SB), Y6, Y5
-	VFMADD213PS lanes<>+2016(SB), Y6, Y5
-	VFMADD213PS lanes<>+2368(SB), Y6, Y5
-	VFMADD213PS lanes<>+4288(SB), Y6, Y5
-	VFMADD213PS lanes<>+1312(SB), Y6, Y5
-	VFMADD213PS lanes<>+1312(SB), Y6, Y5
+	VFNMADD231PS lanes<>+1824(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1600(SB), Y4, Y6
+	VBROADCASTSS lanes<>+4680(SB), Y4
+	VFMADD213PS lanes<>+3040(SB), Y6, Y4
+	VFMADD213PS lanes<>+1984(SB), Y6, Y4
+	VFMADD213PS lanes<>+2336(SB), Y6, Y4
+	VFMADD213PS lanes<>+4256(SB), Y6, Y4
+	VFMADD213PS lanes<>+1280(SB), Y6, Y4
+	VFMADD213PS lanes<>+1280(SB), Y6, Y4
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y6
 	VPSUBD Y0, Y6, Y0
-	VMULPS Y1, Y5, Y1
+	VMULPS Y1, Y4, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1312(SB), Y0, Y1
-	VPSUBD lanes<>+1216(SB), Y1, Y1
-	VPAND lanes<>+1408(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4660(SB), Y5
-	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+1280(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1280(SB), Y7
-	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
-	VFMADD231PS Y5, Y6, Y7
+	VADDPS lanes<>+1280(SB), Y0, Y1
+	VPSUBD lanes<>+1184(SB), Y1, Y1
+	VPAND lanes<>+1376(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4636(SB), Y4
+	VPSUBD Y1, Y4, Y4
+	VMULPS lanes<>+1248(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1248(SB), Y7
+	VFMSUB213PS lanes<>+1280(SB), Y4, Y7
+	VFMADD231PS Y4, Y6, Y7
 	VCVTDQ2PS Y1, Y1
-	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4724(SB), Y6
-	VFMADD213PS lanes<>+1984(SB), Y7, Y6
-	VFMADD213PS lanes<>+2432(SB), Y7, Y6
-	VFMADD213PS lanes<>+3488(SB), Y7, Y6
-	VFMADD213PS lanes<>+2304(SB), Y7, Y6
-	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VMULPS Y7, Y7, Y4
+	VBROADCASTSS lanes<>+4700(SB), Y6
+	VFMADD213PS lanes<>+1952(SB), Y7, Y6
+	VFMADD213PS lanes<>+2400(SB), Y7, Y6
+	VFMADD213PS lanes<>+3456(SB), Y7, Y6
 	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3872(SB), Y7, Y6
-	VFMADD213PS lanes<>+1152(SB), Y7, Y6
-	VFMADD231PS lanes<>+1888(SB), Y1, Y7
-	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+4384(SB), Y0, Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
-	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4672(SB), Y7
-	VBROADCASTSS lanes<>+1408(SB), Y8
+	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3840(SB), Y7, Y6
+	VFMADD213PS lanes<>+1120(SB), Y7, Y6
+	VFMADD231PS lanes<>+1856(SB), Y1, Y7
+	VFMADD231PS Y6, Y4, Y7
+	VANDPS lanes<>+4352(SB), Y0, Y1
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y4
+	VBLENDVPS Y4, Y7, Y0, Y4
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4648(SB), Y7
+	VBROADCASTSS lanes<>+1376(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
-	VBLENDVPS Y7, Y5, Y6, Y5
-	VBLENDVPS Y1, Y0, Y5, Y0
-	VADDPS Y0, Y4, Y0
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
+	VBLENDVPS Y7, Y4, Y6, Y4
+	VBLENDVPS Y1, Y0, Y4, Y0
+	VADDPS Y0, Y5, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -13024,25 +12542,25 @@ TEXT ·logaddexpFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4384(SB), Z30
-	VBROADCASTSS lanes<>+4652(SB), Z29
-	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1408(SB), Z27
-	VBROADCASTSS lanes<>+1280(SB), Z26
-	VBROADCASTSS lanes<>+1376(SB), Z25
-	VBROADCASTSS lanes<>+2112(SB), Z24
-	VBROADCASTSS lanes<>+1632(SB), Z23
-	VMOVUPS lanes<>+64(SB), Z22
-	VBROADCASTSS lanes<>+4732(SB), Z21
-	VBROADCASTSS lanes<>+4692(SB), Z20
-	VBROADCASTSS lanes<>+1216(SB), Z19
-	VBROADCASTSS lanes<>+4660(SB), Z18
-	VBROADCASTSS lanes<>+4724(SB), Z17
-	VBROADCASTSS lanes<>+1984(SB), Z16
-	VBROADCASTSS lanes<>+2432(SB), Z15
-	VBROADCASTSS lanes<>+3488(SB), Z14
-	VBROADCASTSS lanes<>+2304(SB), Z13
-	VBROADCASTSS lanes<>+3040(SB), Z12
+	VBROADCASTSS lanes<>+4628(SB), Z30
+	VBROADCASTSS lanes<>+252(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1248(SB), Z27
+	VBROADCASTSS lanes<>+1344(SB), Z26
+	VBROADCASTSS lanes<>+2080(SB), Z25
+	VBROADCASTSS lanes<>+1600(SB), Z24
+	VMOVUPS lanes<>+64(SB), Z23
+	VBROADCASTSS lanes<>+4708(SB), Z22
+	VBROADCASTSS lanes<>+4668(SB), Z21
+	VBROADCASTSS lanes<>+1184(SB), Z20
+	VBROADCASTSS lanes<>+4636(SB), Z19
+	VBROADCASTSS lanes<>+4700(SB), Z18
+	VBROADCASTSS lanes<>+1952(SB), Z17
+	VBROADCASTSS lanes<>+2400(SB), Z16
+	VBROADCASTSS lanes<>+3456(SB), Z15
+	VBROADCASTSS lanes<>+2272(SB), Z14
+	VBROADCASTSS lanes<>+3008(SB), Z13
+	VBROADCASTSS lanes<>+2240(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -13064,70 +12582,66 @@ line:
 	VMOVUPS 4096(SI)(CX*4), Z2
 	VMOVUPS 4096(DI)(CX*4), Z3
 	VCMPPS $0, Z3, Z2, K2
-	VCMPPS $3, Z1, Z0, K3
-	VCMPPS $3, Z3, Z2, K4
-	VMAXPS Z1, Z0, Z4
-	VMAXPS Z3, Z2, Z5
-	VMAXPS Z0, Z1, Z6
-	VMAXPS Z2, Z3, Z7
-	VANDPS Z6, Z4, Z4
-	VANDPS Z7, Z5, Z5
-	VADDPS Z1, Z0, K3, Z4
-	VADDPS Z3, Z2, K4, Z5
-	VSUBPS Z1, Z0, Z1
-	VSUBPS Z3, Z2, Z3
-	VPTERNLOGD $243, Z30, Z30, Z1
-	VPTERNLOGD $243, Z30, Z30, Z3
-	VMOVAPS Z29, Z6
-	VFMADD231PS Z24, Z1, Z6
-	VMOVAPS Z29, Z7
-	VFMADD231PS Z24, Z3, Z7
-	VSUBPS Z29, Z6, Z8
-	VSUBPS Z29, Z7, Z9
-	VFNMADD231PS Z28, Z8, Z1
-	VFNMADD231PS Z28, Z9, Z3
-	VFNMADD231PS Z23, Z8, Z1
-	VFNMADD231PS Z23, Z9, Z3
-	VRANGEPS $6, Z31, Z1, Z1
-	VRANGEPS $6, Z31, Z3, Z3
-	VPERMPS Z22, Z6, Z6
-	VPERMPS Z22, Z7, Z7
-	VMOVAPS Z20, Z10
-	VFMADD231PS Z1, Z21, Z10
-	VMOVAPS Z20, Z11
-	VFMADD231PS Z3, Z21, Z11
-	VFMADD213PS Z31, Z1, Z10
-	VFMADD213PS Z31, Z3, Z11
-	VMULPS Z6, Z1, Z1
-	VMULPS Z7, Z3, Z3
-	VFMADD231PS Z10, Z1, Z6
-	VFMADD231PS Z11, Z3, Z7
-	VSCALEFPS Z8, Z6, Z1
-	VSCALEFPS Z9, Z7, Z3
+	VCMPPS $30, Z1, Z0, K3
+	VCMPPS $30, Z3, Z2, K4
+	VBLENDMPS Z0, Z1, K3, Z4
+	VBLENDMPS Z2, Z3, K4, Z5
+	VSUBPS Z1, Z0, Z6
+	VSUBPS Z3, Z2, Z7
+	VSUBPS Z0, Z1, K3, Z6
+	VSUBPS Z2, Z3, K4, Z7
+	VMOVAPS Z30, Z1
+	VFMADD231PS Z25, Z6, Z1
+	VMOVAPS Z30, Z3
+	VFMADD231PS Z25, Z7, Z3
+	VSUBPS Z30, Z1, Z8
+	VSUBPS Z30, Z3, Z9
+	VFNMADD231PS Z29, Z8, Z6
+	VFNMADD231PS Z29, Z9, Z7
+	VFNMADD231PS Z24, Z8, Z6
+	VFNMADD231PS Z24, Z9, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z23, Z1, Z1
+	VPERMPS Z23, Z3, Z3
+	VMOVAPS Z21, Z10
+	VFMADD231PS Z6, Z22, Z10
+	VMOVAPS Z21, Z11
+	VFMADD231PS Z7, Z22, Z11
+	VFMADD213PS Z31, Z6, Z10
+	VFMADD213PS Z31, Z7, Z11
+	VMULPS Z1, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z10, Z6, Z1
+	VFMADD231PS Z11, Z7, Z3
+	VSCALEFPS Z8, Z1, Z1
+	VSCALEFPS Z9, Z3, Z3
 	VADDPS Z31, Z1, Z6
 	VADDPS Z31, Z3, Z7
-	VPSUBD Z19, Z6, Z6
-	VPSUBD Z19, Z7, Z7
-	VPANDD Z27, Z6, Z6
-	VPANDD Z27, Z7, Z7
-	VPSUBD Z6, Z18, Z8
-	VPSUBD Z7, Z18, Z9
-	VMULPS Z26, Z1, Z10
-	VMULPS Z26, Z3, Z11
+	VPSUBD Z20, Z6, Z6
+	VPSUBD Z20, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z19, Z8
+	VPSUBD Z7, Z19, Z9
+	VMULPS Z27, Z1, Z10
+	VMULPS Z27, Z3, Z11
 	VMOVAPS Z31, Z2
-	VFMSUB231PS Z26, Z8, Z2
+	VFMSUB231PS Z27, Z8, Z2
 	VMOVAPS Z31, Z0
-	VFMSUB231PS Z26, Z9, Z0
+	VFMSUB231PS Z27, Z9, Z0
 	VFMADD231PS Z8, Z10, Z2
 	VFMADD231PS Z9, Z11, Z0
 	VCVTDQ2PS Z6, Z6
 	VCVTDQ2PS Z7, Z7
 	VMULPS Z2, Z2, Z8
 	VMULPS Z0, Z0, Z9
-	VMOVAPS Z16, Z10
-	VFMADD231PS Z2, Z17, Z10
-	VMOVAPS Z16, Z11
-	VFMADD231PS Z0, Z17, Z11
+	VMOVAPS Z17, Z10
+	VFMADD231PS Z2, Z18, Z10
+	VMOVAPS Z17, Z11
+	VFMADD231PS Z0, Z18, Z11
+	VFMADD213PS Z16, Z2, Z10
+	VFMADD213PS Z16, Z0, Z11
 	VFMADD213PS Z15, Z2, Z10
 	VFMADD213PS Z15, Z0, Z11
 	VFMADD213PS Z14, Z2, Z10
@@ -13136,31 +12650,29 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
-	VANDPS Z30, Z1, Z6
-	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
-	VCMPPS $0, Z25, Z1, K5
-	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z6
-	VBLENDMPS Z27, Z6, K5, Z7
-	VBLENDMPS Z27, Z6, K6, Z6
-	VCMPPS $30, Z25, Z1, K5
-	VCMPPS $30, Z25, Z3, K6
+	VCMPPS $0, Z26, Z1, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
+	VCMPPS $30, Z26, Z1, K5
+	VCMPPS $30, Z26, Z3, K6
 	VBLENDMPS Z2, Z7, K5, Z2
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
@@ -13168,9 +12680,9 @@ line:
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS (SI)(CX*4), Z2
-	VADDPS Z28, Z2, K1, Z1
+	VADDPS Z29, Z2, K1, Z1
 	VMOVUPS 4096(SI)(CX*4), Z2
-	VADDPS Z28, Z2, K2, Z0
+	VADDPS Z29, Z2, K2, Z0
 	VMOVNTPS Z1, (DX)(CX*4)
 	VMOVNTPS Z0, 4096(DX)(CX*4)
 	PREFETCHT1 9216(SI)(R10*1)
@@ -13187,70 +12699,66 @@ line:
 	VMOVUPS 12288(SI)(CX*4), Z2
 	VMOVUPS 12288(DI)(CX*4), Z3
 	VCMPPS $0, Z3, Z2, K2
-	VCMPPS $3, Z1, Z0, K3
-	VCMPPS $3, Z3, Z2, K4
-	VMAXPS Z1, Z0, Z4
-	VMAXPS Z3, Z2, Z5
-	VMAXPS Z0, Z1, Z6
-	VMAXPS Z2, Z3, Z7
-	VANDPS Z6, Z4, Z4
-	VANDPS Z7, Z5, Z5
-	VADDPS Z1, Z0, K3, Z4
-	VADDPS Z3, Z2, K4, Z5
-	VSUBPS Z1, Z0, Z1
-	VSUBPS Z3, Z2, Z3
-	VPTERNLOGD $243, Z30, Z30, Z1
-	VPTERNLOGD $243, Z30, Z30, Z3
-	VMOVAPS Z29, Z6
-	VFMADD231PS Z24, Z1, Z6
-	VMOVAPS Z29, Z7
-	VFMADD231PS Z24, Z3, Z7
-	VSUBPS Z29, Z6, Z8
-	VSUBPS Z29, Z7, Z9
-	VFNMADD231PS Z28, Z8, Z1
-	VFNMADD231PS Z28, Z9, Z3
-	VFNMADD231PS Z23, Z8, Z1
-	VFNMADD231PS Z23, Z9, Z3
-	VRANGEPS $6, Z31, Z1, Z1
-	VRANGEPS $6, Z31, Z3, Z3
-	VPERMPS Z22, Z6, Z6
-	VPERMPS Z22, Z7, Z7
-	VMOVAPS Z20, Z10
-	VFMADD231PS Z1, Z21, Z10
-	VMOVAPS Z20, Z11
-	VFMADD231PS Z3, Z21, Z11
-	VFMADD213PS Z31, Z1, Z10
-	VFMADD213PS Z31, Z3, Z11
-	VMULPS Z6, Z1, Z1
-	VMULPS Z7, Z3, Z3
-	VFMADD231PS Z10, Z1, Z6
-	VFMADD231PS Z11, Z3, Z7
-	VSCALEFPS Z8, Z6, Z1
-	VSCALEFPS Z9, Z7, Z3
+	VCMPPS $30, Z1, Z0, K3
+	VCMPPS $30, Z3, Z2, K4
+	VBLENDMPS Z0, Z1, K3, Z4
+	VBLENDMPS Z2, Z3, K4, Z5
+	VSUBPS Z1, Z0, Z6
+	VSUBPS Z3, Z2, Z7
+	VSUBPS Z0, Z1, K3, Z6
+	VSUBPS Z2, Z3, K4, Z7
+	VMOVAPS Z30, Z1
+	VFMADD231PS Z25, Z6, Z1
+	VMOVAPS Z30, Z3
+	VFMADD231PS Z25, Z7, Z3
+	VSUBPS Z30, Z1, Z8
+	VSUBPS Z30, Z3, Z9
+	VFNMADD231PS Z29, Z8, Z6
+	VFNMADD231PS Z29, Z9, Z7
+	VFNMADD231PS Z24, Z8, Z6
+	VFNMADD231PS Z24, Z9, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z23, Z1, Z1
+	VPERMPS Z23, Z3, Z3
+	VMOVAPS Z21, Z10
+	VFMADD231PS Z6, Z22, Z10
+	VMOVAPS Z21, Z11
+	VFMADD231PS Z7, Z22, Z11
+	VFMADD213PS Z31, Z6, Z10
+	VFMADD213PS Z31, Z7, Z11
+	VMULPS Z1, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z10, Z6, Z1
+	VFMADD231PS Z11, Z7, Z3
+	VSCALEFPS Z8, Z1, Z1
+	VSCALEFPS Z9, Z3, Z3
 	VADDPS Z31, Z1, Z6
 	VADDPS Z31, Z3, Z7
-	VPSUBD Z19, Z6, Z6
-	VPSUBD Z19, Z7, Z7
-	VPANDD Z27, Z6, Z6
-	VPANDD Z27, Z7, Z7
-	VPSUBD Z6, Z18, Z8
-	VPSUBD Z7, Z18, Z9
-	VMULPS Z26, Z1, Z10
-	VMULPS Z26, Z3, Z11
+	VPSUBD Z20, Z6, Z6
+	VPSUBD Z20, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z19, Z8
+	VPSUBD Z7, Z19, Z9
+	VMULPS Z27, Z1, Z10
+	VMULPS Z27, Z3, Z11
 	VMOVAPS Z31, Z2
-	VFMSUB231PS Z26, Z8, Z2
+	VFMSUB231PS Z27, Z8, Z2
 	VMOVAPS Z31, Z0
-	VFMSUB231PS Z26, Z9, Z0
+	VFMSUB231PS Z27, Z9, Z0
 	VFMADD231PS Z8, Z10, Z2
 	VFMADD231PS Z9, Z11, Z0
 	VCVTDQ2PS Z6, Z6
 	VCVTDQ2PS Z7, Z7
 	VMULPS Z2, Z2, Z8
 	VMULPS Z0, Z0, Z9
-	VMOVAPS Z16, Z10
-	VFMADD231PS Z2, Z17, Z10
-	VMOVAPS Z16, Z11
-	VFMADD231PS Z0, Z17, Z11
+	VMOVAPS Z17, Z10
+	VFMADD231PS Z2, Z18, Z10
+	VMOVAPS Z17, Z11
+	VFMADD231PS Z0, Z18, Z11
+	VFMADD213PS Z16, Z2, Z10
+	VFMADD213PS Z16, Z0, Z11
 	VFMADD213PS Z15, Z2, Z10
 	VFMADD213PS Z15, Z0, Z11
 	VFMADD213PS Z14, Z2, Z10
@@ -13259,31 +12767,29 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
-	VANDPS Z30, Z1, Z6
-	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
-	VCMPPS $0, Z25, Z1, K5
-	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z6
-	VBLENDMPS Z27, Z6, K5, Z7
-	VBLENDMPS Z27, Z6, K6, Z6
-	VCMPPS $30, Z25, Z1, K5
-	VCMPPS $30, Z25, Z3, K6
+	VCMPPS $0, Z26, Z1, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
+	VCMPPS $30, Z26, Z1, K5
+	VCMPPS $30, Z26, Z3, K6
 	VBLENDMPS Z2, Z7, K5, Z2
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
@@ -13291,9 +12797,9 @@ line:
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS 8192(SI)(CX*4), Z2
-	VADDPS Z28, Z2, K1, Z1
+	VADDPS Z29, Z2, K1, Z1
 	VMOVUPS 12288(SI)(CX*4), Z2
-	VADDPS Z28, Z2, K2, Z0
+	VADDPS Z29, Z2, K2, Z0
 	VMOVNTPS Z1, 8192(DX)(CX*4)
 	VMOVNTPS Z0, 12288(DX)(CX*4)
 	ADDQ $16, CX
@@ -13319,25 +12825,25 @@ TEXT ·logaddexpFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4384(SB), Z30
-	VBROADCASTSS lanes<>+4652(SB), Z29
-	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1408(SB), Z27
-	VBROADCASTSS lanes<>+1280(SB), Z26
-	VBROADCASTSS lanes<>+1376(SB), Z25
-	VBROADCASTSS lanes<>+2112(SB), Z24
-	VBROADCASTSS lanes<>+1632(SB), Z23
-	VMOVUPS lanes<>+64(SB), Z22
-	VBROADCASTSS lanes<>+4732(SB), Z21
-	VBROADCASTSS lanes<>+4692(SB), Z20
-	VBROADCASTSS lanes<>+1216(SB), Z19
-	VBROADCASTSS lanes<>+4660(SB), Z18
-	VBROADCASTSS lanes<>+4724(SB), Z17
-	VBROADCASTSS lanes<>+1984(SB), Z16
-	VBROADCASTSS lanes<>+2432(SB), Z15
-	VBROADCASTSS lanes<>+3488(SB), Z14
-	VBROADCASTSS lanes<>+2304(SB), Z13
-	VBROADCASTSS lanes<>+3040(SB), Z12
+	VBROADCASTSS lanes<>+4628(SB), Z30
+	VBROADCASTSS lanes<>+252(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1248(SB), Z27
+	VBROADCASTSS lanes<>+1344(SB), Z26
+	VBROADCASTSS lanes<>+2080(SB), Z25
+	VBROADCASTSS lanes<>+1600(SB), Z24
+	VMOVUPS lanes<>+64(SB), Z23
+	VBROADCASTSS lanes<>+4708(SB), Z22
+	VBROADCASTSS lanes<>+4668(SB), Z21
+	VBROADCASTSS lanes<>+1184(SB), Z20
+	VBROADCASTSS lanes<>+4636(SB), Z19
+	VBROADCASTSS lanes<>+4700(SB), Z18
+	VBROADCASTSS lanes<>+1952(SB), Z17
+	VBROADCASTSS lanes<>+2400(SB), Z16
+	VBROADCASTSS lanes<>+3456(SB), Z15
+	VBROADCASTSS lanes<>+2272(SB), Z14
+	VBROADCASTSS lanes<>+3008(SB), Z13
+	VBROADCASTSS lanes<>+2240(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -13349,70 +12855,66 @@ main:
 	VMOVUPS 64(SI)(CX*4), Z2
 	VMOVUPS 64(DI)(CX*4), Z3
 	VCMPPS $0, Z3, Z2, K2
-	VCMPPS $3, Z1, Z0, K3
-	VCMPPS $3, Z3, Z2, K4
-	VMAXPS Z1, Z0, Z4
-	VMAXPS Z3, Z2, Z5
-	VMAXPS Z0, Z1, Z6
-	VMAXPS Z2, Z3, Z7
-	VANDPS Z6, Z4, Z4
-	VANDPS Z7, Z5, Z5
-	VADDPS Z1, Z0, K3, Z4
-	VADDPS Z3, Z2, K4, Z5
-	VSUBPS Z1, Z0, Z1
-	VSUBPS Z3, Z2, Z3
-	VPTERNLOGD $243, Z30, Z30, Z1
-	VPTERNLOGD $243, Z30, Z30, Z3
-	VMOVAPS Z29, Z6
-	VFMADD231PS Z24, Z1, Z6
-	VMOVAPS Z29, Z7
-	VFMADD231PS Z24, Z3, Z7
-	VSUBPS Z29, Z6, Z8
-	VSUBPS Z29, Z7, Z9
-	VFNMADD231PS Z28, Z8, Z1
-	VFNMADD231PS Z28, Z9, Z3
-	VFNMADD231PS Z23, Z8, Z1
-	VFNMADD231PS Z23, Z9, Z3
-	VRANGEPS $6, Z31, Z1, Z1
-	VRANGEPS $6, Z31, Z3, Z3
-	VPERMPS Z22, Z6, Z6
-	VPERMPS Z22, Z7, Z7
-	VMOVAPS Z20, Z10
-	VFMADD231PS Z1, Z21, Z10
-	VMOVAPS Z20, Z11
-	VFMADD231PS Z3, Z21, Z11
-	VFMADD213PS Z31, Z1, Z10
-	VFMADD213PS Z31, Z3, Z11
-	VMULPS Z6, Z1, Z1
-	VMULPS Z7, Z3, Z3
-	VFMADD231PS Z10, Z1, Z6
-	VFMADD231PS Z11, Z3, Z7
-	VSCALEFPS Z8, Z6, Z1
-	VSCALEFPS Z9, Z7, Z3
+	VCMPPS $30, Z1, Z0, K3
+	VCMPPS $30, Z3, Z2, K4
+	VBLENDMPS Z0, Z1, K3, Z4
+	VBLENDMPS Z2, Z3, K4, Z5
+	VSUBPS Z1, Z0, Z6
+	VSUBPS Z3, Z2, Z7
+	VSUBPS Z0, Z1, K3, Z6
+	VSUBPS Z2, Z3, K4, Z7
+	VMOVAPS Z30, Z1
+	VFMADD231PS Z25, Z6, Z1
+	VMOVAPS Z30, Z3
+	VFMADD231PS Z25, Z7, Z3
+	VSUBPS Z30, Z1, Z8
+	VSUBPS Z30, Z3, Z9
+	VFNMADD231PS Z29, Z8, Z6
+	VFNMADD231PS Z29, Z9, Z7
+	VFNMADD231PS Z24, Z8, Z6
+	VFNMADD231PS Z24, Z9, Z7
+	VRANGEPS $6, Z31, Z6, Z6
+	VRANGEPS $6, Z31, Z7, Z7
+	VPERMPS Z23, Z1, Z1
+	VPERMPS Z23, Z3, Z3
+	VMOVAPS Z21, Z10
+	VFMADD231PS Z6, Z22, Z10
+	VMOVAPS Z21, Z11
+	VFMADD231PS Z7, Z22, Z11
+	VFMADD213PS Z31, Z6, Z10
+	VFMADD213PS Z31, Z7, Z11
+	VMULPS Z1, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VFMADD231PS Z10, Z6, Z1
+	VFMADD231PS Z11, Z7, Z3
+	VSCALEFPS Z8, Z1, Z1
+	VSCALEFPS Z9, Z3, Z3
 	VADDPS Z31, Z1, Z6
 	VADDPS Z31, Z3, Z7
-	VPSUBD Z19, Z6, Z6
-	VPSUBD Z19, Z7, Z7
-	VPANDD Z27, Z6, Z6
-	VPANDD Z27, Z7, Z7
-	VPSUBD Z6, Z18, Z8
-	VPSUBD Z7, Z18, Z9
-	VMULPS Z26, Z1, Z10
-	VMULPS Z26, Z3, Z11
+	VPSUBD Z20, Z6, Z6
+	VPSUBD Z20, Z7, Z7
+	VPANDD Z28, Z6, Z6
+	VPANDD Z28, Z7, Z7
+	VPSUBD Z6, Z19, Z8
+	VPSUBD Z7, Z19, Z9
+	VMULPS Z27, Z1, Z10
+	VMULPS Z27, Z3, Z11
 	VMOVAPS Z31, Z2
-	VFMSUB231PS Z26, Z8, Z2
+	VFMSUB231PS Z27, Z8, Z2
 	VMOVAPS Z31, Z0
-	VFMSUB231PS Z26, Z9, Z0
+	VFMSUB231PS Z27, Z9, Z0
 	VFMADD231PS Z8, Z10, Z2
 	VFMADD231PS Z9, Z11, Z0
 	VCVTDQ2PS Z6, Z6
 	VCVTDQ2PS Z7, Z7
 	VMULPS Z2, Z2, Z8
 	VMULPS Z0, Z0, Z9
-	VMOVAPS Z16, Z10
-	VFMADD231PS Z2, Z17, Z10
-	VMOVAPS Z16, Z11
-	VFMADD231PS Z0, Z17, Z11
+	VMOVAPS Z17, Z10
+	VFMADD231PS Z2, Z18, Z10
+	VMOVAPS Z17, Z11
+	VFMADD231PS Z0, Z18, Z11
+	VFMADD213PS Z16, Z2, Z10
+	VFMADD213PS Z16, Z0, Z11
 	VFMADD213PS Z15, Z2, Z10
 	VFMADD213PS Z15, Z0, Z11
 	VFMADD213PS Z14, Z2, Z10
@@ -13421,31 +12923,29 @@ main:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
-	VANDPS Z30, Z1, Z6
-	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
-	VCMPPS $0, Z25, Z1, K5
-	VCMPPS $0, Z25, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z6
-	VBLENDMPS Z27, Z6, K5, Z7
-	VBLENDMPS Z27, Z6, K6, Z6
-	VCMPPS $30, Z25, Z1, K5
-	VCMPPS $30, Z25, Z3, K6
+	VCMPPS $0, Z26, Z1, K5
+	VCMPPS $0, Z26, Z3, K6
+	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBLENDMPS Z28, Z6, K5, Z7
+	VBLENDMPS Z28, Z6, K6, Z6
+	VCMPPS $30, Z26, Z1, K5
+	VCMPPS $30, Z26, Z3, K6
 	VBLENDMPS Z2, Z7, K5, Z2
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
@@ -13453,9 +12953,9 @@ main:
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS (SI)(CX*4), Z2
-	VADDPS Z28, Z2, K1, Z1
+	VADDPS Z29, Z2, K1, Z1
 	VMOVUPS 64(SI)(CX*4), Z2
-	VADDPS Z28, Z2, K2, Z0
+	VADDPS Z29, Z2, K2, Z0
 	VMOVUPS Z1, (DX)(CX*4)
 	VMOVUPS Z0, 64(DX)(CX*4)
 	ADDQ $32, CX
@@ -13472,59 +12972,56 @@ masked:
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
 	VMOVUPS.Z (DI)(CX*4), K7, Z1
 	VCMPPS $0, Z1, Z0, K1
-	VCMPPS $3, Z1, Z0, K2
-	VMAXPS Z1, Z0, Z2
-	VMAXPS Z0, Z1, Z3
-	VANDPS Z3, Z2, Z2
-	VADDPS Z1, Z0, K2, Z2
-	VSUBPS Z1, Z0, Z1
-	VPTERNLOGD $243, Z30, Z30, Z1
-	VMOVAPS Z29, Z3
-	VFMADD231PS Z24, Z1, Z3
-	VSUBPS Z29, Z3, Z4
-	VFNMADD231PS Z28, Z4, Z1
-	VFNMADD231PS Z23, Z4, Z1
-	VRANGEPS $6, Z31, Z1, Z1
-	VPERMPS Z22, Z3, Z3
-	VMOVAPS Z20, Z5
-	VFMADD231PS Z1, Z21, Z5
-	VFMADD213PS Z31, Z1, Z5
-	VMULPS Z3, Z1, Z1
-	VFMADD231PS Z5, Z1, Z3
-	VSCALEFPS Z4, Z3, Z1
+	VCMPPS $30, Z1, Z0, K2
+	VBLENDMPS Z0, Z1, K2, Z2
+	VSUBPS Z1, Z0, Z3
+	VSUBPS Z0, Z1, K2, Z3
+	VMOVAPS Z30, Z1
+	VFMADD231PS Z25, Z3, Z1
+	VSUBPS Z30, Z1, Z4
+	VFNMADD231PS Z29, Z4, Z3
+	VFNMADD231PS Z24, Z4, Z3
+	VRANGEPS $6, Z31, Z3, Z3
+	VPERMPS Z23, Z1, Z1
+	VMOVAPS Z21, Z5
+	VFMADD231PS Z3, Z22, Z5
+	VFMADD213PS Z31, Z3, Z5
+	VMULPS Z1, Z3, Z3
+	VFMADD231PS Z5, Z3, Z1
+	VSCALEFPS Z4, Z1, Z1
 	VADDPS Z31, Z1, Z3
-	VPSUBD Z19, Z3, Z3
-	VPANDD Z27, Z3, Z3
-	VPSUBD Z3, Z18, Z4
-	VMULPS Z26, Z1, Z5
+	VPSUBD Z20, Z3, Z3
+	VPANDD Z28, Z3, Z3
+	VPSUBD Z3, Z19, Z4
+	VMULPS Z27, Z1, Z5
 	VMOVAPS Z31, Z6
-	VFMSUB231PS Z26, Z4, Z6
+	VFMSUB231PS Z27, Z4, Z6
 	VFMADD231PS Z4, Z5, Z6
 	VCVTDQ2PS Z3, Z3
 	VMULPS Z6, Z6, Z4
-	VMOVAPS Z16, Z5
-	VFMADD231PS Z6, Z17, Z5
+	VMOVAPS Z17, Z5
+	VFMADD231PS Z6, Z18, Z5
+	VFMADD213PS Z16, Z6, Z5
 	VFMADD213PS Z15, Z6, Z5
 	VFMADD213PS Z14, Z6, Z5
 	VFMADD213PS Z13, Z6, Z5
 	VFMADD213PS Z12, Z6, Z5
-	VFMADD213PS.BCST lanes<>+2272(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+3872(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+1152(SB), Z6, Z5
-	VFMADD231PS.BCST lanes<>+1888(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+3840(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+1120(SB), Z6, Z5
+	VFMADD231PS.BCST lanes<>+1856(SB), Z3, Z6
 	VFMADD231PS Z5, Z4, Z6
-	VANDPS Z30, Z1, Z3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K3
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K3
 	VBLENDMPS Z6, Z1, K3, Z3
-	VCMPPS $0, Z25, Z1, K3
-	VBROADCASTSS lanes<>+4672(SB), Z4
-	VBLENDMPS Z27, Z4, K3, Z4
-	VCMPPS $30, Z25, Z1, K3
+	VCMPPS $0, Z26, Z1, K3
+	VBROADCASTSS lanes<>+4648(SB), Z4
+	VBLENDMPS Z28, Z4, K3, Z4
+	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z3, Z4, K3, Z3
 	VBLENDMPS Z1, Z3, K2, Z1
 	VADDPS Z1, Z2, Z1
-	VADDPS Z28, Z0, K1, Z1
+	VADDPS Z29, Z0, K1, Z1
 	VMOVUPS Z1, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -13540,11 +13037,11 @@ TEXT ·logaddexpFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+4000(SB), Y14
-	VBROADCASTSD lanes<>+4416(SB), Y13
-	VBROADCASTSD lanes<>+4624(SB), Y12
-	VBROADCASTSD lanes<>+2176(SB), Y11
-	VBROADCASTSD lanes<>+480(SB), Y10
+	VBROADCASTSD lanes<>+3968(SB), Y14
+	VBROADCASTSD lanes<>+4600(SB), Y13
+	VBROADCASTSD lanes<>+2144(SB), Y12
+	VBROADCASTSD lanes<>+480(SB), Y11
+	VBROADCASTSD lanes<>+4472(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -13555,90 +13052,85 @@ single:
 	VMOVUPS (DI)(CX*8), Y1
 	VCMPPD $0, Y1, Y0, Y2
 	VADDPD Y14, Y0, Y3
-	VCMPPD $3, Y1, Y0, Y4
-	VADDPD Y1, Y0, Y5
-	VMAXPD Y1, Y0, Y6
-	VMAXPD Y0, Y1, Y7
-	VANDPD Y7, Y6, Y6
-	VBLENDVPD Y4, Y5, Y6, Y4
+	VCMPPD $30, Y1, Y0, Y4
+	VBLENDVPD Y4, Y0, Y1, Y5
+	VSUBPD Y0, Y1, Y6
 	VSUBPD Y1, Y0, Y0
-	VANDPD Y13, Y0, Y0
-	VXORPD lanes<>+512(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4504(SB), Y1
+	VBLENDVPD Y4, Y6, Y0, Y0
+	VBROADCASTSD lanes<>+4480(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4512(SB), Y1
+	VBROADCASTSD lanes<>+4488(SB), Y1
 	VMAXPD Y0, Y1, Y0
-	VMOVAPS Y12, Y1
-	VFMADD231PD lanes<>+4256(SB), Y0, Y1
-	VSUBPD Y12, Y1, Y5
+	VMOVAPS Y13, Y1
+	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VSUBPD Y13, Y1, Y4
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PD Y14, Y5, Y6
-	VFNMADD231PD Y11, Y5, Y6
-	VMULPD Y6, Y6, Y5
-	VBROADCASTSD lanes<>+4560(SB), Y7
-	VFMADD213PD lanes<>+1728(SB), Y5, Y7
-	VFMADD213PD lanes<>+3200(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
-	VFMADD213PD lanes<>+1504(SB), Y5, Y7
-	VBROADCASTSD lanes<>+4536(SB), Y8
-	VFMADD213PD lanes<>+2688(SB), Y5, Y8
-	VFMADD213PD lanes<>+4096(SB), Y5, Y8
-	VFMADD213PD lanes<>+1696(SB), Y5, Y8
-	VFMADD213PD lanes<>+1664(SB), Y5, Y8
+	VFNMADD231PD Y14, Y4, Y6
+	VFNMADD231PD Y12, Y4, Y6
+	VMULPD Y6, Y6, Y4
+	VBROADCASTSD lanes<>+4536(SB), Y7
+	VFMADD213PD lanes<>+1696(SB), Y4, Y7
+	VFMADD213PD lanes<>+3168(SB), Y4, Y7
+	VFMADD213PD lanes<>+3360(SB), Y4, Y7
+	VFMADD213PD lanes<>+1472(SB), Y4, Y7
+	VBROADCASTSD lanes<>+4512(SB), Y8
+	VFMADD213PD lanes<>+2656(SB), Y4, Y8
+	VFMADD213PD lanes<>+4064(SB), Y4, Y8
+	VFMADD213PD lanes<>+1664(SB), Y4, Y8
+	VFMADD213PD lanes<>+1632(SB), Y4, Y8
 	VFMADD231PD Y6, Y7, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VFMADD213PD Y15, Y6, Y8
-	VPXOR X5, X5, X5
-	VCMPPD $17, Y5, Y0, Y0
+	VPXOR X4, X4, X4
+	VCMPPD $17, Y4, Y0, Y0
 	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VPSUBQ Y0, Y10, Y0
+	VPSUBQ Y0, Y11, Y0
 	VMULPD Y1, Y8, Y1
 	VMULPD Y0, Y1, Y0
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
-	VPAND lanes<>+896(SB), Y1, Y1
-	VBROADCASTSD lanes<>+4448(SB), Y5
-	VPSUBQ Y1, Y5, Y5
+	VPAND Y10, Y1, Y1
+	VBROADCASTSD lanes<>+4416(SB), Y4
+	VPSUBQ Y1, Y4, Y4
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
-	VFMSUB231PD lanes<>+704(SB), Y5, Y7
-	VFMADD231PD Y5, Y6, Y7
+	VFMSUB231PD lanes<>+704(SB), Y4, Y7
+	VFMADD231PD Y4, Y6, Y7
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4320(SB), Y1, Y1
-	VMULPD Y7, Y7, Y5
-	VADDPD Y10, Y7, Y6
+	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VMULPD Y7, Y7, Y4
+	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
-	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4592(SB), Y9
-	VFMADD213PD lanes<>+3008(SB), Y8, Y9
-	VFMADD213PD lanes<>+2624(SB), Y8, Y9
-	VFMADD213PD lanes<>+2336(SB), Y8, Y9
-	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VMULPD lanes<>+736(SB), Y4, Y4
+	VBROADCASTSD lanes<>+4568(SB), Y9
+	VFMADD213PD lanes<>+2976(SB), Y8, Y9
+	VFMADD213PD lanes<>+2592(SB), Y8, Y9
+	VFMADD213PD lanes<>+2304(SB), Y8, Y9
+	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VFMADD213PD lanes<>+2784(SB), Y8, Y9
 	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2848(SB), Y8, Y9
-	VFMADD213PD lanes<>+2464(SB), Y8, Y9
-	VFMADD213PD Y5, Y9, Y8
-	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD Y11, Y1, Y5
-	VADDPD Y7, Y5, Y5
-	VFMADD231PD Y14, Y1, Y5
-	VANDPD Y13, Y0, Y1
+	VFMADD213PD lanes<>+2432(SB), Y8, Y9
+	VFMADD213PD Y4, Y9, Y8
+	VFMSUB231PD Y8, Y6, Y4
+	VFMADD231PD Y12, Y1, Y4
+	VADDPD Y7, Y4, Y4
+	VFMADD231PD Y14, Y1, Y4
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
-	VBLENDVPD Y6, Y5, Y0, Y5
+	VBLENDVPD Y6, Y4, Y0, Y4
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4528(SB), Y7
-	VBROADCASTSD lanes<>+896(SB), Y8
-	VBLENDVPD Y6, Y8, Y7, Y6
+	VBROADCASTSD lanes<>+4504(SB), Y7
+	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
-	VBLENDVPD Y7, Y5, Y6, Y5
-	VBLENDVPD Y1, Y0, Y5, Y0
-	VADDPD Y0, Y4, Y0
+	VBLENDVPD Y7, Y4, Y6, Y4
+	VBLENDVPD Y1, Y0, Y4, Y0
+	VADDPD Y0, Y5, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -13656,90 +13148,85 @@ tail:
 	VMASKMOVPD (DI)(CX*8), Y1, Y1
 	VCMPPD $0, Y1, Y0, Y2
 	VADDPD Y14, Y0, Y3
-	VCMPPD $3, Y1, Y0, Y4
-	VADDPD Y1, Y0, Y5
-	VMAXPD Y1, Y0, Y6
-	VMAXPD Y0, Y1, Y7
-	VANDPD Y7, Y6, Y6
-	VBLENDVPD Y4, Y5, Y6, Y4
+	VCMPPD $30, Y1, Y0, Y4
+	VBLENDVPD Y4, Y0, Y1, Y5
+	VSUBPD Y0, Y1, Y6
 	VSUBPD Y1, Y0, Y0
-	VANDPD Y13, Y0, Y0
-	VXORPD lanes<>+512(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4504(SB), Y1
+	VBLENDVPD Y4, Y6, Y0, Y0
+	VBROADCASTSD lanes<>+4480(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4512(SB), Y1
+	VBROADCASTSD lanes<>+4488(SB), Y1
 	VMAXPD Y0, Y1, Y0
-	VMOVAPS Y12, Y1
-	VFMADD231PD lanes<>+4256(SB), Y0, Y1
-	VSUBPD Y12, Y1, Y5
+	VMOVAPS Y13, Y1
+	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VSUBPD Y13, Y1, Y4
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PD Y14, Y5, Y6
-	VFNMADD231PD Y11, Y5, Y6
-	VMULPD Y6, Y6, Y5
-	VBROADCASTSD lanes<>+4560(SB), Y7
-	VFMADD213PD lanes<>+1728(SB), Y5, Y7
-	VFMADD213PD lanes<>+3200(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
-	VFMADD213PD lanes<>+1504(SB), Y5, Y7
-	VBROADCASTSD lanes<>+4536(SB), Y8
-	VFMADD213PD lanes<>+2688(SB), Y5, Y8
-	VFMADD213PD lanes<>+4096(SB), Y5, Y8
-	VFMADD213PD lanes<>+1696(SB), Y5, Y8
-	VFMADD213PD lanes<>+1664(SB), Y5, Y8
+	VFNMADD231PD Y14, Y4, Y6
+	VFNMADD231PD Y12, Y4, Y6
+	VMULPD Y6, Y6, Y4
+	VBROADCASTSD lanes<>+4536(SB), Y7
+	VFMADD213PD lanes<>+1696(SB), Y4, Y7
+	VFMADD213PD lanes<>+3168(SB), Y4, Y7
+	VFMADD213PD lanes<>+3360(SB), Y4, Y7
+	VFMADD213PD lanes<>+1472(SB), Y4, Y7
+	VBROADCASTSD lanes<>+4512(SB), Y8
+	VFMADD213PD lanes<>+2656(SB), Y4, Y8
+	VFMADD213PD lanes<>+4064(SB), Y4, Y8
+	VFMADD213PD lanes<>+1664(SB), Y4, Y8
+	VFMADD213PD lanes<>+1632(SB), Y4, Y8
 	VFMADD231PD Y6, Y7, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VFMADD213PD Y15, Y6, Y8
-	VPXOR X5, X5, X5
-	VCMPPD $17, Y5, Y0, Y0
+	VPXOR X4, X4, X4
+	VCMPPD $17, Y4, Y0, Y0
 	VANDPS lanes<>+448(SB), Y0, Y0
 	VPADDQ Y0, Y1, Y1
-	VPSUBQ Y0, Y10, Y0
+	VPSUBQ Y0, Y11, Y0
 	VMULPD Y1, Y8, Y1
 	VMULPD Y0, Y1, Y0
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
-	VPAND lanes<>+896(SB), Y1, Y1
-	VBROADCASTSD lanes<>+4448(SB), Y5
-	VPSUBQ Y1, Y5, Y5
+	VPAND Y10, Y1, Y1
+	VBROADCASTSD lanes<>+4416(SB), Y4
+	VPSUBQ Y1, Y4, Y4
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
-	VFMSUB231PD lanes<>+704(SB), Y5, Y7
-	VFMADD231PD Y5, Y6, Y7
+	VFMSUB231PD lanes<>+704(SB), Y4, Y7
+	VFMADD231PD Y4, Y6, Y7
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4320(SB), Y1, Y1
-	VMULPD Y7, Y7, Y5
-	VADDPD Y10, Y7, Y6
+	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VMULPD Y7, Y7, Y4
+	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
-	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4592(SB), Y9
-	VFMADD213PD lanes<>+3008(SB), Y8, Y9
-	VFMADD213PD lanes<>+2624(SB), Y8, Y9
-	VFMADD213PD lanes<>+2336(SB), Y8, Y9
-	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VMULPD lanes<>+736(SB), Y4, Y4
+	VBROADCASTSD lanes<>+4568(SB), Y9
+	VFMADD213PD lanes<>+2976(SB), Y8, Y9
+	VFMADD213PD lanes<>+2592(SB), Y8, Y9
+	VFMADD213PD lanes<>+2304(SB), Y8, Y9
+	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VFMADD213PD lanes<>+2784(SB), Y8, Y9
 	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2848(SB), Y8, Y9
-	VFMADD213PD lanes<>+2464(SB), Y8, Y9
-	VFMADD213PD Y5, Y9, Y8
-	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD Y11, Y1, Y5
-	VADDPD Y7, Y5, Y5
-	VFMADD231PD Y14, Y1, Y5
-	VANDPD Y13, Y0, Y1
+	VFMADD213PD lanes<>+2432(SB), Y8, Y9
+	VFMADD213PD Y4, Y9, Y8
+	VFMSUB231PD Y8, Y6, Y4
+	VFMADD231PD Y12, Y1, Y4
+	VADDPD Y7, Y4, Y4
+	VFMADD231PD Y14, Y1, Y4
+	VANDPD lanes<>+4384(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
-	VBLENDVPD Y6, Y5, Y0, Y5
+	VBLENDVPD Y6, Y4, Y0, Y4
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4528(SB), Y7
-	VBROADCASTSD lanes<>+896(SB), Y8
-	VBLENDVPD Y6, Y8, Y7, Y6
+	VBROADCASTSD lanes<>+4504(SB), Y7
+	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
-	VBLENDVPD Y7, Y5, Y6, Y5
-	VBLENDVPD Y1, Y0, Y5, Y0
-	VADDPD Y0, Y4, Y0
+	VBLENDVPD Y7, Y4, Y6, Y4
+	VBLENDVPD Y1, Y0, Y4, Y0
+	VADDPD Y0, Y5, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
@@ -13755,21 +13242,21 @@ TEXT ·logaddexpFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4416(SB), Z30
-	VBROADCASTSD lanes<>+4000(SB), Z29
-	VBROADCASTSD lanes<>+4456(SB), Z28
-	VBROADCASTSD lanes<>+2176(SB), Z27
-	VBROADCASTSD lanes<>+896(SB), Z26
-	VBROADCASTSD lanes<>+704(SB), Z25
-	VBROADCASTSD lanes<>+864(SB), Z24
-	VBROADCASTSD lanes<>+4256(SB), Z23
-	VBROADCASTSD lanes<>+4560(SB), Z22
-	VBROADCASTSD lanes<>+1728(SB), Z21
-	VBROADCASTSD lanes<>+3200(SB), Z20
-	VBROADCASTSD lanes<>+3392(SB), Z19
-	VBROADCASTSD lanes<>+1504(SB), Z18
-	VBROADCASTSD lanes<>+4536(SB), Z17
-	VBROADCASTSD lanes<>+2688(SB), Z16
+	VBROADCASTSD lanes<>+3968(SB), Z30
+	VBROADCASTSD lanes<>+4424(SB), Z29
+	VBROADCASTSD lanes<>+2144(SB), Z28
+	VBROADCASTSD lanes<>+4472(SB), Z27
+	VBROADCASTSD lanes<>+704(SB), Z26
+	VBROADCASTSD lanes<>+864(SB), Z25
+	VBROADCASTSD lanes<>+4224(SB), Z24
+	VBROADCASTSD lanes<>+4536(SB), Z23
+	VBROADCASTSD lanes<>+1696(SB), Z22
+	VBROADCASTSD lanes<>+3168(SB), Z21
+	VBROADCASTSD lanes<>+3360(SB), Z20
+	VBROADCASTSD lanes<>+1472(SB), Z19
+	VBROADCASTSD lanes<>+4512(SB), Z18
+	VBROADCASTSD lanes<>+2656(SB), Z17
+	VBROADCASTSD lanes<>+4064(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -13781,77 +13268,71 @@ main:
 	VMOVUPS 64(SI)(CX*8), Z2
 	VMOVUPS 64(DI)(CX*8), Z3
 	VCMPPD $0, Z3, Z2, K2
-	VCMPPD $3, Z1, Z0, K3
-	VCMPPD $3, Z3, Z2, K4
-	VMAXPD Z1, Z0, Z4
-	VMAXPD Z3, Z2, Z5
-	VMAXPD Z0, Z1, Z6
-	VMAXPD Z2, Z3, Z7
-	VANDPD Z6, Z4, Z4
-	VANDPD Z7, Z5, Z5
-	VADDPD Z1, Z0, K3, Z4
-	VADDPD Z3, Z2, K4, Z5
-	VSUBPD Z1, Z0, Z1
-	VSUBPD Z3, Z2, Z3
-	VPTERNLOGQ $243, Z30, Z30, Z1
-	VPTERNLOGQ $243, Z30, Z30, Z3
-	VMOVAPS Z28, Z6
-	VFMADD231PD Z23, Z1, Z6
-	VMOVAPS Z28, Z7
-	VFMADD231PD Z23, Z3, Z7
-	VSUBPD Z28, Z6, Z6
-	VSUBPD Z28, Z7, Z7
-	VFNMADD231PD Z29, Z6, Z1
-	VFNMADD231PD Z29, Z7, Z3
-	VFNMADD231PD Z27, Z6, Z1
-	VFNMADD231PD Z27, Z7, Z3
-	VRANGEPD $6, Z31, Z1, Z1
-	VRANGEPD $6, Z31, Z3, Z3
-	VMULPD Z1, Z1, Z8
-	VMULPD Z3, Z3, Z9
-	VMOVAPS Z21, Z10
-	VFMADD231PD Z8, Z22, Z10
-	VMOVAPS Z21, Z11
-	VFMADD231PD Z9, Z22, Z11
+	VCMPPD $30, Z1, Z0, K3
+	VCMPPD $30, Z3, Z2, K4
+	VBLENDMPD Z0, Z1, K3, Z4
+	VBLENDMPD Z2, Z3, K4, Z5
+	VSUBPD Z1, Z0, Z6
+	VSUBPD Z3, Z2, Z7
+	VSUBPD Z0, Z1, K3, Z6
+	VSUBPD Z2, Z3, K4, Z7
+	VMOVAPS Z29, Z1
+	VFMADD231PD Z24, Z6, Z1
+	VMOVAPS Z29, Z3
+	VFMADD231PD Z24, Z7, Z3
+	VSUBPD Z29, Z1, Z1
+	VSUBPD Z29, Z3, Z3
+	VFNMADD231PD Z30, Z1, Z6
+	VFNMADD231PD Z30, Z3, Z7
+	VFNMADD231PD Z28, Z1, Z6
+	VFNMADD231PD Z28, Z3, Z7
+	VRANGEPD $6, Z31, Z6, Z6
+	VRANGEPD $6, Z31, Z7, Z7
+	VMULPD Z6, Z6, Z8
+	VMULPD Z7, Z7, Z9
+	VMOVAPS Z22, Z10
+	VFMADD231PD Z8, Z23, Z10
+	VMOVAPS Z22, Z11
+	VFMADD231PD Z9, Z23, Z11
+	VFMADD213PD Z21, Z8, Z10
+	VFMADD213PD Z21, Z9, Z11
 	VFMADD213PD Z20, Z8, Z10
 	VFMADD213PD Z20, Z9, Z11
 	VFMADD213PD Z19, Z8, Z10
 	VFMADD213PD Z19, Z9, Z11
-	VFMADD213PD Z18, Z8, Z10
-	VFMADD213PD Z18, Z9, Z11
-	VMOVAPS Z16, Z12
-	VFMADD231PD Z8, Z17, Z12
-	VMOVAPS Z16, Z13
-	VFMADD231PD Z9, Z17, Z13
-	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z13
+	VMOVAPS Z17, Z12
+	VFMADD231PD Z8, Z18, Z12
+	VMOVAPS Z17, Z13
+	VFMADD231PD Z9, Z18, Z13
+	VFMADD213PD Z16, Z8, Z12
+	VFMADD213PD Z16, Z9, Z13
 	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z12
 	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z13
-	VFMADD231PD Z1, Z10, Z12
-	VFMADD231PD Z3, Z11, Z13
-	VFMADD213PD Z31, Z1, Z12
-	VFMADD213PD Z31, Z3, Z13
-	VFMADD213PD Z31, Z1, Z12
-	VFMADD213PD Z31, Z3, Z13
-	VSCALEFPD Z6, Z12, Z1
-	VSCALEFPD Z7, Z13, Z3
+	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z13
+	VFMADD231PD Z6, Z10, Z12
+	VFMADD231PD Z7, Z11, Z13
+	VFMADD213PD Z31, Z6, Z12
+	VFMADD213PD Z31, Z7, Z13
+	VFMADD213PD Z31, Z6, Z12
+	VFMADD213PD Z31, Z7, Z13
+	VSCALEFPD Z1, Z12, Z1
+	VSCALEFPD Z3, Z13, Z3
 	VADDPD Z31, Z1, Z6
 	VADDPD Z31, Z3, Z7
 	VPSUBQ.BCST lanes<>+768(SB), Z6, Z6
 	VPSUBQ.BCST lanes<>+768(SB), Z7, Z7
-	VPANDQ Z26, Z6, Z6
-	VPANDQ Z26, Z7, Z7
-	VBROADCASTSD lanes<>+4448(SB), Z8
+	VPANDQ Z27, Z6, Z6
+	VPANDQ Z27, Z7, Z7
+	VBROADCASTSD lanes<>+4416(SB), Z8
 	VPSUBQ Z6, Z8, Z9
 	VPSUBQ Z7, Z8, Z8
-	VMULPD Z25, Z1, Z10
-	VMULPD Z25, Z3, Z11
+	VMULPD Z26, Z1, Z10
+	VMULPD Z26, Z3, Z11
 	VMOVAPS Z31, Z12
-	VFMSUB231PD Z25, Z9, Z12
+	VFMSUB231PD Z26, Z9, Z12
 	VMOVAPS Z31, Z13
-	VFMSUB231PD Z25, Z8, Z13
+	VFMSUB231PD Z26, Z8, Z13
 	VFMADD231PD Z9, Z10, Z12
 	VFMADD231PD Z8, Z11, Z13
 	VPADDQ Z31, Z6, Z6
@@ -13860,8 +13341,8 @@ main:
 	VPSRLQ $52, Z7, Z7
 	VPORQ.BCST lanes<>+576(SB), Z6, Z6
 	VPORQ.BCST lanes<>+576(SB), Z7, Z7
-	VSUBPD.BCST lanes<>+4320(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+4320(SB), Z7, Z7
+	VSUBPD.BCST lanes<>+4288(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+4288(SB), Z7, Z7
 	VMULPD Z12, Z12, Z8
 	VMULPD Z13, Z13, Z9
 	VADDPD.BCST lanes<>+480(SB), Z12, Z10
@@ -13872,47 +13353,47 @@ main:
 	VMULPD Z11, Z11, Z15
 	VMULPD.BCST lanes<>+736(SB), Z8, Z8
 	VMULPD.BCST lanes<>+736(SB), Z9, Z9
-	VBROADCASTSD lanes<>+4592(SB), Z2
-	VBROADCASTSD lanes<>+3008(SB), Z0
+	VBROADCASTSD lanes<>+4568(SB), Z2
+	VBROADCASTSD lanes<>+2976(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2624(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2624(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2336(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2336(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+4032(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4032(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2976(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2592(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2592(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2304(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2304(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4000(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4000(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2784(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2784(SB), Z15, Z2
 	VFMADD213PD.BCST lanes<>+2816(SB), Z14, Z0
 	VFMADD213PD.BCST lanes<>+2816(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2848(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2848(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2464(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2432(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z2
 	VFMADD213PD Z8, Z0, Z14
 	VFMADD213PD Z9, Z2, Z15
 	VFMSUB231PD Z14, Z10, Z8
 	VFMSUB231PD Z15, Z11, Z9
-	VFMADD231PD Z27, Z6, Z8
-	VFMADD231PD Z27, Z7, Z9
+	VFMADD231PD Z28, Z6, Z8
+	VFMADD231PD Z28, Z7, Z9
 	VADDPD Z12, Z8, Z0
 	VADDPD Z13, Z9, Z2
-	VFMADD231PD Z29, Z6, Z0
-	VFMADD231PD Z29, Z7, Z2
-	VANDPD Z30, Z1, Z6
-	VANDPD Z30, Z3, Z7
+	VFMADD231PD Z30, Z6, Z0
+	VFMADD231PD Z30, Z7, Z2
+	VANDPD.BCST lanes<>+4384(SB), Z1, Z6
+	VANDPD.BCST lanes<>+4384(SB), Z3, Z7
 	VCMPPD.BCST $17, lanes<>+672(SB), Z6, K3
 	VCMPPD.BCST $17, lanes<>+672(SB), Z7, K4
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K5
 	VCMPPD.BCST $17, lanes<>+832(SB), Z3, K6
 	VBLENDMPD Z0, Z1, K5, Z0
 	VBLENDMPD Z2, Z3, K6, Z2
-	VCMPPD $0, Z24, Z1, K5
-	VCMPPD $0, Z24, Z3, K6
-	VBROADCASTSD lanes<>+4528(SB), Z6
-	VBLENDMPD Z26, Z6, K5, Z7
-	VBLENDMPD Z26, Z6, K6, Z6
-	VCMPPD $30, Z24, Z1, K5
-	VCMPPD $30, Z24, Z3, K6
+	VCMPPD $0, Z25, Z1, K5
+	VCMPPD $0, Z25, Z3, K6
+	VBROADCASTSD lanes<>+4504(SB), Z6
+	VBLENDMPD Z27, Z6, K5, Z7
+	VBLENDMPD Z27, Z6, K6, Z6
+	VCMPPD $30, Z25, Z1, K5
+	VCMPPD $30, Z25, Z3, K6
 	VBLENDMPD Z0, Z7, K5, Z0
 	VBLENDMPD Z2, Z6, K6, Z2
 	VBLENDMPD Z1, Z0, K3, Z0
@@ -13920,9 +13401,9 @@ main:
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
 	VMOVUPS (SI)(CX*8), Z2
-	VADDPD Z29, Z2, K1, Z0
+	VADDPD Z30, Z2, K1, Z0
 	VMOVUPS 64(SI)(CX*8), Z2
-	VADDPD Z29, Z2, K2, Z1
+	VADDPD Z30, Z2, K2, Z1
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	ADDQ $16, CX
@@ -13939,77 +13420,74 @@ masked:
 	VMOVUPD.Z (SI)(CX*8), K7, Z0
 	VMOVUPD.Z (DI)(CX*8), K7, Z1
 	VCMPPD $0, Z1, Z0, K1
-	VCMPPD $3, Z1, Z0, K2
-	VMAXPD Z1, Z0, Z2
-	VMAXPD Z0, Z1, Z3
-	VANDPD Z3, Z2, Z2
-	VADDPD Z1, Z0, K2, Z2
-	VSUBPD Z1, Z0, Z1
-	VPTERNLOGQ $243, Z30, Z30, Z1
-	VMOVAPS Z28, Z3
-	VFMADD231PD Z23, Z1, Z3
-	VSUBPD Z28, Z3, Z3
-	VFNMADD231PD Z29, Z3, Z1
-	VFNMADD231PD Z27, Z3, Z1
-	VRANGEPD $6, Z31, Z1, Z1
-	VMULPD Z1, Z1, Z4
-	VMOVAPS Z21, Z5
-	VFMADD231PD Z4, Z22, Z5
+	VCMPPD $30, Z1, Z0, K2
+	VBLENDMPD Z0, Z1, K2, Z2
+	VSUBPD Z1, Z0, Z3
+	VSUBPD Z0, Z1, K2, Z3
+	VMOVAPS Z29, Z1
+	VFMADD231PD Z24, Z3, Z1
+	VSUBPD Z29, Z1, Z1
+	VFNMADD231PD Z30, Z1, Z3
+	VFNMADD231PD Z28, Z1, Z3
+	VRANGEPD $6, Z31, Z3, Z3
+	VMULPD Z3, Z3, Z4
+	VMOVAPS Z22, Z5
+	VFMADD231PD Z4, Z23, Z5
+	VFMADD213PD Z21, Z4, Z5
 	VFMADD213PD Z20, Z4, Z5
 	VFMADD213PD Z19, Z4, Z5
-	VFMADD213PD Z18, Z4, Z5
-	VMOVAPS Z16, Z6
-	VFMADD231PD Z4, Z17, Z6
-	VFMADD213PD.BCST lanes<>+4096(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1696(SB), Z4, Z6
+	VMOVAPS Z17, Z6
+	VFMADD231PD Z4, Z18, Z6
+	VFMADD213PD Z16, Z4, Z6
 	VFMADD213PD.BCST lanes<>+1664(SB), Z4, Z6
-	VFMADD231PD Z1, Z5, Z6
-	VFMADD213PD Z31, Z1, Z6
-	VFMADD213PD Z31, Z1, Z6
-	VSCALEFPD Z3, Z6, Z1
+	VFMADD213PD.BCST lanes<>+1632(SB), Z4, Z6
+	VFMADD231PD Z3, Z5, Z6
+	VFMADD213PD Z31, Z3, Z6
+	VFMADD213PD Z31, Z3, Z6
+	VSCALEFPD Z1, Z6, Z1
 	VADDPD Z31, Z1, Z3
 	VPSUBQ.BCST lanes<>+768(SB), Z3, Z3
-	VPANDQ Z26, Z3, Z3
-	VBROADCASTSD lanes<>+4448(SB), Z4
+	VPANDQ Z27, Z3, Z3
+	VBROADCASTSD lanes<>+4416(SB), Z4
 	VPSUBQ Z3, Z4, Z4
-	VMULPD Z25, Z1, Z5
+	VMULPD Z26, Z1, Z5
 	VMOVAPS Z31, Z6
-	VFMSUB231PD Z25, Z4, Z6
+	VFMSUB231PD Z26, Z4, Z6
 	VFMADD231PD Z4, Z5, Z6
 	VPADDQ Z31, Z3, Z3
 	VPSRLQ $52, Z3, Z3
 	VPORQ.BCST lanes<>+576(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+4320(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+4288(SB), Z3, Z3
 	VMULPD Z6, Z6, Z4
 	VADDPD.BCST lanes<>+480(SB), Z6, Z5
 	VDIVPD Z5, Z6, Z5
 	VMULPD Z5, Z5, Z7
 	VMULPD.BCST lanes<>+736(SB), Z4, Z4
-	VBROADCASTSD lanes<>+4592(SB), Z8
-	VFMADD213PD.BCST lanes<>+3008(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2624(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2336(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+4032(SB), Z7, Z8
+	VBROADCASTSD lanes<>+4568(SB), Z8
+	VFMADD213PD.BCST lanes<>+2976(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2592(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2304(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+4000(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2784(SB), Z7, Z8
 	VFMADD213PD.BCST lanes<>+2816(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2848(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2464(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2432(SB), Z7, Z8
 	VFMADD213PD Z4, Z8, Z7
 	VFMSUB231PD Z7, Z5, Z4
-	VFMADD231PD Z27, Z3, Z4
+	VFMADD231PD Z28, Z3, Z4
 	VADDPD Z6, Z4, Z4
-	VFMADD231PD Z29, Z3, Z4
-	VANDPD Z30, Z1, Z3
+	VFMADD231PD Z30, Z3, Z4
+	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
 	VCMPPD.BCST $17, lanes<>+672(SB), Z3, K2
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
 	VBLENDMPD Z4, Z1, K3, Z3
-	VCMPPD $0, Z24, Z1, K3
-	VBROADCASTSD lanes<>+4528(SB), Z4
-	VBLENDMPD Z26, Z4, K3, Z4
-	VCMPPD $30, Z24, Z1, K3
+	VCMPPD $0, Z25, Z1, K3
+	VBROADCASTSD lanes<>+4504(SB), Z4
+	VBLENDMPD Z27, Z4, K3, Z4
+	VCMPPD $30, Z25, Z1, K3
 	VBLENDMPD Z3, Z4, K3, Z3
 	VBLENDMPD Z1, Z3, K2, Z1
 	VADDPD Z1, Z2, Z1
-	VADDPD Z29, Z0, K1, Z1
+	VADDPD Z30, Z0, K1, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -14037,8 +13515,8 @@ line:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1312(SB), Y0, Y6
-	VADDPS lanes<>+1312(SB), Y3, Y7
+	VADDPS lanes<>+1280(SB), Y0, Y6
+	VADDPS lanes<>+1280(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -14053,42 +13531,42 @@ line:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VANDPS lanes<>+4384(SB), Y1, Y1
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4640(SB), Y3
+	VANDPS lanes<>+4352(SB), Y0, Y0
+	VANDPS lanes<>+4352(SB), Y1, Y1
+	VXORPS lanes<>+1088(SB), Y0, Y0
+	VXORPS lanes<>+1088(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4616(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4644(SB), Y3
+	VBROADCASTSS lanes<>+4620(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VADDPS lanes<>+2944(SB), Y0, Y3
-	VADDPS lanes<>+2944(SB), Y1, Y4
-	VSUBPS lanes<>+2944(SB), Y3, Y10
-	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VADDPS lanes<>+2912(SB), Y0, Y3
+	VADDPS lanes<>+2912(SB), Y1, Y4
+	VSUBPS lanes<>+2912(SB), Y3, Y10
+	VSUBPS lanes<>+2912(SB), Y4, Y11
 	VPSLLD $23, Y3, Y3
 	VPSLLD $23, Y4, Y4
 	VSUBPS Y10, Y0, Y10
 	VSUBPS Y11, Y1, Y11
-	VBROADCASTSS lanes<>+4684(SB), Y12
-	VBROADCASTSS lanes<>+2752(SB), Y13
+	VBROADCASTSS lanes<>+4660(SB), Y12
+	VBROADCASTSS lanes<>+2720(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+2752(SB), Y11, Y12
-	VFMADD213PS lanes<>+1568(SB), Y10, Y13
-	VFMADD213PS lanes<>+1568(SB), Y11, Y12
-	VFMADD213PS lanes<>+3776(SB), Y10, Y13
-	VFMADD213PS lanes<>+3776(SB), Y11, Y12
-	VFMADD213PS lanes<>+3616(SB), Y10, Y13
-	VFMADD213PS lanes<>+3616(SB), Y11, Y12
-	VFMADD213PS lanes<>+1856(SB), Y10, Y13
-	VFMADD213PS lanes<>+1856(SB), Y11, Y12
-	VFMADD213PS lanes<>+1312(SB), Y10, Y13
-	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VFMADD213PS lanes<>+2720(SB), Y11, Y12
+	VFMADD213PS lanes<>+1536(SB), Y10, Y13
+	VFMADD213PS lanes<>+1536(SB), Y11, Y12
+	VFMADD213PS lanes<>+3744(SB), Y10, Y13
+	VFMADD213PS lanes<>+3744(SB), Y11, Y12
+	VFMADD213PS lanes<>+3584(SB), Y10, Y13
+	VFMADD213PS lanes<>+3584(SB), Y11, Y12
+	VFMADD213PS lanes<>+1824(SB), Y10, Y13
+	VFMADD213PS lanes<>+1824(SB), Y11, Y12
+	VFMADD213PS lanes<>+1280(SB), Y10, Y13
+	VFMADD213PS lanes<>+1280(SB), Y11, Y12
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+928(SB), Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y3, Y3
 	VPADDD Y1, Y4, Y4
 	VBROADCASTSS lanes<>+484(SB), Y10
@@ -14098,71 +13576,71 @@ line:
 	VMULPS Y4, Y12, Y4
 	VMULPS Y0, Y3, Y0
 	VMULPS Y1, Y4, Y1
-	VADDPS lanes<>+1312(SB), Y0, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VPSUBD lanes<>+1216(SB), Y3, Y3
-	VPSUBD lanes<>+1216(SB), Y4, Y4
-	VPAND lanes<>+1408(SB), Y3, Y3
-	VPAND lanes<>+1408(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4660(SB), Y10
+	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y1, Y4
+	VPSUBD lanes<>+1184(SB), Y3, Y3
+	VPSUBD lanes<>+1184(SB), Y4, Y4
+	VPAND lanes<>+1376(SB), Y3, Y3
+	VPAND lanes<>+1376(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4636(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1280(SB), Y0, Y12
-	VMULPS lanes<>+1280(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1280(SB), Y14
+	VMULPS lanes<>+1248(SB), Y0, Y12
+	VMULPS lanes<>+1248(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1248(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1280(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4724(SB), Y12
-	VBROADCASTSS lanes<>+1984(SB), Y13
+	VBROADCASTSS lanes<>+4700(SB), Y12
+	VBROADCASTSS lanes<>+1952(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1984(SB), Y14, Y12
-	VFMADD213PS lanes<>+2432(SB), Y15, Y13
-	VFMADD213PS lanes<>+2432(SB), Y14, Y12
-	VFMADD213PS lanes<>+3488(SB), Y15, Y13
-	VFMADD213PS lanes<>+3488(SB), Y14, Y12
-	VFMADD213PS lanes<>+2304(SB), Y15, Y13
-	VFMADD213PS lanes<>+2304(SB), Y14, Y12
-	VFMADD213PS lanes<>+3040(SB), Y15, Y13
-	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+1952(SB), Y14, Y12
+	VFMADD213PS lanes<>+2400(SB), Y15, Y13
+	VFMADD213PS lanes<>+2400(SB), Y14, Y12
+	VFMADD213PS lanes<>+3456(SB), Y15, Y13
+	VFMADD213PS lanes<>+3456(SB), Y14, Y12
 	VFMADD213PS lanes<>+2272(SB), Y15, Y13
 	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3872(SB), Y15, Y13
-	VFMADD213PS lanes<>+3872(SB), Y14, Y12
-	VFMADD213PS lanes<>+1152(SB), Y15, Y13
-	VFMADD213PS lanes<>+1152(SB), Y14, Y12
-	VFMADD231PS lanes<>+1888(SB), Y3, Y15
-	VFMADD231PS lanes<>+1888(SB), Y4, Y14
+	VFMADD213PS lanes<>+3008(SB), Y15, Y13
+	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+2240(SB), Y15, Y13
+	VFMADD213PS lanes<>+2240(SB), Y14, Y12
+	VFMADD213PS lanes<>+3840(SB), Y15, Y13
+	VFMADD213PS lanes<>+3840(SB), Y14, Y12
+	VFMADD213PS lanes<>+1120(SB), Y15, Y13
+	VFMADD213PS lanes<>+1120(SB), Y14, Y12
+	VFMADD231PS lanes<>+1856(SB), Y3, Y15
+	VFMADD231PS lanes<>+1856(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4384(SB), Y0, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y4
-	VCMPPS $17, lanes<>+960(SB), Y3, Y3
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
+	VANDPS lanes<>+4352(SB), Y0, Y3
+	VANDPS lanes<>+4352(SB), Y1, Y4
+	VCMPPS $17, lanes<>+928(SB), Y3, Y3
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4672(SB), Y14
-	VBROADCASTSS lanes<>+1408(SB), Y15
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y14
+	VBROADCASTSS lanes<>+1376(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
 	VBLENDVPS Y4, Y1, Y11, Y1
-	VMULPS lanes<>+2112(SB), Y0, Y0
-	VMULPS lanes<>+2112(SB), Y1, Y1
+	VMULPS lanes<>+2080(SB), Y0, Y0
+	VMULPS lanes<>+2080(SB), Y1, Y1
 	VADDPS Y0, Y8, Y0
 	VADDPS Y1, Y9, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
@@ -14179,8 +13657,8 @@ line:
 	VMOVUPS 96(SI)(CX*4), Y3
 	VMOVUPS 96(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1312(SB), Y0, Y6
-	VADDPS lanes<>+1312(SB), Y3, Y7
+	VADDPS lanes<>+1280(SB), Y0, Y6
+	VADDPS lanes<>+1280(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -14195,42 +13673,42 @@ line:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VANDPS lanes<>+4384(SB), Y1, Y1
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4640(SB), Y3
+	VANDPS lanes<>+4352(SB), Y0, Y0
+	VANDPS lanes<>+4352(SB), Y1, Y1
+	VXORPS lanes<>+1088(SB), Y0, Y0
+	VXORPS lanes<>+1088(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4616(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4644(SB), Y3
+	VBROADCASTSS lanes<>+4620(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VADDPS lanes<>+2944(SB), Y0, Y3
-	VADDPS lanes<>+2944(SB), Y1, Y4
-	VSUBPS lanes<>+2944(SB), Y3, Y10
-	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VADDPS lanes<>+2912(SB), Y0, Y3
+	VADDPS lanes<>+2912(SB), Y1, Y4
+	VSUBPS lanes<>+2912(SB), Y3, Y10
+	VSUBPS lanes<>+2912(SB), Y4, Y11
 	VPSLLD $23, Y3, Y3
 	VPSLLD $23, Y4, Y4
 	VSUBPS Y10, Y0, Y10
 	VSUBPS Y11, Y1, Y11
-	VBROADCASTSS lanes<>+4684(SB), Y12
-	VBROADCASTSS lanes<>+2752(SB), Y13
+	VBROADCASTSS lanes<>+4660(SB), Y12
+	VBROADCASTSS lanes<>+2720(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+2752(SB), Y11, Y12
-	VFMADD213PS lanes<>+1568(SB), Y10, Y13
-	VFMADD213PS lanes<>+1568(SB), Y11, Y12
-	VFMADD213PS lanes<>+3776(SB), Y10, Y13
-	VFMADD213PS lanes<>+3776(SB), Y11, Y12
-	VFMADD213PS lanes<>+3616(SB), Y10, Y13
-	VFMADD213PS lanes<>+3616(SB), Y11, Y12
-	VFMADD213PS lanes<>+1856(SB), Y10, Y13
-	VFMADD213PS lanes<>+1856(SB), Y11, Y12
-	VFMADD213PS lanes<>+1312(SB), Y10, Y13
-	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VFMADD213PS lanes<>+2720(SB), Y11, Y12
+	VFMADD213PS lanes<>+1536(SB), Y10, Y13
+	VFMADD213PS lanes<>+1536(SB), Y11, Y12
+	VFMADD213PS lanes<>+3744(SB), Y10, Y13
+	VFMADD213PS lanes<>+3744(SB), Y11, Y12
+	VFMADD213PS lanes<>+3584(SB), Y10, Y13
+	VFMADD213PS lanes<>+3584(SB), Y11, Y12
+	VFMADD213PS lanes<>+1824(SB), Y10, Y13
+	VFMADD213PS lanes<>+1824(SB), Y11, Y12
+	VFMADD213PS lanes<>+1280(SB), Y10, Y13
+	VFMADD213PS lanes<>+1280(SB), Y11, Y12
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+928(SB), Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y3, Y3
 	VPADDD Y1, Y4, Y4
 	VBROADCASTSS lanes<>+484(SB), Y10
@@ -14240,71 +13718,71 @@ line:
 	VMULPS Y4, Y12, Y4
 	VMULPS Y0, Y3, Y0
 	VMULPS Y1, Y4, Y1
-	VADDPS lanes<>+1312(SB), Y0, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VPSUBD lanes<>+1216(SB), Y3, Y3
-	VPSUBD lanes<>+1216(SB), Y4, Y4
-	VPAND lanes<>+1408(SB), Y3, Y3
-	VPAND lanes<>+1408(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4660(SB), Y10
+	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y1, Y4
+	VPSUBD lanes<>+1184(SB), Y3, Y3
+	VPSUBD lanes<>+1184(SB), Y4, Y4
+	VPAND lanes<>+1376(SB), Y3, Y3
+	VPAND lanes<>+1376(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4636(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1280(SB), Y0, Y12
-	VMULPS lanes<>+1280(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1280(SB), Y14
+	VMULPS lanes<>+1248(SB), Y0, Y12
+	VMULPS lanes<>+1248(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1248(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1280(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4724(SB), Y12
-	VBROADCASTSS lanes<>+1984(SB), Y13
+	VBROADCASTSS lanes<>+4700(SB), Y12
+	VBROADCASTSS lanes<>+1952(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1984(SB), Y14, Y12
-	VFMADD213PS lanes<>+2432(SB), Y15, Y13
-	VFMADD213PS lanes<>+2432(SB), Y14, Y12
-	VFMADD213PS lanes<>+3488(SB), Y15, Y13
-	VFMADD213PS lanes<>+3488(SB), Y14, Y12
-	VFMADD213PS lanes<>+2304(SB), Y15, Y13
-	VFMADD213PS lanes<>+2304(SB), Y14, Y12
-	VFMADD213PS lanes<>+3040(SB), Y15, Y13
-	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+1952(SB), Y14, Y12
+	VFMADD213PS lanes<>+2400(SB), Y15, Y13
+	VFMADD213PS lanes<>+2400(SB), Y14, Y12
+	VFMADD213PS lanes<>+3456(SB), Y15, Y13
+	VFMADD213PS lanes<>+3456(SB), Y14, Y12
 	VFMADD213PS lanes<>+2272(SB), Y15, Y13
 	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3872(SB), Y15, Y13
-	VFMADD213PS lanes<>+3872(SB), Y14, Y12
-	VFMADD213PS lanes<>+1152(SB), Y15, Y13
-	VFMADD213PS lanes<>+1152(SB), Y14, Y12
-	VFMADD231PS lanes<>+1888(SB), Y3, Y15
-	VFMADD231PS lanes<>+1888(SB), Y4, Y14
+	VFMADD213PS lanes<>+3008(SB), Y15, Y13
+	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+2240(SB), Y15, Y13
+	VFMADD213PS lanes<>+2240(SB), Y14, Y12
+	VFMADD213PS lanes<>+3840(SB), Y15, Y13
+	VFMADD213PS lanes<>+3840(SB), Y14, Y12
+	VFMADD213PS lanes<>+1120(SB), Y15, Y13
+	VFMADD213PS lanes<>+1120(SB), Y14, Y12
+	VFMADD231PS lanes<>+1856(SB), Y3, Y15
+	VFMADD231PS lanes<>+1856(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4384(SB), Y0, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y4
-	VCMPPS $17, lanes<>+960(SB), Y3, Y3
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
+	VANDPS lanes<>+4352(SB), Y0, Y3
+	VANDPS lanes<>+4352(SB), Y1, Y4
+	VCMPPS $17, lanes<>+928(SB), Y3, Y3
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4672(SB), Y14
-	VBROADCASTSS lanes<>+1408(SB), Y15
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y14
+	VBROADCASTSS lanes<>+1376(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
 	VBLENDVPS Y4, Y1, Y11, Y1
-	VMULPS lanes<>+2112(SB), Y0, Y0
-	VMULPS lanes<>+2112(SB), Y1, Y1
+	VMULPS lanes<>+2080(SB), Y0, Y0
+	VMULPS lanes<>+2080(SB), Y1, Y1
 	VADDPS Y0, Y8, Y0
 	VADDPS Y1, Y9, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
@@ -14335,8 +13813,8 @@ main:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1312(SB), Y0, Y6
-	VADDPS lanes<>+1312(SB), Y3, Y7
+	VADDPS lanes<>+1280(SB), Y0, Y6
+	VADDPS lanes<>+1280(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -14351,42 +13829,42 @@ main:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VANDPS lanes<>+4384(SB), Y1, Y1
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4640(SB), Y3
+	VANDPS lanes<>+4352(SB), Y0, Y0
+	VANDPS lanes<>+4352(SB), Y1, Y1
+	VXORPS lanes<>+1088(SB), Y0, Y0
+	VXORPS lanes<>+1088(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4616(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4644(SB), Y3
+	VBROADCASTSS lanes<>+4620(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VADDPS lanes<>+2944(SB), Y0, Y3
-	VADDPS lanes<>+2944(SB), Y1, Y4
-	VSUBPS lanes<>+2944(SB), Y3, Y10
-	VSUBPS lanes<>+2944(SB), Y4, Y11
+	VADDPS lanes<>+2912(SB), Y0, Y3
+	VADDPS lanes<>+2912(SB), Y1, Y4
+	VSUBPS lanes<>+2912(SB), Y3, Y10
+	VSUBPS lanes<>+2912(SB), Y4, Y11
 	VPSLLD $23, Y3, Y3
 	VPSLLD $23, Y4, Y4
 	VSUBPS Y10, Y0, Y10
 	VSUBPS Y11, Y1, Y11
-	VBROADCASTSS lanes<>+4684(SB), Y12
-	VBROADCASTSS lanes<>+2752(SB), Y13
+	VBROADCASTSS lanes<>+4660(SB), Y12
+	VBROADCASTSS lanes<>+2720(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+2752(SB), Y11, Y12
-	VFMADD213PS lanes<>+1568(SB), Y10, Y13
-	VFMADD213PS lanes<>+1568(SB), Y11, Y12
-	VFMADD213PS lanes<>+3776(SB), Y10, Y13
-	VFMADD213PS lanes<>+3776(SB), Y11, Y12
-	VFMADD213PS lanes<>+3616(SB), Y10, Y13
-	VFMADD213PS lanes<>+3616(SB), Y11, Y12
-	VFMADD213PS lanes<>+1856(SB), Y10, Y13
-	VFMADD213PS lanes<>+1856(SB), Y11, Y12
-	VFMADD213PS lanes<>+1312(SB), Y10, Y13
-	VFMADD213PS lanes<>+1312(SB), Y11, Y12
+	VFMADD213PS lanes<>+2720(SB), Y11, Y12
+	VFMADD213PS lanes<>+1536(SB), Y10, Y13
+	VFMADD213PS lanes<>+1536(SB), Y11, Y12
+	VFMADD213PS lanes<>+3744(SB), Y10, Y13
+	VFMADD213PS lanes<>+3744(SB), Y11, Y12
+	VFMADD213PS lanes<>+3584(SB), Y10, Y13
+	VFMADD213PS lanes<>+3584(SB), Y11, Y12
+	VFMADD213PS lanes<>+1824(SB), Y10, Y13
+	VFMADD213PS lanes<>+1824(SB), Y11, Y12
+	VFMADD213PS lanes<>+1280(SB), Y10, Y13
+	VFMADD213PS lanes<>+1280(SB), Y11, Y12
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+928(SB), Y0, Y0
-	VPAND lanes<>+928(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y3, Y3
 	VPADDD Y1, Y4, Y4
 	VBROADCASTSS lanes<>+484(SB), Y10
@@ -14396,71 +13874,71 @@ main:
 	VMULPS Y4, Y12, Y4
 	VMULPS Y0, Y3, Y0
 	VMULPS Y1, Y4, Y1
-	VADDPS lanes<>+1312(SB), Y0, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VPSUBD lanes<>+1216(SB), Y3, Y3
-	VPSUBD lanes<>+1216(SB), Y4, Y4
-	VPAND lanes<>+1408(SB), Y3, Y3
-	VPAND lanes<>+1408(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4660(SB), Y10
+	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y1, Y4
+	VPSUBD lanes<>+1184(SB), Y3, Y3
+	VPSUBD lanes<>+1184(SB), Y4, Y4
+	VPAND lanes<>+1376(SB), Y3, Y3
+	VPAND lanes<>+1376(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4636(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1280(SB), Y0, Y12
-	VMULPS lanes<>+1280(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1280(SB), Y14
+	VMULPS lanes<>+1248(SB), Y0, Y12
+	VMULPS lanes<>+1248(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1248(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1312(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1280(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4724(SB), Y12
-	VBROADCASTSS lanes<>+1984(SB), Y13
+	VBROADCASTSS lanes<>+4700(SB), Y12
+	VBROADCASTSS lanes<>+1952(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1984(SB), Y14, Y12
-	VFMADD213PS lanes<>+2432(SB), Y15, Y13
-	VFMADD213PS lanes<>+2432(SB), Y14, Y12
-	VFMADD213PS lanes<>+3488(SB), Y15, Y13
-	VFMADD213PS lanes<>+3488(SB), Y14, Y12
-	VFMADD213PS lanes<>+2304(SB), Y15, Y13
-	VFMADD213PS lanes<>+2304(SB), Y14, Y12
-	VFMADD213PS lanes<>+3040(SB), Y15, Y13
-	VFMADD213PS lanes<>+3040(SB), Y14, Y12
+	VFMADD213PS lanes<>+1952(SB), Y14, Y12
+	VFMADD213PS lanes<>+2400(SB), Y15, Y13
+	VFMADD213PS lanes<>+2400(SB), Y14, Y12
+	VFMADD213PS lanes<>+3456(SB), Y15, Y13
+	VFMADD213PS lanes<>+3456(SB), Y14, Y12
 	VFMADD213PS lanes<>+2272(SB), Y15, Y13
 	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3872(SB), Y15, Y13
-	VFMADD213PS lanes<>+3872(SB), Y14, Y12
-	VFMADD213PS lanes<>+1152(SB), Y15, Y13
-	VFMADD213PS lanes<>+1152(SB), Y14, Y12
-	VFMADD231PS lanes<>+1888(SB), Y3, Y15
-	VFMADD231PS lanes<>+1888(SB), Y4, Y14
+	VFMADD213PS lanes<>+3008(SB), Y15, Y13
+	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+2240(SB), Y15, Y13
+	VFMADD213PS lanes<>+2240(SB), Y14, Y12
+	VFMADD213PS lanes<>+3840(SB), Y15, Y13
+	VFMADD213PS lanes<>+3840(SB), Y14, Y12
+	VFMADD213PS lanes<>+1120(SB), Y15, Y13
+	VFMADD213PS lanes<>+1120(SB), Y14, Y12
+	VFMADD231PS lanes<>+1856(SB), Y3, Y15
+	VFMADD231PS lanes<>+1856(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4384(SB), Y0, Y3
-	VANDPS lanes<>+4384(SB), Y1, Y4
-	VCMPPS $17, lanes<>+960(SB), Y3, Y3
-	VCMPPS $17, lanes<>+960(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1344(SB), Y1, Y11
+	VANDPS lanes<>+4352(SB), Y0, Y3
+	VANDPS lanes<>+4352(SB), Y1, Y4
+	VCMPPS $17, lanes<>+928(SB), Y3, Y3
+	VCMPPS $17, lanes<>+928(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1376(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4672(SB), Y14
-	VBROADCASTSS lanes<>+1408(SB), Y15
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y14
+	VBROADCASTSS lanes<>+1376(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1376(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
 	VBLENDVPS Y4, Y1, Y11, Y1
-	VMULPS lanes<>+2112(SB), Y0, Y0
-	VMULPS lanes<>+2112(SB), Y1, Y1
+	VMULPS lanes<>+2080(SB), Y0, Y0
+	VMULPS lanes<>+2080(SB), Y1, Y1
 	VADDPS Y0, Y8, Y0
 	VADDPS Y1, Y9, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
@@ -14479,7 +13957,7 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -14487,64 +13965,64 @@ single:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y1
+	VANDPS lanes<>+4352(SB), Y0, Y0
+	VXORPS lanes<>+1088(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4616(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4620(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y5
+	VADDPS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y5, Y0, Y5
-	VBROADCASTSS lanes<>+4684(SB), Y6
-	VFMADD213PS lanes<>+2752(SB), Y5, Y6
-	VFMADD213PS lanes<>+1568(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3616(SB), Y5, Y6
-	VFMADD213PS lanes<>+1856(SB), Y5, Y6
-	VFMADD213PS lanes<>+1312(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4660(SB), Y6
+	VFMADD213PS lanes<>+2720(SB), Y5, Y6
+	VFMADD213PS lanes<>+1536(SB), Y5, Y6
+	VFMADD213PS lanes<>+3744(SB), Y5, Y6
+	VFMADD213PS lanes<>+3584(SB), Y5, Y6
+	VFMADD213PS lanes<>+1824(SB), Y5, Y6
+	VFMADD213PS lanes<>+1280(SB), Y5, Y6
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y5
 	VPSUBD Y0, Y5, Y0
 	VMULPS Y1, Y6, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1312(SB), Y0, Y1
-	VPSUBD lanes<>+1216(SB), Y1, Y1
-	VPAND lanes<>+1408(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4660(SB), Y5
+	VADDPS lanes<>+1280(SB), Y0, Y1
+	VPSUBD lanes<>+1184(SB), Y1, Y1
+	VPAND lanes<>+1376(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4636(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+1280(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1280(SB), Y7
-	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
+	VMULPS lanes<>+1248(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1248(SB), Y7
+	VFMSUB213PS lanes<>+1280(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4724(SB), Y6
-	VFMADD213PS lanes<>+1984(SB), Y7, Y6
-	VFMADD213PS lanes<>+2432(SB), Y7, Y6
-	VFMADD213PS lanes<>+3488(SB), Y7, Y6
-	VFMADD213PS lanes<>+2304(SB), Y7, Y6
-	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VBROADCASTSS lanes<>+4700(SB), Y6
+	VFMADD213PS lanes<>+1952(SB), Y7, Y6
+	VFMADD213PS lanes<>+2400(SB), Y7, Y6
+	VFMADD213PS lanes<>+3456(SB), Y7, Y6
 	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3872(SB), Y7, Y6
-	VFMADD213PS lanes<>+1152(SB), Y7, Y6
-	VFMADD231PS lanes<>+1888(SB), Y1, Y7
+	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3840(SB), Y7, Y6
+	VFMADD213PS lanes<>+1120(SB), Y7, Y6
+	VFMADD231PS lanes<>+1856(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+4384(SB), Y0, Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
+	VANDPS lanes<>+4352(SB), Y0, Y1
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4672(SB), Y7
-	VBROADCASTSS lanes<>+1408(SB), Y8
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4648(SB), Y7
+	VBROADCASTSS lanes<>+1376(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
-	VMULPS lanes<>+2112(SB), Y0, Y0
+	VMULPS lanes<>+2080(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -14562,7 +14040,7 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1312(SB), Y0, Y3
+	VADDPS lanes<>+1280(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -14570,64 +14048,64 @@ tail:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+4384(SB), Y0, Y0
-	VXORPS lanes<>+1120(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y1
+	VANDPS lanes<>+4352(SB), Y0, Y0
+	VXORPS lanes<>+1088(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4616(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4620(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2944(SB), Y0, Y1
-	VSUBPS lanes<>+2944(SB), Y1, Y5
+	VADDPS lanes<>+2912(SB), Y0, Y1
+	VSUBPS lanes<>+2912(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y5, Y0, Y5
-	VBROADCASTSS lanes<>+4684(SB), Y6
-	VFMADD213PS lanes<>+2752(SB), Y5, Y6
-	VFMADD213PS lanes<>+1568(SB), Y5, Y6
-	VFMADD213PS lanes<>+3776(SB), Y5, Y6
-	VFMADD213PS lanes<>+3616(SB), Y5, Y6
-	VFMADD213PS lanes<>+1856(SB), Y5, Y6
-	VFMADD213PS lanes<>+1312(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4660(SB), Y6
+	VFMADD213PS lanes<>+2720(SB), Y5, Y6
+	VFMADD213PS lanes<>+1536(SB), Y5, Y6
+	VFMADD213PS lanes<>+3744(SB), Y5, Y6
+	VFMADD213PS lanes<>+3584(SB), Y5, Y6
+	VFMADD213PS lanes<>+1824(SB), Y5, Y6
+	VFMADD213PS lanes<>+1280(SB), Y5, Y6
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+928(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+484(SB), Y5
 	VPSUBD Y0, Y5, Y0
 	VMULPS Y1, Y6, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1312(SB), Y0, Y1
-	VPSUBD lanes<>+1216(SB), Y1, Y1
-	VPAND lanes<>+1408(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4660(SB), Y5
+	VADDPS lanes<>+1280(SB), Y0, Y1
+	VPSUBD lanes<>+1184(SB), Y1, Y1
+	VPAND lanes<>+1376(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4636(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+1280(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1280(SB), Y7
-	VFMSUB213PS lanes<>+1312(SB), Y5, Y7
+	VMULPS lanes<>+1248(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1248(SB), Y7
+	VFMSUB213PS lanes<>+1280(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4724(SB), Y6
-	VFMADD213PS lanes<>+1984(SB), Y7, Y6
-	VFMADD213PS lanes<>+2432(SB), Y7, Y6
-	VFMADD213PS lanes<>+3488(SB), Y7, Y6
-	VFMADD213PS lanes<>+2304(SB), Y7, Y6
-	VFMADD213PS lanes<>+3040(SB), Y7, Y6
+	VBROADCASTSS lanes<>+4700(SB), Y6
+	VFMADD213PS lanes<>+1952(SB), Y7, Y6
+	VFMADD213PS lanes<>+2400(SB), Y7, Y6
+	VFMADD213PS lanes<>+3456(SB), Y7, Y6
 	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3872(SB), Y7, Y6
-	VFMADD213PS lanes<>+1152(SB), Y7, Y6
-	VFMADD231PS lanes<>+1888(SB), Y1, Y7
+	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3840(SB), Y7, Y6
+	VFMADD213PS lanes<>+1120(SB), Y7, Y6
+	VFMADD231PS lanes<>+1856(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+4384(SB), Y0, Y1
-	VCMPPS $17, lanes<>+960(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y5
+	VANDPS lanes<>+4352(SB), Y0, Y1
+	VCMPPS $17, lanes<>+928(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+1376(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4672(SB), Y7
-	VBROADCASTSS lanes<>+1408(SB), Y8
+	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4648(SB), Y7
+	VBROADCASTSS lanes<>+1376(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1376(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
-	VMULPS lanes<>+2112(SB), Y0, Y0
+	VMULPS lanes<>+2080(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -14644,25 +14122,25 @@ TEXT ·logaddexp2Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4384(SB), Z30
-	VBROADCASTSS lanes<>+2944(SB), Z29
-	VBROADCASTSS lanes<>+1408(SB), Z28
-	VBROADCASTSS lanes<>+1280(SB), Z27
-	VBROADCASTSS lanes<>+1376(SB), Z26
-	VBROADCASTSS lanes<>+4640(SB), Z25
-	VBROADCASTSS lanes<>+4644(SB), Z24
-	VBROADCASTSS lanes<>+4684(SB), Z23
-	VBROADCASTSS lanes<>+2752(SB), Z22
-	VBROADCASTSS lanes<>+1568(SB), Z21
-	VBROADCASTSS lanes<>+3776(SB), Z20
-	VBROADCASTSS lanes<>+3616(SB), Z19
+	VBROADCASTSS lanes<>+4352(SB), Z30
+	VBROADCASTSS lanes<>+2912(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1248(SB), Z27
+	VBROADCASTSS lanes<>+1344(SB), Z26
+	VBROADCASTSS lanes<>+4616(SB), Z25
+	VBROADCASTSS lanes<>+4620(SB), Z24
+	VBROADCASTSS lanes<>+4660(SB), Z23
+	VBROADCASTSS lanes<>+2720(SB), Z22
+	VBROADCASTSS lanes<>+1536(SB), Z21
+	VBROADCASTSS lanes<>+3744(SB), Z20
+	VBROADCASTSS lanes<>+3584(SB), Z19
 	VBROADCASTSS lanes<>+252(SB), Z18
-	VBROADCASTSS lanes<>+1216(SB), Z17
-	VBROADCASTSS lanes<>+4660(SB), Z16
-	VBROADCASTSS lanes<>+4724(SB), Z15
-	VBROADCASTSS lanes<>+1984(SB), Z14
-	VBROADCASTSS lanes<>+2432(SB), Z13
-	VBROADCASTSS lanes<>+3488(SB), Z12
+	VBROADCASTSS lanes<>+1184(SB), Z17
+	VBROADCASTSS lanes<>+4636(SB), Z16
+	VBROADCASTSS lanes<>+4700(SB), Z15
+	VBROADCASTSS lanes<>+1952(SB), Z14
+	VBROADCASTSS lanes<>+2400(SB), Z13
+	VBROADCASTSS lanes<>+3456(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -14752,31 +14230,31 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2304(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2304(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3040(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3040(SB), Z0, Z11
 	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
 	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3008(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3008(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2240(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2240(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z6
+	VBROADCASTSS lanes<>+4648(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -14785,8 +14263,8 @@ line:
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
 	VBLENDMPS Z3, Z0, K4, Z0
-	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
-	VMULPS.BCST lanes<>+2112(SB), Z0, Z0
+	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2080(SB), Z0, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS (SI)(CX*4), Z2
@@ -14877,31 +14355,31 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2304(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2304(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3040(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3040(SB), Z0, Z11
 	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
 	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3008(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3008(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2240(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2240(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z6
+	VBROADCASTSS lanes<>+4648(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -14910,8 +14388,8 @@ line:
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
 	VBLENDMPS Z3, Z0, K4, Z0
-	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
-	VMULPS.BCST lanes<>+2112(SB), Z0, Z0
+	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2080(SB), Z0, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS 8192(SI)(CX*4), Z2
@@ -14943,25 +14421,25 @@ TEXT ·logaddexp2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4384(SB), Z30
-	VBROADCASTSS lanes<>+2944(SB), Z29
-	VBROADCASTSS lanes<>+1408(SB), Z28
-	VBROADCASTSS lanes<>+1280(SB), Z27
-	VBROADCASTSS lanes<>+1376(SB), Z26
-	VBROADCASTSS lanes<>+4640(SB), Z25
-	VBROADCASTSS lanes<>+4644(SB), Z24
-	VBROADCASTSS lanes<>+4684(SB), Z23
-	VBROADCASTSS lanes<>+2752(SB), Z22
-	VBROADCASTSS lanes<>+1568(SB), Z21
-	VBROADCASTSS lanes<>+3776(SB), Z20
-	VBROADCASTSS lanes<>+3616(SB), Z19
+	VBROADCASTSS lanes<>+4352(SB), Z30
+	VBROADCASTSS lanes<>+2912(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1248(SB), Z27
+	VBROADCASTSS lanes<>+1344(SB), Z26
+	VBROADCASTSS lanes<>+4616(SB), Z25
+	VBROADCASTSS lanes<>+4620(SB), Z24
+	VBROADCASTSS lanes<>+4660(SB), Z23
+	VBROADCASTSS lanes<>+2720(SB), Z22
+	VBROADCASTSS lanes<>+1536(SB), Z21
+	VBROADCASTSS lanes<>+3744(SB), Z20
+	VBROADCASTSS lanes<>+3584(SB), Z19
 	VBROADCASTSS lanes<>+252(SB), Z18
-	VBROADCASTSS lanes<>+1216(SB), Z17
-	VBROADCASTSS lanes<>+4660(SB), Z16
-	VBROADCASTSS lanes<>+4724(SB), Z15
-	VBROADCASTSS lanes<>+1984(SB), Z14
-	VBROADCASTSS lanes<>+2432(SB), Z13
-	VBROADCASTSS lanes<>+3488(SB), Z12
+	VBROADCASTSS lanes<>+1184(SB), Z17
+	VBROADCASTSS lanes<>+4636(SB), Z16
+	VBROADCASTSS lanes<>+4700(SB), Z15
+	VBROADCASTSS lanes<>+1952(SB), Z14
+	VBROADCASTSS lanes<>+2400(SB), Z13
+	VBROADCASTSS lanes<>+3456(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -15041,31 +14519,31 @@ main:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2304(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2304(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3040(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3040(SB), Z0, Z11
 	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
 	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3872(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3872(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1152(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1152(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1888(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1888(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3008(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3008(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2240(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2240(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z6
+	VBROADCASTSS lanes<>+4648(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -15074,8 +14552,8 @@ main:
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
 	VBLENDMPS Z3, Z0, K4, Z0
-	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
-	VMULPS.BCST lanes<>+2112(SB), Z0, Z0
+	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2080(SB), Z0, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS (SI)(CX*4), Z2
@@ -15132,24 +14610,24 @@ masked:
 	VFMADD231PS Z6, Z15, Z5
 	VFMADD213PS Z13, Z6, Z5
 	VFMADD213PS Z12, Z6, Z5
-	VFMADD213PS.BCST lanes<>+2304(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+3040(SB), Z6, Z5
 	VFMADD213PS.BCST lanes<>+2272(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+3872(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+1152(SB), Z6, Z5
-	VFMADD231PS.BCST lanes<>+1888(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+3008(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+2240(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+3840(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+1120(SB), Z6, Z5
+	VFMADD231PS.BCST lanes<>+1856(SB), Z3, Z6
 	VFMADD231PS Z5, Z4, Z6
 	VANDPS Z30, Z1, Z3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K3
 	VBLENDMPS Z6, Z1, K3, Z3
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+4672(SB), Z4
+	VBROADCASTSS lanes<>+4648(SB), Z4
 	VBLENDMPS Z28, Z4, K3, Z4
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z3, Z4, K3, Z3
 	VBLENDMPS Z1, Z3, K2, Z1
-	VMULPS.BCST lanes<>+2112(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
 	VADDPS Z1, Z2, Z1
 	VADDPS Z31, Z0, K1, Z1
 	VMOVUPS Z1, K7, (DX)(CX*4)
@@ -15167,11 +14645,11 @@ TEXT ·logaddexp2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+4416(SB), Y14
-	VBROADCASTSD lanes<>+4624(SB), Y13
-	VBROADCASTSD lanes<>+4000(SB), Y12
+	VBROADCASTSD lanes<>+4384(SB), Y14
+	VBROADCASTSD lanes<>+4600(SB), Y13
+	VBROADCASTSD lanes<>+3968(SB), Y12
 	VBROADCASTSD lanes<>+480(SB), Y11
-	VBROADCASTSD lanes<>+896(SB), Y10
+	VBROADCASTSD lanes<>+4472(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -15191,26 +14669,26 @@ single:
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y14, Y0, Y0
 	VXORPD lanes<>+512(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4480(SB), Y1
+	VBROADCASTSD lanes<>+4448(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4520(SB), Y1
+	VBROADCASTSD lanes<>+4496(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VADDPD Y13, Y0, Y1
 	VSUBPD Y13, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y5, Y0, Y5
 	VMULPD Y5, Y5, Y6
-	VBROADCASTSD lanes<>+4584(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y6, Y7
-	VFMADD213PD lanes<>+4128(SB), Y6, Y7
-	VFMADD213PD lanes<>+1824(SB), Y6, Y7
-	VFMADD213PD lanes<>+2080(SB), Y6, Y7
-	VFMADD213PD lanes<>+2784(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4576(SB), Y8
-	VFMADD213PD lanes<>+2880(SB), Y6, Y8
-	VFMADD213PD lanes<>+2208(SB), Y6, Y8
-	VFMADD213PD lanes<>+1792(SB), Y6, Y8
-	VFMADD213PD lanes<>+4192(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4560(SB), Y7
+	VFMADD213PD lanes<>+3520(SB), Y6, Y7
+	VFMADD213PD lanes<>+4096(SB), Y6, Y7
+	VFMADD213PD lanes<>+1792(SB), Y6, Y7
+	VFMADD213PD lanes<>+2048(SB), Y6, Y7
+	VFMADD213PD lanes<>+2752(SB), Y6, Y7
+	VBROADCASTSD lanes<>+4552(SB), Y8
+	VFMADD213PD lanes<>+2848(SB), Y6, Y8
+	VFMADD213PD lanes<>+2176(SB), Y6, Y8
+	VFMADD213PD lanes<>+1760(SB), Y6, Y8
+	VFMADD213PD lanes<>+4160(SB), Y6, Y8
 	VFMADD213PD Y12, Y6, Y8
 	VFMADD231PD Y5, Y7, Y8
 	VFMADD213PD Y15, Y5, Y8
@@ -15224,7 +14702,7 @@ single:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4448(SB), Y5
+	VBROADCASTSD lanes<>+4416(SB), Y5
 	VPSUBQ Y1, Y5, Y5
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
@@ -15233,23 +14711,23 @@ single:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4320(SB), Y1, Y1
+	VSUBPD lanes<>+4288(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
 	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4592(SB), Y9
-	VFMADD213PD lanes<>+3008(SB), Y8, Y9
-	VFMADD213PD lanes<>+2624(SB), Y8, Y9
-	VFMADD213PD lanes<>+2336(SB), Y8, Y9
-	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VBROADCASTSD lanes<>+4568(SB), Y9
+	VFMADD213PD lanes<>+2976(SB), Y8, Y9
+	VFMADD213PD lanes<>+2592(SB), Y8, Y9
+	VFMADD213PD lanes<>+2304(SB), Y8, Y9
+	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VFMADD213PD lanes<>+2784(SB), Y8, Y9
 	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2848(SB), Y8, Y9
-	VFMADD213PD lanes<>+2464(SB), Y8, Y9
+	VFMADD213PD lanes<>+2432(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD lanes<>+2176(SB), Y1, Y5
+	VFMADD231PD lanes<>+2144(SB), Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y12, Y1, Y5
 	VANDPD Y14, Y0, Y1
@@ -15257,12 +14735,12 @@ single:
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4528(SB), Y7
+	VBROADCASTSD lanes<>+4504(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
-	VMULPD lanes<>+4256(SB), Y0, Y0
+	VMULPD lanes<>+4224(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -15290,26 +14768,26 @@ tail:
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y14, Y0, Y0
 	VXORPD lanes<>+512(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4480(SB), Y1
+	VBROADCASTSD lanes<>+4448(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4520(SB), Y1
+	VBROADCASTSD lanes<>+4496(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VADDPD Y13, Y0, Y1
 	VSUBPD Y13, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y5, Y0, Y5
 	VMULPD Y5, Y5, Y6
-	VBROADCASTSD lanes<>+4584(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y6, Y7
-	VFMADD213PD lanes<>+4128(SB), Y6, Y7
-	VFMADD213PD lanes<>+1824(SB), Y6, Y7
-	VFMADD213PD lanes<>+2080(SB), Y6, Y7
-	VFMADD213PD lanes<>+2784(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4576(SB), Y8
-	VFMADD213PD lanes<>+2880(SB), Y6, Y8
-	VFMADD213PD lanes<>+2208(SB), Y6, Y8
-	VFMADD213PD lanes<>+1792(SB), Y6, Y8
-	VFMADD213PD lanes<>+4192(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4560(SB), Y7
+	VFMADD213PD lanes<>+3520(SB), Y6, Y7
+	VFMADD213PD lanes<>+4096(SB), Y6, Y7
+	VFMADD213PD lanes<>+1792(SB), Y6, Y7
+	VFMADD213PD lanes<>+2048(SB), Y6, Y7
+	VFMADD213PD lanes<>+2752(SB), Y6, Y7
+	VBROADCASTSD lanes<>+4552(SB), Y8
+	VFMADD213PD lanes<>+2848(SB), Y6, Y8
+	VFMADD213PD lanes<>+2176(SB), Y6, Y8
+	VFMADD213PD lanes<>+1760(SB), Y6, Y8
+	VFMADD213PD lanes<>+4160(SB), Y6, Y8
 	VFMADD213PD Y12, Y6, Y8
 	VFMADD231PD Y5, Y7, Y8
 	VFMADD213PD Y15, Y5, Y8
@@ -15323,7 +14801,7 @@ tail:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4448(SB), Y5
+	VBROADCASTSD lanes<>+4416(SB), Y5
 	VPSUBQ Y1, Y5, Y5
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
@@ -15332,23 +14810,23 @@ tail:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4320(SB), Y1, Y1
+	VSUBPD lanes<>+4288(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
 	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4592(SB), Y9
-	VFMADD213PD lanes<>+3008(SB), Y8, Y9
-	VFMADD213PD lanes<>+2624(SB), Y8, Y9
-	VFMADD213PD lanes<>+2336(SB), Y8, Y9
-	VFMADD213PD lanes<>+4032(SB), Y8, Y9
+	VBROADCASTSD lanes<>+4568(SB), Y9
+	VFMADD213PD lanes<>+2976(SB), Y8, Y9
+	VFMADD213PD lanes<>+2592(SB), Y8, Y9
+	VFMADD213PD lanes<>+2304(SB), Y8, Y9
+	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VFMADD213PD lanes<>+2784(SB), Y8, Y9
 	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2848(SB), Y8, Y9
-	VFMADD213PD lanes<>+2464(SB), Y8, Y9
+	VFMADD213PD lanes<>+2432(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD lanes<>+2176(SB), Y1, Y5
+	VFMADD231PD lanes<>+2144(SB), Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y12, Y1, Y5
 	VANDPD Y14, Y0, Y1
@@ -15356,12 +14834,12 @@ tail:
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4528(SB), Y7
+	VBROADCASTSD lanes<>+4504(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
-	VMULPD lanes<>+4256(SB), Y0, Y0
+	VMULPD lanes<>+4224(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -15378,21 +14856,21 @@ TEXT ·logaddexp2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4416(SB), Z30
-	VBROADCASTSD lanes<>+4624(SB), Z29
-	VBROADCASTSD lanes<>+4000(SB), Z28
-	VBROADCASTSD lanes<>+896(SB), Z27
+	VBROADCASTSD lanes<>+4384(SB), Z30
+	VBROADCASTSD lanes<>+4600(SB), Z29
+	VBROADCASTSD lanes<>+3968(SB), Z28
+	VBROADCASTSD lanes<>+4472(SB), Z27
 	VBROADCASTSD lanes<>+704(SB), Z26
 	VBROADCASTSD lanes<>+864(SB), Z25
-	VBROADCASTSD lanes<>+4480(SB), Z24
-	VBROADCASTSD lanes<>+4520(SB), Z23
-	VBROADCASTSD lanes<>+4584(SB), Z22
-	VBROADCASTSD lanes<>+3552(SB), Z21
-	VBROADCASTSD lanes<>+4128(SB), Z20
-	VBROADCASTSD lanes<>+1824(SB), Z19
-	VBROADCASTSD lanes<>+2080(SB), Z18
-	VBROADCASTSD lanes<>+2784(SB), Z17
-	VBROADCASTSD lanes<>+4576(SB), Z16
+	VBROADCASTSD lanes<>+4448(SB), Z24
+	VBROADCASTSD lanes<>+4496(SB), Z23
+	VBROADCASTSD lanes<>+4560(SB), Z22
+	VBROADCASTSD lanes<>+3520(SB), Z21
+	VBROADCASTSD lanes<>+4096(SB), Z20
+	VBROADCASTSD lanes<>+1792(SB), Z19
+	VBROADCASTSD lanes<>+2048(SB), Z18
+	VBROADCASTSD lanes<>+2752(SB), Z17
+	VBROADCASTSD lanes<>+4552(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -15442,16 +14920,16 @@ main:
 	VFMADD213PD Z18, Z9, Z11
 	VFMADD213PD Z17, Z8, Z10
 	VFMADD213PD Z17, Z9, Z11
-	VBROADCASTSD lanes<>+2880(SB), Z12
+	VBROADCASTSD lanes<>+2848(SB), Z12
 	VFMADD231PD Z8, Z16, Z12
-	VBROADCASTSD lanes<>+2880(SB), Z13
+	VBROADCASTSD lanes<>+2848(SB), Z13
 	VFMADD231PD Z9, Z16, Z13
-	VFMADD213PD.BCST lanes<>+2208(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+2208(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+4192(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+4192(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+4160(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+4160(SB), Z9, Z13
 	VFMADD213PD Z28, Z8, Z12
 	VFMADD213PD Z28, Z9, Z13
 	VFMADD231PD Z1, Z10, Z12
@@ -15466,7 +14944,7 @@ main:
 	VPSUBQ.BCST lanes<>+768(SB), Z7, Z7
 	VPANDQ Z27, Z6, Z6
 	VPANDQ Z27, Z7, Z7
-	VBROADCASTSD lanes<>+4448(SB), Z8
+	VBROADCASTSD lanes<>+4416(SB), Z8
 	VPSUBQ Z6, Z8, Z9
 	VPSUBQ Z7, Z8, Z8
 	VMULPD Z26, Z1, Z10
@@ -15483,8 +14961,8 @@ main:
 	VPSRLQ $52, Z7, Z7
 	VPORQ.BCST lanes<>+576(SB), Z6, Z6
 	VPORQ.BCST lanes<>+576(SB), Z7, Z7
-	VSUBPD.BCST lanes<>+4320(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+4320(SB), Z7, Z7
+	VSUBPD.BCST lanes<>+4288(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+4288(SB), Z7, Z7
 	VMULPD Z12, Z12, Z8
 	VMULPD Z13, Z13, Z9
 	VADDPD.BCST lanes<>+480(SB), Z12, Z10
@@ -15495,28 +14973,28 @@ main:
 	VMULPD Z11, Z11, Z15
 	VMULPD.BCST lanes<>+736(SB), Z8, Z8
 	VMULPD.BCST lanes<>+736(SB), Z9, Z9
-	VBROADCASTSD lanes<>+4592(SB), Z2
-	VBROADCASTSD lanes<>+3008(SB), Z0
+	VBROADCASTSD lanes<>+4568(SB), Z2
+	VBROADCASTSD lanes<>+2976(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2624(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2624(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2336(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2336(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+4032(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4032(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2976(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2592(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2592(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2304(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2304(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4000(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4000(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2784(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2784(SB), Z15, Z2
 	VFMADD213PD.BCST lanes<>+2816(SB), Z14, Z0
 	VFMADD213PD.BCST lanes<>+2816(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2848(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2848(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2464(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2432(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z2
 	VFMADD213PD Z8, Z0, Z14
 	VFMADD213PD Z9, Z2, Z15
 	VFMSUB231PD Z14, Z10, Z8
 	VFMSUB231PD Z15, Z11, Z9
-	VFMADD231PD.BCST lanes<>+2176(SB), Z6, Z8
-	VFMADD231PD.BCST lanes<>+2176(SB), Z7, Z9
+	VFMADD231PD.BCST lanes<>+2144(SB), Z6, Z8
+	VFMADD231PD.BCST lanes<>+2144(SB), Z7, Z9
 	VADDPD Z12, Z8, Z0
 	VADDPD Z13, Z9, Z2
 	VFMADD231PD Z28, Z6, Z0
@@ -15531,7 +15009,7 @@ main:
 	VBLENDMPD Z2, Z3, K6, Z2
 	VCMPPD $0, Z25, Z1, K5
 	VCMPPD $0, Z25, Z3, K6
-	VBROADCASTSD lanes<>+4528(SB), Z6
+	VBROADCASTSD lanes<>+4504(SB), Z6
 	VBLENDMPD Z27, Z6, K5, Z7
 	VBLENDMPD Z27, Z6, K6, Z6
 	VCMPPD $30, Z25, Z1, K5
@@ -15540,8 +15018,8 @@ main:
 	VBLENDMPD Z2, Z6, K6, Z2
 	VBLENDMPD Z1, Z0, K3, Z0
 	VBLENDMPD Z3, Z2, K4, Z1
-	VMULPD.BCST lanes<>+4256(SB), Z0, Z0
-	VMULPD.BCST lanes<>+4256(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4224(SB), Z0, Z0
+	VMULPD.BCST lanes<>+4224(SB), Z1, Z1
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
 	VMOVUPS (SI)(CX*8), Z2
@@ -15583,11 +15061,11 @@ masked:
 	VFMADD213PD Z19, Z4, Z5
 	VFMADD213PD Z18, Z4, Z5
 	VFMADD213PD Z17, Z4, Z5
-	VBROADCASTSD lanes<>+2880(SB), Z6
+	VBROADCASTSD lanes<>+2848(SB), Z6
 	VFMADD231PD Z4, Z16, Z6
-	VFMADD213PD.BCST lanes<>+2208(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1792(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4192(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2176(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1760(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4160(SB), Z4, Z6
 	VFMADD213PD Z28, Z4, Z6
 	VFMADD231PD Z1, Z5, Z6
 	VFMADD213PD Z31, Z1, Z6
@@ -15595,7 +15073,7 @@ masked:
 	VADDPD Z31, Z1, Z3
 	VPSUBQ.BCST lanes<>+768(SB), Z3, Z3
 	VPANDQ Z27, Z3, Z3
-	VBROADCASTSD lanes<>+4448(SB), Z4
+	VBROADCASTSD lanes<>+4416(SB), Z4
 	VPSUBQ Z3, Z4, Z4
 	VMULPD Z26, Z1, Z5
 	VMOVAPS Z31, Z6
@@ -15604,23 +15082,23 @@ masked:
 	VPADDQ Z31, Z3, Z3
 	VPSRLQ $52, Z3, Z3
 	VPORQ.BCST lanes<>+576(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+4320(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+4288(SB), Z3, Z3
 	VMULPD Z6, Z6, Z4
 	VADDPD.BCST lanes<>+480(SB), Z6, Z5
 	VDIVPD Z5, Z6, Z5
 	VMULPD Z5, Z5, Z7
 	VMULPD.BCST lanes<>+736(SB), Z4, Z4
-	VBROADCASTSD lanes<>+4592(SB), Z8
-	VFMADD213PD.BCST lanes<>+3008(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2624(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2336(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+4032(SB), Z7, Z8
+	VBROADCASTSD lanes<>+4568(SB), Z8
+	VFMADD213PD.BCST lanes<>+2976(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2592(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2304(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+4000(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2784(SB), Z7, Z8
 	VFMADD213PD.BCST lanes<>+2816(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2848(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2464(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2432(SB), Z7, Z8
 	VFMADD213PD Z4, Z8, Z7
 	VFMSUB231PD Z7, Z5, Z4
-	VFMADD231PD.BCST lanes<>+2176(SB), Z3, Z4
+	VFMADD231PD.BCST lanes<>+2144(SB), Z3, Z4
 	VADDPD Z6, Z4, Z4
 	VFMADD231PD Z28, Z3, Z4
 	VANDPD Z30, Z1, Z3
@@ -15628,12 +15106,12 @@ masked:
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
 	VBLENDMPD Z4, Z1, K3, Z3
 	VCMPPD $0, Z25, Z1, K3
-	VBROADCASTSD lanes<>+4528(SB), Z4
+	VBROADCASTSD lanes<>+4504(SB), Z4
 	VBLENDMPD Z27, Z4, K3, Z4
 	VCMPPD $30, Z25, Z1, K3
 	VBLENDMPD Z3, Z4, K3, Z3
 	VBLENDMPD Z1, Z3, K2, Z1
-	VMULPD.BCST lanes<>+4256(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4224(SB), Z1, Z1
 	VADDPD Z1, Z2, Z1
 	VADDPD Z31, Z0, K1, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
@@ -15652,58 +15130,62 @@ TEXT ·logitFloat32PastAVX2(SB), 0, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+1280(SB), Y13
+	VPXOR X13, X13, X13
 	XORQ CX, CX
 	PCALIGN $32
 line:
 	PREFETCHT1 2048(SI)(CX*4)
 	PREFETCHT0 256(SI)(CX*4)
-	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y0
-	VANDPS Y0, Y3, Y0
-	VBLENDVPS Y1, Y2, Y0, Y0
-	VSUBPS Y15, Y14, Y1
-	VMINPS Y1, Y0, Y2
-	VMINPS Y0, Y1, Y0
-	VORPS Y0, Y2, Y10
-	VCMPPS $17, Y13, Y10, Y11
+	VCMPPS $17, Y13, Y15, Y0
+	VMOVUPS (SI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y2
+	VORPS Y2, Y4, Y2
+	VBLENDVPS Y0, Y1, Y2, Y10
+	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1120(SB), Y10, Y1
+	VXORPS lanes<>+1088(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1056(SB), Y10, Y0
+	VMULPS lanes<>+1024(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VBLENDVPS Y11, Y12, Y0, Y0
 	VMOVNTPS Y0, (DX)(CX*4)
-	VMOVUPS 32(SI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y0
-	VANDPS Y0, Y3, Y0
-	VBLENDVPS Y1, Y2, Y0, Y0
-	VSUBPS Y15, Y14, Y1
-	VMINPS Y1, Y0, Y2
-	VMINPS Y0, Y1, Y0
-	VORPS Y0, Y2, Y10
-	VCMPPS $17, Y13, Y10, Y11
+	VCMPPS $17, Y13, Y15, Y0
+	VMOVUPS 32(SI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y2
+	VORPS Y2, Y4, Y2
+	VBLENDVPS Y0, Y1, Y2, Y10
+	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1120(SB), Y10, Y1
+	VXORPS lanes<>+1088(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1056(SB), Y10, Y0
+	VMULPS lanes<>+1024(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
@@ -15712,52 +15194,56 @@ line:
 	VMOVNTPS Y0, 32(DX)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
-	VMOVUPS 64(SI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y0
-	VANDPS Y0, Y3, Y0
-	VBLENDVPS Y1, Y2, Y0, Y0
-	VSUBPS Y15, Y14, Y1
-	VMINPS Y1, Y0, Y2
-	VMINPS Y0, Y1, Y0
-	VORPS Y0, Y2, Y10
-	VCMPPS $17, Y13, Y10, Y11
+	VCMPPS $17, Y13, Y15, Y0
+	VMOVUPS 64(SI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y2
+	VORPS Y2, Y4, Y2
+	VBLENDVPS Y0, Y1, Y2, Y10
+	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1120(SB), Y10, Y1
+	VXORPS lanes<>+1088(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1056(SB), Y10, Y0
+	VMULPS lanes<>+1024(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VBLENDVPS Y11, Y12, Y0, Y0
 	VMOVNTPS Y0, 64(DX)(CX*4)
-	VMOVUPS 96(SI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y0
-	VANDPS Y0, Y3, Y0
-	VBLENDVPS Y1, Y2, Y0, Y0
-	VSUBPS Y15, Y14, Y1
-	VMINPS Y1, Y0, Y2
-	VMINPS Y0, Y1, Y0
-	VORPS Y0, Y2, Y10
-	VCMPPS $17, Y13, Y10, Y11
+	VCMPPS $17, Y13, Y15, Y0
+	VMOVUPS 96(SI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y2
+	VORPS Y2, Y4, Y2
+	VBLENDVPS Y0, Y1, Y2, Y10
+	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1120(SB), Y10, Y1
+	VXORPS lanes<>+1088(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1056(SB), Y10, Y0
+	VMULPS lanes<>+1024(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
@@ -15779,33 +15265,35 @@ TEXT ·logitFloat32AVX2(SB), 0, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+1280(SB), Y13
+	VPXOR X13, X13, X13
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y0
-	VANDPS Y0, Y3, Y0
-	VBLENDVPS Y1, Y2, Y0, Y0
-	VSUBPS Y15, Y14, Y1
-	VMINPS Y1, Y0, Y2
-	VMINPS Y0, Y1, Y0
-	VORPS Y0, Y2, Y10
-	VCMPPS $17, Y13, Y10, Y11
+	VCMPPS $17, Y13, Y15, Y0
+	VMOVUPS (SI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y2
+	VORPS Y2, Y4, Y2
+	VBLENDVPS Y0, Y1, Y2, Y10
+	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1120(SB), Y10, Y1
+	VXORPS lanes<>+1088(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1056(SB), Y10, Y0
+	VMULPS lanes<>+1024(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
@@ -15821,27 +15309,29 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VMOVUPS 32(R11)(AX*4), Y0
-	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y0
-	VANDPS Y0, Y3, Y0
-	VBLENDVPS Y1, Y2, Y0, Y0
-	VSUBPS Y15, Y14, Y1
-	VMINPS Y1, Y0, Y2
-	VMINPS Y0, Y1, Y0
-	VORPS Y0, Y2, Y10
-	VCMPPS $17, Y13, Y10, Y11
+	VCMPPS $17, Y13, Y15, Y0
+	VMOVUPS 32(R11)(AX*4), Y1
+	VMASKMOVPS (SI)(CX*4), Y1, Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y2
+	VORPS Y2, Y4, Y2
+	VBLENDVPS Y0, Y1, Y2, Y10
+	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1120(SB), Y10, Y1
+	VXORPS lanes<>+1088(SB), Y10, Y1
 	VMOVAPS Y0, Y12
 	VMOVAPS Y1, Y0
 	CALL sinter∕vmath·log1pF32AVX2(SB)
 	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1056(SB), Y10, Y0
+	VMULPS lanes<>+1024(SB), Y10, Y0
 	VSUBPS Y14, Y0, Y0
 	VSUBPS Y10, Y14, Y1
 	VDIVPS Y1, Y0, Y0
@@ -15862,21 +15352,21 @@ TEXT ·logitFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+1280(SB), Z29
-	VBROADCASTSS lanes<>+1408(SB), Z28
-	VBROADCASTSS lanes<>+1376(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+4660(SB), Z25
-	VBROADCASTSS lanes<>+4724(SB), Z24
-	VBROADCASTSS lanes<>+1984(SB), Z23
-	VBROADCASTSS lanes<>+2432(SB), Z22
-	VBROADCASTSS lanes<>+3488(SB), Z21
-	VBROADCASTSS lanes<>+2304(SB), Z20
-	VBROADCASTSS lanes<>+3040(SB), Z19
-	VBROADCASTSS lanes<>+2272(SB), Z18
-	VBROADCASTSS lanes<>+3872(SB), Z17
-	VBROADCASTSS lanes<>+1152(SB), Z16
-	VBROADCASTSS lanes<>+1888(SB), Z15
+	VBROADCASTSS lanes<>+1248(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1344(SB), Z27
+	VBROADCASTSS lanes<>+1184(SB), Z26
+	VBROADCASTSS lanes<>+4636(SB), Z25
+	VBROADCASTSS lanes<>+4700(SB), Z24
+	VBROADCASTSS lanes<>+1952(SB), Z23
+	VBROADCASTSS lanes<>+2400(SB), Z22
+	VBROADCASTSS lanes<>+3456(SB), Z21
+	VBROADCASTSS lanes<>+2272(SB), Z20
+	VBROADCASTSS lanes<>+3008(SB), Z19
+	VBROADCASTSS lanes<>+2240(SB), Z18
+	VBROADCASTSS lanes<>+3840(SB), Z17
+	VBROADCASTSS lanes<>+1120(SB), Z16
+	VBROADCASTSS lanes<>+1856(SB), Z15
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -15888,26 +15378,31 @@ line:
 	PREFETCHT0 192(SI)(CX*4)
 	PREFETCHT1 5120(SI)(R10*1)
 	PREFETCHT0 4288(SI)(CX*4)
+	VPXOR X0, X0, X0
+	VCMPPS $17, Z0, Z31, K1
+	VCMPPS $17, Z0, Z31, K2
 	VMOVUPS (SI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K3
 	VMOVUPS 4096(SI)(CX*4), Z1
-	VCMPPS $3, Z31, Z1, K2
+	VCMPPS $3, Z31, Z1, K4
 	VMAXPS Z31, Z0, Z2
 	VMAXPS Z31, Z1, Z3
 	VMAXPS Z0, Z31, Z4
 	VMAXPS Z1, Z31, Z5
 	VANDPS Z4, Z2, Z2
 	VANDPS Z5, Z3, Z3
-	VADDPS Z31, Z0, K1, Z2
-	VADDPS Z31, Z1, K2, Z3
-	VSUBPS Z31, Z30, Z0
-	VSUBPS Z31, Z30, Z1
-	VMINPS Z0, Z2, Z4
-	VMINPS Z1, Z3, Z5
-	VMINPS Z2, Z0, Z0
-	VMINPS Z3, Z1, Z1
-	VORPS Z0, Z4, Z0
-	VORPS Z1, Z5, Z1
+	VADDPS Z31, Z0, K3, Z2
+	VADDPS Z31, Z1, K4, Z3
+	VSUBPS Z31, Z30, Z4
+	VSUBPS Z31, Z30, Z5
+	VMINPS Z4, Z2, Z6
+	VMINPS Z5, Z3, Z7
+	VMINPS Z2, Z4, Z2
+	VMINPS Z3, Z5, Z3
+	VORPS Z2, Z6, Z2
+	VORPS Z3, Z7, Z3
+	VBLENDMPS Z0, Z2, K1, Z0
+	VBLENDMPS Z1, Z3, K2, Z1
 	VCMPPS $17, Z29, Z0, K1
 	VCMPPS $17, Z29, Z1, K2
 	VGETMANTPS $8, Z0, Z2
@@ -15928,12 +15423,12 @@ line:
 	VPERMI2PS lanes<>+192(SB), Z8, Z5
 	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
 	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
-	VBROADCASTSS lanes<>+4716(SB), Z6
-	VBROADCASTSS lanes<>+4708(SB), Z7
+	VBROADCASTSS lanes<>+4692(SB), Z6
+	VBROADCASTSS lanes<>+4684(SB), Z7
 	VFMADD231PS Z2, Z6, Z7
-	VFMADD213PS.BCST lanes<>+4708(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+4700(SB), Z2, Z7
-	VFMADD213PS.BCST lanes<>+4700(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4684(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4676(SB), Z2, Z7
+	VFMADD213PS.BCST lanes<>+4676(SB), Z3, Z6
 	VFMADD213PS Z30, Z2, Z7
 	VFMADD213PS Z30, Z3, Z6
 	VFMADD231PS Z2, Z7, Z4
@@ -15982,17 +15477,17 @@ line:
 	VFMADD231PS Z15, Z7, Z13
 	VFMADD231PS Z10, Z8, Z12
 	VFMADD231PS Z11, Z9, Z13
-	VANDPS.BCST lanes<>+4384(SB), Z2, Z6
-	VANDPS.BCST lanes<>+4384(SB), Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VANDPS.BCST lanes<>+4352(SB), Z2, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z12, Z2, K5, Z6
 	VBLENDMPS Z13, Z3, K6, Z7
 	VCMPPS $0, Z27, Z2, K5
 	VCMPPS $0, Z27, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z8
+	VBROADCASTSS lanes<>+4648(SB), Z8
 	VBLENDMPS Z28, Z8, K5, Z9
 	VBLENDMPS Z28, Z8, K6, Z10
 	VCMPPS $30, Z27, Z2, K5
@@ -16051,12 +15546,12 @@ line:
 	VFMADD231PS Z15, Z7, Z14
 	VFMADD231PS Z11, Z9, Z13
 	VFMADD231PS Z12, Z10, Z14
-	VANDPS.BCST lanes<>+4384(SB), Z0, Z6
-	VANDPS.BCST lanes<>+4384(SB), Z1, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K6
+	VANDPS.BCST lanes<>+4352(SB), Z0, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K6
 	VBLENDMPS Z13, Z0, K5, Z6
 	VBLENDMPS Z14, Z1, K6, Z7
 	VCMPPS $0, Z27, Z0, K5
@@ -16077,26 +15572,31 @@ line:
 	PREFETCHT0 8384(SI)(CX*4)
 	PREFETCHT1 13312(SI)(R10*1)
 	PREFETCHT0 12480(SI)(CX*4)
+	VPXOR X0, X0, X0
+	VCMPPS $17, Z0, Z31, K1
+	VCMPPS $17, Z0, Z31, K2
 	VMOVUPS 8192(SI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K3
 	VMOVUPS 12288(SI)(CX*4), Z1
-	VCMPPS $3, Z31, Z1, K2
+	VCMPPS $3, Z31, Z1, K4
 	VMAXPS Z31, Z0, Z2
 	VMAXPS Z31, Z1, Z3
 	VMAXPS Z0, Z31, Z4
 	VMAXPS Z1, Z31, Z5
 	VANDPS Z4, Z2, Z2
 	VANDPS Z5, Z3, Z3
-	VADDPS Z31, Z0, K1, Z2
-	VADDPS Z31, Z1, K2, Z3
-	VSUBPS Z31, Z30, Z0
-	VSUBPS Z31, Z30, Z1
-	VMINPS Z0, Z2, Z4
-	VMINPS Z1, Z3, Z5
-	VMINPS Z2, Z0, Z0
-	VMINPS Z3, Z1, Z1
-	VORPS Z0, Z4, Z0
-	VORPS Z1, Z5, Z1
+	VADDPS Z31, Z0, K3, Z2
+	VADDPS Z31, Z1, K4, Z3
+	VSUBPS Z31, Z30, Z4
+	VSUBPS Z31, Z30, Z5
+	VMINPS Z4, Z2, Z6
+	VMINPS Z5, Z3, Z7
+	VMINPS Z2, Z4, Z2
+	VMINPS Z3, Z5, Z3
+	VORPS Z2, Z6, Z2
+	VORPS Z3, Z7, Z3
+	VBLENDMPS Z0, Z2, K1, Z0
+	VBLENDMPS Z1, Z3, K2, Z1
 	VCMPPS $17, Z29, Z0, K1
 	VCMPPS $17, Z29, Z1, K2
 	VGETMANTPS $8, Z0, Z2
@@ -16117,12 +15617,12 @@ line:
 	VPERMI2PS lanes<>+192(SB), Z8, Z5
 	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
 	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
-	VBROADCASTSS lanes<>+4716(SB), Z6
-	VBROADCASTSS lanes<>+4708(SB), Z7
+	VBROADCASTSS lanes<>+4692(SB), Z6
+	VBROADCASTSS lanes<>+4684(SB), Z7
 	VFMADD231PS Z2, Z6, Z7
-	VFMADD213PS.BCST lanes<>+4708(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+4700(SB), Z2, Z7
-	VFMADD213PS.BCST lanes<>+4700(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4684(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4676(SB), Z2, Z7
+	VFMADD213PS.BCST lanes<>+4676(SB), Z3, Z6
 	VFMADD213PS Z30, Z2, Z7
 	VFMADD213PS Z30, Z3, Z6
 	VFMADD231PS Z2, Z7, Z4
@@ -16171,17 +15671,17 @@ line:
 	VFMADD231PS Z15, Z7, Z13
 	VFMADD231PS Z10, Z8, Z12
 	VFMADD231PS Z11, Z9, Z13
-	VANDPS.BCST lanes<>+4384(SB), Z2, Z6
-	VANDPS.BCST lanes<>+4384(SB), Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VANDPS.BCST lanes<>+4352(SB), Z2, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z12, Z2, K5, Z6
 	VBLENDMPS Z13, Z3, K6, Z7
 	VCMPPS $0, Z27, Z2, K5
 	VCMPPS $0, Z27, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z8
+	VBROADCASTSS lanes<>+4648(SB), Z8
 	VBLENDMPS Z28, Z8, K5, Z9
 	VBLENDMPS Z28, Z8, K6, Z10
 	VCMPPS $30, Z27, Z2, K5
@@ -16240,12 +15740,12 @@ line:
 	VFMADD231PS Z15, Z7, Z14
 	VFMADD231PS Z11, Z9, Z13
 	VFMADD231PS Z12, Z10, Z14
-	VANDPS.BCST lanes<>+4384(SB), Z0, Z6
-	VANDPS.BCST lanes<>+4384(SB), Z1, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K6
+	VANDPS.BCST lanes<>+4352(SB), Z0, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K6
 	VBLENDMPS Z13, Z0, K5, Z6
 	VBLENDMPS Z14, Z1, K6, Z7
 	VCMPPS $0, Z27, Z0, K5
@@ -16286,46 +15786,51 @@ TEXT ·logitFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+1280(SB), Z29
-	VBROADCASTSS lanes<>+1408(SB), Z28
-	VBROADCASTSS lanes<>+1376(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+4660(SB), Z25
-	VBROADCASTSS lanes<>+4724(SB), Z24
-	VBROADCASTSS lanes<>+1984(SB), Z23
-	VBROADCASTSS lanes<>+2432(SB), Z22
-	VBROADCASTSS lanes<>+3488(SB), Z21
-	VBROADCASTSS lanes<>+2304(SB), Z20
-	VBROADCASTSS lanes<>+3040(SB), Z19
-	VBROADCASTSS lanes<>+2272(SB), Z18
-	VBROADCASTSS lanes<>+3872(SB), Z17
-	VBROADCASTSS lanes<>+1152(SB), Z16
-	VBROADCASTSS lanes<>+1888(SB), Z15
+	VBROADCASTSS lanes<>+1248(SB), Z29
+	VBROADCASTSS lanes<>+1376(SB), Z28
+	VBROADCASTSS lanes<>+1344(SB), Z27
+	VBROADCASTSS lanes<>+1184(SB), Z26
+	VBROADCASTSS lanes<>+4636(SB), Z25
+	VBROADCASTSS lanes<>+4700(SB), Z24
+	VBROADCASTSS lanes<>+1952(SB), Z23
+	VBROADCASTSS lanes<>+2400(SB), Z22
+	VBROADCASTSS lanes<>+3456(SB), Z21
+	VBROADCASTSS lanes<>+2272(SB), Z20
+	VBROADCASTSS lanes<>+3008(SB), Z19
+	VBROADCASTSS lanes<>+2240(SB), Z18
+	VBROADCASTSS lanes<>+3840(SB), Z17
+	VBROADCASTSS lanes<>+1120(SB), Z16
+	VBROADCASTSS lanes<>+1856(SB), Z15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
 	PCALIGN $32
 main:
+	VPXOR X0, X0, X0
+	VCMPPS $17, Z0, Z31, K1
+	VCMPPS $17, Z0, Z31, K2
 	VMOVUPS (SI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K3
 	VMOVUPS 64(SI)(CX*4), Z1
-	VCMPPS $3, Z31, Z1, K2
+	VCMPPS $3, Z31, Z1, K4
 	VMAXPS Z31, Z0, Z2
 	VMAXPS Z31, Z1, Z3
 	VMAXPS Z0, Z31, Z4
 	VMAXPS Z1, Z31, Z5
 	VANDPS Z4, Z2, Z2
 	VANDPS Z5, Z3, Z3
-	VADDPS Z31, Z0, K1, Z2
-	VADDPS Z31, Z1, K2, Z3
-	VSUBPS Z31, Z30, Z0
-	VSUBPS Z31, Z30, Z1
-	VMINPS Z0, Z2, Z4
-	VMINPS Z1, Z3, Z5
-	VMINPS Z2, Z0, Z0
-	VMINPS Z3, Z1, Z1
-	VORPS Z0, Z4, Z0
-	VORPS Z1, Z5, Z1
+	VADDPS Z31, Z0, K3, Z2
+	VADDPS Z31, Z1, K4, Z3
+	VSUBPS Z31, Z30, Z4
+	VSUBPS Z31, Z30, Z5
+	VMINPS Z4, Z2, Z6
+	VMINPS Z5, Z3, Z7
+	VMINPS Z2, Z4, Z2
+	VMINPS Z3, Z5, Z3
+	VORPS Z2, Z6, Z2
+	VORPS Z3, Z7, Z3
+	VBLENDMPS Z0, Z2, K1, Z0
+	VBLENDMPS Z1, Z3, K2, Z1
 	VCMPPS $17, Z29, Z0, K1
 	VCMPPS $17, Z29, Z1, K2
 	VGETMANTPS $8, Z0, Z2
@@ -16346,12 +15851,12 @@ main:
 	VPERMI2PS lanes<>+192(SB), Z8, Z5
 	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
 	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
-	VBROADCASTSS lanes<>+4716(SB), Z6
-	VBROADCASTSS lanes<>+4708(SB), Z7
+	VBROADCASTSS lanes<>+4692(SB), Z6
+	VBROADCASTSS lanes<>+4684(SB), Z7
 	VFMADD231PS Z2, Z6, Z7
-	VFMADD213PS.BCST lanes<>+4708(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+4700(SB), Z2, Z7
-	VFMADD213PS.BCST lanes<>+4700(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4684(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4676(SB), Z2, Z7
+	VFMADD213PS.BCST lanes<>+4676(SB), Z3, Z6
 	VFMADD213PS Z30, Z2, Z7
 	VFMADD213PS Z30, Z3, Z6
 	VFMADD231PS Z2, Z7, Z4
@@ -16400,17 +15905,17 @@ main:
 	VFMADD231PS Z15, Z7, Z13
 	VFMADD231PS Z10, Z8, Z12
 	VFMADD231PS Z11, Z9, Z13
-	VANDPS.BCST lanes<>+4384(SB), Z2, Z6
-	VANDPS.BCST lanes<>+4384(SB), Z3, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z3, K6
+	VANDPS.BCST lanes<>+4352(SB), Z2, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
 	VBLENDMPS Z12, Z2, K5, Z6
 	VBLENDMPS Z13, Z3, K6, Z7
 	VCMPPS $0, Z27, Z2, K5
 	VCMPPS $0, Z27, Z3, K6
-	VBROADCASTSS lanes<>+4672(SB), Z8
+	VBROADCASTSS lanes<>+4648(SB), Z8
 	VBLENDMPS Z28, Z8, K5, Z9
 	VBLENDMPS Z28, Z8, K6, Z10
 	VCMPPS $30, Z27, Z2, K5
@@ -16469,12 +15974,12 @@ main:
 	VFMADD231PS Z15, Z7, Z14
 	VFMADD231PS Z11, Z9, Z13
 	VFMADD231PS Z12, Z10, Z14
-	VANDPS.BCST lanes<>+4384(SB), Z0, Z6
-	VANDPS.BCST lanes<>+4384(SB), Z1, Z7
-	VCMPPS.BCST $17, lanes<>+960(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K5
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K6
+	VANDPS.BCST lanes<>+4352(SB), Z0, Z6
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z7
+	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K6
 	VBLENDMPS Z13, Z0, K5, Z6
 	VBLENDMPS Z14, Z1, K6, Z7
 	VCMPPS $0, Z27, Z0, K5
@@ -16502,16 +16007,19 @@ masked:
 	MOVQ $65535, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
+	VPXOR X0, X0, X0
+	VCMPPS $17, Z0, Z31, K1
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
 	VMAXPS Z0, Z31, Z2
 	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
-	VSUBPS Z31, Z30, Z0
-	VMINPS Z0, Z1, Z2
-	VMINPS Z1, Z0, Z0
-	VORPS Z0, Z2, Z0
+	VADDPS Z31, Z0, K2, Z1
+	VSUBPS Z31, Z30, Z2
+	VMINPS Z2, Z1, Z3
+	VMINPS Z1, Z2, Z1
+	VORPS Z1, Z3, Z1
+	VBLENDMPS Z0, Z1, K1, Z0
 	VCMPPS $17, Z29, Z0, K1
 	VGETMANTPS $8, Z0, Z1
 	VPSRLD $18, Z1, Z2
@@ -16523,9 +16031,9 @@ masked:
 	VMOVUPS lanes<>+0(SB), Z4
 	VPERMI2PS lanes<>+192(SB), Z4, Z2
 	VFMADD231PS.BCST lanes<>+252(SB), Z3, Z2
-	VBROADCASTSS lanes<>+4716(SB), Z3
-	VFMADD213PS.BCST lanes<>+4708(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+4700(SB), Z1, Z3
+	VBROADCASTSS lanes<>+4692(SB), Z3
+	VFMADD213PS.BCST lanes<>+4684(SB), Z1, Z3
+	VFMADD213PS.BCST lanes<>+4676(SB), Z1, Z3
 	VFMADD213PS Z30, Z1, Z3
 	VFMADD231PS Z1, Z3, Z2
 	VXORPS.BCST lanes<>+516(SB), Z0, Z1
@@ -16550,12 +16058,12 @@ masked:
 	VFMADD213PS Z16, Z6, Z5
 	VFMADD231PS Z15, Z3, Z6
 	VFMADD231PS Z5, Z4, Z6
-	VANDPS.BCST lanes<>+4384(SB), Z1, Z3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z1, K3
+	VANDPS.BCST lanes<>+4352(SB), Z1, Z3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K3
 	VBLENDMPS Z6, Z1, K3, Z3
 	VCMPPS $0, Z27, Z1, K3
-	VBROADCASTSS lanes<>+4672(SB), Z4
+	VBROADCASTSS lanes<>+4648(SB), Z4
 	VBLENDMPS Z28, Z4, K3, Z5
 	VCMPPS $30, Z27, Z1, K3
 	VBLENDMPS Z3, Z5, K3, Z3
@@ -16585,9 +16093,9 @@ masked:
 	VFMADD213PS Z16, Z7, Z6
 	VFMADD231PS Z15, Z3, Z7
 	VFMADD231PS Z6, Z5, Z7
-	VANDPS.BCST lanes<>+4384(SB), Z0, Z3
-	VCMPPS.BCST $17, lanes<>+960(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1344(SB), Z0, K3
+	VANDPS.BCST lanes<>+4352(SB), Z0, Z3
+	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K3
 	VBLENDMPS Z7, Z0, K3, Z3
 	VCMPPS $0, Z27, Z0, K3
 	VBLENDMPS Z28, Z4, K3, Z4
@@ -16611,25 +16119,27 @@ TEXT ·logitFloat64AVX2(SB), 0, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+704(SB), Y13
+	VPXOR X13, X13, X13
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (SI)(CX*8), Y0
-	VCMPPD $3, Y15, Y0, Y1
-	VADDPD Y15, Y0, Y2
-	VMAXPD Y15, Y0, Y3
-	VMAXPD Y0, Y15, Y0
-	VANDPD Y0, Y3, Y0
-	VBLENDVPD Y1, Y2, Y0, Y0
-	VSUBPD Y15, Y14, Y1
-	VMINPD Y1, Y0, Y2
-	VMINPD Y0, Y1, Y0
-	VORPD Y0, Y2, Y10
-	VCMPPD $17, Y13, Y10, Y11
+	VCMPPD $17, Y13, Y15, Y0
+	VMOVUPS (SI)(CX*8), Y1
+	VCMPPD $3, Y15, Y1, Y2
+	VADDPD Y15, Y1, Y3
+	VMAXPD Y15, Y1, Y4
+	VMAXPD Y1, Y15, Y5
+	VANDPD Y5, Y4, Y4
+	VBLENDVPD Y2, Y3, Y4, Y2
+	VSUBPD Y15, Y14, Y3
+	VMINPD Y3, Y2, Y4
+	VMINPD Y2, Y3, Y2
+	VORPD Y2, Y4, Y2
+	VBLENDVPD Y0, Y1, Y2, Y10
+	VCMPPD $17, lanes<>+704(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF64AVX2(SB)
 	VXORPD lanes<>+512(SB), Y10, Y1
@@ -16653,19 +16163,21 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VMOVUPS 32(R11)(AX*8), Y0
-	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VCMPPD $3, Y15, Y0, Y1
-	VADDPD Y15, Y0, Y2
-	VMAXPD Y15, Y0, Y3
-	VMAXPD Y0, Y15, Y0
-	VANDPD Y0, Y3, Y0
-	VBLENDVPD Y1, Y2, Y0, Y0
-	VSUBPD Y15, Y14, Y1
-	VMINPD Y1, Y0, Y2
-	VMINPD Y0, Y1, Y0
-	VORPD Y0, Y2, Y10
-	VCMPPD $17, Y13, Y10, Y11
+	VCMPPD $17, Y13, Y15, Y0
+	VMOVUPS 32(R11)(AX*8), Y1
+	VMASKMOVPD (SI)(CX*8), Y1, Y1
+	VCMPPD $3, Y15, Y1, Y2
+	VADDPD Y15, Y1, Y3
+	VMAXPD Y15, Y1, Y4
+	VMAXPD Y1, Y15, Y5
+	VANDPD Y5, Y4, Y4
+	VBLENDVPD Y2, Y3, Y4, Y2
+	VSUBPD Y15, Y14, Y3
+	VMINPD Y3, Y2, Y4
+	VMINPD Y2, Y3, Y2
+	VORPD Y2, Y4, Y2
+	VBLENDVPD Y0, Y1, Y2, Y10
+	VCMPPD $17, lanes<>+704(SB), Y10, Y11
 	VMOVAPS Y10, Y0
 	CALL sinter∕vmath·logF64AVX2(SB)
 	VXORPD lanes<>+512(SB), Y10, Y1
@@ -16694,33 +16206,36 @@ TEXT ·logitFloat64AVX512(SB), 0, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSD 0(R13), Z31
 	VBROADCASTSD lanes<>+800(SB), Z30
-	VBROADCASTSD lanes<>+704(SB), Z29
-	VBROADCASTSD lanes<>+512(SB), Z28
-	VBROADCASTSD lanes<>+480(SB), Z27
+	VPXORD X29, X29, X29
+	VBROADCASTSD lanes<>+704(SB), Z28
+	VBROADCASTSD lanes<>+512(SB), Z27
+	VBROADCASTSD lanes<>+480(SB), Z26
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
+	VCMPPD $17, Z29, Z31, K1
 	VMOVUPS (SI)(CX*8), Z0
-	VCMPPD $3, Z31, Z0, K1
+	VCMPPD $3, Z31, Z0, K2
 	VMAXPD Z31, Z0, Z1
 	VMAXPD Z0, Z31, Z2
 	VANDPD Z2, Z1, Z1
-	VADDPD Z31, Z0, K1, Z1
-	VSUBPD Z31, Z30, Z0
-	VMINPD Z0, Z1, Z2
-	VMINPD Z1, Z0, Z0
-	VORPD Z0, Z2, Z16
-	VCMPPD $17, Z29, Z16, K5
+	VADDPD Z31, Z0, K2, Z1
+	VSUBPD Z31, Z30, Z2
+	VMINPD Z2, Z1, Z3
+	VMINPD Z1, Z2, Z1
+	VORPD Z1, Z3, Z1
+	VBLENDMPD Z0, Z1, K1, Z16
+	VCMPPD $17, Z28, Z16, K5
 	VMOVAPS Z16, Z0
 	CALL sinter∕vmath·logF64AVX512(SB)
-	VXORPD Z28, Z16, Z1
+	VXORPD Z27, Z16, Z1
 	VMOVAPS Z0, Z17
 	VMOVAPS Z1, Z0
 	CALL sinter∕vmath·log1pF64AVX512(SB)
-	VMULPD Z16, Z27, Z1
+	VMULPD Z16, Z26, Z1
 	VSUBPD Z30, Z1, Z1
 	VSUBPD Z16, Z30, Z2
 	VDIVPD Z2, Z1, Z1
@@ -16739,24 +16254,26 @@ tail:
 	MOVQ $255, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
+	VCMPPD $17, Z29, Z31, K1
 	VMOVUPD.Z (SI)(CX*8), K7, Z0
-	VCMPPD $3, Z31, Z0, K1
+	VCMPPD $3, Z31, Z0, K2
 	VMAXPD Z31, Z0, Z1
 	VMAXPD Z0, Z31, Z2
 	VANDPD Z2, Z1, Z1
-	VADDPD Z31, Z0, K1, Z1
-	VSUBPD Z31, Z30, Z0
-	VMINPD Z0, Z1, Z2
-	VMINPD Z1, Z0, Z0
-	VORPD Z0, Z2, Z16
-	VCMPPD $17, Z29, Z16, K5
+	VADDPD Z31, Z0, K2, Z1
+	VSUBPD Z31, Z30, Z2
+	VMINPD Z2, Z1, Z3
+	VMINPD Z1, Z2, Z1
+	VORPD Z1, Z3, Z1
+	VBLENDMPD Z0, Z1, K1, Z16
+	VCMPPD $17, Z28, Z16, K5
 	VMOVAPS Z16, Z0
 	CALL sinter∕vmath·logF64AVX512(SB)
-	VXORPD Z28, Z16, Z1
+	VXORPD Z27, Z16, Z1
 	VMOVAPS Z0, Z17
 	VMOVAPS Z1, Z0
 	CALL sinter∕vmath·log1pF64AVX512(SB)
-	VMULPD Z16, Z27, Z1
+	VMULPD Z16, Z26, Z1
 	VSUBPD Z30, Z1, Z1
 	VSUBPD Z16, Z30, Z2
 	VDIVPD Z2, Z1, Z1
@@ -16769,7 +16286,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·logitGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
+TEXT ·logitGradXFloat32PastAVX2(SB), 0, $64-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -16778,7 +16295,7 @@ TEXT ·logitGradXFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+1280(SB), Y13
+	VBROADCASTSS lanes<>+1248(SB), Y13
 	VBROADCASTSS lanes<>+380(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
@@ -16787,252 +16304,296 @@ line:
 	PREFETCHT0 256(SI)(CX*4)
 	PREFETCHT1 2048(DI)(CX*4)
 	PREFETCHT0 256(DI)(CX*4)
-	VMOVUPS (DI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y4
-	VANDPS Y4, Y3, Y3
-	VBLENDVPS Y1, Y2, Y3, Y1
-	VSUBPS Y15, Y14, Y2
-	VMINPS Y2, Y1, Y3
-	VMINPS Y1, Y2, Y4
-	VORPS Y4, Y3, Y3
-	VCMPPS $17, Y13, Y3, Y4
-	VCMPPS $0, Y15, Y0, Y5
-	VCMPPS $0, Y2, Y1, Y6
-	VDIVPS Y3, Y13, Y7
-	VCMPPS $30, Y2, Y1, Y1
-	VDIVPS Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPS Y6, Y7, Y8, Y7
-	VCMPPS $17, Y15, Y0, Y0
-	VDIVPS Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPS Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPS Y5, Y7, Y2, Y2
-	VSUBPS Y3, Y14, Y7
-	VDIVPS Y7, Y13, Y8
-	VDIVPS Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPS Y6, Y8, Y10, Y8
-	VDIVPS Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPS $17, Y0, Y15, Y0
+	VMOVUPS (DI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y5
+	VORPS Y5, Y4, Y4
+	VBLENDVPS Y0, Y1, Y4, Y4
+	VCMPPS $17, Y13, Y4, Y5
+	VDIVPS Y4, Y14, Y6
+	VCMPPS $0, Y15, Y1, Y7
+	VCMPPS $0, Y3, Y2, Y8
+	VDIVPS Y4, Y13, Y9
+	VCMPPS $30, Y3, Y2, Y2
+	VDIVPS Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPS Y8, Y9, Y10, Y9
+	VCMPPS $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPS Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y9, Y3, Y3
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VSUBPS Y4, Y14, Y6
+	VDIVPS Y6, Y14, Y9
+	VDIVPS Y6, Y13, Y10
+	VDIVPS Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPS Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPS Y5, Y8, Y11, Y8
-	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+484(SB), Y8
-	VDIVPS Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPS Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPS Y5, Y9, Y10, Y9
-	VMULPS Y3, Y8, Y3
-	VSUBPS Y14, Y3, Y3
-	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+1120(SB), Y3, Y8
-	VDIVPS Y7, Y8, Y7
-	VMULPS Y7, Y13, Y8
-	VMULPS Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPS Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPS Y5, Y8, Y0, Y0
-	VSUBPS Y0, Y9, Y0
-	VADDPS Y3, Y14, Y1
+	VBLENDVPS Y7, Y5, Y11, Y5
+	VBLENDVPS Y0, Y9, Y5, Y5
+	VADDPS Y5, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y5
+	VDIVPS Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPS Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y10, Y3, Y3
+	VBLENDVPS Y0, Y11, Y3, Y3
+	VMULPS Y4, Y5, Y4
+	VSUBPS Y14, Y4, Y4
+	VDIVPS Y6, Y4, Y4
+	VXORPS lanes<>+1088(SB), Y4, Y5
+	VDIVPS Y6, Y5, Y5
+	VMULPS Y5, Y13, Y6
+	VMULPS Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPS Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPS Y7, Y6, Y1, Y1
+	VBLENDVPS Y0, Y5, Y1, Y0
+	VSUBPS Y0, Y3, Y0
+	VADDPS Y4, Y14, Y1
 	VDIVPS Y1, Y0, Y0
-	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVNTPS Y0, (DX)(CX*4)
-	VMOVUPS 32(DI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y4
-	VANDPS Y4, Y3, Y3
-	VBLENDVPS Y1, Y2, Y3, Y1
-	VSUBPS Y15, Y14, Y2
-	VMINPS Y2, Y1, Y3
-	VMINPS Y1, Y2, Y4
-	VORPS Y4, Y3, Y3
-	VCMPPS $17, Y13, Y3, Y4
-	VCMPPS $0, Y15, Y0, Y5
-	VCMPPS $0, Y2, Y1, Y6
-	VDIVPS Y3, Y13, Y7
-	VCMPPS $30, Y2, Y1, Y1
-	VDIVPS Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPS Y6, Y7, Y8, Y7
-	VCMPPS $17, Y15, Y0, Y0
-	VDIVPS Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPS Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPS Y5, Y7, Y2, Y2
-	VSUBPS Y3, Y14, Y7
-	VDIVPS Y7, Y13, Y8
-	VDIVPS Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPS Y6, Y8, Y10, Y8
-	VDIVPS Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPS $17, Y0, Y15, Y0
+	VMOVUPS 32(DI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y5
+	VORPS Y5, Y4, Y4
+	VBLENDVPS Y0, Y1, Y4, Y4
+	VCMPPS $17, Y13, Y4, Y5
+	VDIVPS Y4, Y14, Y6
+	VCMPPS $0, Y15, Y1, Y7
+	VCMPPS $0, Y3, Y2, Y8
+	VDIVPS Y4, Y13, Y9
+	VCMPPS $30, Y3, Y2, Y2
+	VDIVPS Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPS Y8, Y9, Y10, Y9
+	VCMPPS $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPS Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y9, Y3, Y3
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VSUBPS Y4, Y14, Y6
+	VDIVPS Y6, Y14, Y9
+	VDIVPS Y6, Y13, Y10
+	VDIVPS Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPS Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPS Y5, Y8, Y11, Y8
-	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+484(SB), Y8
-	VDIVPS Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPS Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPS Y5, Y9, Y10, Y9
-	VMULPS Y3, Y8, Y3
-	VSUBPS Y14, Y3, Y3
-	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+1120(SB), Y3, Y8
-	VDIVPS Y7, Y8, Y7
-	VMULPS Y7, Y13, Y8
-	VMULPS Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPS Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPS Y5, Y8, Y0, Y0
-	VSUBPS Y0, Y9, Y0
-	VADDPS Y3, Y14, Y1
+	VBLENDVPS Y7, Y5, Y11, Y5
+	VBLENDVPS Y0, Y9, Y5, Y5
+	VADDPS Y5, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y5
+	VDIVPS Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPS Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y10, Y3, Y3
+	VBLENDVPS Y0, Y11, Y3, Y3
+	VMULPS Y4, Y5, Y4
+	VSUBPS Y14, Y4, Y4
+	VDIVPS Y6, Y4, Y4
+	VXORPS lanes<>+1088(SB), Y4, Y5
+	VDIVPS Y6, Y5, Y5
+	VMULPS Y5, Y13, Y6
+	VMULPS Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPS Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPS Y7, Y6, Y1, Y1
+	VBLENDVPS Y0, Y5, Y1, Y0
+	VSUBPS Y0, Y3, Y0
+	VADDPS Y4, Y14, Y1
 	VDIVPS Y1, Y0, Y0
-	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
 	VMULPS 32(SI)(CX*4), Y0, Y0
 	VMOVNTPS Y0, 32(DX)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
-	VMOVUPS 64(DI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y4
-	VANDPS Y4, Y3, Y3
-	VBLENDVPS Y1, Y2, Y3, Y1
-	VSUBPS Y15, Y14, Y2
-	VMINPS Y2, Y1, Y3
-	VMINPS Y1, Y2, Y4
-	VORPS Y4, Y3, Y3
-	VCMPPS $17, Y13, Y3, Y4
-	VCMPPS $0, Y15, Y0, Y5
-	VCMPPS $0, Y2, Y1, Y6
-	VDIVPS Y3, Y13, Y7
-	VCMPPS $30, Y2, Y1, Y1
-	VDIVPS Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPS Y6, Y7, Y8, Y7
-	VCMPPS $17, Y15, Y0, Y0
-	VDIVPS Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPS Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPS Y5, Y7, Y2, Y2
-	VSUBPS Y3, Y14, Y7
-	VDIVPS Y7, Y13, Y8
-	VDIVPS Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPS Y6, Y8, Y10, Y8
-	VDIVPS Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPS $17, Y0, Y15, Y0
+	VMOVUPS 64(DI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y5
+	VORPS Y5, Y4, Y4
+	VBLENDVPS Y0, Y1, Y4, Y4
+	VCMPPS $17, Y13, Y4, Y5
+	VDIVPS Y4, Y14, Y6
+	VCMPPS $0, Y15, Y1, Y7
+	VCMPPS $0, Y3, Y2, Y8
+	VDIVPS Y4, Y13, Y9
+	VCMPPS $30, Y3, Y2, Y2
+	VDIVPS Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPS Y8, Y9, Y10, Y9
+	VCMPPS $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPS Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y9, Y3, Y3
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VSUBPS Y4, Y14, Y6
+	VDIVPS Y6, Y14, Y9
+	VDIVPS Y6, Y13, Y10
+	VDIVPS Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPS Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPS Y5, Y8, Y11, Y8
-	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+484(SB), Y8
-	VDIVPS Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPS Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPS Y5, Y9, Y10, Y9
-	VMULPS Y3, Y8, Y3
-	VSUBPS Y14, Y3, Y3
-	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+1120(SB), Y3, Y8
-	VDIVPS Y7, Y8, Y7
-	VMULPS Y7, Y13, Y8
-	VMULPS Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPS Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPS Y5, Y8, Y0, Y0
-	VSUBPS Y0, Y9, Y0
-	VADDPS Y3, Y14, Y1
+	VBLENDVPS Y7, Y5, Y11, Y5
+	VBLENDVPS Y0, Y9, Y5, Y5
+	VADDPS Y5, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y5
+	VDIVPS Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPS Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y10, Y3, Y3
+	VBLENDVPS Y0, Y11, Y3, Y3
+	VMULPS Y4, Y5, Y4
+	VSUBPS Y14, Y4, Y4
+	VDIVPS Y6, Y4, Y4
+	VXORPS lanes<>+1088(SB), Y4, Y5
+	VDIVPS Y6, Y5, Y5
+	VMULPS Y5, Y13, Y6
+	VMULPS Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPS Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPS Y7, Y6, Y1, Y1
+	VBLENDVPS Y0, Y5, Y1, Y0
+	VSUBPS Y0, Y3, Y0
+	VADDPS Y4, Y14, Y1
 	VDIVPS Y1, Y0, Y0
-	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
 	VMULPS 64(SI)(CX*4), Y0, Y0
 	VMOVNTPS Y0, 64(DX)(CX*4)
-	VMOVUPS 96(DI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y4
-	VANDPS Y4, Y3, Y3
-	VBLENDVPS Y1, Y2, Y3, Y1
-	VSUBPS Y15, Y14, Y2
-	VMINPS Y2, Y1, Y3
-	VMINPS Y1, Y2, Y4
-	VORPS Y4, Y3, Y3
-	VCMPPS $17, Y13, Y3, Y4
-	VCMPPS $0, Y15, Y0, Y5
-	VCMPPS $0, Y2, Y1, Y6
-	VDIVPS Y3, Y13, Y7
-	VCMPPS $30, Y2, Y1, Y1
-	VDIVPS Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPS Y6, Y7, Y8, Y7
-	VCMPPS $17, Y15, Y0, Y0
-	VDIVPS Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPS Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPS Y5, Y7, Y2, Y2
-	VSUBPS Y3, Y14, Y7
-	VDIVPS Y7, Y13, Y8
-	VDIVPS Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPS Y6, Y8, Y10, Y8
-	VDIVPS Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPS $17, Y0, Y15, Y0
+	VMOVUPS 96(DI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y5
+	VORPS Y5, Y4, Y4
+	VBLENDVPS Y0, Y1, Y4, Y4
+	VCMPPS $17, Y13, Y4, Y5
+	VDIVPS Y4, Y14, Y6
+	VCMPPS $0, Y15, Y1, Y7
+	VCMPPS $0, Y3, Y2, Y8
+	VDIVPS Y4, Y13, Y9
+	VCMPPS $30, Y3, Y2, Y2
+	VDIVPS Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPS Y8, Y9, Y10, Y9
+	VCMPPS $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPS Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y9, Y3, Y3
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VSUBPS Y4, Y14, Y6
+	VDIVPS Y6, Y14, Y9
+	VDIVPS Y6, Y13, Y10
+	VDIVPS Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPS Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPS Y5, Y8, Y11, Y8
-	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+484(SB), Y8
-	VDIVPS Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPS Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPS Y5, Y9, Y10, Y9
-	VMULPS Y3, Y8, Y3
-	VSUBPS Y14, Y3, Y3
-	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+1120(SB), Y3, Y8
-	VDIVPS Y7, Y8, Y7
-	VMULPS Y7, Y13, Y8
-	VMULPS Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPS Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPS Y5, Y8, Y0, Y0
-	VSUBPS Y0, Y9, Y0
-	VADDPS Y3, Y14, Y1
+	VBLENDVPS Y7, Y5, Y11, Y5
+	VBLENDVPS Y0, Y9, Y5, Y5
+	VADDPS Y5, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y5
+	VDIVPS Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPS Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y10, Y3, Y3
+	VBLENDVPS Y0, Y11, Y3, Y3
+	VMULPS Y4, Y5, Y4
+	VSUBPS Y14, Y4, Y4
+	VDIVPS Y6, Y4, Y4
+	VXORPS lanes<>+1088(SB), Y4, Y5
+	VDIVPS Y6, Y5, Y5
+	VMULPS Y5, Y13, Y6
+	VMULPS Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPS Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPS Y7, Y6, Y1, Y1
+	VBLENDVPS Y0, Y5, Y1, Y0
+	VSUBPS Y0, Y3, Y0
+	VADDPS Y4, Y14, Y1
 	VDIVPS Y1, Y0, Y0
-	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
 	VMULPS 96(SI)(CX*4), Y0, Y0
 	VMOVNTPS Y0, 96(DX)(CX*4)
 	ADDQ $32, CX
@@ -17042,7 +16603,7 @@ line:
 	VZEROUPPER
 	RET
 
-TEXT ·logitGradXFloat32AVX2(SB), NOSPLIT, $0-48
+TEXT ·logitGradXFloat32AVX2(SB), 0, $64-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -17051,7 +16612,7 @@ TEXT ·logitGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+1280(SB), Y13
+	VBROADCASTSS lanes<>+1248(SB), Y13
 	VBROADCASTSS lanes<>+380(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -17059,65 +16620,76 @@ TEXT ·logitGradXFloat32AVX2(SB), NOSPLIT, $0-48
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (DI)(CX*4), Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y4
-	VANDPS Y4, Y3, Y3
-	VBLENDVPS Y1, Y2, Y3, Y1
-	VSUBPS Y15, Y14, Y2
-	VMINPS Y2, Y1, Y3
-	VMINPS Y1, Y2, Y4
-	VORPS Y4, Y3, Y3
-	VCMPPS $17, Y13, Y3, Y4
-	VCMPPS $0, Y15, Y0, Y5
-	VCMPPS $0, Y2, Y1, Y6
-	VDIVPS Y3, Y13, Y7
-	VCMPPS $30, Y2, Y1, Y1
-	VDIVPS Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPS Y6, Y7, Y8, Y7
-	VCMPPS $17, Y15, Y0, Y0
-	VDIVPS Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPS Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPS Y5, Y7, Y2, Y2
-	VSUBPS Y3, Y14, Y7
-	VDIVPS Y7, Y13, Y8
-	VDIVPS Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPS Y6, Y8, Y10, Y8
-	VDIVPS Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPS $17, Y0, Y15, Y0
+	VMOVUPS (DI)(CX*4), Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y5
+	VORPS Y5, Y4, Y4
+	VBLENDVPS Y0, Y1, Y4, Y4
+	VCMPPS $17, Y13, Y4, Y5
+	VDIVPS Y4, Y14, Y6
+	VCMPPS $0, Y15, Y1, Y7
+	VCMPPS $0, Y3, Y2, Y8
+	VDIVPS Y4, Y13, Y9
+	VCMPPS $30, Y3, Y2, Y2
+	VDIVPS Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPS Y8, Y9, Y10, Y9
+	VCMPPS $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPS Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y9, Y3, Y3
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VSUBPS Y4, Y14, Y6
+	VDIVPS Y6, Y14, Y9
+	VDIVPS Y6, Y13, Y10
+	VDIVPS Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPS Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPS Y5, Y8, Y11, Y8
-	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+484(SB), Y8
-	VDIVPS Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPS Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPS Y5, Y9, Y10, Y9
-	VMULPS Y3, Y8, Y3
-	VSUBPS Y14, Y3, Y3
-	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+1120(SB), Y3, Y8
-	VDIVPS Y7, Y8, Y7
-	VMULPS Y7, Y13, Y8
-	VMULPS Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPS Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPS Y5, Y8, Y0, Y0
-	VSUBPS Y0, Y9, Y0
-	VADDPS Y3, Y14, Y1
+	VBLENDVPS Y7, Y5, Y11, Y5
+	VBLENDVPS Y0, Y9, Y5, Y5
+	VADDPS Y5, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y5
+	VDIVPS Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPS Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y10, Y3, Y3
+	VBLENDVPS Y0, Y11, Y3, Y3
+	VMULPS Y4, Y5, Y4
+	VSUBPS Y14, Y4, Y4
+	VDIVPS Y6, Y4, Y4
+	VXORPS lanes<>+1088(SB), Y4, Y5
+	VDIVPS Y6, Y5, Y5
+	VMULPS Y5, Y13, Y6
+	VMULPS Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPS Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPS Y7, Y6, Y1, Y1
+	VBLENDVPS Y0, Y5, Y1, Y0
+	VSUBPS Y0, Y3, Y0
+	VADDPS Y4, Y14, Y1
 	VDIVPS Y1, Y0, Y0
-	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -17129,66 +16701,77 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VMOVUPS 32(R11)(AX*4), Y0
-	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VCMPPS $3, Y15, Y0, Y1
-	VADDPS Y15, Y0, Y2
-	VMAXPS Y15, Y0, Y3
-	VMAXPS Y0, Y15, Y4
-	VANDPS Y4, Y3, Y3
-	VBLENDVPS Y1, Y2, Y3, Y1
-	VSUBPS Y15, Y14, Y2
-	VMINPS Y2, Y1, Y3
-	VMINPS Y1, Y2, Y4
-	VORPS Y4, Y3, Y3
-	VCMPPS $17, Y13, Y3, Y4
-	VCMPPS $0, Y15, Y0, Y5
-	VCMPPS $0, Y2, Y1, Y6
-	VDIVPS Y3, Y13, Y7
-	VCMPPS $30, Y2, Y1, Y1
-	VDIVPS Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPS Y6, Y7, Y8, Y7
-	VCMPPS $17, Y15, Y0, Y0
-	VDIVPS Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPS Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPS Y5, Y7, Y2, Y2
-	VSUBPS Y3, Y14, Y7
-	VDIVPS Y7, Y13, Y8
-	VDIVPS Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPS Y6, Y8, Y10, Y8
-	VDIVPS Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPS $17, Y0, Y15, Y0
+	VMOVUPS 32(R11)(AX*4), Y1
+	VMASKMOVPS (DI)(CX*4), Y1, Y1
+	VCMPPS $3, Y15, Y1, Y2
+	VADDPS Y15, Y1, Y3
+	VMAXPS Y15, Y1, Y4
+	VMAXPS Y1, Y15, Y5
+	VANDPS Y5, Y4, Y4
+	VBLENDVPS Y2, Y3, Y4, Y2
+	VSUBPS Y15, Y14, Y3
+	VMINPS Y3, Y2, Y4
+	VMINPS Y2, Y3, Y5
+	VORPS Y5, Y4, Y4
+	VBLENDVPS Y0, Y1, Y4, Y4
+	VCMPPS $17, Y13, Y4, Y5
+	VDIVPS Y4, Y14, Y6
+	VCMPPS $0, Y15, Y1, Y7
+	VCMPPS $0, Y3, Y2, Y8
+	VDIVPS Y4, Y13, Y9
+	VCMPPS $30, Y3, Y2, Y2
+	VDIVPS Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPS Y8, Y9, Y10, Y9
+	VCMPPS $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPS Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y9, Y3, Y3
+	VBLENDVPS Y0, Y6, Y3, Y3
+	VSUBPS Y4, Y14, Y6
+	VDIVPS Y6, Y14, Y9
+	VDIVPS Y6, Y13, Y10
+	VDIVPS Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPS Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPS Y5, Y8, Y11, Y8
-	VADDPS Y8, Y2, Y2
-	VBROADCASTSS lanes<>+484(SB), Y8
-	VDIVPS Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPS Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPS Y5, Y9, Y10, Y9
-	VMULPS Y3, Y8, Y3
-	VSUBPS Y14, Y3, Y3
-	VDIVPS Y7, Y3, Y3
-	VXORPS lanes<>+1120(SB), Y3, Y8
-	VDIVPS Y7, Y8, Y7
-	VMULPS Y7, Y13, Y8
-	VMULPS Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPS Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPS Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPS Y5, Y8, Y0, Y0
-	VSUBPS Y0, Y9, Y0
-	VADDPS Y3, Y14, Y1
+	VBLENDVPS Y7, Y5, Y11, Y5
+	VBLENDVPS Y0, Y9, Y5, Y5
+	VADDPS Y5, Y3, Y3
+	VBROADCASTSS lanes<>+484(SB), Y5
+	VDIVPS Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPS Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPS Y7, Y10, Y3, Y3
+	VBLENDVPS Y0, Y11, Y3, Y3
+	VMULPS Y4, Y5, Y4
+	VSUBPS Y14, Y4, Y4
+	VDIVPS Y6, Y4, Y4
+	VXORPS lanes<>+1088(SB), Y4, Y5
+	VDIVPS Y6, Y5, Y5
+	VMULPS Y5, Y13, Y6
+	VMULPS Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPS Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPS Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPS Y7, Y6, Y1, Y1
+	VBLENDVPS Y0, Y5, Y1, Y0
+	VSUBPS Y0, Y3, Y0
+	VADDPS Y4, Y14, Y1
 	VDIVPS Y1, Y0, Y0
-	VBLENDVPS Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPS Y2, Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -17209,7 +16792,7 @@ TEXT ·logitGradXFloat32PastAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Z31
 	VPXORD X30, X30, X30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+1248(SB), Z28
 	VBROADCASTSS lanes<>+380(SB), Z27
 	VBROADCASTSS lanes<>+484(SB), Z26
 	VBROADCASTSS lanes<>+516(SB), Z25
@@ -17224,236 +16807,260 @@ line:
 	PREFETCHT0 192(SI)(CX*4)
 	PREFETCHT1 1024(DI)(R10*1)
 	PREFETCHT0 192(DI)(CX*4)
+	VCMPPS $17, Z30, Z31, K1
 	VMOVUPS (DI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
 	VMAXPS Z0, Z31, Z2
 	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
+	VADDPS Z31, Z0, K2, Z1
 	VSUBPS Z31, Z29, Z2
 	VMINPS Z2, Z1, Z3
 	VMINPS Z1, Z2, Z4
 	VORPS Z4, Z3, Z3
-	VCMPPS $17, Z28, Z3, K1
-	VCMPPS $0, Z31, Z0, K2
-	VCMPPS $0, Z2, Z1, K3
-	VCMPPS $30, Z2, Z1, K4
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS $17, Z28, Z3, K2
+	VDIVPS Z3, Z29, Z4
+	VCMPPS $0, Z31, Z0, K3
+	VCMPPS $0, Z2, Z1, K4
+	VCMPPS $30, Z2, Z1, K5
 	VDIVPS Z3, Z27, Z1
-	VBLENDMPS Z30, Z1, K4, Z2
-	VDIVPS Z3, Z28, K3, Z2
-	VCMPPS $17, Z31, Z0, K5
-	VDIVPS Z3, Z29, Z0
-	VBLENDMPS Z30, Z0, K4, Z0
-	VBLENDMPS Z1, Z0, K3, Z0
-	VBLENDMPS Z30, Z0, K5, Z0
-	VBLENDMPS Z2, Z0, K2, Z0
+	VBLENDMPS Z30, Z1, K5, Z2
+	VDIVPS Z3, Z28, K4, Z2
+	VCMPPS $17, Z31, Z0, K6
+	VBLENDMPS Z30, Z4, K5, Z0
+	VBLENDMPS Z1, Z0, K4, Z0
+	VBLENDMPS Z30, Z0, K6, Z0
+	VBLENDMPS Z2, Z0, K3, Z0
+	VBLENDMPS Z4, Z0, K1, Z0
 	VSUBPS Z3, Z29, Z1
-	VDIVPS Z1, Z27, Z2
-	VBLENDMPS Z30, Z2, K4, Z4
-	VDIVPS Z1, Z28, K3, Z4
-	VDIVPS Z1, Z29, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VBLENDMPS Z2, Z6, K3, Z2
+	VDIVPS Z1, Z29, Z2
+	VDIVPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z5
+	VDIVPS Z1, Z28, K4, Z5
 	VBLENDMPS Z30, Z2, K5, Z6
-	VBLENDMPS Z4, Z6, K2, Z4
-	VDIVPS Z1, Z26, Z6
-	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z4, Z6, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z6
 	VBLENDMPS Z5, Z6, K3, Z5
-	VBLENDMPS Z30, Z5, K5, Z5
-	VBLENDMPS Z2, Z5, K2, Z2
+	VBLENDMPS Z2, Z5, K1, Z5
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K5, Z7
+	VBLENDMPS Z2, Z7, K4, Z2
+	VBLENDMPS Z30, Z2, K6, Z2
+	VBLENDMPS Z4, Z2, K3, Z2
+	VBLENDMPS Z6, Z2, K1, Z2
 	VMULPS Z3, Z26, Z3
 	VSUBPS Z29, Z3, Z3
 	VDIVPS Z1, Z3, Z3
-	VXORPS Z25, Z3, Z5
-	VDIVPS Z1, Z5, Z1
-	VMULPS Z1, Z27, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VMULPS Z1, Z28, K3, Z6
-	VBLENDMPS Z30, Z1, K4, Z1
-	VBLENDMPS Z5, Z1, K3, Z1
-	VBLENDMPS Z30, Z1, K5, Z1
-	VBLENDMPS Z6, Z1, K2, Z1
+	VXORPS Z25, Z3, Z4
+	VDIVPS Z1, Z4, Z1
+	VMULPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z6
+	VMULPS Z1, Z28, K4, Z6
+	VBLENDMPS Z30, Z1, K5, Z7
+	VBLENDMPS Z4, Z7, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z4
+	VBLENDMPS Z6, Z4, K3, Z4
+	VBLENDMPS Z1, Z4, K1, Z1
 	VSUBPS Z1, Z2, Z1
 	VADDPS Z3, Z29, Z2
 	VDIVPS Z2, Z1, Z1
-	VADDPS Z4, Z0, K1, Z1
+	VADDPS Z5, Z0, K2, Z1
 	VMULPS (SI)(CX*4), Z1, Z0
 	VMOVNTPS Z0, (DX)(CX*4)
 	PREFETCHT1 5120(SI)(R10*1)
 	PREFETCHT0 4288(SI)(CX*4)
 	PREFETCHT1 5120(DI)(R10*1)
 	PREFETCHT0 4288(DI)(CX*4)
+	VCMPPS $17, Z30, Z31, K1
 	VMOVUPS 4096(DI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
 	VMAXPS Z0, Z31, Z2
 	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
+	VADDPS Z31, Z0, K2, Z1
 	VSUBPS Z31, Z29, Z2
 	VMINPS Z2, Z1, Z3
 	VMINPS Z1, Z2, Z4
 	VORPS Z4, Z3, Z3
-	VCMPPS $17, Z28, Z3, K1
-	VCMPPS $0, Z31, Z0, K2
-	VCMPPS $0, Z2, Z1, K3
-	VCMPPS $30, Z2, Z1, K4
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS $17, Z28, Z3, K2
+	VDIVPS Z3, Z29, Z4
+	VCMPPS $0, Z31, Z0, K3
+	VCMPPS $0, Z2, Z1, K4
+	VCMPPS $30, Z2, Z1, K5
 	VDIVPS Z3, Z27, Z1
-	VBLENDMPS Z30, Z1, K4, Z2
-	VDIVPS Z3, Z28, K3, Z2
-	VCMPPS $17, Z31, Z0, K5
-	VDIVPS Z3, Z29, Z0
-	VBLENDMPS Z30, Z0, K4, Z0
-	VBLENDMPS Z1, Z0, K3, Z0
-	VBLENDMPS Z30, Z0, K5, Z0
-	VBLENDMPS Z2, Z0, K2, Z0
+	VBLENDMPS Z30, Z1, K5, Z2
+	VDIVPS Z3, Z28, K4, Z2
+	VCMPPS $17, Z31, Z0, K6
+	VBLENDMPS Z30, Z4, K5, Z0
+	VBLENDMPS Z1, Z0, K4, Z0
+	VBLENDMPS Z30, Z0, K6, Z0
+	VBLENDMPS Z2, Z0, K3, Z0
+	VBLENDMPS Z4, Z0, K1, Z0
 	VSUBPS Z3, Z29, Z1
-	VDIVPS Z1, Z27, Z2
-	VBLENDMPS Z30, Z2, K4, Z4
-	VDIVPS Z1, Z28, K3, Z4
-	VDIVPS Z1, Z29, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VBLENDMPS Z2, Z6, K3, Z2
+	VDIVPS Z1, Z29, Z2
+	VDIVPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z5
+	VDIVPS Z1, Z28, K4, Z5
 	VBLENDMPS Z30, Z2, K5, Z6
-	VBLENDMPS Z4, Z6, K2, Z4
-	VDIVPS Z1, Z26, Z6
-	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z4, Z6, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z6
 	VBLENDMPS Z5, Z6, K3, Z5
-	VBLENDMPS Z30, Z5, K5, Z5
-	VBLENDMPS Z2, Z5, K2, Z2
+	VBLENDMPS Z2, Z5, K1, Z5
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K5, Z7
+	VBLENDMPS Z2, Z7, K4, Z2
+	VBLENDMPS Z30, Z2, K6, Z2
+	VBLENDMPS Z4, Z2, K3, Z2
+	VBLENDMPS Z6, Z2, K1, Z2
 	VMULPS Z3, Z26, Z3
 	VSUBPS Z29, Z3, Z3
 	VDIVPS Z1, Z3, Z3
-	VXORPS Z25, Z3, Z5
-	VDIVPS Z1, Z5, Z1
-	VMULPS Z1, Z27, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VMULPS Z1, Z28, K3, Z6
-	VBLENDMPS Z30, Z1, K4, Z1
-	VBLENDMPS Z5, Z1, K3, Z1
-	VBLENDMPS Z30, Z1, K5, Z1
-	VBLENDMPS Z6, Z1, K2, Z1
+	VXORPS Z25, Z3, Z4
+	VDIVPS Z1, Z4, Z1
+	VMULPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z6
+	VMULPS Z1, Z28, K4, Z6
+	VBLENDMPS Z30, Z1, K5, Z7
+	VBLENDMPS Z4, Z7, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z4
+	VBLENDMPS Z6, Z4, K3, Z4
+	VBLENDMPS Z1, Z4, K1, Z1
 	VSUBPS Z1, Z2, Z1
 	VADDPS Z3, Z29, Z2
 	VDIVPS Z2, Z1, Z1
-	VADDPS Z4, Z0, K1, Z1
+	VADDPS Z5, Z0, K2, Z1
 	VMULPS 4096(SI)(CX*4), Z1, Z0
 	VMOVNTPS Z0, 4096(DX)(CX*4)
 	PREFETCHT1 9216(SI)(R10*1)
 	PREFETCHT0 8384(SI)(CX*4)
 	PREFETCHT1 9216(DI)(R10*1)
 	PREFETCHT0 8384(DI)(CX*4)
+	VCMPPS $17, Z30, Z31, K1
 	VMOVUPS 8192(DI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
 	VMAXPS Z0, Z31, Z2
 	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
+	VADDPS Z31, Z0, K2, Z1
 	VSUBPS Z31, Z29, Z2
 	VMINPS Z2, Z1, Z3
 	VMINPS Z1, Z2, Z4
 	VORPS Z4, Z3, Z3
-	VCMPPS $17, Z28, Z3, K1
-	VCMPPS $0, Z31, Z0, K2
-	VCMPPS $0, Z2, Z1, K3
-	VCMPPS $30, Z2, Z1, K4
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS $17, Z28, Z3, K2
+	VDIVPS Z3, Z29, Z4
+	VCMPPS $0, Z31, Z0, K3
+	VCMPPS $0, Z2, Z1, K4
+	VCMPPS $30, Z2, Z1, K5
 	VDIVPS Z3, Z27, Z1
-	VBLENDMPS Z30, Z1, K4, Z2
-	VDIVPS Z3, Z28, K3, Z2
-	VCMPPS $17, Z31, Z0, K5
-	VDIVPS Z3, Z29, Z0
-	VBLENDMPS Z30, Z0, K4, Z0
-	VBLENDMPS Z1, Z0, K3, Z0
-	VBLENDMPS Z30, Z0, K5, Z0
-	VBLENDMPS Z2, Z0, K2, Z0
+	VBLENDMPS Z30, Z1, K5, Z2
+	VDIVPS Z3, Z28, K4, Z2
+	VCMPPS $17, Z31, Z0, K6
+	VBLENDMPS Z30, Z4, K5, Z0
+	VBLENDMPS Z1, Z0, K4, Z0
+	VBLENDMPS Z30, Z0, K6, Z0
+	VBLENDMPS Z2, Z0, K3, Z0
+	VBLENDMPS Z4, Z0, K1, Z0
 	VSUBPS Z3, Z29, Z1
-	VDIVPS Z1, Z27, Z2
-	VBLENDMPS Z30, Z2, K4, Z4
-	VDIVPS Z1, Z28, K3, Z4
-	VDIVPS Z1, Z29, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VBLENDMPS Z2, Z6, K3, Z2
+	VDIVPS Z1, Z29, Z2
+	VDIVPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z5
+	VDIVPS Z1, Z28, K4, Z5
 	VBLENDMPS Z30, Z2, K5, Z6
-	VBLENDMPS Z4, Z6, K2, Z4
-	VDIVPS Z1, Z26, Z6
-	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z4, Z6, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z6
 	VBLENDMPS Z5, Z6, K3, Z5
-	VBLENDMPS Z30, Z5, K5, Z5
-	VBLENDMPS Z2, Z5, K2, Z2
+	VBLENDMPS Z2, Z5, K1, Z5
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K5, Z7
+	VBLENDMPS Z2, Z7, K4, Z2
+	VBLENDMPS Z30, Z2, K6, Z2
+	VBLENDMPS Z4, Z2, K3, Z2
+	VBLENDMPS Z6, Z2, K1, Z2
 	VMULPS Z3, Z26, Z3
 	VSUBPS Z29, Z3, Z3
 	VDIVPS Z1, Z3, Z3
-	VXORPS Z25, Z3, Z5
-	VDIVPS Z1, Z5, Z1
-	VMULPS Z1, Z27, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VMULPS Z1, Z28, K3, Z6
-	VBLENDMPS Z30, Z1, K4, Z1
-	VBLENDMPS Z5, Z1, K3, Z1
-	VBLENDMPS Z30, Z1, K5, Z1
-	VBLENDMPS Z6, Z1, K2, Z1
+	VXORPS Z25, Z3, Z4
+	VDIVPS Z1, Z4, Z1
+	VMULPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z6
+	VMULPS Z1, Z28, K4, Z6
+	VBLENDMPS Z30, Z1, K5, Z7
+	VBLENDMPS Z4, Z7, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z4
+	VBLENDMPS Z6, Z4, K3, Z4
+	VBLENDMPS Z1, Z4, K1, Z1
 	VSUBPS Z1, Z2, Z1
 	VADDPS Z3, Z29, Z2
 	VDIVPS Z2, Z1, Z1
-	VADDPS Z4, Z0, K1, Z1
+	VADDPS Z5, Z0, K2, Z1
 	VMULPS 8192(SI)(CX*4), Z1, Z0
 	VMOVNTPS Z0, 8192(DX)(CX*4)
 	PREFETCHT1 13312(SI)(R10*1)
 	PREFETCHT0 12480(SI)(CX*4)
 	PREFETCHT1 13312(DI)(R10*1)
 	PREFETCHT0 12480(DI)(CX*4)
+	VCMPPS $17, Z30, Z31, K1
 	VMOVUPS 12288(DI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
 	VMAXPS Z0, Z31, Z2
 	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
+	VADDPS Z31, Z0, K2, Z1
 	VSUBPS Z31, Z29, Z2
 	VMINPS Z2, Z1, Z3
 	VMINPS Z1, Z2, Z4
 	VORPS Z4, Z3, Z3
-	VCMPPS $17, Z28, Z3, K1
-	VCMPPS $0, Z31, Z0, K2
-	VCMPPS $0, Z2, Z1, K3
-	VCMPPS $30, Z2, Z1, K4
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS $17, Z28, Z3, K2
+	VDIVPS Z3, Z29, Z4
+	VCMPPS $0, Z31, Z0, K3
+	VCMPPS $0, Z2, Z1, K4
+	VCMPPS $30, Z2, Z1, K5
 	VDIVPS Z3, Z27, Z1
-	VBLENDMPS Z30, Z1, K4, Z2
-	VDIVPS Z3, Z28, K3, Z2
-	VCMPPS $17, Z31, Z0, K5
-	VDIVPS Z3, Z29, Z0
-	VBLENDMPS Z30, Z0, K4, Z0
-	VBLENDMPS Z1, Z0, K3, Z0
-	VBLENDMPS Z30, Z0, K5, Z0
-	VBLENDMPS Z2, Z0, K2, Z0
+	VBLENDMPS Z30, Z1, K5, Z2
+	VDIVPS Z3, Z28, K4, Z2
+	VCMPPS $17, Z31, Z0, K6
+	VBLENDMPS Z30, Z4, K5, Z0
+	VBLENDMPS Z1, Z0, K4, Z0
+	VBLENDMPS Z30, Z0, K6, Z0
+	VBLENDMPS Z2, Z0, K3, Z0
+	VBLENDMPS Z4, Z0, K1, Z0
 	VSUBPS Z3, Z29, Z1
-	VDIVPS Z1, Z27, Z2
-	VBLENDMPS Z30, Z2, K4, Z4
-	VDIVPS Z1, Z28, K3, Z4
-	VDIVPS Z1, Z29, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VBLENDMPS Z2, Z6, K3, Z2
+	VDIVPS Z1, Z29, Z2
+	VDIVPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z5
+	VDIVPS Z1, Z28, K4, Z5
 	VBLENDMPS Z30, Z2, K5, Z6
-	VBLENDMPS Z4, Z6, K2, Z4
-	VDIVPS Z1, Z26, Z6
-	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z4, Z6, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z6
 	VBLENDMPS Z5, Z6, K3, Z5
-	VBLENDMPS Z30, Z5, K5, Z5
-	VBLENDMPS Z2, Z5, K2, Z2
+	VBLENDMPS Z2, Z5, K1, Z5
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K5, Z7
+	VBLENDMPS Z2, Z7, K4, Z2
+	VBLENDMPS Z30, Z2, K6, Z2
+	VBLENDMPS Z4, Z2, K3, Z2
+	VBLENDMPS Z6, Z2, K1, Z2
 	VMULPS Z3, Z26, Z3
 	VSUBPS Z29, Z3, Z3
 	VDIVPS Z1, Z3, Z3
-	VXORPS Z25, Z3, Z5
-	VDIVPS Z1, Z5, Z1
-	VMULPS Z1, Z27, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VMULPS Z1, Z28, K3, Z6
-	VBLENDMPS Z30, Z1, K4, Z1
-	VBLENDMPS Z5, Z1, K3, Z1
-	VBLENDMPS Z30, Z1, K5, Z1
-	VBLENDMPS Z6, Z1, K2, Z1
+	VXORPS Z25, Z3, Z4
+	VDIVPS Z1, Z4, Z1
+	VMULPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z6
+	VMULPS Z1, Z28, K4, Z6
+	VBLENDMPS Z30, Z1, K5, Z7
+	VBLENDMPS Z4, Z7, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z4
+	VBLENDMPS Z6, Z4, K3, Z4
+	VBLENDMPS Z1, Z4, K1, Z1
 	VSUBPS Z1, Z2, Z1
 	VADDPS Z3, Z29, Z2
 	VDIVPS Z2, Z1, Z1
-	VADDPS Z4, Z0, K1, Z1
+	VADDPS Z5, Z0, K2, Z1
 	VMULPS 12288(SI)(CX*4), Z1, Z0
 	VMOVNTPS Z0, 12288(DX)(CX*4)
 	ADDQ $16, CX
@@ -17482,7 +17089,7 @@ TEXT ·logitGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Z31
 	VPXORD X30, X30, X30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+1248(SB), Z28
 	VBROADCASTSS lanes<>+380(SB), Z27
 	VBROADCASTSS lanes<>+484(SB), Z26
 	VBROADCASTSS lanes<>+516(SB), Z25
@@ -17492,59 +17099,65 @@ TEXT ·logitGradXFloat32AVX512(SB), NOSPLIT, $0-48
 	JGT tail
 	PCALIGN $32
 single:
+	VCMPPS $17, Z30, Z31, K1
 	VMOVUPS (DI)(CX*4), Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
 	VMAXPS Z0, Z31, Z2
 	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
+	VADDPS Z31, Z0, K2, Z1
 	VSUBPS Z31, Z29, Z2
 	VMINPS Z2, Z1, Z3
 	VMINPS Z1, Z2, Z4
 	VORPS Z4, Z3, Z3
-	VCMPPS $17, Z28, Z3, K1
-	VCMPPS $0, Z31, Z0, K2
-	VCMPPS $0, Z2, Z1, K3
-	VCMPPS $30, Z2, Z1, K4
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS $17, Z28, Z3, K2
+	VDIVPS Z3, Z29, Z4
+	VCMPPS $0, Z31, Z0, K3
+	VCMPPS $0, Z2, Z1, K4
+	VCMPPS $30, Z2, Z1, K5
 	VDIVPS Z3, Z27, Z1
-	VBLENDMPS Z30, Z1, K4, Z2
-	VDIVPS Z3, Z28, K3, Z2
-	VCMPPS $17, Z31, Z0, K5
-	VDIVPS Z3, Z29, Z0
-	VBLENDMPS Z30, Z0, K4, Z0
-	VBLENDMPS Z1, Z0, K3, Z0
-	VBLENDMPS Z30, Z0, K5, Z0
-	VBLENDMPS Z2, Z0, K2, Z0
+	VBLENDMPS Z30, Z1, K5, Z2
+	VDIVPS Z3, Z28, K4, Z2
+	VCMPPS $17, Z31, Z0, K6
+	VBLENDMPS Z30, Z4, K5, Z0
+	VBLENDMPS Z1, Z0, K4, Z0
+	VBLENDMPS Z30, Z0, K6, Z0
+	VBLENDMPS Z2, Z0, K3, Z0
+	VBLENDMPS Z4, Z0, K1, Z0
 	VSUBPS Z3, Z29, Z1
-	VDIVPS Z1, Z27, Z2
-	VBLENDMPS Z30, Z2, K4, Z4
-	VDIVPS Z1, Z28, K3, Z4
-	VDIVPS Z1, Z29, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VBLENDMPS Z2, Z6, K3, Z2
+	VDIVPS Z1, Z29, Z2
+	VDIVPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z5
+	VDIVPS Z1, Z28, K4, Z5
 	VBLENDMPS Z30, Z2, K5, Z6
-	VBLENDMPS Z4, Z6, K2, Z4
-	VDIVPS Z1, Z26, Z6
-	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z4, Z6, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z6
 	VBLENDMPS Z5, Z6, K3, Z5
-	VBLENDMPS Z30, Z5, K5, Z5
-	VBLENDMPS Z2, Z5, K2, Z2
+	VBLENDMPS Z2, Z5, K1, Z5
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K5, Z7
+	VBLENDMPS Z2, Z7, K4, Z2
+	VBLENDMPS Z30, Z2, K6, Z2
+	VBLENDMPS Z4, Z2, K3, Z2
+	VBLENDMPS Z6, Z2, K1, Z2
 	VMULPS Z3, Z26, Z3
 	VSUBPS Z29, Z3, Z3
 	VDIVPS Z1, Z3, Z3
-	VXORPS Z25, Z3, Z5
-	VDIVPS Z1, Z5, Z1
-	VMULPS Z1, Z27, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VMULPS Z1, Z28, K3, Z6
-	VBLENDMPS Z30, Z1, K4, Z1
-	VBLENDMPS Z5, Z1, K3, Z1
-	VBLENDMPS Z30, Z1, K5, Z1
-	VBLENDMPS Z6, Z1, K2, Z1
+	VXORPS Z25, Z3, Z4
+	VDIVPS Z1, Z4, Z1
+	VMULPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z6
+	VMULPS Z1, Z28, K4, Z6
+	VBLENDMPS Z30, Z1, K5, Z7
+	VBLENDMPS Z4, Z7, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z4
+	VBLENDMPS Z6, Z4, K3, Z4
+	VBLENDMPS Z1, Z4, K1, Z1
 	VSUBPS Z1, Z2, Z1
 	VADDPS Z3, Z29, Z2
 	VDIVPS Z2, Z1, Z1
-	VADDPS Z4, Z0, K1, Z1
+	VADDPS Z5, Z0, K2, Z1
 	VMULPS (SI)(CX*4), Z1, Z0
 	VMOVUPS Z0, (DX)(CX*4)
 	ADDQ $16, CX
@@ -17557,59 +17170,65 @@ tail:
 	MOVQ $65535, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
+	VCMPPS $17, Z30, Z31, K1
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
-	VCMPPS $3, Z31, Z0, K1
+	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
 	VMAXPS Z0, Z31, Z2
 	VANDPS Z2, Z1, Z1
-	VADDPS Z31, Z0, K1, Z1
+	VADDPS Z31, Z0, K2, Z1
 	VSUBPS Z31, Z29, Z2
 	VMINPS Z2, Z1, Z3
 	VMINPS Z1, Z2, Z4
 	VORPS Z4, Z3, Z3
-	VCMPPS $17, Z28, Z3, K1
-	VCMPPS $0, Z31, Z0, K2
-	VCMPPS $0, Z2, Z1, K3
-	VCMPPS $30, Z2, Z1, K4
+	VBLENDMPS Z0, Z3, K1, Z3
+	VCMPPS $17, Z28, Z3, K2
+	VDIVPS Z3, Z29, Z4
+	VCMPPS $0, Z31, Z0, K3
+	VCMPPS $0, Z2, Z1, K4
+	VCMPPS $30, Z2, Z1, K5
 	VDIVPS Z3, Z27, Z1
-	VBLENDMPS Z30, Z1, K4, Z2
-	VDIVPS Z3, Z28, K3, Z2
-	VCMPPS $17, Z31, Z0, K5
-	VDIVPS Z3, Z29, Z0
-	VBLENDMPS Z30, Z0, K4, Z0
-	VBLENDMPS Z1, Z0, K3, Z0
-	VBLENDMPS Z30, Z0, K5, Z0
-	VBLENDMPS Z2, Z0, K2, Z0
+	VBLENDMPS Z30, Z1, K5, Z2
+	VDIVPS Z3, Z28, K4, Z2
+	VCMPPS $17, Z31, Z0, K6
+	VBLENDMPS Z30, Z4, K5, Z0
+	VBLENDMPS Z1, Z0, K4, Z0
+	VBLENDMPS Z30, Z0, K6, Z0
+	VBLENDMPS Z2, Z0, K3, Z0
+	VBLENDMPS Z4, Z0, K1, Z0
 	VSUBPS Z3, Z29, Z1
-	VDIVPS Z1, Z27, Z2
-	VBLENDMPS Z30, Z2, K4, Z4
-	VDIVPS Z1, Z28, K3, Z4
-	VDIVPS Z1, Z29, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VBLENDMPS Z2, Z6, K3, Z2
+	VDIVPS Z1, Z29, Z2
+	VDIVPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z5
+	VDIVPS Z1, Z28, K4, Z5
 	VBLENDMPS Z30, Z2, K5, Z6
-	VBLENDMPS Z4, Z6, K2, Z4
-	VDIVPS Z1, Z26, Z6
-	VBLENDMPS Z30, Z6, K4, Z6
+	VBLENDMPS Z4, Z6, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z6
 	VBLENDMPS Z5, Z6, K3, Z5
-	VBLENDMPS Z30, Z5, K5, Z5
-	VBLENDMPS Z2, Z5, K2, Z2
+	VBLENDMPS Z2, Z5, K1, Z5
+	VDIVPS Z1, Z26, Z6
+	VBLENDMPS Z30, Z6, K5, Z7
+	VBLENDMPS Z2, Z7, K4, Z2
+	VBLENDMPS Z30, Z2, K6, Z2
+	VBLENDMPS Z4, Z2, K3, Z2
+	VBLENDMPS Z6, Z2, K1, Z2
 	VMULPS Z3, Z26, Z3
 	VSUBPS Z29, Z3, Z3
 	VDIVPS Z1, Z3, Z3
-	VXORPS Z25, Z3, Z5
-	VDIVPS Z1, Z5, Z1
-	VMULPS Z1, Z27, Z5
-	VBLENDMPS Z30, Z5, K4, Z6
-	VMULPS Z1, Z28, K3, Z6
-	VBLENDMPS Z30, Z1, K4, Z1
-	VBLENDMPS Z5, Z1, K3, Z1
-	VBLENDMPS Z30, Z1, K5, Z1
-	VBLENDMPS Z6, Z1, K2, Z1
+	VXORPS Z25, Z3, Z4
+	VDIVPS Z1, Z4, Z1
+	VMULPS Z1, Z27, Z4
+	VBLENDMPS Z30, Z4, K5, Z6
+	VMULPS Z1, Z28, K4, Z6
+	VBLENDMPS Z30, Z1, K5, Z7
+	VBLENDMPS Z4, Z7, K4, Z4
+	VBLENDMPS Z30, Z4, K6, Z4
+	VBLENDMPS Z6, Z4, K3, Z4
+	VBLENDMPS Z1, Z4, K1, Z1
 	VSUBPS Z1, Z2, Z1
 	VADDPS Z3, Z29, Z2
 	VDIVPS Z2, Z1, Z1
-	VADDPS Z4, Z0, K1, Z1
+	VADDPS Z5, Z0, K2, Z1
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
 	VMULPS Z1, Z0, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
@@ -17617,7 +17236,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·logitGradXFloat64AVX2(SB), NOSPLIT, $0-48
+TEXT ·logitGradXFloat64AVX2(SB), 0, $64-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -17634,65 +17253,76 @@ TEXT ·logitGradXFloat64AVX2(SB), NOSPLIT, $0-48
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (DI)(CX*8), Y0
-	VCMPPD $3, Y15, Y0, Y1
-	VADDPD Y15, Y0, Y2
-	VMAXPD Y15, Y0, Y3
-	VMAXPD Y0, Y15, Y4
-	VANDPD Y4, Y3, Y3
-	VBLENDVPD Y1, Y2, Y3, Y1
-	VSUBPD Y15, Y14, Y2
-	VMINPD Y2, Y1, Y3
-	VMINPD Y1, Y2, Y4
-	VORPD Y4, Y3, Y3
-	VCMPPD $17, Y13, Y3, Y4
-	VCMPPD $0, Y15, Y0, Y5
-	VCMPPD $0, Y2, Y1, Y6
-	VDIVPD Y3, Y13, Y7
-	VCMPPD $30, Y2, Y1, Y1
-	VDIVPD Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPD Y6, Y7, Y8, Y7
-	VCMPPD $17, Y15, Y0, Y0
-	VDIVPD Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPD Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPD Y5, Y7, Y2, Y2
-	VSUBPD Y3, Y14, Y7
-	VDIVPD Y7, Y13, Y8
-	VDIVPD Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPD Y6, Y8, Y10, Y8
-	VDIVPD Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPD $17, Y0, Y15, Y0
+	VMOVUPS (DI)(CX*8), Y1
+	VCMPPD $3, Y15, Y1, Y2
+	VADDPD Y15, Y1, Y3
+	VMAXPD Y15, Y1, Y4
+	VMAXPD Y1, Y15, Y5
+	VANDPD Y5, Y4, Y4
+	VBLENDVPD Y2, Y3, Y4, Y2
+	VSUBPD Y15, Y14, Y3
+	VMINPD Y3, Y2, Y4
+	VMINPD Y2, Y3, Y5
+	VORPD Y5, Y4, Y4
+	VBLENDVPD Y0, Y1, Y4, Y4
+	VCMPPD $17, Y13, Y4, Y5
+	VDIVPD Y4, Y14, Y6
+	VCMPPD $0, Y15, Y1, Y7
+	VCMPPD $0, Y3, Y2, Y8
+	VDIVPD Y4, Y13, Y9
+	VCMPPD $30, Y3, Y2, Y2
+	VDIVPD Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPD Y8, Y9, Y10, Y9
+	VCMPPD $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPD Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPD Y7, Y9, Y3, Y3
+	VBLENDVPD Y0, Y6, Y3, Y3
+	VSUBPD Y4, Y14, Y6
+	VDIVPD Y6, Y14, Y9
+	VDIVPD Y6, Y13, Y10
+	VDIVPD Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPD Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPD Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPD Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPD Y5, Y8, Y11, Y8
-	VADDPD Y8, Y2, Y2
-	VBROADCASTSD lanes<>+480(SB), Y8
-	VDIVPD Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPD Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPD Y5, Y9, Y10, Y9
-	VMULPD Y3, Y8, Y3
-	VSUBPD Y14, Y3, Y3
-	VDIVPD Y7, Y3, Y3
-	VXORPD lanes<>+512(SB), Y3, Y8
-	VDIVPD Y7, Y8, Y7
-	VMULPD Y7, Y13, Y8
-	VMULPD Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPD Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPD Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPD Y5, Y8, Y0, Y0
-	VSUBPD Y0, Y9, Y0
-	VADDPD Y3, Y14, Y1
+	VBLENDVPD Y7, Y5, Y11, Y5
+	VBLENDVPD Y0, Y9, Y5, Y5
+	VADDPD Y5, Y3, Y3
+	VBROADCASTSD lanes<>+480(SB), Y5
+	VDIVPD Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPD Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPD Y7, Y10, Y3, Y3
+	VBLENDVPD Y0, Y11, Y3, Y3
+	VMULPD Y4, Y5, Y4
+	VSUBPD Y14, Y4, Y4
+	VDIVPD Y6, Y4, Y4
+	VXORPD lanes<>+512(SB), Y4, Y5
+	VDIVPD Y6, Y5, Y5
+	VMULPD Y5, Y13, Y6
+	VMULPD Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPD Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPD Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPD Y7, Y6, Y1, Y1
+	VBLENDVPD Y0, Y5, Y1, Y0
+	VSUBPD Y0, Y3, Y0
+	VADDPD Y4, Y14, Y1
 	VDIVPD Y1, Y0, Y0
-	VBLENDVPD Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -17704,66 +17334,77 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VMOVUPS 32(R11)(AX*8), Y0
-	VMASKMOVPD (DI)(CX*8), Y0, Y0
-	VCMPPD $3, Y15, Y0, Y1
-	VADDPD Y15, Y0, Y2
-	VMAXPD Y15, Y0, Y3
-	VMAXPD Y0, Y15, Y4
-	VANDPD Y4, Y3, Y3
-	VBLENDVPD Y1, Y2, Y3, Y1
-	VSUBPD Y15, Y14, Y2
-	VMINPD Y2, Y1, Y3
-	VMINPD Y1, Y2, Y4
-	VORPD Y4, Y3, Y3
-	VCMPPD $17, Y13, Y3, Y4
-	VCMPPD $0, Y15, Y0, Y5
-	VCMPPD $0, Y2, Y1, Y6
-	VDIVPD Y3, Y13, Y7
-	VCMPPD $30, Y2, Y1, Y1
-	VDIVPD Y3, Y12, Y2
-	VANDNPS Y2, Y1, Y8
-	VBLENDVPD Y6, Y7, Y8, Y7
-	VCMPPD $17, Y15, Y0, Y0
-	VDIVPD Y3, Y14, Y8
-	VANDNPS Y8, Y1, Y8
-	VBLENDVPD Y6, Y2, Y8, Y2
-	VANDNPS Y2, Y0, Y2
-	VBLENDVPD Y5, Y7, Y2, Y2
-	VSUBPD Y3, Y14, Y7
-	VDIVPD Y7, Y13, Y8
-	VDIVPD Y7, Y12, Y9
-	VANDNPS Y9, Y1, Y10
-	VBLENDVPD Y6, Y8, Y10, Y8
-	VDIVPD Y7, Y14, Y10
+	VPXOR X0, X0, X0
+	VCMPPD $17, Y0, Y15, Y0
+	VMOVUPS 32(R11)(AX*8), Y1
+	VMASKMOVPD (DI)(CX*8), Y1, Y1
+	VCMPPD $3, Y15, Y1, Y2
+	VADDPD Y15, Y1, Y3
+	VMAXPD Y15, Y1, Y4
+	VMAXPD Y1, Y15, Y5
+	VANDPD Y5, Y4, Y4
+	VBLENDVPD Y2, Y3, Y4, Y2
+	VSUBPD Y15, Y14, Y3
+	VMINPD Y3, Y2, Y4
+	VMINPD Y2, Y3, Y5
+	VORPD Y5, Y4, Y4
+	VBLENDVPD Y0, Y1, Y4, Y4
+	VCMPPD $17, Y13, Y4, Y5
+	VDIVPD Y4, Y14, Y6
+	VCMPPD $0, Y15, Y1, Y7
+	VCMPPD $0, Y3, Y2, Y8
+	VDIVPD Y4, Y13, Y9
+	VCMPPD $30, Y3, Y2, Y2
+	VDIVPD Y4, Y12, Y3
+	VANDNPS Y3, Y2, Y10
+	VBLENDVPD Y8, Y9, Y10, Y9
+	VCMPPD $17, Y15, Y1, Y1
+	VANDNPS Y6, Y2, Y10
+	VBLENDVPD Y8, Y3, Y10, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPD Y7, Y9, Y3, Y3
+	VBLENDVPD Y0, Y6, Y3, Y3
+	VSUBPD Y4, Y14, Y6
+	VDIVPD Y6, Y14, Y9
+	VDIVPD Y6, Y13, Y10
+	VDIVPD Y6, Y12, Y11
+	VMOVUPS Y5, 0(SP)
+	VANDNPS Y11, Y2, Y5
+	VBLENDVPD Y8, Y10, Y5, Y5
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPD Y8, Y11, Y10, Y10
 	VANDNPS Y10, Y1, Y11
-	VBLENDVPD Y6, Y9, Y11, Y9
-	VANDNPS Y9, Y0, Y11
-	VBLENDVPD Y5, Y8, Y11, Y8
-	VADDPD Y8, Y2, Y2
-	VBROADCASTSD lanes<>+480(SB), Y8
-	VDIVPD Y7, Y8, Y11
-	VANDNPS Y11, Y1, Y11
-	VBLENDVPD Y6, Y10, Y11, Y10
-	VANDNPS Y10, Y0, Y10
-	VBLENDVPD Y5, Y9, Y10, Y9
-	VMULPD Y3, Y8, Y3
-	VSUBPD Y14, Y3, Y3
-	VDIVPD Y7, Y3, Y3
-	VXORPD lanes<>+512(SB), Y3, Y8
-	VDIVPD Y7, Y8, Y7
-	VMULPD Y7, Y13, Y8
-	VMULPD Y7, Y12, Y10
-	VANDNPS Y10, Y1, Y11
-	VBLENDVPD Y6, Y8, Y11, Y8
-	VANDNPS Y7, Y1, Y1
-	VBLENDVPD Y6, Y10, Y1, Y1
-	VANDNPS Y1, Y0, Y0
-	VBLENDVPD Y5, Y8, Y0, Y0
-	VSUBPD Y0, Y9, Y0
-	VADDPD Y3, Y14, Y1
+	VBLENDVPD Y7, Y5, Y11, Y5
+	VBLENDVPD Y0, Y9, Y5, Y5
+	VADDPD Y5, Y3, Y3
+	VBROADCASTSD lanes<>+480(SB), Y5
+	VDIVPD Y6, Y5, Y11
+	VMOVUPS Y3, 32(SP)
+	VANDNPS Y11, Y2, Y3
+	VBLENDVPD Y8, Y9, Y3, Y3
+	VANDNPS Y3, Y1, Y3
+	VBLENDVPD Y7, Y10, Y3, Y3
+	VBLENDVPD Y0, Y11, Y3, Y3
+	VMULPD Y4, Y5, Y4
+	VSUBPD Y14, Y4, Y4
+	VDIVPD Y6, Y4, Y4
+	VXORPD lanes<>+512(SB), Y4, Y5
+	VDIVPD Y6, Y5, Y5
+	VMULPD Y5, Y13, Y6
+	VMULPD Y5, Y12, Y9
+	VANDNPS Y9, Y2, Y10
+	VBLENDVPD Y8, Y6, Y10, Y6
+	VANDNPS Y5, Y2, Y2
+	VBLENDVPD Y8, Y9, Y2, Y2
+	VANDNPS Y2, Y1, Y1
+	VBLENDVPD Y7, Y6, Y1, Y1
+	VBLENDVPD Y0, Y5, Y1, Y0
+	VSUBPD Y0, Y3, Y0
+	VADDPD Y4, Y14, Y1
 	VDIVPD Y1, Y0, Y0
-	VBLENDVPD Y4, Y2, Y0, Y0
+	VMOVUPS 32(SP), Y1
+	VMOVUPS 0(SP), Y2
+	VBLENDVPD Y2, Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
 	VMULPD Y0, Y1, Y0
@@ -17794,59 +17435,65 @@ TEXT ·logitGradXFloat64AVX512(SB), NOSPLIT, $0-48
 	JGT tail
 	PCALIGN $32
 single:
+	VCMPPD $17, Z30, Z31, K1
 	VMOVUPS (DI)(CX*8), Z0
-	VCMPPD $3, Z31, Z0, K1
+	VCMPPD $3, Z31, Z0, K2
 	VMAXPD Z31, Z0, Z1
 	VMAXPD Z0, Z31, Z2
 	VANDPD Z2, Z1, Z1
-	VADDPD Z31, Z0, K1, Z1
+	VADDPD Z31, Z0, K2, Z1
 	VSUBPD Z31, Z29, Z2
 	VMINPD Z2, Z1, Z3
 	VMINPD Z1, Z2, Z4
 	VORPD Z4, Z3, Z3
-	VCMPPD $17, Z28, Z3, K1
-	VCMPPD $0, Z31, Z0, K2
-	VCMPPD $0, Z2, Z1, K3
-	VCMPPD $30, Z2, Z1, K4
+	VBLENDMPD Z0, Z3, K1, Z3
+	VCMPPD $17, Z28, Z3, K2
+	VDIVPD Z3, Z29, Z4
+	VCMPPD $0, Z31, Z0, K3
+	VCMPPD $0, Z2, Z1, K4
+	VCMPPD $30, Z2, Z1, K5
 	VDIVPD Z3, Z27, Z1
-	VBLENDMPD Z30, Z1, K4, Z2
-	VDIVPD Z3, Z28, K3, Z2
-	VCMPPD $17, Z31, Z0, K5
-	VDIVPD Z3, Z29, Z0
-	VBLENDMPD Z30, Z0, K4, Z0
-	VBLENDMPD Z1, Z0, K3, Z0
-	VBLENDMPD Z30, Z0, K5, Z0
-	VBLENDMPD Z2, Z0, K2, Z0
+	VBLENDMPD Z30, Z1, K5, Z2
+	VDIVPD Z3, Z28, K4, Z2
+	VCMPPD $17, Z31, Z0, K6
+	VBLENDMPD Z30, Z4, K5, Z0
+	VBLENDMPD Z1, Z0, K4, Z0
+	VBLENDMPD Z30, Z0, K6, Z0
+	VBLENDMPD Z2, Z0, K3, Z0
+	VBLENDMPD Z4, Z0, K1, Z0
 	VSUBPD Z3, Z29, Z1
-	VDIVPD Z1, Z27, Z2
-	VBLENDMPD Z30, Z2, K4, Z4
-	VDIVPD Z1, Z28, K3, Z4
-	VDIVPD Z1, Z29, Z5
-	VBLENDMPD Z30, Z5, K4, Z6
-	VBLENDMPD Z2, Z6, K3, Z2
+	VDIVPD Z1, Z29, Z2
+	VDIVPD Z1, Z27, Z4
+	VBLENDMPD Z30, Z4, K5, Z5
+	VDIVPD Z1, Z28, K4, Z5
 	VBLENDMPD Z30, Z2, K5, Z6
-	VBLENDMPD Z4, Z6, K2, Z4
-	VDIVPD Z1, Z26, Z6
-	VBLENDMPD Z30, Z6, K4, Z6
+	VBLENDMPD Z4, Z6, K4, Z4
+	VBLENDMPD Z30, Z4, K6, Z6
 	VBLENDMPD Z5, Z6, K3, Z5
-	VBLENDMPD Z30, Z5, K5, Z5
-	VBLENDMPD Z2, Z5, K2, Z2
+	VBLENDMPD Z2, Z5, K1, Z5
+	VDIVPD Z1, Z26, Z6
+	VBLENDMPD Z30, Z6, K5, Z7
+	VBLENDMPD Z2, Z7, K4, Z2
+	VBLENDMPD Z30, Z2, K6, Z2
+	VBLENDMPD Z4, Z2, K3, Z2
+	VBLENDMPD Z6, Z2, K1, Z2
 	VMULPD Z3, Z26, Z3
 	VSUBPD Z29, Z3, Z3
 	VDIVPD Z1, Z3, Z3
-	VXORPD Z25, Z3, Z5
-	VDIVPD Z1, Z5, Z1
-	VMULPD Z1, Z27, Z5
-	VBLENDMPD Z30, Z5, K4, Z6
-	VMULPD Z1, Z28, K3, Z6
-	VBLENDMPD Z30, Z1, K4, Z1
-	VBLENDMPD Z5, Z1, K3, Z1
-	VBLENDMPD Z30, Z1, K5, Z1
-	VBLENDMPD Z6, Z1, K2, Z1
+	VXORPD Z25, Z3, Z4
+	VDIVPD Z1, Z4, Z1
+	VMULPD Z1, Z27, Z4
+	VBLENDMPD Z30, Z4, K5, Z6
+	VMULPD Z1, Z28, K4, Z6
+	VBLENDMPD Z30, Z1, K5, Z7
+	VBLENDMPD Z4, Z7, K4, Z4
+	VBLENDMPD Z30, Z4, K6, Z4
+	VBLENDMPD Z6, Z4, K3, Z4
+	VBLENDMPD Z1, Z4, K1, Z1
 	VSUBPD Z1, Z2, Z1
 	VADDPD Z3, Z29, Z2
 	VDIVPD Z2, Z1, Z1
-	VADDPD Z4, Z0, K1, Z1
+	VADDPD Z5, Z0, K2, Z1
 	VMULPD (SI)(CX*8), Z1, Z0
 	VMOVUPS Z0, (DX)(CX*8)
 	ADDQ $8, CX
@@ -17859,59 +17506,65 @@ tail:
 	MOVQ $255, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
+	VCMPPD $17, Z30, Z31, K1
 	VMOVUPD.Z (DI)(CX*8), K7, Z0
-	VCMPPD $3, Z31, Z0, K1
+	VCMPPD $3, Z31, Z0, K2
 	VMAXPD Z31, Z0, Z1
 	VMAXPD Z0, Z31, Z2
 	VANDPD Z2, Z1, Z1
-	VADDPD Z31, Z0, K1, Z1
+	VADDPD Z31, Z0, K2, Z1
 	VSUBPD Z31, Z29, Z2
 	VMINPD Z2, Z1, Z3
 	VMINPD Z1, Z2, Z4
 	VORPD Z4, Z3, Z3
-	VCMPPD $17, Z28, Z3, K1
-	VCMPPD $0, Z31, Z0, K2
-	VCMPPD $0, Z2, Z1, K3
-	VCMPPD $30, Z2, Z1, K4
+	VBLENDMPD Z0, Z3, K1, Z3
+	VCMPPD $17, Z28, Z3, K2
+	VDIVPD Z3, Z29, Z4
+	VCMPPD $0, Z31, Z0, K3
+	VCMPPD $0, Z2, Z1, K4
+	VCMPPD $30, Z2, Z1, K5
 	VDIVPD Z3, Z27, Z1
-	VBLENDMPD Z30, Z1, K4, Z2
-	VDIVPD Z3, Z28, K3, Z2
-	VCMPPD $17, Z31, Z0, K5
-	VDIVPD Z3, Z29, Z0
-	VBLENDMPD Z30, Z0, K4, Z0
-	VBLENDMPD Z1, Z0, K3, Z0
-	VBLENDMPD Z30, Z0, K5, Z0
-	VBLENDMPD Z2, Z0, K2, Z0
+	VBLENDMPD Z30, Z1, K5, Z2
+	VDIVPD Z3, Z28, K4, Z2
+	VCMPPD $17, Z31, Z0, K6
+	VBLENDMPD Z30, Z4, K5, Z0
+	VBLENDMPD Z1, Z0, K4, Z0
+	VBLENDMPD Z30, Z0, K6, Z0
+	VBLENDMPD Z2, Z0, K3, Z0
+	VBLENDMPD Z4, Z0, K1, Z0
 	VSUBPD Z3, Z29, Z1
-	VDIVPD Z1, Z27, Z2
-	VBLENDMPD Z30, Z2, K4, Z4
-	VDIVPD Z1, Z28, K3, Z4
-	VDIVPD Z1, Z29, Z5
-	VBLENDMPD Z30, Z5, K4, Z6
-	VBLENDMPD Z2, Z6, K3, Z2
+	VDIVPD Z1, Z29, Z2
+	VDIVPD Z1, Z27, Z4
+	VBLENDMPD Z30, Z4, K5, Z5
+	VDIVPD Z1, Z28, K4, Z5
 	VBLENDMPD Z30, Z2, K5, Z6
-	VBLENDMPD Z4, Z6, K2, Z4
-	VDIVPD Z1, Z26, Z6
-	VBLENDMPD Z30, Z6, K4, Z6
+	VBLENDMPD Z4, Z6, K4, Z4
+	VBLENDMPD Z30, Z4, K6, Z6
 	VBLENDMPD Z5, Z6, K3, Z5
-	VBLENDMPD Z30, Z5, K5, Z5
-	VBLENDMPD Z2, Z5, K2, Z2
+	VBLENDMPD Z2, Z5, K1, Z5
+	VDIVPD Z1, Z26, Z6
+	VBLENDMPD Z30, Z6, K5, Z7
+	VBLENDMPD Z2, Z7, K4, Z2
+	VBLENDMPD Z30, Z2, K6, Z2
+	VBLENDMPD Z4, Z2, K3, Z2
+	VBLENDMPD Z6, Z2, K1, Z2
 	VMULPD Z3, Z26, Z3
 	VSUBPD Z29, Z3, Z3
 	VDIVPD Z1, Z3, Z3
-	VXORPD Z25, Z3, Z5
-	VDIVPD Z1, Z5, Z1
-	VMULPD Z1, Z27, Z5
-	VBLENDMPD Z30, Z5, K4, Z6
-	VMULPD Z1, Z28, K3, Z6
-	VBLENDMPD Z30, Z1, K4, Z1
-	VBLENDMPD Z5, Z1, K3, Z1
-	VBLENDMPD Z30, Z1, K5, Z1
-	VBLENDMPD Z6, Z1, K2, Z1
+	VXORPD Z25, Z3, Z4
+	VDIVPD Z1, Z4, Z1
+	VMULPD Z1, Z27, Z4
+	VBLENDMPD Z30, Z4, K5, Z6
+	VMULPD Z1, Z28, K4, Z6
+	VBLENDMPD Z30, Z1, K5, Z7
+	VBLENDMPD Z4, Z7, K4, Z4
+	VBLENDMPD Z30, Z4, K6, Z4
+	VBLENDMPD Z6, Z4, K3, Z4
+	VBLENDMPD Z1, Z4, K1, Z1
 	VSUBPD Z1, Z2, Z1
 	VADDPD Z3, Z29, Z2
 	VDIVPD Z2, Z1, Z1
-	VADDPD Z4, Z0, K1, Z1
+	VADDPD Z5, Z0, K2, Z1
 	VMOVUPD.Z (SI)(CX*8), K7, Z0
 	VMULPD Z1, Z0, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
@@ -18039,9 +17692,9 @@ TEXT ·rsqrtFloat32BFloat16AVX2(SB), 0, $64-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+4528(SB), Y14
-	VBROADCASTSS lanes<>+4740(SB), Y13
-	VBROADCASTSS lanes<>+4648(SB), Y12
+	VBROADCASTSS lanes<>+4504(SB), Y14
+	VBROADCASTSS lanes<>+4716(SB), Y13
+	VBROADCASTSS lanes<>+4624(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18095,10 +17748,10 @@ main:
 	VPSRLD $16, Y1, Y1
 	VPSRLD $16, Y2, Y2
 	VPSRLD $16, Y3, Y3
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y1, Y1
-	VPSHUFB lanes<>+1440(SB), Y2, Y2
-	VPSHUFB lanes<>+1440(SB), Y3, Y3
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y1, Y1
+	VPSHUFB lanes<>+1408(SB), Y2, Y2
+	VPSHUFB lanes<>+1408(SB), Y3, Y3
 	VEXTRACTI128 $1, Y0, X4
 	VEXTRACTI128 $1, Y1, X5
 	VEXTRACTI128 $1, Y2, X6
@@ -18132,7 +17785,7 @@ single:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, (DX)(CX*2)
@@ -18168,7 +17821,7 @@ in1:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1440(SB), Y0, Y0
+	VPSHUFB lanes<>+1408(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, 0(SP)
@@ -18495,7 +18148,7 @@ TEXT ·rsqrtGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1152(SB), Y14
+	VBROADCASTSS lanes<>+1120(SB), Y14
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -18549,7 +18202,7 @@ TEXT ·rsqrtGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1152(SB), Y14
+	VBROADCASTSS lanes<>+1120(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18632,7 +18285,7 @@ TEXT ·rsqrtGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+380(SB), Z30
-	VBROADCASTSS lanes<>+1152(SB), Z29
+	VBROADCASTSS lanes<>+1120(SB), Z29
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -18728,7 +18381,7 @@ TEXT ·rsqrtGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+380(SB), Z30
-	VBROADCASTSS lanes<>+1152(SB), Z29
+	VBROADCASTSS lanes<>+1120(SB), Z29
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -18820,7 +18473,7 @@ TEXT ·rsqrtGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+4488(SB), Y14
+	VBROADCASTSD lanes<>+4456(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -18902,7 +18555,7 @@ TEXT ·rsqrtGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4488(SB), Z30
+	VBROADCASTSD lanes<>+4456(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18967,10 +18620,10 @@ TEXT ·sigmoidFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4720(SB), Y15
+	VBROADCASTSS lanes<>+4696(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+4656(SB), Y13
-	VBROADCASTSS lanes<>+4676(SB), Y12
+	VBROADCASTSS lanes<>+4632(SB), Y13
+	VBROADCASTSS lanes<>+4652(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -18982,19 +18635,19 @@ line:
 	VMINPS 32(SI)(CX*4), Y12, Y1
 	VMINPS 64(SI)(CX*4), Y12, Y2
 	VMINPS 96(SI)(CX*4), Y12, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2144(SB), Y0, Y4
+	VFMADD231PS lanes<>+2112(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2144(SB), Y1, Y5
+	VFMADD231PS lanes<>+2112(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2144(SB), Y2, Y6
+	VFMADD231PS lanes<>+2112(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2144(SB), Y3, Y7
+	VFMADD231PS lanes<>+2112(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -19003,34 +18656,34 @@ line:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFMADD231PS lanes<>+1856(SB), Y8, Y0
-	VFMADD231PS lanes<>+1856(SB), Y9, Y1
-	VFMADD231PS lanes<>+1856(SB), Y10, Y2
-	VFMADD231PS lanes<>+1856(SB), Y11, Y3
-	VFMADD231PS lanes<>+1632(SB), Y8, Y0
-	VFMADD231PS lanes<>+1632(SB), Y9, Y1
-	VFMADD231PS lanes<>+1632(SB), Y10, Y2
-	VFMADD231PS lanes<>+1632(SB), Y11, Y3
-	VBROADCASTSS lanes<>+4704(SB), Y8
-	VBROADCASTSS lanes<>+3104(SB), Y9
+	VFMADD231PS lanes<>+1824(SB), Y8, Y0
+	VFMADD231PS lanes<>+1824(SB), Y9, Y1
+	VFMADD231PS lanes<>+1824(SB), Y10, Y2
+	VFMADD231PS lanes<>+1824(SB), Y11, Y3
+	VFMADD231PS lanes<>+1600(SB), Y8, Y0
+	VFMADD231PS lanes<>+1600(SB), Y9, Y1
+	VFMADD231PS lanes<>+1600(SB), Y10, Y2
+	VFMADD231PS lanes<>+1600(SB), Y11, Y3
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3072(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3104(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3104(SB), Y11
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3104(SB), Y3, Y8
-	VFMADD213PS lanes<>+2016(SB), Y0, Y9
-	VFMADD213PS lanes<>+2016(SB), Y1, Y10
-	VFMADD213PS lanes<>+2016(SB), Y2, Y11
-	VFMADD213PS lanes<>+2016(SB), Y3, Y8
-	VFMADD213PS lanes<>+2400(SB), Y0, Y9
-	VFMADD213PS lanes<>+2400(SB), Y1, Y10
-	VFMADD213PS lanes<>+2400(SB), Y2, Y11
-	VFMADD213PS lanes<>+2400(SB), Y3, Y8
-	VFMADD213PS lanes<>+4288(SB), Y0, Y9
-	VFMADD213PS lanes<>+4288(SB), Y1, Y10
-	VFMADD213PS lanes<>+4288(SB), Y2, Y11
-	VFMADD213PS lanes<>+4288(SB), Y3, Y8
+	VFMADD213PS lanes<>+3072(SB), Y3, Y8
+	VFMADD213PS lanes<>+1984(SB), Y0, Y9
+	VFMADD213PS lanes<>+1984(SB), Y1, Y10
+	VFMADD213PS lanes<>+1984(SB), Y2, Y11
+	VFMADD213PS lanes<>+1984(SB), Y3, Y8
+	VFMADD213PS lanes<>+2368(SB), Y0, Y9
+	VFMADD213PS lanes<>+2368(SB), Y1, Y10
+	VFMADD213PS lanes<>+2368(SB), Y2, Y11
+	VFMADD213PS lanes<>+2368(SB), Y3, Y8
+	VFMADD213PS lanes<>+4256(SB), Y0, Y9
+	VFMADD213PS lanes<>+4256(SB), Y1, Y10
+	VFMADD213PS lanes<>+4256(SB), Y2, Y11
+	VFMADD213PS lanes<>+4256(SB), Y3, Y8
 	VFNMADD213PS Y14, Y0, Y9
 	VFNMADD213PS Y14, Y1, Y10
 	VFNMADD213PS Y14, Y2, Y11
@@ -19063,10 +18716,10 @@ TEXT ·sigmoidFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4720(SB), Y15
+	VBROADCASTSS lanes<>+4696(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+4656(SB), Y13
-	VBROADCASTSS lanes<>+4676(SB), Y12
+	VBROADCASTSS lanes<>+4632(SB), Y13
+	VBROADCASTSS lanes<>+4652(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19076,19 +18729,19 @@ main:
 	VMINPS 32(SI)(CX*4), Y12, Y1
 	VMINPS 64(SI)(CX*4), Y12, Y2
 	VMINPS 96(SI)(CX*4), Y12, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2144(SB), Y0, Y4
+	VFMADD231PS lanes<>+2112(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2144(SB), Y1, Y5
+	VFMADD231PS lanes<>+2112(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2144(SB), Y2, Y6
+	VFMADD231PS lanes<>+2112(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2144(SB), Y3, Y7
+	VFMADD231PS lanes<>+2112(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -19097,34 +18750,34 @@ main:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFMADD231PS lanes<>+1856(SB), Y8, Y0
-	VFMADD231PS lanes<>+1856(SB), Y9, Y1
-	VFMADD231PS lanes<>+1856(SB), Y10, Y2
-	VFMADD231PS lanes<>+1856(SB), Y11, Y3
-	VFMADD231PS lanes<>+1632(SB), Y8, Y0
-	VFMADD231PS lanes<>+1632(SB), Y9, Y1
-	VFMADD231PS lanes<>+1632(SB), Y10, Y2
-	VFMADD231PS lanes<>+1632(SB), Y11, Y3
-	VBROADCASTSS lanes<>+4704(SB), Y8
-	VBROADCASTSS lanes<>+3104(SB), Y9
+	VFMADD231PS lanes<>+1824(SB), Y8, Y0
+	VFMADD231PS lanes<>+1824(SB), Y9, Y1
+	VFMADD231PS lanes<>+1824(SB), Y10, Y2
+	VFMADD231PS lanes<>+1824(SB), Y11, Y3
+	VFMADD231PS lanes<>+1600(SB), Y8, Y0
+	VFMADD231PS lanes<>+1600(SB), Y9, Y1
+	VFMADD231PS lanes<>+1600(SB), Y10, Y2
+	VFMADD231PS lanes<>+1600(SB), Y11, Y3
+	VBROADCASTSS lanes<>+4680(SB), Y8
+	VBROADCASTSS lanes<>+3072(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3104(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3104(SB), Y11
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3104(SB), Y3, Y8
-	VFMADD213PS lanes<>+2016(SB), Y0, Y9
-	VFMADD213PS lanes<>+2016(SB), Y1, Y10
-	VFMADD213PS lanes<>+2016(SB), Y2, Y11
-	VFMADD213PS lanes<>+2016(SB), Y3, Y8
-	VFMADD213PS lanes<>+2400(SB), Y0, Y9
-	VFMADD213PS lanes<>+2400(SB), Y1, Y10
-	VFMADD213PS lanes<>+2400(SB), Y2, Y11
-	VFMADD213PS lanes<>+2400(SB), Y3, Y8
-	VFMADD213PS lanes<>+4288(SB), Y0, Y9
-	VFMADD213PS lanes<>+4288(SB), Y1, Y10
-	VFMADD213PS lanes<>+4288(SB), Y2, Y11
-	VFMADD213PS lanes<>+4288(SB), Y3, Y8
+	VFMADD213PS lanes<>+3072(SB), Y3, Y8
+	VFMADD213PS lanes<>+1984(SB), Y0, Y9
+	VFMADD213PS lanes<>+1984(SB), Y1, Y10
+	VFMADD213PS lanes<>+1984(SB), Y2, Y11
+	VFMADD213PS lanes<>+1984(SB), Y3, Y8
+	VFMADD213PS lanes<>+2368(SB), Y0, Y9
+	VFMADD213PS lanes<>+2368(SB), Y1, Y10
+	VFMADD213PS lanes<>+2368(SB), Y2, Y11
+	VFMADD213PS lanes<>+2368(SB), Y3, Y8
+	VFMADD213PS lanes<>+4256(SB), Y0, Y9
+	VFMADD213PS lanes<>+4256(SB), Y1, Y10
+	VFMADD213PS lanes<>+4256(SB), Y2, Y11
+	VFMADD213PS lanes<>+4256(SB), Y3, Y8
 	VFNMADD213PS Y14, Y0, Y9
 	VFNMADD213PS Y14, Y1, Y10
 	VFNMADD213PS Y14, Y2, Y11
@@ -19155,19 +18808,19 @@ singles:
 	PCALIGN $32
 single:
 	VMINPS (SI)(CX*4), Y12, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2144(SB), Y0, Y1
+	VFMADD231PS lanes<>+2112(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFMADD231PS lanes<>+1856(SB), Y2, Y0
-	VFMADD231PS lanes<>+1632(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4704(SB), Y2
-	VFMADD213PS lanes<>+3104(SB), Y0, Y2
-	VFMADD213PS lanes<>+2016(SB), Y0, Y2
-	VFMADD213PS lanes<>+2400(SB), Y0, Y2
-	VFMADD213PS lanes<>+4288(SB), Y0, Y2
+	VFMADD231PS lanes<>+1824(SB), Y2, Y0
+	VFMADD231PS lanes<>+1600(SB), Y2, Y0
+	VBROADCASTSS lanes<>+4680(SB), Y2
+	VFMADD213PS lanes<>+3072(SB), Y0, Y2
+	VFMADD213PS lanes<>+1984(SB), Y0, Y2
+	VFMADD213PS lanes<>+2368(SB), Y0, Y2
+	VFMADD213PS lanes<>+4256(SB), Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y13, Y1, Y2
@@ -19185,19 +18838,19 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMINPS Y0, Y12, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y1
+	VBROADCASTSS lanes<>+4656(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2144(SB), Y0, Y1
+	VFMADD231PS lanes<>+2112(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFMADD231PS lanes<>+1856(SB), Y2, Y0
-	VFMADD231PS lanes<>+1632(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4704(SB), Y2
-	VFMADD213PS lanes<>+3104(SB), Y0, Y2
-	VFMADD213PS lanes<>+2016(SB), Y0, Y2
-	VFMADD213PS lanes<>+2400(SB), Y0, Y2
-	VFMADD213PS lanes<>+4288(SB), Y0, Y2
+	VFMADD231PS lanes<>+1824(SB), Y2, Y0
+	VFMADD231PS lanes<>+1600(SB), Y2, Y0
+	VBROADCASTSS lanes<>+4680(SB), Y2
+	VFMADD213PS lanes<>+3072(SB), Y0, Y2
+	VFMADD213PS lanes<>+1984(SB), Y0, Y2
+	VFMADD213PS lanes<>+2368(SB), Y0, Y2
+	VFMADD213PS lanes<>+4256(SB), Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y13, Y1, Y2
@@ -19215,15 +18868,15 @@ TEXT ·sigmoidFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+256(SB), Z31
-	VBROADCASTSS lanes<>+4652(SB), Z30
-	VBROADCASTSS lanes<>+4676(SB), Z29
-	VBROADCASTSS lanes<>+4680(SB), Z28
-	VBROADCASTSS lanes<>+2144(SB), Z27
+	VBROADCASTSS lanes<>+4628(SB), Z30
+	VBROADCASTSS lanes<>+4652(SB), Z29
+	VBROADCASTSS lanes<>+4656(SB), Z28
+	VBROADCASTSS lanes<>+2112(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+1632(SB), Z25
+	VBROADCASTSS lanes<>+1600(SB), Z25
 	VMOVUPS lanes<>+256(SB), Z24
-	VBROADCASTSS lanes<>+4732(SB), Z23
-	VBROADCASTSS lanes<>+4696(SB), Z22
+	VBROADCASTSS lanes<>+4708(SB), Z23
+	VBROADCASTSS lanes<>+4672(SB), Z22
 	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 group:
@@ -19342,15 +18995,15 @@ TEXT ·sigmoidFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+256(SB), Z31
-	VBROADCASTSS lanes<>+4652(SB), Z30
-	VBROADCASTSS lanes<>+4676(SB), Z29
-	VBROADCASTSS lanes<>+4680(SB), Z28
-	VBROADCASTSS lanes<>+2144(SB), Z27
+	VBROADCASTSS lanes<>+4628(SB), Z30
+	VBROADCASTSS lanes<>+4652(SB), Z29
+	VBROADCASTSS lanes<>+4656(SB), Z28
+	VBROADCASTSS lanes<>+2112(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+1632(SB), Z25
+	VBROADCASTSS lanes<>+1600(SB), Z25
 	VMOVUPS lanes<>+256(SB), Z24
-	VBROADCASTSS lanes<>+4732(SB), Z23
-	VBROADCASTSS lanes<>+4696(SB), Z22
+	VBROADCASTSS lanes<>+4708(SB), Z23
+	VBROADCASTSS lanes<>+4672(SB), Z22
 	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -19481,12 +19134,12 @@ TEXT ·sigmoidFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+4576(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4496(SB), Y13
-	VBROADCASTSD lanes<>+4472(SB), Y12
-	VBROADCASTSD lanes<>+4512(SB), Y11
-	VBROADCASTSD lanes<>+4632(SB), Y10
+	VBROADCASTSD lanes<>+4464(SB), Y13
+	VBROADCASTSD lanes<>+4440(SB), Y12
+	VBROADCASTSD lanes<>+4488(SB), Y11
+	VBROADCASTSD lanes<>+4608(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -19504,32 +19157,32 @@ main:
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
-	VFMADD231PD lanes<>+4000(SB), Y4, Y0
-	VFMADD231PD lanes<>+4000(SB), Y5, Y1
-	VFMADD231PD lanes<>+2176(SB), Y4, Y0
-	VFMADD231PD lanes<>+2176(SB), Y5, Y1
+	VFMADD231PD lanes<>+3968(SB), Y4, Y0
+	VFMADD231PD lanes<>+3968(SB), Y5, Y1
+	VFMADD231PD lanes<>+2144(SB), Y4, Y0
+	VFMADD231PD lanes<>+2144(SB), Y5, Y1
 	VMULPD Y0, Y0, Y4
 	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+4568(SB), Y6
-	VBROADCASTSD lanes<>+1760(SB), Y7
+	VBROADCASTSD lanes<>+4544(SB), Y6
+	VBROADCASTSD lanes<>+1728(SB), Y7
 	VFMADD231PD Y4, Y6, Y7
-	VFMADD213PD lanes<>+1760(SB), Y5, Y6
-	VFMADD213PD lanes<>+3232(SB), Y4, Y7
-	VFMADD213PD lanes<>+3232(SB), Y5, Y6
-	VFMADD213PD lanes<>+3424(SB), Y4, Y7
-	VFMADD213PD lanes<>+3424(SB), Y5, Y6
-	VFMADD213PD lanes<>+1536(SB), Y4, Y7
-	VFMADD213PD lanes<>+1536(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4536(SB), Y8
-	VBROADCASTSD lanes<>+2688(SB), Y9
+	VFMADD213PD lanes<>+1728(SB), Y5, Y6
+	VFMADD213PD lanes<>+3200(SB), Y4, Y7
+	VFMADD213PD lanes<>+3200(SB), Y5, Y6
+	VFMADD213PD lanes<>+3392(SB), Y4, Y7
+	VFMADD213PD lanes<>+3392(SB), Y5, Y6
+	VFMADD213PD lanes<>+1504(SB), Y4, Y7
+	VFMADD213PD lanes<>+1504(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4512(SB), Y8
+	VBROADCASTSD lanes<>+2656(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+2688(SB), Y5, Y8
-	VFMADD213PD lanes<>+4096(SB), Y4, Y9
-	VFMADD213PD lanes<>+4096(SB), Y5, Y8
-	VFMADD213PD lanes<>+1696(SB), Y4, Y9
-	VFMADD213PD lanes<>+1696(SB), Y5, Y8
+	VFMADD213PD lanes<>+2656(SB), Y5, Y8
+	VFMADD213PD lanes<>+4064(SB), Y4, Y9
+	VFMADD213PD lanes<>+4064(SB), Y5, Y8
 	VFMADD213PD lanes<>+1664(SB), Y4, Y9
 	VFMADD213PD lanes<>+1664(SB), Y5, Y8
+	VFMADD213PD lanes<>+1632(SB), Y4, Y9
+	VFMADD213PD lanes<>+1632(SB), Y5, Y8
 	VFMADD231PD Y0, Y7, Y9
 	VFMADD231PD Y1, Y6, Y8
 	VFNMADD213PD Y14, Y0, Y9
@@ -19557,19 +19210,19 @@ single:
 	VFMADD231PD Y10, Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
-	VFMADD231PD lanes<>+4000(SB), Y2, Y0
-	VFMADD231PD lanes<>+2176(SB), Y2, Y0
+	VFMADD231PD lanes<>+3968(SB), Y2, Y0
+	VFMADD231PD lanes<>+2144(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4568(SB), Y3
-	VFMADD213PD lanes<>+1760(SB), Y2, Y3
-	VFMADD213PD lanes<>+3232(SB), Y2, Y3
-	VFMADD213PD lanes<>+3424(SB), Y2, Y3
-	VFMADD213PD lanes<>+1536(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4536(SB), Y4
-	VFMADD213PD lanes<>+2688(SB), Y2, Y4
-	VFMADD213PD lanes<>+4096(SB), Y2, Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4544(SB), Y3
+	VFMADD213PD lanes<>+1728(SB), Y2, Y3
+	VFMADD213PD lanes<>+3200(SB), Y2, Y3
+	VFMADD213PD lanes<>+3392(SB), Y2, Y3
+	VFMADD213PD lanes<>+1504(SB), Y2, Y3
+	VBROADCASTSD lanes<>+4512(SB), Y4
+	VFMADD213PD lanes<>+2656(SB), Y2, Y4
+	VFMADD213PD lanes<>+4064(SB), Y2, Y4
 	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VFMADD213PD lanes<>+1632(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFNMADD213PD Y14, Y0, Y4
 	VFNMADD213PD Y14, Y0, Y4
@@ -19593,19 +19246,19 @@ tail:
 	VFMADD231PD Y10, Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
-	VFMADD231PD lanes<>+4000(SB), Y2, Y0
-	VFMADD231PD lanes<>+2176(SB), Y2, Y0
+	VFMADD231PD lanes<>+3968(SB), Y2, Y0
+	VFMADD231PD lanes<>+2144(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4568(SB), Y3
-	VFMADD213PD lanes<>+1760(SB), Y2, Y3
-	VFMADD213PD lanes<>+3232(SB), Y2, Y3
-	VFMADD213PD lanes<>+3424(SB), Y2, Y3
-	VFMADD213PD lanes<>+1536(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4536(SB), Y4
-	VFMADD213PD lanes<>+2688(SB), Y2, Y4
-	VFMADD213PD lanes<>+4096(SB), Y2, Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4544(SB), Y3
+	VFMADD213PD lanes<>+1728(SB), Y2, Y3
+	VFMADD213PD lanes<>+3200(SB), Y2, Y3
+	VFMADD213PD lanes<>+3392(SB), Y2, Y3
+	VFMADD213PD lanes<>+1504(SB), Y2, Y3
+	VBROADCASTSD lanes<>+4512(SB), Y4
+	VFMADD213PD lanes<>+2656(SB), Y2, Y4
+	VFMADD213PD lanes<>+4064(SB), Y2, Y4
 	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VFMADD213PD lanes<>+1632(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFNMADD213PD Y14, Y0, Y4
 	VFNMADD213PD Y14, Y0, Y4
@@ -19623,18 +19276,18 @@ TEXT ·sigmoidFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4600(SB), Z31
+	VBROADCASTSD lanes<>+4576(SB), Z31
 	VBROADCASTSD lanes<>+800(SB), Z30
-	VBROADCASTSD lanes<>+4496(SB), Z29
-	VBROADCASTSD lanes<>+4472(SB), Z28
-	VBROADCASTSD lanes<>+4512(SB), Z27
-	VBROADCASTSD lanes<>+4632(SB), Z26
-	VBROADCASTSD lanes<>+4000(SB), Z25
-	VBROADCASTSD lanes<>+2176(SB), Z24
-	VBROADCASTSD lanes<>+4568(SB), Z23
-	VBROADCASTSD lanes<>+1760(SB), Z22
-	VBROADCASTSD lanes<>+3232(SB), Z21
-	VBROADCASTSD lanes<>+3424(SB), Z20
+	VBROADCASTSD lanes<>+4464(SB), Z29
+	VBROADCASTSD lanes<>+4440(SB), Z28
+	VBROADCASTSD lanes<>+4488(SB), Z27
+	VBROADCASTSD lanes<>+4608(SB), Z26
+	VBROADCASTSD lanes<>+3968(SB), Z25
+	VBROADCASTSD lanes<>+2144(SB), Z24
+	VBROADCASTSD lanes<>+4544(SB), Z23
+	VBROADCASTSD lanes<>+1728(SB), Z22
+	VBROADCASTSD lanes<>+3200(SB), Z21
+	VBROADCASTSD lanes<>+3392(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19692,30 +19345,30 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VFMADD213PD.BCST lanes<>+1536(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1536(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1536(SB), Z10, Z14
-	VFMADD213PD.BCST lanes<>+1536(SB), Z11, Z15
-	VBROADCASTSD lanes<>+4536(SB), Z16
-	VBROADCASTSD lanes<>+2688(SB), Z17
+	VFMADD213PD.BCST lanes<>+1504(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1504(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1504(SB), Z10, Z14
+	VFMADD213PD.BCST lanes<>+1504(SB), Z11, Z15
+	VBROADCASTSD lanes<>+4512(SB), Z16
+	VBROADCASTSD lanes<>+2656(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+2688(SB), Z18
+	VBROADCASTSD lanes<>+2656(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+2688(SB), Z19
+	VBROADCASTSD lanes<>+2656(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+2688(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+4096(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1696(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1696(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1696(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1696(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2656(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4064(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4064(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4064(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4064(SB), Z11, Z16
 	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z17
 	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z18
 	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z19
 	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -19765,12 +19418,12 @@ masked:
 	VFMADD231PD Z2, Z23, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VFMADD213PD.BCST lanes<>+1536(SB), Z2, Z3
-	VBROADCASTSD lanes<>+4536(SB), Z4
-	VFMADD213PD.BCST lanes<>+2688(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4096(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1696(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1504(SB), Z2, Z3
+	VBROADCASTSD lanes<>+4512(SB), Z4
+	VFMADD213PD.BCST lanes<>+2656(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4064(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFNMADD213PD Z30, Z0, Z4
 	VFNMADD213PD Z30, Z0, Z4
@@ -20168,26 +19821,34 @@ line:
 	PREFETCHT0 320(DI)(CX*4)
 	PREFETCHT1 2112(R8)(CX*4)
 	PREFETCHT0 320(R8)(CX*4)
-	VMOVUPS (R8)(CX*4), Y0
-	VSUBPS Y0, Y15, Y1
-	VMOVUPS 32(R8)(CX*4), Y2
-	VSUBPS Y2, Y15, Y3
-	VMOVUPS 64(R8)(CX*4), Y4
-	VSUBPS Y4, Y15, Y5
-	VMOVUPS 96(R8)(CX*4), Y6
-	VSUBPS Y6, Y15, Y7
-	VSUBPS Y0, Y1, Y0
-	VSUBPS Y2, Y3, Y1
-	VSUBPS Y4, Y5, Y2
-	VSUBPS Y6, Y7, Y3
+	VMOVUPS (SI)(CX*4), Y0
 	VMULPS (DI)(CX*4), Y0, Y0
+	VMOVUPS 32(SI)(CX*4), Y1
 	VMULPS 32(DI)(CX*4), Y1, Y1
+	VMOVUPS 64(SI)(CX*4), Y2
 	VMULPS 64(DI)(CX*4), Y2, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
 	VMULPS 96(DI)(CX*4), Y3, Y3
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMULPS 32(SI)(CX*4), Y1, Y1
-	VMULPS 64(SI)(CX*4), Y2, Y2
-	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVUPS (R8)(CX*4), Y4
+	VSUBPS Y4, Y15, Y5
+	VMOVUPS 32(R8)(CX*4), Y6
+	VSUBPS Y6, Y15, Y7
+	VMOVUPS 64(R8)(CX*4), Y8
+	VSUBPS Y8, Y15, Y9
+	VMOVUPS 96(R8)(CX*4), Y10
+	VSUBPS Y10, Y15, Y11
+	VMULPS Y5, Y0, Y5
+	VMULPS Y7, Y1, Y7
+	VMULPS Y9, Y2, Y9
+	VMULPS Y11, Y3, Y11
+	VMULPS Y4, Y0, Y0
+	VMULPS Y6, Y1, Y1
+	VMULPS Y8, Y2, Y2
+	VMULPS Y10, Y3, Y3
+	VSUBPS Y0, Y5, Y0
+	VSUBPS Y1, Y7, Y1
+	VSUBPS Y2, Y9, Y2
+	VSUBPS Y3, Y11, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -20212,26 +19873,34 @@ TEXT ·sigmoidGradGradYFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (R8)(CX*4), Y0
-	VSUBPS Y0, Y15, Y1
-	VMOVUPS 32(R8)(CX*4), Y2
-	VSUBPS Y2, Y15, Y3
-	VMOVUPS 64(R8)(CX*4), Y4
-	VSUBPS Y4, Y15, Y5
-	VMOVUPS 96(R8)(CX*4), Y6
-	VSUBPS Y6, Y15, Y7
-	VSUBPS Y0, Y1, Y0
-	VSUBPS Y2, Y3, Y1
-	VSUBPS Y4, Y5, Y2
-	VSUBPS Y6, Y7, Y3
+	VMOVUPS (SI)(CX*4), Y0
 	VMULPS (DI)(CX*4), Y0, Y0
+	VMOVUPS 32(SI)(CX*4), Y1
 	VMULPS 32(DI)(CX*4), Y1, Y1
+	VMOVUPS 64(SI)(CX*4), Y2
 	VMULPS 64(DI)(CX*4), Y2, Y2
+	VMOVUPS 96(SI)(CX*4), Y3
 	VMULPS 96(DI)(CX*4), Y3, Y3
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMULPS 32(SI)(CX*4), Y1, Y1
-	VMULPS 64(SI)(CX*4), Y2, Y2
-	VMULPS 96(SI)(CX*4), Y3, Y3
+	VMOVUPS (R8)(CX*4), Y4
+	VSUBPS Y4, Y15, Y5
+	VMOVUPS 32(R8)(CX*4), Y6
+	VSUBPS Y6, Y15, Y7
+	VMOVUPS 64(R8)(CX*4), Y8
+	VSUBPS Y8, Y15, Y9
+	VMOVUPS 96(R8)(CX*4), Y10
+	VSUBPS Y10, Y15, Y11
+	VMULPS Y5, Y0, Y5
+	VMULPS Y7, Y1, Y7
+	VMULPS Y9, Y2, Y9
+	VMULPS Y11, Y3, Y11
+	VMULPS Y4, Y0, Y0
+	VMULPS Y6, Y1, Y1
+	VMULPS Y8, Y2, Y2
+	VMULPS Y10, Y3, Y3
+	VSUBPS Y0, Y5, Y0
+	VSUBPS Y1, Y7, Y1
+	VSUBPS Y2, Y9, Y2
+	VSUBPS Y3, Y11, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -20245,11 +19914,13 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (R8)(CX*4), Y0
-	VSUBPS Y0, Y15, Y1
-	VSUBPS Y0, Y1, Y0
+	VMOVUPS (SI)(CX*4), Y0
 	VMULPS (DI)(CX*4), Y0, Y0
-	VMULPS (SI)(CX*4), Y0, Y0
+	VMOVUPS (R8)(CX*4), Y1
+	VSUBPS Y1, Y15, Y2
+	VMULPS Y2, Y0, Y2
+	VMULPS Y1, Y0, Y0
+	VSUBPS Y0, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -20261,15 +19932,16 @@ tail:
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
-	VMASKMOVPS (R8)(CX*4), Y0, Y0
-	VSUBPS Y0, Y15, Y1
-	VSUBPS Y0, Y1, Y0
+	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
-	VMULPS Y0, Y1, Y0
+	VMULPS Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
-	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VMULPS Y0, Y1, Y0
+	VMASKMOVPS (R8)(CX*4), Y1, Y1
+	VSUBPS Y1, Y15, Y2
+	VMULPS Y2, Y0, Y2
+	VMULPS Y1, Y0, Y0
+	VSUBPS Y0, Y2, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -20316,26 +19988,34 @@ line:
 	PREFETCHT0 12480(DI)(CX*4)
 	PREFETCHT1 13312(R8)(R10*1)
 	PREFETCHT0 12480(R8)(CX*4)
-	VMOVUPS (R8)(CX*4), Z0
-	VSUBPS Z0, Z31, Z1
-	VMOVUPS 4096(R8)(CX*4), Z2
-	VSUBPS Z2, Z31, Z3
-	VMOVUPS 8192(R8)(CX*4), Z4
-	VSUBPS Z4, Z31, Z5
-	VMOVUPS 12288(R8)(CX*4), Z6
-	VSUBPS Z6, Z31, Z7
-	VSUBPS Z0, Z1, Z0
-	VSUBPS Z2, Z3, Z1
-	VSUBPS Z4, Z5, Z2
-	VSUBPS Z6, Z7, Z3
+	VMOVUPS (SI)(CX*4), Z0
 	VMULPS (DI)(CX*4), Z0, Z0
+	VMOVUPS 4096(SI)(CX*4), Z1
 	VMULPS 4096(DI)(CX*4), Z1, Z1
+	VMOVUPS 8192(SI)(CX*4), Z2
 	VMULPS 8192(DI)(CX*4), Z2, Z2
+	VMOVUPS 12288(SI)(CX*4), Z3
 	VMULPS 12288(DI)(CX*4), Z3, Z3
-	VMULPS (SI)(CX*4), Z0, Z0
-	VMULPS 4096(SI)(CX*4), Z1, Z1
-	VMULPS 8192(SI)(CX*4), Z2, Z2
-	VMULPS 12288(SI)(CX*4), Z3, Z3
+	VMOVUPS (R8)(CX*4), Z4
+	VSUBPS Z4, Z31, Z5
+	VMOVUPS 4096(R8)(CX*4), Z6
+	VSUBPS Z6, Z31, Z7
+	VMOVUPS 8192(R8)(CX*4), Z8
+	VSUBPS Z8, Z31, Z9
+	VMOVUPS 12288(R8)(CX*4), Z10
+	VSUBPS Z10, Z31, Z11
+	VMULPS Z5, Z0, Z5
+	VMULPS Z7, Z1, Z7
+	VMULPS Z9, Z2, Z9
+	VMULPS Z11, Z3, Z11
+	VMULPS Z4, Z0, Z0
+	VMULPS Z6, Z1, Z1
+	VMULPS Z8, Z2, Z2
+	VMULPS Z10, Z3, Z3
+	VSUBPS Z0, Z5, Z0
+	VSUBPS Z1, Z7, Z1
+	VSUBPS Z2, Z9, Z2
+	VSUBPS Z3, Z11, Z3
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	VMOVNTPS Z2, 8192(DX)(CX*4)
@@ -20369,26 +20049,34 @@ TEXT ·sigmoidGradGradYFloat32AVX512(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (R8)(CX*4), Z0
-	VSUBPS Z0, Z31, Z1
-	VMOVUPS 64(R8)(CX*4), Z2
-	VSUBPS Z2, Z31, Z3
-	VMOVUPS 128(R8)(CX*4), Z4
-	VSUBPS Z4, Z31, Z5
-	VMOVUPS 192(R8)(CX*4), Z6
-	VSUBPS Z6, Z31, Z7
-	VSUBPS Z0, Z1, Z0
-	VSUBPS Z2, Z3, Z1
-	VSUBPS Z4, Z5, Z2
-	VSUBPS Z6, Z7, Z3
+	VMOVUPS (SI)(CX*4), Z0
 	VMULPS (DI)(CX*4), Z0, Z0
+	VMOVUPS 64(SI)(CX*4), Z1
 	VMULPS 64(DI)(CX*4), Z1, Z1
+	VMOVUPS 128(SI)(CX*4), Z2
 	VMULPS 128(DI)(CX*4), Z2, Z2
+	VMOVUPS 192(SI)(CX*4), Z3
 	VMULPS 192(DI)(CX*4), Z3, Z3
-	VMULPS (SI)(CX*4), Z0, Z0
-	VMULPS 64(SI)(CX*4), Z1, Z1
-	VMULPS 128(SI)(CX*4), Z2, Z2
-	VMULPS 192(SI)(CX*4), Z3, Z3
+	VMOVUPS (R8)(CX*4), Z4
+	VSUBPS Z4, Z31, Z5
+	VMOVUPS 64(R8)(CX*4), Z6
+	VSUBPS Z6, Z31, Z7
+	VMOVUPS 128(R8)(CX*4), Z8
+	VSUBPS Z8, Z31, Z9
+	VMOVUPS 192(R8)(CX*4), Z10
+	VSUBPS Z10, Z31, Z11
+	VMULPS Z5, Z0, Z5
+	VMULPS Z7, Z1, Z7
+	VMULPS Z9, Z2, Z9
+	VMULPS Z11, Z3, Z11
+	VMULPS Z4, Z0, Z0
+	VMULPS Z6, Z1, Z1
+	VMULPS Z8, Z2, Z2
+	VMULPS Z10, Z3, Z3
+	VSUBPS Z0, Z5, Z0
+	VSUBPS Z1, Z7, Z1
+	VSUBPS Z2, Z9, Z2
+	VSUBPS Z3, Z11, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -20404,13 +20092,14 @@ masked:
 	MOVQ $65535, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
-	VMOVUPS.Z (R8)(CX*4), K7, Z0
-	VSUBPS Z0, Z31, Z1
-	VSUBPS Z0, Z1, Z0
+	VMOVUPS.Z (SI)(CX*4), K7, Z0
 	VMOVUPS.Z (DI)(CX*4), K7, Z1
-	VMULPS Z0, Z1, Z0
-	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VMULPS Z0, Z1, Z0
+	VMULPS Z1, Z0, Z0
+	VMOVUPS.Z (R8)(CX*4), K7, Z1
+	VSUBPS Z1, Z31, Z2
+	VMULPS Z2, Z0, Z2
+	VMULPS Z1, Z0, Z0
+	VSUBPS Z0, Z2, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -20432,26 +20121,34 @@ TEXT ·sigmoidGradGradYFloat64AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (R8)(CX*8), Y0
-	VSUBPD Y0, Y15, Y1
-	VMOVUPS 32(R8)(CX*8), Y2
-	VSUBPD Y2, Y15, Y3
-	VMOVUPS 64(R8)(CX*8), Y4
-	VSUBPD Y4, Y15, Y5
-	VMOVUPS 96(R8)(CX*8), Y6
-	VSUBPD Y6, Y15, Y7
-	VSUBPD Y0, Y1, Y0
-	VSUBPD Y2, Y3, Y1
-	VSUBPD Y4, Y5, Y2
-	VSUBPD Y6, Y7, Y3
+	VMOVUPS (SI)(CX*8), Y0
 	VMULPD (DI)(CX*8), Y0, Y0
+	VMOVUPS 32(SI)(CX*8), Y1
 	VMULPD 32(DI)(CX*8), Y1, Y1
+	VMOVUPS 64(SI)(CX*8), Y2
 	VMULPD 64(DI)(CX*8), Y2, Y2
+	VMOVUPS 96(SI)(CX*8), Y3
 	VMULPD 96(DI)(CX*8), Y3, Y3
-	VMULPD (SI)(CX*8), Y0, Y0
-	VMULPD 32(SI)(CX*8), Y1, Y1
-	VMULPD 64(SI)(CX*8), Y2, Y2
-	VMULPD 96(SI)(CX*8), Y3, Y3
+	VMOVUPS (R8)(CX*8), Y4
+	VSUBPD Y4, Y15, Y5
+	VMOVUPS 32(R8)(CX*8), Y6
+	VSUBPD Y6, Y15, Y7
+	VMOVUPS 64(R8)(CX*8), Y8
+	VSUBPD Y8, Y15, Y9
+	VMOVUPS 96(R8)(CX*8), Y10
+	VSUBPD Y10, Y15, Y11
+	VMULPD Y5, Y0, Y5
+	VMULPD Y7, Y1, Y7
+	VMULPD Y9, Y2, Y9
+	VMULPD Y11, Y3, Y11
+	VMULPD Y4, Y0, Y0
+	VMULPD Y6, Y1, Y1
+	VMULPD Y8, Y2, Y2
+	VMULPD Y10, Y3, Y3
+	VSUBPD Y0, Y5, Y0
+	VSUBPD Y1, Y7, Y1
+	VSUBPD Y2, Y9, Y2
+	VSUBPD Y3, Y11, Y3
 	VMOVUPS Y0, (DX)(CX*8)
 	VMOVUPS Y1, 32(DX)(CX*8)
 	VMOVUPS Y2, 64(DX)(CX*8)
@@ -20465,11 +20162,13 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (R8)(CX*8), Y0
-	VSUBPD Y0, Y15, Y1
-	VSUBPD Y0, Y1, Y0
+	VMOVUPS (SI)(CX*8), Y0
 	VMULPD (DI)(CX*8), Y0, Y0
-	VMULPD (SI)(CX*8), Y0, Y0
+	VMOVUPS (R8)(CX*8), Y1
+	VSUBPD Y1, Y15, Y2
+	VMULPD Y2, Y0, Y2
+	VMULPD Y1, Y0, Y0
+	VSUBPD Y0, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -20481,15 +20180,16 @@ tail:
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
-	VMASKMOVPD (R8)(CX*8), Y0, Y0
-	VSUBPD Y0, Y15, Y1
-	VSUBPD Y0, Y1, Y0
+	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (DI)(CX*8), Y1, Y1
-	VMULPD Y0, Y1, Y0
+	VMULPD Y1, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
-	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VMULPD Y0, Y1, Y0
+	VMASKMOVPD (R8)(CX*8), Y1, Y1
+	VSUBPD Y1, Y15, Y2
+	VMULPD Y2, Y0, Y2
+	VMULPD Y1, Y0, Y0
+	VSUBPD Y0, Y2, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -20510,26 +20210,34 @@ TEXT ·sigmoidGradGradYFloat64AVX512(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (R8)(CX*8), Z0
-	VSUBPD Z0, Z31, Z1
-	VMOVUPS 64(R8)(CX*8), Z2
-	VSUBPD Z2, Z31, Z3
-	VMOVUPS 128(R8)(CX*8), Z4
-	VSUBPD Z4, Z31, Z5
-	VMOVUPS 192(R8)(CX*8), Z6
-	VSUBPD Z6, Z31, Z7
-	VSUBPD Z0, Z1, Z0
-	VSUBPD Z2, Z3, Z1
-	VSUBPD Z4, Z5, Z2
-	VSUBPD Z6, Z7, Z3
+	VMOVUPS (SI)(CX*8), Z0
 	VMULPD (DI)(CX*8), Z0, Z0
+	VMOVUPS 64(SI)(CX*8), Z1
 	VMULPD 64(DI)(CX*8), Z1, Z1
+	VMOVUPS 128(SI)(CX*8), Z2
 	VMULPD 128(DI)(CX*8), Z2, Z2
+	VMOVUPS 192(SI)(CX*8), Z3
 	VMULPD 192(DI)(CX*8), Z3, Z3
-	VMULPD (SI)(CX*8), Z0, Z0
-	VMULPD 64(SI)(CX*8), Z1, Z1
-	VMULPD 128(SI)(CX*8), Z2, Z2
-	VMULPD 192(SI)(CX*8), Z3, Z3
+	VMOVUPS (R8)(CX*8), Z4
+	VSUBPD Z4, Z31, Z5
+	VMOVUPS 64(R8)(CX*8), Z6
+	VSUBPD Z6, Z31, Z7
+	VMOVUPS 128(R8)(CX*8), Z8
+	VSUBPD Z8, Z31, Z9
+	VMOVUPS 192(R8)(CX*8), Z10
+	VSUBPD Z10, Z31, Z11
+	VMULPD Z5, Z0, Z5
+	VMULPD Z7, Z1, Z7
+	VMULPD Z9, Z2, Z9
+	VMULPD Z11, Z3, Z11
+	VMULPD Z4, Z0, Z0
+	VMULPD Z6, Z1, Z1
+	VMULPD Z8, Z2, Z2
+	VMULPD Z10, Z3, Z3
+	VSUBPD Z0, Z5, Z0
+	VSUBPD Z1, Z7, Z1
+	VSUBPD Z2, Z9, Z2
+	VSUBPD Z3, Z11, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -20545,13 +20253,14 @@ masked:
 	MOVQ $255, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
-	VMOVUPD.Z (R8)(CX*8), K7, Z0
-	VSUBPD Z0, Z31, Z1
-	VSUBPD Z0, Z1, Z0
+	VMOVUPD.Z (SI)(CX*8), K7, Z0
 	VMOVUPD.Z (DI)(CX*8), K7, Z1
-	VMULPD Z0, Z1, Z0
-	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VMULPD Z0, Z1, Z0
+	VMULPD Z1, Z0, Z0
+	VMOVUPD.Z (R8)(CX*8), K7, Z1
+	VSUBPD Z1, Z31, Z2
+	VMULPD Z2, Z0, Z2
+	VMULPD Z1, Z0, Z0
+	VSUBPD Z0, Z2, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -20667,10 +20376,10 @@ TEXT ·sqrtFloat32BFloat16AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4528(SB), Y15
-	VBROADCASTSS lanes<>+4740(SB), Y14
-	VBROADCASTSS lanes<>+4648(SB), Y13
-	VMOVUPS lanes<>+1440(SB), Y12
+	VBROADCASTSS lanes<>+4504(SB), Y15
+	VBROADCASTSS lanes<>+4716(SB), Y14
+	VBROADCASTSS lanes<>+4624(SB), Y13
+	VMOVUPS lanes<>+1408(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -20953,9 +20662,9 @@ TEXT ·sqrtFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4528(SB), Z31
-	VBROADCASTSS lanes<>+4740(SB), Z30
-	VBROADCASTSS lanes<>+4648(SB), Z29
+	VBROADCASTSS lanes<>+4504(SB), Z31
+	VBROADCASTSS lanes<>+4716(SB), Z30
+	VBROADCASTSS lanes<>+4624(SB), Z29
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -21430,14 +21139,14 @@ TEXT ·xlogyFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+1408(SB), Y14
-	VBROADCASTSS lanes<>+1248(SB), Y13
-	VBROADCASTSS lanes<>+1088(SB), Y12
-	VBROADCASTSS lanes<>+3328(SB), Y11
+	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+1216(SB), Y13
+	VBROADCASTSS lanes<>+1056(SB), Y12
+	VBROADCASTSS lanes<>+3296(SB), Y11
 	VBROADCASTSS lanes<>+64(SB), Y10
-	VBROADCASTSS lanes<>+1184(SB), Y9
-	VBROADCASTSS lanes<>+4712(SB), Y8
-	VBROADCASTSS lanes<>+2240(SB), Y7
+	VBROADCASTSS lanes<>+1152(SB), Y9
+	VBROADCASTSS lanes<>+4688(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y7
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -21462,19 +21171,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y2
-	VFMADD213PS lanes<>+3456(SB), Y5, Y2
-	VFMADD213PS lanes<>+1600(SB), Y5, Y2
-	VFMADD213PS lanes<>+3584(SB), Y5, Y2
-	VFMADD213PS lanes<>+3648(SB), Y5, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y2
-	VFMADD213PS lanes<>+1152(SB), Y5, Y2
-	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD213PS lanes<>+3264(SB), Y5, Y2
+	VFMADD213PS lanes<>+3424(SB), Y5, Y2
+	VFMADD213PS lanes<>+1568(SB), Y5, Y2
+	VFMADD213PS lanes<>+3552(SB), Y5, Y2
+	VFMADD213PS lanes<>+3616(SB), Y5, Y2
+	VFMADD213PS lanes<>+2880(SB), Y5, Y2
+	VFMADD213PS lanes<>+1120(SB), Y5, Y2
+	VFMADD231PS lanes<>+1856(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21499,19 +21208,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y2
-	VFMADD213PS lanes<>+3456(SB), Y5, Y2
-	VFMADD213PS lanes<>+1600(SB), Y5, Y2
-	VFMADD213PS lanes<>+3584(SB), Y5, Y2
-	VFMADD213PS lanes<>+3648(SB), Y5, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y2
-	VFMADD213PS lanes<>+1152(SB), Y5, Y2
-	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD213PS lanes<>+3264(SB), Y5, Y2
+	VFMADD213PS lanes<>+3424(SB), Y5, Y2
+	VFMADD213PS lanes<>+1568(SB), Y5, Y2
+	VFMADD213PS lanes<>+3552(SB), Y5, Y2
+	VFMADD213PS lanes<>+3616(SB), Y5, Y2
+	VFMADD213PS lanes<>+2880(SB), Y5, Y2
+	VFMADD213PS lanes<>+1120(SB), Y5, Y2
+	VFMADD231PS lanes<>+1856(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21540,19 +21249,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y2
-	VFMADD213PS lanes<>+3456(SB), Y5, Y2
-	VFMADD213PS lanes<>+1600(SB), Y5, Y2
-	VFMADD213PS lanes<>+3584(SB), Y5, Y2
-	VFMADD213PS lanes<>+3648(SB), Y5, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y2
-	VFMADD213PS lanes<>+1152(SB), Y5, Y2
-	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD213PS lanes<>+3264(SB), Y5, Y2
+	VFMADD213PS lanes<>+3424(SB), Y5, Y2
+	VFMADD213PS lanes<>+1568(SB), Y5, Y2
+	VFMADD213PS lanes<>+3552(SB), Y5, Y2
+	VFMADD213PS lanes<>+3616(SB), Y5, Y2
+	VFMADD213PS lanes<>+2880(SB), Y5, Y2
+	VFMADD213PS lanes<>+1120(SB), Y5, Y2
+	VFMADD231PS lanes<>+1856(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21577,19 +21286,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y2
-	VFMADD213PS lanes<>+3456(SB), Y5, Y2
-	VFMADD213PS lanes<>+1600(SB), Y5, Y2
-	VFMADD213PS lanes<>+3584(SB), Y5, Y2
-	VFMADD213PS lanes<>+3648(SB), Y5, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y2
-	VFMADD213PS lanes<>+1152(SB), Y5, Y2
-	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD213PS lanes<>+3264(SB), Y5, Y2
+	VFMADD213PS lanes<>+3424(SB), Y5, Y2
+	VFMADD213PS lanes<>+1568(SB), Y5, Y2
+	VFMADD213PS lanes<>+3552(SB), Y5, Y2
+	VFMADD213PS lanes<>+3616(SB), Y5, Y2
+	VFMADD213PS lanes<>+2880(SB), Y5, Y2
+	VFMADD213PS lanes<>+1120(SB), Y5, Y2
+	VFMADD231PS lanes<>+1856(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21611,14 +21320,14 @@ TEXT ·xlogyFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+1408(SB), Y14
-	VBROADCASTSS lanes<>+1248(SB), Y13
-	VBROADCASTSS lanes<>+1088(SB), Y12
-	VBROADCASTSS lanes<>+3328(SB), Y11
+	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+1216(SB), Y13
+	VBROADCASTSS lanes<>+1056(SB), Y12
+	VBROADCASTSS lanes<>+3296(SB), Y11
 	VBROADCASTSS lanes<>+64(SB), Y10
-	VBROADCASTSS lanes<>+1184(SB), Y9
-	VBROADCASTSS lanes<>+4712(SB), Y8
-	VBROADCASTSS lanes<>+2240(SB), Y7
+	VBROADCASTSS lanes<>+1152(SB), Y9
+	VBROADCASTSS lanes<>+4688(SB), Y8
+	VBROADCASTSS lanes<>+2208(SB), Y7
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -21642,19 +21351,19 @@ single:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y2
-	VFMADD213PS lanes<>+3456(SB), Y5, Y2
-	VFMADD213PS lanes<>+1600(SB), Y5, Y2
-	VFMADD213PS lanes<>+3584(SB), Y5, Y2
-	VFMADD213PS lanes<>+3648(SB), Y5, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y2
-	VFMADD213PS lanes<>+1152(SB), Y5, Y2
-	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD213PS lanes<>+3264(SB), Y5, Y2
+	VFMADD213PS lanes<>+3424(SB), Y5, Y2
+	VFMADD213PS lanes<>+1568(SB), Y5, Y2
+	VFMADD213PS lanes<>+3552(SB), Y5, Y2
+	VFMADD213PS lanes<>+3616(SB), Y5, Y2
+	VFMADD213PS lanes<>+2880(SB), Y5, Y2
+	VFMADD213PS lanes<>+1120(SB), Y5, Y2
+	VFMADD231PS lanes<>+1856(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21690,19 +21399,19 @@ tail:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y2
-	VFMADD213PS lanes<>+3456(SB), Y5, Y2
-	VFMADD213PS lanes<>+1600(SB), Y5, Y2
-	VFMADD213PS lanes<>+3584(SB), Y5, Y2
-	VFMADD213PS lanes<>+3648(SB), Y5, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y2
-	VFMADD213PS lanes<>+1152(SB), Y5, Y2
-	VFMADD231PS lanes<>+1888(SB), Y4, Y5
+	VFMADD213PS lanes<>+3264(SB), Y5, Y2
+	VFMADD213PS lanes<>+3424(SB), Y5, Y2
+	VFMADD213PS lanes<>+1568(SB), Y5, Y2
+	VFMADD213PS lanes<>+3552(SB), Y5, Y2
+	VFMADD213PS lanes<>+3616(SB), Y5, Y2
+	VFMADD213PS lanes<>+2880(SB), Y5, Y2
+	VFMADD213PS lanes<>+1120(SB), Y5, Y2
+	VFMADD231PS lanes<>+1856(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1344(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4672(SB), Y5
+	VBROADCASTSS lanes<>+4648(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21731,9 +21440,9 @@ TEXT ·xlogyFloat32PastAVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z27
 	VMOVUPS lanes<>+192(SB), Z26
 	VBROADCASTSS lanes<>+252(SB), Z25
-	VBROADCASTSS lanes<>+4716(SB), Z24
-	VBROADCASTSS lanes<>+4708(SB), Z23
-	VBROADCASTSS lanes<>+4700(SB), Z22
+	VBROADCASTSS lanes<>+4692(SB), Z24
+	VBROADCASTSS lanes<>+4684(SB), Z23
+	VBROADCASTSS lanes<>+4676(SB), Z22
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -21866,9 +21575,9 @@ TEXT ·xlogyFloat32AVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z27
 	VMOVUPS lanes<>+192(SB), Z26
 	VBROADCASTSS lanes<>+252(SB), Z25
-	VBROADCASTSS lanes<>+4716(SB), Z24
-	VBROADCASTSS lanes<>+4708(SB), Z23
-	VBROADCASTSS lanes<>+4700(SB), Z22
+	VBROADCASTSS lanes<>+4692(SB), Z24
+	VBROADCASTSS lanes<>+4684(SB), Z23
+	VBROADCASTSS lanes<>+4676(SB), Z22
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -21959,11 +21668,11 @@ TEXT ·xlogyFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSD lanes<>+896(SB), Y14
+	VBROADCASTSD lanes<>+4472(SB), Y14
 	VBROADCASTSD lanes<>+800(SB), Y13
 	VBROADCASTSD lanes<>+544(SB), Y12
 	VBROADCASTSD lanes<>+640(SB), Y11
-	VBROADCASTSD lanes<>+3712(SB), Y10
+	VBROADCASTSD lanes<>+3680(SB), Y10
 	VBROADCASTSD lanes<>+576(SB), Y9
 	XORQ CX, CX
 	SUBQ $4, AX
@@ -21985,7 +21694,7 @@ single:
 	VPADDQ Y13, Y6, Y6
 	VPSRLQ $52, Y6, Y6
 	VPOR Y9, Y6, Y6
-	VSUBPD lanes<>+4320(SB), Y6, Y6
+	VSUBPD lanes<>+4288(SB), Y6, Y6
 	VANDPS lanes<>+608(SB), Y4, Y4
 	VSUBPD Y4, Y6, Y4
 	VMULPD Y5, Y5, Y6
@@ -21993,22 +21702,22 @@ single:
 	VDIVPD Y7, Y5, Y7
 	VMULPD Y7, Y7, Y8
 	VMULPD lanes<>+736(SB), Y6, Y6
-	VBROADCASTSD lanes<>+4616(SB), Y2
-	VFMADD213PD lanes<>+3968(SB), Y8, Y2
-	VFMADD213PD lanes<>+3744(SB), Y8, Y2
-	VFMADD213PD lanes<>+3680(SB), Y8, Y2
-	VFMADD213PD lanes<>+4064(SB), Y8, Y2
-	VFMADD213PD lanes<>+1472(SB), Y8, Y2
-	VFMADD213PD lanes<>+3168(SB), Y8, Y2
+	VBROADCASTSD lanes<>+4592(SB), Y2
+	VFMADD213PD lanes<>+3936(SB), Y8, Y2
+	VFMADD213PD lanes<>+3712(SB), Y8, Y2
+	VFMADD213PD lanes<>+3648(SB), Y8, Y2
+	VFMADD213PD lanes<>+4032(SB), Y8, Y2
+	VFMADD213PD lanes<>+1440(SB), Y8, Y2
+	VFMADD213PD lanes<>+3136(SB), Y8, Y2
 	VFMADD213PD Y6, Y2, Y8
 	VFMSUB231PD Y8, Y7, Y6
-	VFMADD231PD lanes<>+2176(SB), Y4, Y6
+	VFMADD231PD lanes<>+2144(SB), Y4, Y6
 	VADDPD Y5, Y6, Y2
-	VFMADD231PD lanes<>+4000(SB), Y4, Y2
+	VFMADD231PD lanes<>+3968(SB), Y4, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y4
 	VBLENDVPD Y4, Y2, Y0, Y2
 	VCMPPD $0, Y15, Y0, Y4
-	VBROADCASTSD lanes<>+4528(SB), Y5
+	VBROADCASTSD lanes<>+4504(SB), Y5
 	VBLENDVPD Y4, Y14, Y5, Y4
 	VCMPPD $30, Y15, Y0, Y5
 	VBLENDVPD Y5, Y2, Y4, Y2
@@ -22041,7 +21750,7 @@ tail:
 	VPADDQ Y13, Y6, Y6
 	VPSRLQ $52, Y6, Y6
 	VPOR Y9, Y6, Y6
-	VSUBPD lanes<>+4320(SB), Y6, Y6
+	VSUBPD lanes<>+4288(SB), Y6, Y6
 	VANDPS lanes<>+608(SB), Y4, Y4
 	VSUBPD Y4, Y6, Y4
 	VMULPD Y5, Y5, Y6
@@ -22049,22 +21758,22 @@ tail:
 	VDIVPD Y7, Y5, Y7
 	VMULPD Y7, Y7, Y8
 	VMULPD lanes<>+736(SB), Y6, Y6
-	VBROADCASTSD lanes<>+4616(SB), Y2
-	VFMADD213PD lanes<>+3968(SB), Y8, Y2
-	VFMADD213PD lanes<>+3744(SB), Y8, Y2
-	VFMADD213PD lanes<>+3680(SB), Y8, Y2
-	VFMADD213PD lanes<>+4064(SB), Y8, Y2
-	VFMADD213PD lanes<>+1472(SB), Y8, Y2
-	VFMADD213PD lanes<>+3168(SB), Y8, Y2
+	VBROADCASTSD lanes<>+4592(SB), Y2
+	VFMADD213PD lanes<>+3936(SB), Y8, Y2
+	VFMADD213PD lanes<>+3712(SB), Y8, Y2
+	VFMADD213PD lanes<>+3648(SB), Y8, Y2
+	VFMADD213PD lanes<>+4032(SB), Y8, Y2
+	VFMADD213PD lanes<>+1440(SB), Y8, Y2
+	VFMADD213PD lanes<>+3136(SB), Y8, Y2
 	VFMADD213PD Y6, Y2, Y8
 	VFMSUB231PD Y8, Y7, Y6
-	VFMADD231PD lanes<>+2176(SB), Y4, Y6
+	VFMADD231PD lanes<>+2144(SB), Y4, Y6
 	VADDPD Y5, Y6, Y2
-	VFMADD231PD lanes<>+4000(SB), Y4, Y2
+	VFMADD231PD lanes<>+3968(SB), Y4, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y4
 	VBLENDVPD Y4, Y2, Y0, Y2
 	VCMPPD $0, Y15, Y0, Y4
-	VBROADCASTSD lanes<>+4528(SB), Y5
+	VBROADCASTSD lanes<>+4504(SB), Y5
 	VBLENDVPD Y4, Y14, Y5, Y4
 	VCMPPD $30, Y15, Y0, Y5
 	VBLENDVPD Y5, Y2, Y4, Y2
@@ -22090,16 +21799,16 @@ TEXT ·xlogyFloat64AVX512(SB), NOSPLIT, $0-64
 	VPXORD X30, X30, X30
 	VBROADCASTSD lanes<>+480(SB), Z29
 	VBROADCASTSD lanes<>+736(SB), Z28
-	VBROADCASTSD lanes<>+4592(SB), Z27
-	VBROADCASTSD lanes<>+3008(SB), Z26
-	VBROADCASTSD lanes<>+2624(SB), Z25
-	VBROADCASTSD lanes<>+2336(SB), Z24
-	VBROADCASTSD lanes<>+4032(SB), Z23
-	VBROADCASTSD lanes<>+2816(SB), Z22
-	VBROADCASTSD lanes<>+2848(SB), Z21
-	VBROADCASTSD lanes<>+2464(SB), Z20
-	VBROADCASTSD lanes<>+2176(SB), Z19
-	VBROADCASTSD lanes<>+4000(SB), Z18
+	VBROADCASTSD lanes<>+4568(SB), Z27
+	VBROADCASTSD lanes<>+2976(SB), Z26
+	VBROADCASTSD lanes<>+2592(SB), Z25
+	VBROADCASTSD lanes<>+2304(SB), Z24
+	VBROADCASTSD lanes<>+4000(SB), Z23
+	VBROADCASTSD lanes<>+2784(SB), Z22
+	VBROADCASTSD lanes<>+2816(SB), Z21
+	VBROADCASTSD lanes<>+2432(SB), Z20
+	VBROADCASTSD lanes<>+2144(SB), Z19
+	VBROADCASTSD lanes<>+3968(SB), Z18
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles

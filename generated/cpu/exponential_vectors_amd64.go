@@ -79,7 +79,7 @@ var exponentialVectors = []vector.Loop{
 	{Op: "log10_grad_x", Table: &Log10GradX, Variant: 0, DType: ir.Float64, AVX2: log10GradXFloat64AVX2, AVX512: log10GradXFloat64AVX512},
 	{Op: "log1p", Table: &Log1p, Variant: 0, DType: ir.Float32, AVX2: log1pFloat32AVX2, AVX512: log1pFloat32AVX512, Past: vector.Loops{AVX2: log1pFloat32PastAVX2, AVX512: log1pFloat32PastAVX512}},
 	{Op: "log1p", Table: &Log1p, Variant: 0, DType: ir.Float64, AVX2: log1pFloat64AVX2, AVX512: log1pFloat64AVX512},
-	{Op: "log1p_grad_x", Table: &Log1pGradX, Variant: 0, DType: ir.Float32, AVX2: log1pGradXFloat32AVX2, AVX512: log1pGradXFloat32AVX512, Past: vector.Loops{AVX2: log1pGradXFloat32PastAVX2, AVX512: log1pGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: log1pGradXFloat32Float16AVX2, AVX512: log1pGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: log1pGradXFloat32BFloat16AVX2, AVX512: log1pGradXFloat32BFloat16AVX512}},
+	{Op: "log1p_grad_x", Table: &Log1pGradX, Variant: 0, DType: ir.Float32, AVX2: log1pGradXFloat32AVX2, AVX512: log1pGradXFloat32AVX512, Past: vector.Loops{AVX2: log1pGradXFloat32PastAVX2, AVX512: log1pGradXFloat32PastAVX512}},
 	{Op: "log1p_grad_x", Table: &Log1pGradX, Variant: 0, DType: ir.Float64, AVX2: log1pGradXFloat64AVX2, AVX512: log1pGradXFloat64AVX512},
 	{Op: "log2", Table: &Log2, Variant: 0, DType: ir.Float32, AVX2: log2Float32AVX2, AVX512: log2Float32AVX512, Past: vector.Loops{AVX2: log2Float32PastAVX2, AVX512: log2Float32PastAVX512}},
 	{Op: "log2", Table: &Log2, Variant: 0, DType: ir.Float64, AVX2: log2Float64AVX2, AVX512: log2Float64AVX512},

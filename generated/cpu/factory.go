@@ -41,76 +41,6 @@ var ArangeSized = []*[ir.NumDTypes]ir.Loop{
 	{ir.Uint8: arangeSizedIntLoop[uint8], ir.Int8: arangeSizedIntLoop[int8], ir.Int16: arangeSizedIntLoop[int16], ir.Int32: arangeSizedIntLoop[int32], ir.Int64: arangeSizedIntLoop[int64], ir.Float32: arangeSizedFloatLoop[float32], ir.Float64: arangeSizedFloatLoop[float64]},
 }
 
-// eyeSizedBool: where(index/cols == index%cols, 1, 0)
-func eyeSizedBool(cols, index int64) bool {
-	return num.Where(num.IDiv(index, cols) == num.ITruncRem(index, cols), true, false)
-}
-
-func eyeSizedBoolLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out := unsafe.Slice((*bool)(p[0]), n)
-	cols := s[0].Int()
-	for i := range out {
-		out[i] = eyeSizedBool(cols, index+int64(i))
-	}
-}
-
-// eyeSizedInt: where(index/cols == index%cols, 1, 0)
-func eyeSizedInt[T num.Int](cols, index int64) T {
-	return num.Where(num.IDiv(index, cols) == num.ITruncRem(index, cols), T(1), 0)
-}
-
-func eyeSizedIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out := unsafe.Slice((*T)(p[0]), n)
-	cols := s[0].Int()
-	for i := range out {
-		out[i] = eyeSizedInt[T](cols, index+int64(i))
-	}
-}
-
-// eyeSizedFloat: where(index/cols == index%cols, 1, 0)
-func eyeSizedFloat[T num.Float](cols, index int64) T {
-	return num.Where(num.IDiv(index, cols) == num.ITruncRem(index, cols), T(1), 0)
-}
-
-func eyeSizedFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out := unsafe.Slice((*T)(p[0]), n)
-	cols := s[0].Int()
-	for i := range out {
-		out[i] = eyeSizedFloat[T](cols, index+int64(i))
-	}
-}
-
-// eyeSizedComplex64: where(index/cols == index%cols, 1, 0)
-func eyeSizedComplex64(cols, index int64) complex64 {
-	return num.Where(num.IDiv(index, cols) == num.ITruncRem(index, cols), complex64(1), 0)
-}
-
-func eyeSizedComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out := unsafe.Slice((*complex64)(p[0]), n)
-	cols := s[0].Int()
-	for i := range out {
-		out[i] = eyeSizedComplex64(cols, index+int64(i))
-	}
-}
-
-// eyeSizedComplex128: where(index/cols == index%cols, 1, 0)
-func eyeSizedComplex128(cols, index int64) complex128 {
-	return num.Where(num.IDiv(index, cols) == num.ITruncRem(index, cols), complex128(1), 0)
-}
-
-func eyeSizedComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out := unsafe.Slice((*complex128)(p[0]), n)
-	cols := s[0].Int()
-	for i := range out {
-		out[i] = eyeSizedComplex128(cols, index+int64(i))
-	}
-}
-
-// EyeSized holds the loops of eye_sized, by variant and compute dtype.
-var EyeSized = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: eyeSizedBoolLoop, ir.Uint8: eyeSizedIntLoop[uint8], ir.Int8: eyeSizedIntLoop[int8], ir.Int16: eyeSizedIntLoop[int16], ir.Int32: eyeSizedIntLoop[int32], ir.Int64: eyeSizedIntLoop[int64], ir.Float32: eyeSizedFloatLoop[float32], ir.Float64: eyeSizedFloatLoop[float64], ir.Complex64: eyeSizedComplex64Loop, ir.Complex128: eyeSizedComplex128Loop},
-}
-
 // fullBool: value
 func fullBool(value bool) bool {
 	return value
@@ -181,27 +111,146 @@ var Full = []*[ir.NumDTypes]ir.Loop{
 	{ir.Bool: fullBoolLoop, ir.Uint8: fullIntLoop[uint8], ir.Int8: fullIntLoop[int8], ir.Int16: fullIntLoop[int16], ir.Int32: fullIntLoop[int32], ir.Int64: fullIntLoop[int64], ir.Float32: fullFloatLoop[float32], ir.Float64: fullFloatLoop[float64], ir.Complex64: fullComplex64Loop, ir.Complex128: fullComplex128Loop},
 }
 
-// linspaceSized: where(steps == 1 || 2*index < steps, start + index*((end - start)/(steps - 1)), end - (steps - 1 - index)*((end - start)/(steps - 1)))
-func linspaceSized[T num.Float](start, end T, steps, index int64) T {
+// linspaceSizedFloat: cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))
+func linspaceSizedFloat[T num.Float](start, end T, steps, index int64) T {
 	t0 := steps - 1
-	t1 := (end - start) / T(t0)
+	t1 := (end - start) / T(num.IMax(t0, 1))
 	return num.Where(steps == 1 || 2*index < steps, start+T(T(index)*t1), end-T(T(t0-index)*t1))
 }
 
-func linspaceSizedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+func linspaceSizedFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out := unsafe.Slice((*T)(p[0]), n)
 	start := T(s[0].Float())
 	end := T(s[1].Float())
 	steps := s[2].Int()
 	for i := range out {
-		out[i] = linspaceSized(start, end, steps, index+int64(i))
+		out[i] = linspaceSizedFloat(start, end, steps, index+int64(i))
+	}
+}
+
+// linspaceSizedComplex64: cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))
+func linspaceSizedComplex64(start, end float32, steps, index int64) complex64 {
+	t0 := steps - 1
+	t1 := (end - start) / float32(num.IMax(t0, 1))
+	return complex64(complex(float32(num.Where(steps == 1 || 2*index < steps, start+float32(float32(index)*t1), end-float32(float32(t0-index)*t1))), 0))
+}
+
+func linspaceSizedComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex64)(p[0]), n)
+	start := float32(s[0].Float())
+	end := float32(s[1].Float())
+	steps := s[2].Int()
+	for i := range out {
+		out[i] = linspaceSizedComplex64(start, end, steps, index+int64(i))
+	}
+}
+
+// linspaceSizedComplex128: cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))
+func linspaceSizedComplex128(start, end float64, steps, index int64) complex128 {
+	t0 := steps - 1
+	t1 := (end - start) / float64(num.IMax(t0, 1))
+	return complex128(complex(float64(num.Where(steps == 1 || 2*index < steps, start+float64(float64(index)*t1), end-float64(float64(t0-index)*t1))), 0))
+}
+
+func linspaceSizedComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex128)(p[0]), n)
+	start := s[0].Float()
+	end := s[1].Float()
+	steps := s[2].Int()
+	for i := range out {
+		out[i] = linspaceSizedComplex128(start, end, steps, index+int64(i))
 	}
 }
 
 // LinspaceSized holds the loops of linspace_sized, by variant and compute
 // dtype.
 var LinspaceSized = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: linspaceSizedLoop[float32], ir.Float64: linspaceSizedLoop[float64]},
+	{ir.Float32: linspaceSizedFloatLoop[float32], ir.Float64: linspaceSizedFloatLoop[float64], ir.Complex64: linspaceSizedComplex64Loop, ir.Complex128: linspaceSizedComplex128Loop},
+}
+
+// linspaceWhole: where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))
+func linspaceWhole(start, end float64, steps, index int64) float64 {
+	t0 := num.Trunc(start)
+	t1 := num.Trunc(end)
+	t2 := steps - 1
+	t3 := (t1 - t0) / float64(num.IMax(t2, 1))
+	return num.Where(steps == 1 || 2*index < steps, t0+float64(float64(index)*t3), t1-float64(float64(t2-index)*t3))
+}
+
+func linspaceWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*float64)(p[0]), n)
+	start := s[0].Float()
+	end := s[1].Float()
+	steps := s[2].Int()
+	for i := range out {
+		out[i] = linspaceWhole(start, end, steps, index+int64(i))
+	}
+}
+
+// LinspaceWhole holds the loops of linspace_whole, by variant and compute
+// dtype.
+var LinspaceWhole = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float64: linspaceWholeLoop},
+}
+
+// logspaceSizedFloat: cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))
+func logspaceSizedFloat[T num.Float](start, end T, steps int64, base T, index int64) T {
+	t0 := steps - 1
+	t1 := (end - start) / T(num.IMax(t0, 1))
+	return num.Pow(base, num.Where(steps == 1 || 2*index < steps, start+T(T(index)*t1), end-T(T(t0-index)*t1)))
+}
+
+func logspaceSizedFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*T)(p[0]), n)
+	start := T(s[0].Float())
+	end := T(s[1].Float())
+	steps := s[2].Int()
+	base := T(s[3].Float())
+	for i := range out {
+		out[i] = logspaceSizedFloat(start, end, steps, base, index+int64(i))
+	}
+}
+
+// logspaceSizedComplex64: cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))
+func logspaceSizedComplex64(start, end float32, steps int64, base float32, index int64) complex64 {
+	t0 := steps - 1
+	t1 := (end - start) / float32(num.IMax(t0, 1))
+	return complex64(complex(float32(num.Pow(base, num.Where(steps == 1 || 2*index < steps, start+float32(float32(index)*t1), end-float32(float32(t0-index)*t1)))), 0))
+}
+
+func logspaceSizedComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex64)(p[0]), n)
+	start := float32(s[0].Float())
+	end := float32(s[1].Float())
+	steps := s[2].Int()
+	base := float32(s[3].Float())
+	for i := range out {
+		out[i] = logspaceSizedComplex64(start, end, steps, base, index+int64(i))
+	}
+}
+
+// logspaceSizedComplex128: cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))
+func logspaceSizedComplex128(start, end float64, steps int64, base float64, index int64) complex128 {
+	t0 := steps - 1
+	t1 := (end - start) / float64(num.IMax(t0, 1))
+	return complex128(complex(float64(num.Pow(base, num.Where(steps == 1 || 2*index < steps, start+float64(float64(index)*t1), end-float64(float64(t0-index)*t1)))), 0))
+}
+
+func logspaceSizedComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex128)(p[0]), n)
+	start := s[0].Float()
+	end := s[1].Float()
+	steps := s[2].Int()
+	base := s[3].Float()
+	for i := range out {
+		out[i] = logspaceSizedComplex128(start, end, steps, base, index+int64(i))
+	}
+}
+
+// LogspaceSized holds the loops of logspace_sized, by variant and compute
+// dtype.
+var LogspaceSized = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logspaceSizedFloatLoop[float32], ir.Float64: logspaceSizedFloatLoop[float64], ir.Complex64: logspaceSizedComplex64Loop, ir.Complex128: logspaceSizedComplex128Loop},
 }
 
 // onesBool: cast(1)

@@ -53,30 +53,6 @@ func arangeSizedFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64
 func arangeSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func eyeSizedBoolAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func eyeSizedUint8AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func eyeSizedInt8AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func eyeSizedInt16AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func eyeSizedInt32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func eyeSizedInt64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func eyeSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func eyeSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
 func fullBoolAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
@@ -111,6 +87,24 @@ func linspaceSizedFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int
 
 //go:noescape
 func linspaceSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func linspaceWholeFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func linspaceWholeFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func logspaceSizedFloat32AVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
+func logspaceSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
+func logspaceSizedFloat64AVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
+func logspaceSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
 func onesInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -65,38 +65,6 @@ func arangeSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 	arangeSizedFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
-func eyeSizedBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedBoolAVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
-func eyeSizedUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedUint8AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
-func eyeSizedInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedInt8AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
-func eyeSizedInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedInt16AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
-func eyeSizedInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedInt32AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
-func eyeSizedInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedInt64AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
-func eyeSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedFloat32AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
-func eyeSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	eyeSizedFloat64AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
-}
-
 func fullBoolAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	fullBoolAVX2(n, p, &[1]uint64{vector.Bool(s[0])}, index)
 }
@@ -177,6 +145,30 @@ func linspaceSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	linspaceSizedFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2])}, index)
 }
 
+func linspaceWholeFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	linspaceWholeFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2])}, index)
+}
+
+func linspaceWholeFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	linspaceWholeFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2])}, index)
+}
+
+func logspaceSizedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logspaceSizedFloat32AVX2(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Int(s[2]), vector.Float32(s[3])}, index)
+}
+
+func logspaceSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logspaceSizedFloat32AVX512(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Int(s[2]), vector.Float32(s[3])}, index)
+}
+
+func logspaceSizedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logspaceSizedFloat64AVX2(n, p, &[4]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2]), vector.Float64(s[3])}, index)
+}
+
+func logspaceSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logspaceSizedFloat64AVX512(n, p, &[4]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2]), vector.Float64(s[3])}, index)
+}
+
 func zerosInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	zerosInt32AVX2(2*n, p, s, index)
 }
@@ -202,14 +194,6 @@ var factoryVectors = []vector.Loop{
 	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Int64, AVX2: arangeSizedInt64AVX2Loop, AVX512: arangeSizedInt64AVX512Loop},
 	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Float32, AVX2: arangeSizedFloat32AVX2Loop, AVX512: arangeSizedFloat32AVX512Loop},
 	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Float64, AVX2: arangeSizedFloat64AVX2Loop, AVX512: arangeSizedFloat64AVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Bool, AVX512: eyeSizedBoolAVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Uint8, AVX512: eyeSizedUint8AVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Int8, AVX512: eyeSizedInt8AVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Int16, AVX512: eyeSizedInt16AVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Int32, AVX512: eyeSizedInt32AVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Int64, AVX512: eyeSizedInt64AVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Float32, AVX512: eyeSizedFloat32AVX512Loop},
-	{Op: "eye_sized", Table: &EyeSized, Variant: 0, DType: ir.Float64, AVX512: eyeSizedFloat64AVX512Loop},
 	{Op: "full", Table: &Full, Variant: 0, DType: ir.Bool, AVX2: fullBoolAVX2Loop, AVX512: fullBoolAVX512Loop},
 	{Op: "full", Table: &Full, Variant: 0, DType: ir.Uint8, AVX2: fullBoolAVX2Loop2, AVX512: fullBoolAVX512Loop2},
 	{Op: "full", Table: &Full, Variant: 0, DType: ir.Int8, AVX2: fullBoolAVX2Loop2, AVX512: fullBoolAVX512Loop2},
@@ -221,6 +205,9 @@ var factoryVectors = []vector.Loop{
 	{Op: "full", Table: &Full, Variant: 0, DType: ir.Complex64, AVX2: fullInt64AVX2Loop3, AVX512: fullInt64AVX512Loop3},
 	{Op: "linspace_sized", Table: &LinspaceSized, Variant: 0, DType: ir.Float32, AVX2: linspaceSizedFloat32AVX2Loop, AVX512: linspaceSizedFloat32AVX512Loop},
 	{Op: "linspace_sized", Table: &LinspaceSized, Variant: 0, DType: ir.Float64, AVX2: linspaceSizedFloat64AVX2Loop, AVX512: linspaceSizedFloat64AVX512Loop},
+	{Op: "linspace_whole", Table: &LinspaceWhole, Variant: 0, DType: ir.Float64, AVX2: linspaceWholeFloat64AVX2Loop, AVX512: linspaceWholeFloat64AVX512Loop},
+	{Op: "logspace_sized", Table: &LogspaceSized, Variant: 0, DType: ir.Float32, AVX2: logspaceSizedFloat32AVX2Loop, AVX512: logspaceSizedFloat32AVX512Loop},
+	{Op: "logspace_sized", Table: &LogspaceSized, Variant: 0, DType: ir.Float64, AVX2: logspaceSizedFloat64AVX2Loop, AVX512: logspaceSizedFloat64AVX512Loop},
 	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Bool, AVX2: isfiniteBoolAVX2, AVX512: isfiniteBoolAVX512},
 	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Uint8, AVX2: isfiniteBoolAVX2, AVX512: isfiniteBoolAVX512},
 	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Int8, AVX2: isfiniteBoolAVX2, AVX512: isfiniteBoolAVX512},

@@ -9,49 +9,13 @@ import (
 )
 
 //go:noescape
-func trilSizedBoolAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func wrappedIndexInt32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func trilSizedUint8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func wrappedIndexInt32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func trilSizedInt8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func wrappedIndexInt64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func trilSizedInt16AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func trilSizedInt32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func trilSizedInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func trilSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func trilSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedBoolAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedUint8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedInt8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedInt16AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedInt32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func triuSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func wrappedIndexInt64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)

@@ -9,90 +9,24 @@ import (
 	"unsafe"
 )
 
-func trilSizedBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedBoolAVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func wrappedIndexInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	wrappedIndexInt32AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
 }
 
-func trilSizedUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedUint8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func wrappedIndexInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	wrappedIndexInt32AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
 }
 
-func trilSizedInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedInt8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func wrappedIndexInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	wrappedIndexInt64AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
 }
 
-func trilSizedInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedInt16AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func trilSizedInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedInt32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func trilSizedInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func trilSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedFloat32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func trilSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	trilSizedFloat64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedBoolAVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedUint8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedInt8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedInt16AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedInt32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedFloat32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func triuSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	triuSizedFloat64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func wrappedIndexInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	wrappedIndexInt64AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
 }
 
 // indexingVectors are the assembly loops of the group indexing.
 var indexingVectors = []vector.Loop{
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Bool, AVX512: trilSizedBoolAVX512Loop},
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Uint8, AVX512: trilSizedUint8AVX512Loop},
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Int8, AVX512: trilSizedInt8AVX512Loop},
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Int16, AVX512: trilSizedInt16AVX512Loop},
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Int32, AVX512: trilSizedInt32AVX512Loop},
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Int64, AVX512: trilSizedInt64AVX512Loop},
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Float32, AVX512: trilSizedFloat32AVX512Loop},
-	{Op: "tril_sized", Table: &TrilSized, Variant: 0, DType: ir.Float64, AVX512: trilSizedFloat64AVX512Loop},
-	{Op: "tril_sized_grad_x", Table: &TrilSizedGradX, Variant: 0, DType: ir.Float32, AVX512: trilSizedFloat32AVX512Loop},
-	{Op: "tril_sized_grad_x", Table: &TrilSizedGradX, Variant: 0, DType: ir.Float64, AVX512: trilSizedFloat64AVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Bool, AVX512: triuSizedBoolAVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Uint8, AVX512: triuSizedUint8AVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Int8, AVX512: triuSizedInt8AVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Int16, AVX512: triuSizedInt16AVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Int32, AVX512: triuSizedInt32AVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Int64, AVX512: triuSizedInt64AVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Float32, AVX512: triuSizedFloat32AVX512Loop},
-	{Op: "triu_sized", Table: &TriuSized, Variant: 0, DType: ir.Float64, AVX512: triuSizedFloat64AVX512Loop},
-	{Op: "triu_sized_grad_x", Table: &TriuSizedGradX, Variant: 0, DType: ir.Float32, AVX512: triuSizedFloat32AVX512Loop},
-	{Op: "triu_sized_grad_x", Table: &TriuSizedGradX, Variant: 0, DType: ir.Float64, AVX512: triuSizedFloat64AVX512Loop},
+	{Op: "wrapped_index", Table: &WrappedIndex, Variant: 0, DType: ir.Int32, AVX2: wrappedIndexInt32AVX2Loop, AVX512: wrappedIndexInt32AVX512Loop},
+	{Op: "wrapped_index", Table: &WrappedIndex, Variant: 0, DType: ir.Int64, AVX2: wrappedIndexInt64AVX2Loop, AVX512: wrappedIndexInt64AVX512Loop},
 }

@@ -139,3 +139,207 @@ func rowDistanceLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 var RowDistance = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: rowDistanceLoop[float32], ir.Float64: rowDistanceLoop[float64]},
 }
+
+// scaledInt: alpha*x
+func scaledInt[T num.Int](x, alpha T) T {
+	return alpha * x
+}
+
+func scaledIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	alpha := T(s[0].Float())
+	for i := range out {
+		out[i] = scaledInt(x[i], alpha)
+	}
+}
+
+// scaledFloat: alpha*x
+func scaledFloat[T num.Float](x, alpha T) T {
+	return alpha * x
+}
+
+func scaledFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	alpha := T(s[0].Float())
+	for i := range out {
+		out[i] = scaledFloat(x[i], alpha)
+	}
+}
+
+// scaledComplex64: alpha*x
+func scaledComplex64(x, alpha complex64) complex64 {
+	return alpha * x
+}
+
+func scaledComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	alpha := complex64(s[0].Complex())
+	for i := range out {
+		out[i] = scaledComplex64(x[i], alpha)
+	}
+}
+
+// scaledComplex128: alpha*x
+func scaledComplex128(x, alpha complex128) complex128 {
+	return alpha * x
+}
+
+func scaledComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	alpha := s[0].Complex()
+	for i := range out {
+		out[i] = scaledComplex128(x[i], alpha)
+	}
+}
+
+// Scaled holds the loops of scaled, by variant and compute dtype.
+var Scaled = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: scaledIntLoop[uint8], ir.Int8: scaledIntLoop[int8], ir.Int16: scaledIntLoop[int16], ir.Int32: scaledIntLoop[int32], ir.Int64: scaledIntLoop[int64], ir.Float32: scaledFloatLoop[float32], ir.Float64: scaledFloatLoop[float64], ir.Complex64: scaledComplex64Loop, ir.Complex128: scaledComplex128Loop},
+}
+
+// scaledGradXFloat: dy*conj(alpha)
+func scaledGradXFloat[T num.Float](dy, alpha T) T {
+	return dy * alpha
+}
+
+func scaledGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	alpha := T(s[0].Float())
+	for i := range out {
+		out[i] = scaledGradXFloat(dy[i], alpha)
+	}
+}
+
+// scaledGradXComplex64: dy*conj(alpha)
+func scaledGradXComplex64(dy, alpha complex64) complex64 {
+	return dy * num.CConj(alpha)
+}
+
+func scaledGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	alpha := complex64(s[0].Complex())
+	for i := range out {
+		out[i] = scaledGradXComplex64(dy[i], alpha)
+	}
+}
+
+// scaledGradXComplex128: dy*conj(alpha)
+func scaledGradXComplex128(dy, alpha complex128) complex128 {
+	return dy * num.CConj(alpha)
+}
+
+func scaledGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	alpha := s[0].Complex()
+	for i := range out {
+		out[i] = scaledGradXComplex128(dy[i], alpha)
+	}
+}
+
+// ScaledGradX holds the loops of scaled_grad_x, by variant and compute dtype.
+var ScaledGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: scaledGradXFloatLoop[float32], ir.Float64: scaledGradXFloatLoop[float64], ir.Complex64: scaledGradXComplex64Loop, ir.Complex128: scaledGradXComplex128Loop},
+}
+
+// scaledOrZeroInt: where(beta == 0, 0, beta*x)
+func scaledOrZeroInt[T num.Int](x, beta T) T {
+	return num.Where(beta == 0, 0, beta*x)
+}
+
+func scaledOrZeroIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	beta := T(s[0].Float())
+	for i := range out {
+		out[i] = scaledOrZeroInt(x[i], beta)
+	}
+}
+
+// scaledOrZeroFloat: where(beta == 0, 0, beta*x)
+func scaledOrZeroFloat[T num.Float](x, beta T) T {
+	return num.Where(beta == 0, 0, beta*x)
+}
+
+func scaledOrZeroFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	beta := T(s[0].Float())
+	for i := range out {
+		out[i] = scaledOrZeroFloat(x[i], beta)
+	}
+}
+
+// scaledOrZeroComplex64: where(beta == 0, 0, beta*x)
+func scaledOrZeroComplex64(x, beta complex64) complex64 {
+	return num.Where(beta == 0, 0, beta*x)
+}
+
+func scaledOrZeroComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	beta := complex64(s[0].Complex())
+	for i := range out {
+		out[i] = scaledOrZeroComplex64(x[i], beta)
+	}
+}
+
+// scaledOrZeroComplex128: where(beta == 0, 0, beta*x)
+func scaledOrZeroComplex128(x, beta complex128) complex128 {
+	return num.Where(beta == 0, 0, beta*x)
+}
+
+func scaledOrZeroComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	beta := s[0].Complex()
+	for i := range out {
+		out[i] = scaledOrZeroComplex128(x[i], beta)
+	}
+}
+
+// ScaledOrZero holds the loops of scaled_or_zero, by variant and compute
+// dtype.
+var ScaledOrZero = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: scaledOrZeroIntLoop[uint8], ir.Int8: scaledOrZeroIntLoop[int8], ir.Int16: scaledOrZeroIntLoop[int16], ir.Int32: scaledOrZeroIntLoop[int32], ir.Int64: scaledOrZeroIntLoop[int64], ir.Float32: scaledOrZeroFloatLoop[float32], ir.Float64: scaledOrZeroFloatLoop[float64], ir.Complex64: scaledOrZeroComplex64Loop, ir.Complex128: scaledOrZeroComplex128Loop},
+}
+
+// scaledOrZeroGradXFloat: where(beta == 0, 0, dy*conj(beta))
+func scaledOrZeroGradXFloat[T num.Float](dy, beta T) T {
+	return num.Where(beta == 0, 0, dy*beta)
+}
+
+func scaledOrZeroGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	beta := T(s[0].Float())
+	for i := range out {
+		out[i] = scaledOrZeroGradXFloat(dy[i], beta)
+	}
+}
+
+// scaledOrZeroGradXComplex64: where(beta == 0, 0, dy*conj(beta))
+func scaledOrZeroGradXComplex64(dy, beta complex64) complex64 {
+	return num.Where(beta == 0, 0, dy*num.CConj(beta))
+}
+
+func scaledOrZeroGradXComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	beta := complex64(s[0].Complex())
+	for i := range out {
+		out[i] = scaledOrZeroGradXComplex64(dy[i], beta)
+	}
+}
+
+// scaledOrZeroGradXComplex128: where(beta == 0, 0, dy*conj(beta))
+func scaledOrZeroGradXComplex128(dy, beta complex128) complex128 {
+	return num.Where(beta == 0, 0, dy*num.CConj(beta))
+}
+
+func scaledOrZeroGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	beta := s[0].Complex()
+	for i := range out {
+		out[i] = scaledOrZeroGradXComplex128(dy[i], beta)
+	}
+}
+
+// ScaledOrZeroGradX holds the loops of scaled_or_zero_grad_x, by variant and
+// compute dtype.
+var ScaledOrZeroGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: scaledOrZeroGradXFloatLoop[float32], ir.Float64: scaledOrZeroGradXFloatLoop[float64], ir.Complex64: scaledOrZeroGradXComplex64Loop, ir.Complex128: scaledOrZeroGradXComplex128Loop},
+}

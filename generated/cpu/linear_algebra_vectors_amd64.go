@@ -57,6 +57,150 @@ func distanceSlopeGradLengthFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.
 	distanceSlopeGradLengthFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+func scaledUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledUint8AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledUint8AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledInt16AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledInt16AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledInt32AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledInt32AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledInt64AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledInt64AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledFloat32Float16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat32Float16AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledFloat32BFloat16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat32BFloat16AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledFloat32Float16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat32Float16AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledFloat32BFloat16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat32BFloat16AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func scaledOrZeroUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroUint8AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroUint8AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroInt16AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroInt16AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroInt32AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroInt32AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroInt64AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroInt64AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
+}
+
+func scaledOrZeroFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func scaledOrZeroFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func scaledOrZeroGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroGradXFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledOrZeroGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroGradXFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func scaledOrZeroGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledOrZeroGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
 // linearAlgebraVectors are the assembly loops of the group linear algebra.
 var linearAlgebraVectors = []vector.Loop{
 	{Op: "distance_slope", Table: &DistanceSlope, Variant: 0, DType: ir.Float32, AVX2: distanceSlopeFloat32AVX2Loop, AVX512: distanceSlopeFloat32AVX512Loop},
@@ -73,4 +217,22 @@ var linearAlgebraVectors = []vector.Loop{
 	{Op: "quotient_or_zero_grad_y", Table: &QuotientOrZeroGradY, Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroGradYFloat64AVX2, AVX512: quotientOrZeroGradYFloat64AVX512},
 	{Op: "row_distance", Table: &RowDistance, Variant: 0, DType: ir.Float32, AVX2: rowDistanceFloat32AVX2, AVX512: rowDistanceFloat32AVX512, Past: vector.Loops{AVX2: rowDistanceFloat32PastAVX2, AVX512: rowDistanceFloat32PastAVX512}},
 	{Op: "row_distance", Table: &RowDistance, Variant: 0, DType: ir.Float64, AVX2: rowDistanceFloat64AVX2, AVX512: rowDistanceFloat64AVX512},
+	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Uint8, AVX2: scaledUint8AVX2Loop, AVX512: scaledUint8AVX512Loop},
+	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int8, AVX2: scaledUint8AVX2Loop, AVX512: scaledUint8AVX512Loop},
+	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int16, AVX2: scaledInt16AVX2Loop, AVX512: scaledInt16AVX512Loop},
+	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int32, AVX2: scaledInt32AVX2Loop, AVX512: scaledInt32AVX512Loop},
+	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int64, AVX2: scaledInt64AVX2Loop, AVX512: scaledInt64AVX512Loop},
+	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Float32, AVX2: scaledFloat32AVX2Loop, AVX512: scaledFloat32AVX2Loop, Past: vector.Loops{AVX2: scaledFloat32PastAVX2Loop, AVX512: scaledFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: scaledFloat32Float16AVX2Loop, AVX512: scaledFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: scaledFloat32BFloat16AVX2Loop, AVX512: scaledFloat32BFloat16AVX512Loop}},
+	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Float64, AVX2: scaledFloat64AVX2Loop, AVX512: scaledFloat64AVX2Loop},
+	{Op: "scaled_grad_x", Table: &ScaledGradX, Variant: 0, DType: ir.Float32, AVX2: addScaledGradYFloat32AVX2Loop, AVX512: addScaledGradYFloat32AVX2Loop, Past: vector.Loops{AVX2: addScaledGradYFloat32PastAVX2Loop, AVX512: addScaledGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addScaledGradYFloat32Float16AVX2Loop, AVX512: addScaledGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addScaledGradYFloat32BFloat16AVX2Loop, AVX512: addScaledGradYFloat32BFloat16AVX512Loop}},
+	{Op: "scaled_grad_x", Table: &ScaledGradX, Variant: 0, DType: ir.Float64, AVX2: addScaledGradYFloat64AVX2Loop, AVX512: addScaledGradYFloat64AVX2Loop},
+	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Uint8, AVX2: scaledOrZeroUint8AVX2Loop, AVX512: scaledOrZeroUint8AVX512Loop},
+	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int8, AVX2: scaledOrZeroUint8AVX2Loop, AVX512: scaledOrZeroUint8AVX512Loop},
+	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int16, AVX2: scaledOrZeroInt16AVX2Loop, AVX512: scaledOrZeroInt16AVX512Loop},
+	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int32, AVX2: scaledOrZeroInt32AVX2Loop, AVX512: scaledOrZeroInt32AVX512Loop},
+	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int64, AVX2: scaledOrZeroInt64AVX2Loop, AVX512: scaledOrZeroInt64AVX512Loop},
+	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Float32, AVX2: scaledOrZeroFloat32AVX2Loop, AVX512: scaledOrZeroFloat32AVX512Loop, Past: vector.Loops{AVX2: scaledOrZeroFloat32PastAVX2Loop, AVX512: scaledOrZeroFloat32PastAVX512Loop}},
+	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Float64, AVX2: scaledOrZeroFloat64AVX2Loop, AVX512: scaledOrZeroFloat64AVX512Loop},
+	{Op: "scaled_or_zero_grad_x", Table: &ScaledOrZeroGradX, Variant: 0, DType: ir.Float32, AVX2: scaledOrZeroGradXFloat32AVX2Loop, AVX512: scaledOrZeroGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: scaledOrZeroGradXFloat32PastAVX2Loop, AVX512: scaledOrZeroGradXFloat32PastAVX512Loop}},
+	{Op: "scaled_or_zero_grad_x", Table: &ScaledOrZeroGradX, Variant: 0, DType: ir.Float64, AVX2: scaledOrZeroGradXFloat64AVX2Loop, AVX512: scaledOrZeroGradXFloat64AVX512Loop},
 }

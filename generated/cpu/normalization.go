@@ -8,6 +8,96 @@ import (
 	"unsafe"
 )
 
+// centredAffine: (x - mean)*rstd*weight + bias
+func centredAffine[T num.Float](x, mean, rstd, weight, bias T) T {
+	return T((x-mean)*rstd*weight) + bias
+}
+
+func centredAffineLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, mean, rstd, weight, bias := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
+	for i := range out {
+		out[i] = centredAffine(x[i], mean[i], rstd[i], weight[i], bias[i])
+	}
+}
+
+// CentredAffine holds the loops of centred_affine, by variant and compute
+// dtype.
+var CentredAffine = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredAffineLoop[float32], ir.Float64: centredAffineLoop[float64]},
+}
+
+// centredAffineGradMean: -(dy*(weight*rstd))
+func centredAffineGradMean[T num.Float](dy, rstd, weight T) T {
+	return -(dy * (weight * rstd))
+}
+
+func centredAffineGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = centredAffineGradMean(dy[i], rstd[i], weight[i])
+	}
+}
+
+// CentredAffineGradMean holds the loops of centred_affine_grad_mean, by
+// variant and compute dtype.
+var CentredAffineGradMean = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredAffineGradMeanLoop[float32], ir.Float64: centredAffineGradMeanLoop[float64]},
+}
+
+// centredAffineGradRstd: dy*(weight*(x - mean))
+func centredAffineGradRstd[T num.Float](dy, x, mean, weight T) T {
+	return dy * (weight * (x - mean))
+}
+
+func centredAffineGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, mean, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = centredAffineGradRstd(dy[i], x[i], mean[i], weight[i])
+	}
+}
+
+// CentredAffineGradRstd holds the loops of centred_affine_grad_rstd, by
+// variant and compute dtype.
+var CentredAffineGradRstd = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredAffineGradRstdLoop[float32], ir.Float64: centredAffineGradRstdLoop[float64]},
+}
+
+// centredAffineGradWeight: dy*((x - mean)*rstd)
+func centredAffineGradWeight[T num.Float](dy, x, mean, rstd T) T {
+	return dy * ((x - mean) * rstd)
+}
+
+func centredAffineGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, mean, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = centredAffineGradWeight(dy[i], x[i], mean[i], rstd[i])
+	}
+}
+
+// CentredAffineGradWeight holds the loops of centred_affine_grad_weight, by
+// variant and compute dtype.
+var CentredAffineGradWeight = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredAffineGradWeightLoop[float32], ir.Float64: centredAffineGradWeightLoop[float64]},
+}
+
+// centredAffineGradX: dy*(weight*rstd)
+func centredAffineGradX[T num.Float](dy, rstd, weight T) T {
+	return dy * (weight * rstd)
+}
+
+func centredAffineGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = centredAffineGradX(dy[i], rstd[i], weight[i])
+	}
+}
+
+// CentredAffineGradX holds the loops of centred_affine_grad_x, by variant and
+// compute dtype.
+var CentredAffineGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: centredAffineGradXLoop[float32], ir.Float64: centredAffineGradXLoop[float64]},
+}
+
 // centredProduct: g*(x - mean)*rstd
 func centredProduct[T num.Float](g, x, mean, rstd T) T {
 	return g * (x - mean) * rstd
@@ -438,93 +528,4 @@ func rmsNormGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 // RmsNormGrad holds the loops of rms_norm_grad, by variant and compute dtype.
 var RmsNormGrad = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: rmsNormGradLoop[float32], ir.Float64: rmsNormGradLoop[float64]},
-}
-
-// rmsNormGradGradC: -(dy*(rstd*y))
-func rmsNormGradGradC[T num.Float](dy, y, rstd T) T {
-	return -(dy * (rstd * y))
-}
-
-func rmsNormGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, y, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rmsNormGradGradC(dy[i], y[i], rstd[i])
-	}
-}
-
-// RmsNormGradGradC holds the loops of rms_norm_grad_grad_c, by variant and
-// compute dtype.
-var RmsNormGradGradC = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormGradGradCLoop[float32], ir.Float64: rmsNormGradGradCLoop[float64]},
-}
-
-// rmsNormGradGradRstd: dy*(g - y*c)
-func rmsNormGradGradRstd[T num.Float](dy, g, y, c T) T {
-	return dy * (g - T(y*c))
-}
-
-func rmsNormGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, y, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
-	for i := range out {
-		out[i] = rmsNormGradGradRstd(dy[i], g[i], y[i], c[i])
-	}
-}
-
-// RmsNormGradGradRstd holds the loops of rms_norm_grad_grad_rstd, by variant
-// and compute dtype.
-var RmsNormGradGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormGradGradRstdLoop[float32], ir.Float64: rmsNormGradGradRstdLoop[float64]},
-}
-
-// rmsNormGradGradY: -(dy*(rstd*c))
-func rmsNormGradGradY[T num.Float](dy, rstd, c T) T {
-	return -(dy * (rstd * c))
-}
-
-func rmsNormGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rmsNormGradGradY(dy[i], rstd[i], c[i])
-	}
-}
-
-// RmsNormGradGradY holds the loops of rms_norm_grad_grad_y, by variant and
-// compute dtype.
-var RmsNormGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormGradGradYLoop[float32], ir.Float64: rmsNormGradGradYLoop[float64]},
-}
-
-// scaleShift: x*weight + bias
-func scaleShift[T num.Float](x, weight, bias T) T {
-	return T(x*weight) + bias
-}
-
-func scaleShiftLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, weight, bias := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = scaleShift(x[i], weight[i], bias[i])
-	}
-}
-
-// ScaleShift holds the loops of scale_shift, by variant and compute dtype.
-var ScaleShift = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaleShiftLoop[float32], ir.Float64: scaleShiftLoop[float64]},
-}
-
-// scaledProduct: g*x*rstd
-func scaledProduct[T num.Float](g, x, rstd T) T {
-	return g * x * rstd
-}
-
-func scaledProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, x, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = scaledProduct(g[i], x[i], rstd[i])
-	}
-}
-
-// ScaledProduct holds the loops of scaled_product, by variant and compute
-// dtype.
-var ScaledProduct = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledProductLoop[float32], ir.Float64: scaledProductLoop[float64]},
 }

@@ -8,6 +8,95 @@ import (
 	"unsafe"
 )
 
+// rmsNormGradGradC: -(dy*(rstd*y))
+func rmsNormGradGradC[T num.Float](dy, y, rstd T) T {
+	return -(dy * (rstd * y))
+}
+
+func rmsNormGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, y, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rmsNormGradGradC(dy[i], y[i], rstd[i])
+	}
+}
+
+// RmsNormGradGradC holds the loops of rms_norm_grad_grad_c, by variant and
+// compute dtype.
+var RmsNormGradGradC = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rmsNormGradGradCLoop[float32], ir.Float64: rmsNormGradGradCLoop[float64]},
+}
+
+// rmsNormGradGradRstd: dy*(g - y*c)
+func rmsNormGradGradRstd[T num.Float](dy, g, y, c T) T {
+	return dy * (g - T(y*c))
+}
+
+func rmsNormGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = rmsNormGradGradRstd(dy[i], g[i], y[i], c[i])
+	}
+}
+
+// RmsNormGradGradRstd holds the loops of rms_norm_grad_grad_rstd, by variant
+// and compute dtype.
+var RmsNormGradGradRstd = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rmsNormGradGradRstdLoop[float32], ir.Float64: rmsNormGradGradRstdLoop[float64]},
+}
+
+// rmsNormGradGradY: -(dy*(rstd*c))
+func rmsNormGradGradY[T num.Float](dy, rstd, c T) T {
+	return -(dy * (rstd * c))
+}
+
+func rmsNormGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rmsNormGradGradY(dy[i], rstd[i], c[i])
+	}
+}
+
+// RmsNormGradGradY holds the loops of rms_norm_grad_grad_y, by variant and
+// compute dtype.
+var RmsNormGradGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: rmsNormGradGradYLoop[float32], ir.Float64: rmsNormGradGradYLoop[float64]},
+}
+
+// scaleShift: x*weight + bias
+func scaleShift[T num.Float](x, weight, bias T) T {
+	return T(x*weight) + bias
+}
+
+func scaleShiftLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, weight, bias := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = scaleShift(x[i], weight[i], bias[i])
+	}
+}
+
+// ScaleShift holds the loops of scale_shift, by variant and compute dtype.
+var ScaleShift = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: scaleShiftLoop[float32], ir.Float64: scaleShiftLoop[float64]},
+}
+
+// scaledProduct: g*x*rstd
+func scaledProduct[T num.Float](g, x, rstd T) T {
+	return g * x * rstd
+}
+
+func scaledProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = scaledProduct(g[i], x[i], rstd[i])
+	}
+}
+
+// ScaledProduct holds the loops of scaled_product, by variant and compute
+// dtype.
+var ScaledProduct = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: scaledProductLoop[float32], ir.Float64: scaledProductLoop[float64]},
+}
+
 // scaledProductGradG: dy*(rstd*x)
 func scaledProductGradG[T num.Float](dy, x, rstd T) T {
 	return dy * (rstd * x)

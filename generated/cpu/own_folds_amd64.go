@@ -11,6 +11,174 @@ import (
 )
 
 //go:noescape
+func countNonzeroBoolFoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroBoolRowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroBoolFoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroBoolRowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroUint8FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroUint8RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroUint8FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroUint8RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt8FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt8RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt8FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt8RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt16FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt16RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt16FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt16RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroInt64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func countNonzeroFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func maxBoolFoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func maxBoolRowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func maxBoolFoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func maxBoolRowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func minBoolFoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func minBoolRowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func minBoolFoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func minBoolRowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normOneFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func normTwoFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
 func logcumsumexpFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape

@@ -8,6 +8,28 @@ import (
 	"unsafe"
 )
 
+// adaptivePlaces: min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)
+func adaptivePlaces(n, m, k, index int64) int64 {
+	t0 := num.IDiv(index, k)
+	return num.IMin(num.IDiv(t0*n, m)+num.ITruncRem(index, k), num.IDiv((t0+1)*n+m-1, m)-1)
+}
+
+func adaptivePlacesLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*int64)(p[0]), n)
+	nValue := s[0].Int()
+	mValue := s[1].Int()
+	k := s[2].Int()
+	for i := range out {
+		out[i] = adaptivePlaces(nValue, mValue, k, index+int64(i))
+	}
+}
+
+// AdaptivePlaces holds the loops of adaptive_places, by variant and compute
+// dtype.
+var AdaptivePlaces = []*[ir.NumDTypes]ir.Loop{
+	{ir.Int64: adaptivePlacesLoop},
+}
+
 // adaptiveWeights: where(index%n >= index/n*n/m && index%n < ((index/n + 1)*n + m - 1)/m, 1/cast(((index/n + 1)*n + m - 1)/m - index/n*n/m), 0)
 func adaptiveWeights[T num.Float](n, m, index int64) T {
 	t0 := num.ITruncRem(index, n)

@@ -9,6 +9,9 @@ import (
 )
 
 //go:noescape
+func adaptivePlacesInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func adaptiveWeightsFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape

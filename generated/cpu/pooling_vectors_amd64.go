@@ -9,6 +9,10 @@ import (
 	"unsafe"
 )
 
+func adaptivePlacesInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	adaptivePlacesInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
 func adaptiveWeightsFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	adaptiveWeightsFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
@@ -19,6 +23,7 @@ func adaptiveWeightsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, 
 
 // poolingVectors are the assembly loops of the group pooling.
 var poolingVectors = []vector.Loop{
+	{Op: "adaptive_places", Table: &AdaptivePlaces, Variant: 0, DType: ir.Int64, AVX512: adaptivePlacesInt64AVX512Loop},
 	{Op: "adaptive_weights", Table: &AdaptiveWeights, Variant: 0, DType: ir.Float32, AVX512: adaptiveWeightsFloat32AVX512Loop},
 	{Op: "adaptive_weights", Table: &AdaptiveWeights, Variant: 0, DType: ir.Float64, AVX512: adaptiveWeightsFloat64AVX512Loop},
 }

@@ -8,23 +8,24 @@ import (
 	"unsafe"
 )
 
-// bernoulli: where(uniform(seed, offset) < x, 1, 0)
-func bernoulli[T num.Float](x T, seed, offset, index int64) T {
-	return num.Where(num.Uniform[T](seed, offset, index) < x, T(1), 0)
+// bernoulliElements: where(checked == 0 && uniform(seed, offset) < x, 1, 0)
+func bernoulliElements[T num.Float](x T, checked, seed, offset, index int64) T {
+	return num.Where(checked == 0 && num.Uniform[T](seed, offset, index) < x, T(1), 0)
 }
 
-func bernoulliLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+func bernoulliElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out, x, checked := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*int64)(p[2]), n)
 	seed := s[0].Int()
 	offset := s[1].Int()
 	for i := range out {
-		out[i] = bernoulli(x[i], seed, offset, index+int64(i))
+		out[i] = bernoulliElements(x[i], checked[i], seed, offset, index+int64(i))
 	}
 }
 
-// Bernoulli holds the loops of bernoulli, by variant and compute dtype.
-var Bernoulli = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bernoulliLoop[float32], ir.Float64: bernoulliLoop[float64]},
+// BernoulliElements holds the loops of bernoulli_elements, by variant and
+// compute dtype.
+var BernoulliElements = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: bernoulliElementsLoop[float32], ir.Float64: bernoulliElementsLoop[float64]},
 }
 
 // dropoutElements: x*where(uniform(seed, offset) < p, 0, 1/(1 - p))
@@ -46,6 +47,60 @@ func dropoutElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, 
 // dtype.
 var DropoutElements = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: dropoutElementsLoop[float32], ir.Float64: dropoutElementsLoop[float64]},
+}
+
+// foldWhole: low + remainder(x, high - low)
+func foldWhole(x, low, high int64) int64 {
+	return int64(low) + num.IRemainder(x, int64(high-low))
+}
+
+func foldWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*int64)(p[0]), n), unsafe.Slice((*int64)(p[1]), n)
+	low := s[0].Int()
+	high := s[1].Int()
+	for i := range out {
+		out[i] = foldWhole(x[i], low, high)
+	}
+}
+
+// FoldWhole holds the loops of fold_whole, by variant and compute dtype.
+var FoldWhole = []*[ir.NumDTypes]ir.Loop{
+	{ir.Int64: foldWholeLoop},
+}
+
+// noProbability: !(x >= 0 && x <= 1)
+func noProbability[T num.Float](x T) bool {
+	return !(x >= 0 && x <= 1)
+}
+
+func noProbabilityLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = noProbability(x[i])
+	}
+}
+
+// NoProbability holds the loops of no_probability, by variant and compute
+// dtype.
+var NoProbability = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: noProbabilityLoop[float32], ir.Float64: noProbabilityLoop[float64]},
+}
+
+// noWeight: !(x >= 0 && isfinite(x))
+func noWeight[T num.Float](x T) bool {
+	return !(x >= 0 && num.IsFinite(x))
+}
+
+func noWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = noWeight(x[i])
+	}
+}
+
+// NoWeight holds the loops of no_weight, by variant and compute dtype.
+var NoWeight = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: noWeightLoop[float32], ir.Float64: noWeightLoop[float64]},
 }
 
 // race: where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)
@@ -89,23 +144,51 @@ var RandintElements = []*[ir.NumDTypes]ir.Loop{
 	{ir.Int64: randintElementsLoop},
 }
 
-// randn: normal(seed, offset)
-func randn[T num.Float](seed, offset, index int64) T {
+// randnFloat: normal(seed, offset)
+func randnFloat[T num.Float](seed, offset, index int64) T {
 	return num.Normal[T](seed, offset, index)
 }
 
-func randnLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+func randnFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out := unsafe.Slice((*T)(p[0]), n)
 	seed := s[0].Int()
 	offset := s[1].Int()
 	for i := range out {
-		out[i] = randn[T](seed, offset, index+int64(i))
+		out[i] = randnFloat[T](seed, offset, index+int64(i))
+	}
+}
+
+// randnComplex64: normal(seed, offset)
+func randnComplex64(seed, offset, index int64) complex64 {
+	return num.CNormal[complex64](seed, offset, index)
+}
+
+func randnComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex64)(p[0]), n)
+	seed := s[0].Int()
+	offset := s[1].Int()
+	for i := range out {
+		out[i] = randnComplex64(seed, offset, index+int64(i))
+	}
+}
+
+// randnComplex128: normal(seed, offset)
+func randnComplex128(seed, offset, index int64) complex128 {
+	return num.CNormal[complex128](seed, offset, index)
+}
+
+func randnComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex128)(p[0]), n)
+	seed := s[0].Int()
+	offset := s[1].Int()
+	for i := range out {
+		out[i] = randnComplex128(seed, offset, index+int64(i))
 	}
 }
 
 // Randn holds the loops of randn, by variant and compute dtype.
 var Randn = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: randnLoop[float32], ir.Float64: randnLoop[float64]},
+	{ir.Float32: randnFloatLoop[float32], ir.Float64: randnFloatLoop[float64], ir.Complex64: randnComplex64Loop, ir.Complex128: randnComplex128Loop},
 }
 
 // randomKeys: random_bits(seed, offset)&MaxValue
@@ -125,6 +208,25 @@ func randomKeysLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 // RandomKeys holds the loops of random_keys, by variant and compute dtype.
 var RandomKeys = []*[ir.NumDTypes]ir.Loop{
 	{ir.Int64: randomKeysLoop},
+}
+
+// randomWhole: random_bits(seed, offset)
+func randomWhole(seed, offset, index int64) int64 {
+	return num.RandomBits(seed, offset, index)
+}
+
+func randomWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*int64)(p[0]), n)
+	seed := s[0].Int()
+	offset := s[1].Int()
+	for i := range out {
+		out[i] = randomWhole(seed, offset, index+int64(i))
+	}
+}
+
+// RandomWhole holds the loops of random_whole, by variant and compute dtype.
+var RandomWhole = []*[ir.NumDTypes]ir.Loop{
+	{ir.Int64: randomWholeLoop},
 }
 
 // scaledUniform: x*(floor(uniform(seed, offset)*grid)/grid)
@@ -166,4 +268,38 @@ func uniformGridLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, inde
 // UniformGrid holds the loops of uniform_grid, by variant and compute dtype.
 var UniformGrid = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: uniformGridLoop[float32], ir.Float64: uniformGridLoop[float64]},
+}
+
+// uniformPartsComplex64: uniform(seed, offset)
+func uniformPartsComplex64(seed, offset, index int64) complex64 {
+	return num.CUniform[complex64](seed, offset, index)
+}
+
+func uniformPartsComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex64)(p[0]), n)
+	seed := s[0].Int()
+	offset := s[1].Int()
+	for i := range out {
+		out[i] = uniformPartsComplex64(seed, offset, index+int64(i))
+	}
+}
+
+// uniformPartsComplex128: uniform(seed, offset)
+func uniformPartsComplex128(seed, offset, index int64) complex128 {
+	return num.CUniform[complex128](seed, offset, index)
+}
+
+func uniformPartsComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*complex128)(p[0]), n)
+	seed := s[0].Int()
+	offset := s[1].Int()
+	for i := range out {
+		out[i] = uniformPartsComplex128(seed, offset, index+int64(i))
+	}
+}
+
+// UniformParts holds the loops of uniform_parts, by variant and compute
+// dtype.
+var UniformParts = []*[ir.NumDTypes]ir.Loop{
+	{ir.Complex64: uniformPartsComplex64Loop, ir.Complex128: uniformPartsComplex128Loop},
 }

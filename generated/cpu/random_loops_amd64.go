@@ -6,19 +6,21 @@ package cpu
 
 import (
 	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 //go:noescape
-func bernoulliFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func bernoulliElementsFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func bernoulliFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func bernoulliElementsFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func bernoulliFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func bernoulliElementsFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func bernoulliFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func bernoulliElementsFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func dropoutElementsFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
@@ -31,6 +33,33 @@ func dropoutElementsFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index i
 
 //go:noescape
 func dropoutElementsFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func foldWholeInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func noProbabilityFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func noProbabilityFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func noProbabilityFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func noProbabilityFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func noWeightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func noWeightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func noWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func noWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func raceFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -64,6 +93,12 @@ func randomKeysInt64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func randomKeysInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func randomWholeInt64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func randomWholeInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func scaledUniformFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)

@@ -9,20 +9,20 @@ import (
 	"unsafe"
 )
 
-func bernoulliFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	bernoulliFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func bernoulliElementsFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bernoulliElementsFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
-func bernoulliFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	bernoulliFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func bernoulliElementsFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bernoulliElementsFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
-func bernoulliFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	bernoulliFloat64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func bernoulliElementsFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bernoulliElementsFloat64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
-func bernoulliFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	bernoulliFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func bernoulliElementsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bernoulliElementsFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
 func dropoutElementsFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -39,6 +39,10 @@ func dropoutElementsFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 
 func dropoutElementsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	dropoutElementsFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func foldWholeInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	foldWholeInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
 func raceFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -85,6 +89,14 @@ func randomKeysInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	randomKeysInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
+func randomWholeInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	randomWholeInt64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func randomWholeInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	randomWholeInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
 func scaledUniformFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	scaledUniformFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
 }
@@ -119,16 +131,22 @@ func uniformGridFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 
 // randomVectors are the assembly loops of the group random.
 var randomVectors = []vector.Loop{
-	{Op: "bernoulli", Table: &Bernoulli, Variant: 0, DType: ir.Float32, AVX2: bernoulliFloat32AVX2Loop, AVX512: bernoulliFloat32AVX512Loop},
-	{Op: "bernoulli", Table: &Bernoulli, Variant: 0, DType: ir.Float64, AVX2: bernoulliFloat64AVX2Loop, AVX512: bernoulliFloat64AVX512Loop},
+	{Op: "bernoulli_elements", Table: &BernoulliElements, Variant: 0, DType: ir.Float32, AVX2: bernoulliElementsFloat32AVX2Loop, AVX512: bernoulliElementsFloat32AVX512Loop},
+	{Op: "bernoulli_elements", Table: &BernoulliElements, Variant: 0, DType: ir.Float64, AVX2: bernoulliElementsFloat64AVX2Loop, AVX512: bernoulliElementsFloat64AVX512Loop},
 	{Op: "dropout_elements", Table: &DropoutElements, Variant: 0, DType: ir.Float32, AVX2: dropoutElementsFloat32AVX2Loop, AVX512: dropoutElementsFloat32AVX512Loop},
 	{Op: "dropout_elements", Table: &DropoutElements, Variant: 0, DType: ir.Float64, AVX2: dropoutElementsFloat64AVX2Loop, AVX512: dropoutElementsFloat64AVX512Loop},
+	{Op: "fold_whole", Table: &FoldWhole, Variant: 0, DType: ir.Int64, AVX512: foldWholeInt64AVX512Loop},
+	{Op: "no_probability", Table: &NoProbability, Variant: 0, DType: ir.Float32, AVX2: noProbabilityFloat32AVX2, AVX512: noProbabilityFloat32AVX512},
+	{Op: "no_probability", Table: &NoProbability, Variant: 0, DType: ir.Float64, AVX2: noProbabilityFloat64AVX2, AVX512: noProbabilityFloat64AVX512},
+	{Op: "no_weight", Table: &NoWeight, Variant: 0, DType: ir.Float32, AVX2: noWeightFloat32AVX2, AVX512: noWeightFloat32AVX512},
+	{Op: "no_weight", Table: &NoWeight, Variant: 0, DType: ir.Float64, AVX2: noWeightFloat64AVX2, AVX512: noWeightFloat64AVX512},
 	{Op: "race", Table: &Race, Variant: 0, DType: ir.Float32, AVX2: raceFloat32AVX2Loop, AVX512: raceFloat32AVX512Loop},
 	{Op: "race", Table: &Race, Variant: 0, DType: ir.Float64, AVX2: raceFloat64AVX2Loop, AVX512: raceFloat64AVX512Loop},
 	{Op: "randint_elements", Table: &RandintElements, Variant: 0, DType: ir.Int64, AVX512: randintElementsInt64AVX512Loop},
 	{Op: "randn", Table: &Randn, Variant: 0, DType: ir.Float32, AVX2: randnFloat32AVX2Loop, AVX512: randnFloat32AVX512Loop},
 	{Op: "randn", Table: &Randn, Variant: 0, DType: ir.Float64, AVX2: randnFloat64AVX2Loop, AVX512: randnFloat64AVX512Loop},
 	{Op: "random_keys", Table: &RandomKeys, Variant: 0, DType: ir.Int64, AVX2: randomKeysInt64AVX2Loop, AVX512: randomKeysInt64AVX512Loop},
+	{Op: "random_whole", Table: &RandomWhole, Variant: 0, DType: ir.Int64, AVX2: randomWholeInt64AVX2Loop, AVX512: randomWholeInt64AVX512Loop},
 	{Op: "scaled_uniform", Table: &ScaledUniform, Variant: 0, DType: ir.Float32, AVX2: scaledUniformFloat32AVX2Loop, AVX512: scaledUniformFloat32AVX512Loop},
 	{Op: "scaled_uniform", Table: &ScaledUniform, Variant: 0, DType: ir.Float64, AVX2: scaledUniformFloat64AVX2Loop, AVX512: scaledUniformFloat64AVX512Loop},
 	{Op: "uniform_grid", Table: &UniformGrid, Variant: 0, DType: ir.Float32, AVX2: uniformGridFloat32AVX2Loop, AVX512: uniformGridFloat32AVX512Loop},

@@ -19,9 +19,576 @@ var Any = []*[ir.NumDTypes]*ir.ReduceLoops{
 	{ir.Bool: fold.Loops(fold.Any, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.Any, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.Any, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.Any, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.Any, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.Any, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.Any, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.Any, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.Any, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.Any, ir.Complex128, ir.Bool, nil)},
 }
 
+// countNonzeroBool: init cast(0), map int(x != 0), combine a + b, finish a
+func countNonzeroBoolMap(x bool) int64 {
+	return num.FromBool[int64](x != false)
+}
+
+func countNonzeroBoolCombine(a, b int64) int64 {
+	return a + b
+}
+
+func countNonzeroBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := int64(0)
+	for i, a := 0, unsafe.Slice((*int64)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func countNonzeroBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*int64)(acc), unsafe.Slice((*bool)(x), n)
+	identity := int64(0)
+	var part [32]int64
+	lanes := fold.Lanes[int64]()
+	m, full := lanes/8, n/lanes*lanes
+	for j := range m {
+		a0, a1, a2, a3, a4, a5, a6, a7 := identity, identity, identity, identity, identity, identity, identity, identity
+		p := j
+		for ; p < full; p += lanes {
+			a0 = countNonzeroBoolCombine(a0, countNonzeroBoolMap(xs[p]))
+			a1 = countNonzeroBoolCombine(a1, countNonzeroBoolMap(xs[p+m]))
+			a2 = countNonzeroBoolCombine(a2, countNonzeroBoolMap(xs[p+2*m]))
+			a3 = countNonzeroBoolCombine(a3, countNonzeroBoolMap(xs[p+3*m]))
+			a4 = countNonzeroBoolCombine(a4, countNonzeroBoolMap(xs[p+4*m]))
+			a5 = countNonzeroBoolCombine(a5, countNonzeroBoolMap(xs[p+5*m]))
+			a6 = countNonzeroBoolCombine(a6, countNonzeroBoolMap(xs[p+6*m]))
+			a7 = countNonzeroBoolCombine(a7, countNonzeroBoolMap(xs[p+7*m]))
+		}
+		if p < n {
+			a0 = countNonzeroBoolCombine(a0, countNonzeroBoolMap(xs[p]))
+		}
+		if p+m < n {
+			a1 = countNonzeroBoolCombine(a1, countNonzeroBoolMap(xs[p+m]))
+		}
+		if p+2*m < n {
+			a2 = countNonzeroBoolCombine(a2, countNonzeroBoolMap(xs[p+2*m]))
+		}
+		if p+3*m < n {
+			a3 = countNonzeroBoolCombine(a3, countNonzeroBoolMap(xs[p+3*m]))
+		}
+		if p+4*m < n {
+			a4 = countNonzeroBoolCombine(a4, countNonzeroBoolMap(xs[p+4*m]))
+		}
+		if p+5*m < n {
+			a5 = countNonzeroBoolCombine(a5, countNonzeroBoolMap(xs[p+5*m]))
+		}
+		if p+6*m < n {
+			a6 = countNonzeroBoolCombine(a6, countNonzeroBoolMap(xs[p+6*m]))
+		}
+		if p+7*m < n {
+			a7 = countNonzeroBoolCombine(a7, countNonzeroBoolMap(xs[p+7*m]))
+		}
+		part[j] = countNonzeroBoolCombine(countNonzeroBoolCombine(countNonzeroBoolCombine(a0, a4), countNonzeroBoolCombine(a2, a6)), countNonzeroBoolCombine(countNonzeroBoolCombine(a1, a5), countNonzeroBoolCombine(a3, a7)))
+	}
+	for m /= 2; m > 0; m /= 2 {
+		for j := range m {
+			part[j] = countNonzeroBoolCombine(part[j], part[j+m])
+		}
+	}
+	*total = countNonzeroBoolCombine(*total, part[0])
+}
+
+func countNonzeroBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*bool)(x), n)
+	for i := range a {
+		a[i] = countNonzeroBoolCombine(a[i], countNonzeroBoolMap(xs[i]))
+	}
+}
+
+func countNonzeroBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*int64)(b), n)
+	for i := range a {
+		a[i] = countNonzeroBoolCombine(a[i], other[i])
+	}
+}
+
+func countNonzeroBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*int64)(out), n), unsafe.Slice((*int64)(acc), n)
+	copy(results, a)
+}
+
+func countNonzeroBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   countNonzeroBoolStart,
+		Fold:   countNonzeroBoolFold,
+		Rows:   countNonzeroBoolRows,
+		Merge:  countNonzeroBoolMerge,
+		Finish: countNonzeroBoolEnd,
+	}
+}
+
+// countNonzeroInt: init cast(0), map int(x != 0), combine a + b, finish a
+func countNonzeroIntMap[T num.Int](x T) int64 {
+	return num.FromBool[int64](x != 0)
+}
+
+func countNonzeroIntCombine(a, b int64) int64 {
+	return a + b
+}
+
+func countNonzeroIntStart[T num.Int](n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := int64(0)
+	for i, a := 0, unsafe.Slice((*int64)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func countNonzeroIntFold[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*int64)(acc), unsafe.Slice((*T)(x), n)
+	identity := int64(0)
+	var part [32]int64
+	lanes := fold.Lanes[int64]()
+	m, full := lanes/8, n/lanes*lanes
+	for j := range m {
+		a0, a1, a2, a3, a4, a5, a6, a7 := identity, identity, identity, identity, identity, identity, identity, identity
+		p := j
+		for ; p < full; p += lanes {
+			a0 = countNonzeroIntCombine(a0, countNonzeroIntMap(xs[p]))
+			a1 = countNonzeroIntCombine(a1, countNonzeroIntMap(xs[p+m]))
+			a2 = countNonzeroIntCombine(a2, countNonzeroIntMap(xs[p+2*m]))
+			a3 = countNonzeroIntCombine(a3, countNonzeroIntMap(xs[p+3*m]))
+			a4 = countNonzeroIntCombine(a4, countNonzeroIntMap(xs[p+4*m]))
+			a5 = countNonzeroIntCombine(a5, countNonzeroIntMap(xs[p+5*m]))
+			a6 = countNonzeroIntCombine(a6, countNonzeroIntMap(xs[p+6*m]))
+			a7 = countNonzeroIntCombine(a7, countNonzeroIntMap(xs[p+7*m]))
+		}
+		if p < n {
+			a0 = countNonzeroIntCombine(a0, countNonzeroIntMap(xs[p]))
+		}
+		if p+m < n {
+			a1 = countNonzeroIntCombine(a1, countNonzeroIntMap(xs[p+m]))
+		}
+		if p+2*m < n {
+			a2 = countNonzeroIntCombine(a2, countNonzeroIntMap(xs[p+2*m]))
+		}
+		if p+3*m < n {
+			a3 = countNonzeroIntCombine(a3, countNonzeroIntMap(xs[p+3*m]))
+		}
+		if p+4*m < n {
+			a4 = countNonzeroIntCombine(a4, countNonzeroIntMap(xs[p+4*m]))
+		}
+		if p+5*m < n {
+			a5 = countNonzeroIntCombine(a5, countNonzeroIntMap(xs[p+5*m]))
+		}
+		if p+6*m < n {
+			a6 = countNonzeroIntCombine(a6, countNonzeroIntMap(xs[p+6*m]))
+		}
+		if p+7*m < n {
+			a7 = countNonzeroIntCombine(a7, countNonzeroIntMap(xs[p+7*m]))
+		}
+		part[j] = countNonzeroIntCombine(countNonzeroIntCombine(countNonzeroIntCombine(a0, a4), countNonzeroIntCombine(a2, a6)), countNonzeroIntCombine(countNonzeroIntCombine(a1, a5), countNonzeroIntCombine(a3, a7)))
+	}
+	for m /= 2; m > 0; m /= 2 {
+		for j := range m {
+			part[j] = countNonzeroIntCombine(part[j], part[j+m])
+		}
+	}
+	*total = countNonzeroIntCombine(*total, part[0])
+}
+
+func countNonzeroIntRows[T num.Int](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*T)(x), n)
+	for i := range a {
+		a[i] = countNonzeroIntCombine(a[i], countNonzeroIntMap(xs[i]))
+	}
+}
+
+func countNonzeroIntMerge[T num.Int](n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*int64)(b), n)
+	for i := range a {
+		a[i] = countNonzeroIntCombine(a[i], other[i])
+	}
+}
+
+func countNonzeroIntEnd[T num.Int](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*int64)(out), n), unsafe.Slice((*int64)(acc), n)
+	copy(results, a)
+}
+
+func countNonzeroIntLoops[T num.Int](acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   countNonzeroIntStart[T],
+		Fold:   countNonzeroIntFold[T],
+		Rows:   countNonzeroIntRows[T],
+		Merge:  countNonzeroIntMerge[T],
+		Finish: countNonzeroIntEnd[T],
+	}
+}
+
+// countNonzeroFloat: init cast(0), map int(x != 0), combine a + b, finish a
+func countNonzeroFloatMap[T num.Float](x T) int64 {
+	return num.FromBool[int64](x != 0)
+}
+
+func countNonzeroFloatCombine(a, b int64) int64 {
+	return a + b
+}
+
+func countNonzeroFloatStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := int64(0)
+	for i, a := 0, unsafe.Slice((*int64)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func countNonzeroFloatFold[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*int64)(acc), unsafe.Slice((*T)(x), n)
+	identity := int64(0)
+	var part [32]int64
+	lanes := fold.Lanes[int64]()
+	m, full := lanes/8, n/lanes*lanes
+	for j := range m {
+		a0, a1, a2, a3, a4, a5, a6, a7 := identity, identity, identity, identity, identity, identity, identity, identity
+		p := j
+		for ; p < full; p += lanes {
+			a0 = countNonzeroFloatCombine(a0, countNonzeroFloatMap(xs[p]))
+			a1 = countNonzeroFloatCombine(a1, countNonzeroFloatMap(xs[p+m]))
+			a2 = countNonzeroFloatCombine(a2, countNonzeroFloatMap(xs[p+2*m]))
+			a3 = countNonzeroFloatCombine(a3, countNonzeroFloatMap(xs[p+3*m]))
+			a4 = countNonzeroFloatCombine(a4, countNonzeroFloatMap(xs[p+4*m]))
+			a5 = countNonzeroFloatCombine(a5, countNonzeroFloatMap(xs[p+5*m]))
+			a6 = countNonzeroFloatCombine(a6, countNonzeroFloatMap(xs[p+6*m]))
+			a7 = countNonzeroFloatCombine(a7, countNonzeroFloatMap(xs[p+7*m]))
+		}
+		if p < n {
+			a0 = countNonzeroFloatCombine(a0, countNonzeroFloatMap(xs[p]))
+		}
+		if p+m < n {
+			a1 = countNonzeroFloatCombine(a1, countNonzeroFloatMap(xs[p+m]))
+		}
+		if p+2*m < n {
+			a2 = countNonzeroFloatCombine(a2, countNonzeroFloatMap(xs[p+2*m]))
+		}
+		if p+3*m < n {
+			a3 = countNonzeroFloatCombine(a3, countNonzeroFloatMap(xs[p+3*m]))
+		}
+		if p+4*m < n {
+			a4 = countNonzeroFloatCombine(a4, countNonzeroFloatMap(xs[p+4*m]))
+		}
+		if p+5*m < n {
+			a5 = countNonzeroFloatCombine(a5, countNonzeroFloatMap(xs[p+5*m]))
+		}
+		if p+6*m < n {
+			a6 = countNonzeroFloatCombine(a6, countNonzeroFloatMap(xs[p+6*m]))
+		}
+		if p+7*m < n {
+			a7 = countNonzeroFloatCombine(a7, countNonzeroFloatMap(xs[p+7*m]))
+		}
+		part[j] = countNonzeroFloatCombine(countNonzeroFloatCombine(countNonzeroFloatCombine(a0, a4), countNonzeroFloatCombine(a2, a6)), countNonzeroFloatCombine(countNonzeroFloatCombine(a1, a5), countNonzeroFloatCombine(a3, a7)))
+	}
+	for m /= 2; m > 0; m /= 2 {
+		for j := range m {
+			part[j] = countNonzeroFloatCombine(part[j], part[j+m])
+		}
+	}
+	*total = countNonzeroFloatCombine(*total, part[0])
+}
+
+func countNonzeroFloatRows[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*T)(x), n)
+	for i := range a {
+		a[i] = countNonzeroFloatCombine(a[i], countNonzeroFloatMap(xs[i]))
+	}
+}
+
+func countNonzeroFloatMerge[T num.Float](n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*int64)(b), n)
+	for i := range a {
+		a[i] = countNonzeroFloatCombine(a[i], other[i])
+	}
+}
+
+func countNonzeroFloatEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*int64)(out), n), unsafe.Slice((*int64)(acc), n)
+	copy(results, a)
+}
+
+func countNonzeroFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   countNonzeroFloatStart[T],
+		Fold:   countNonzeroFloatFold[T],
+		Rows:   countNonzeroFloatRows[T],
+		Merge:  countNonzeroFloatMerge[T],
+		Finish: countNonzeroFloatEnd[T],
+	}
+}
+
+// countNonzeroComplex64: init cast(0), map int(x != 0), combine a + b, finish a
+func countNonzeroComplex64Map(x complex64) int64 {
+	return num.FromBool[int64](x != 0)
+}
+
+func countNonzeroComplex64Combine(a, b int64) int64 {
+	return a + b
+}
+
+func countNonzeroComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := int64(0)
+	for i, a := 0, unsafe.Slice((*int64)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func countNonzeroComplex64Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*int64)(acc), unsafe.Slice((*complex64)(x), n)
+	identity := int64(0)
+	var part [32]int64
+	lanes := fold.Lanes[int64]()
+	m, full := lanes/8, n/lanes*lanes
+	for j := range m {
+		a0, a1, a2, a3, a4, a5, a6, a7 := identity, identity, identity, identity, identity, identity, identity, identity
+		p := j
+		for ; p < full; p += lanes {
+			a0 = countNonzeroComplex64Combine(a0, countNonzeroComplex64Map(xs[p]))
+			a1 = countNonzeroComplex64Combine(a1, countNonzeroComplex64Map(xs[p+m]))
+			a2 = countNonzeroComplex64Combine(a2, countNonzeroComplex64Map(xs[p+2*m]))
+			a3 = countNonzeroComplex64Combine(a3, countNonzeroComplex64Map(xs[p+3*m]))
+			a4 = countNonzeroComplex64Combine(a4, countNonzeroComplex64Map(xs[p+4*m]))
+			a5 = countNonzeroComplex64Combine(a5, countNonzeroComplex64Map(xs[p+5*m]))
+			a6 = countNonzeroComplex64Combine(a6, countNonzeroComplex64Map(xs[p+6*m]))
+			a7 = countNonzeroComplex64Combine(a7, countNonzeroComplex64Map(xs[p+7*m]))
+		}
+		if p < n {
+			a0 = countNonzeroComplex64Combine(a0, countNonzeroComplex64Map(xs[p]))
+		}
+		if p+m < n {
+			a1 = countNonzeroComplex64Combine(a1, countNonzeroComplex64Map(xs[p+m]))
+		}
+		if p+2*m < n {
+			a2 = countNonzeroComplex64Combine(a2, countNonzeroComplex64Map(xs[p+2*m]))
+		}
+		if p+3*m < n {
+			a3 = countNonzeroComplex64Combine(a3, countNonzeroComplex64Map(xs[p+3*m]))
+		}
+		if p+4*m < n {
+			a4 = countNonzeroComplex64Combine(a4, countNonzeroComplex64Map(xs[p+4*m]))
+		}
+		if p+5*m < n {
+			a5 = countNonzeroComplex64Combine(a5, countNonzeroComplex64Map(xs[p+5*m]))
+		}
+		if p+6*m < n {
+			a6 = countNonzeroComplex64Combine(a6, countNonzeroComplex64Map(xs[p+6*m]))
+		}
+		if p+7*m < n {
+			a7 = countNonzeroComplex64Combine(a7, countNonzeroComplex64Map(xs[p+7*m]))
+		}
+		part[j] = countNonzeroComplex64Combine(countNonzeroComplex64Combine(countNonzeroComplex64Combine(a0, a4), countNonzeroComplex64Combine(a2, a6)), countNonzeroComplex64Combine(countNonzeroComplex64Combine(a1, a5), countNonzeroComplex64Combine(a3, a7)))
+	}
+	for m /= 2; m > 0; m /= 2 {
+		for j := range m {
+			part[j] = countNonzeroComplex64Combine(part[j], part[j+m])
+		}
+	}
+	*total = countNonzeroComplex64Combine(*total, part[0])
+}
+
+func countNonzeroComplex64Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*complex64)(x), n)
+	for i := range a {
+		a[i] = countNonzeroComplex64Combine(a[i], countNonzeroComplex64Map(xs[i]))
+	}
+}
+
+func countNonzeroComplex64Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*int64)(b), n)
+	for i := range a {
+		a[i] = countNonzeroComplex64Combine(a[i], other[i])
+	}
+}
+
+func countNonzeroComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*int64)(out), n), unsafe.Slice((*int64)(acc), n)
+	copy(results, a)
+}
+
+func countNonzeroComplex64Loops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   countNonzeroComplex64Start,
+		Fold:   countNonzeroComplex64Fold,
+		Rows:   countNonzeroComplex64Rows,
+		Merge:  countNonzeroComplex64Merge,
+		Finish: countNonzeroComplex64End,
+	}
+}
+
+// countNonzeroComplex128: init cast(0), map int(x != 0), combine a + b, finish a
+func countNonzeroComplex128Map(x complex128) int64 {
+	return num.FromBool[int64](x != 0)
+}
+
+func countNonzeroComplex128Combine(a, b int64) int64 {
+	return a + b
+}
+
+func countNonzeroComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := int64(0)
+	for i, a := 0, unsafe.Slice((*int64)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func countNonzeroComplex128Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*int64)(acc), unsafe.Slice((*complex128)(x), n)
+	identity := int64(0)
+	var part [32]int64
+	lanes := fold.Lanes[int64]()
+	m, full := lanes/8, n/lanes*lanes
+	for j := range m {
+		a0, a1, a2, a3, a4, a5, a6, a7 := identity, identity, identity, identity, identity, identity, identity, identity
+		p := j
+		for ; p < full; p += lanes {
+			a0 = countNonzeroComplex128Combine(a0, countNonzeroComplex128Map(xs[p]))
+			a1 = countNonzeroComplex128Combine(a1, countNonzeroComplex128Map(xs[p+m]))
+			a2 = countNonzeroComplex128Combine(a2, countNonzeroComplex128Map(xs[p+2*m]))
+			a3 = countNonzeroComplex128Combine(a3, countNonzeroComplex128Map(xs[p+3*m]))
+			a4 = countNonzeroComplex128Combine(a4, countNonzeroComplex128Map(xs[p+4*m]))
+			a5 = countNonzeroComplex128Combine(a5, countNonzeroComplex128Map(xs[p+5*m]))
+			a6 = countNonzeroComplex128Combine(a6, countNonzeroComplex128Map(xs[p+6*m]))
+			a7 = countNonzeroComplex128Combine(a7, countNonzeroComplex128Map(xs[p+7*m]))
+		}
+		if p < n {
+			a0 = countNonzeroComplex128Combine(a0, countNonzeroComplex128Map(xs[p]))
+		}
+		if p+m < n {
+			a1 = countNonzeroComplex128Combine(a1, countNonzeroComplex128Map(xs[p+m]))
+		}
+		if p+2*m < n {
+			a2 = countNonzeroComplex128Combine(a2, countNonzeroComplex128Map(xs[p+2*m]))
+		}
+		if p+3*m < n {
+			a3 = countNonzeroComplex128Combine(a3, countNonzeroComplex128Map(xs[p+3*m]))
+		}
+		if p+4*m < n {
+			a4 = countNonzeroComplex128Combine(a4, countNonzeroComplex128Map(xs[p+4*m]))
+		}
+		if p+5*m < n {
+			a5 = countNonzeroComplex128Combine(a5, countNonzeroComplex128Map(xs[p+5*m]))
+		}
+		if p+6*m < n {
+			a6 = countNonzeroComplex128Combine(a6, countNonzeroComplex128Map(xs[p+6*m]))
+		}
+		if p+7*m < n {
+			a7 = countNonzeroComplex128Combine(a7, countNonzeroComplex128Map(xs[p+7*m]))
+		}
+		part[j] = countNonzeroComplex128Combine(countNonzeroComplex128Combine(countNonzeroComplex128Combine(a0, a4), countNonzeroComplex128Combine(a2, a6)), countNonzeroComplex128Combine(countNonzeroComplex128Combine(a1, a5), countNonzeroComplex128Combine(a3, a7)))
+	}
+	for m /= 2; m > 0; m /= 2 {
+		for j := range m {
+			part[j] = countNonzeroComplex128Combine(part[j], part[j+m])
+		}
+	}
+	*total = countNonzeroComplex128Combine(*total, part[0])
+}
+
+func countNonzeroComplex128Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*complex128)(x), n)
+	for i := range a {
+		a[i] = countNonzeroComplex128Combine(a[i], countNonzeroComplex128Map(xs[i]))
+	}
+}
+
+func countNonzeroComplex128Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*int64)(acc), n), unsafe.Slice((*int64)(b), n)
+	for i := range a {
+		a[i] = countNonzeroComplex128Combine(a[i], other[i])
+	}
+}
+
+func countNonzeroComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*int64)(out), n), unsafe.Slice((*int64)(acc), n)
+	copy(results, a)
+}
+
+func countNonzeroComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   countNonzeroComplex128Start,
+		Fold:   countNonzeroComplex128Fold,
+		Rows:   countNonzeroComplex128Rows,
+		Merge:  countNonzeroComplex128Merge,
+		Finish: countNonzeroComplex128End,
+	}
+}
+
+// CountNonzero holds the loops of count_nonzero, by variant and compute
+// dtype.
+var CountNonzero = []*[ir.NumDTypes]*ir.ReduceLoops{
+	{ir.Bool: countNonzeroBoolLoops(ir.Int64, ir.Int64), ir.Uint8: countNonzeroIntLoops[uint8](ir.Int64, ir.Int64), ir.Int8: countNonzeroIntLoops[int8](ir.Int64, ir.Int64), ir.Int16: countNonzeroIntLoops[int16](ir.Int64, ir.Int64), ir.Int32: countNonzeroIntLoops[int32](ir.Int64, ir.Int64), ir.Int64: countNonzeroIntLoops[int64](ir.Int64, ir.Int64), ir.Float32: countNonzeroFloatLoops[float32](ir.Int64, ir.Int64), ir.Float64: countNonzeroFloatLoops[float64](ir.Int64, ir.Int64), ir.Complex64: countNonzeroComplex64Loops(ir.Int64, ir.Int64), ir.Complex128: countNonzeroComplex128Loops(ir.Int64, ir.Int64)},
+}
+
+// maxBool: init Lowest, map x, combine max(a, b), finish a
+func maxBoolCombine(a, b bool) bool {
+	return a || b
+}
+
+func maxBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := false
+	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func maxBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
+	identity := false
+	a0, a1, a2, a3 := *total, identity, identity, identity
+	q := n / 4
+	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
+	for i := range x0 {
+		a0 = maxBoolCombine(a0, x0[i])
+		a1 = maxBoolCombine(a1, x1[i])
+		a2 = maxBoolCombine(a2, x2[i])
+		a3 = maxBoolCombine(a3, x3[i])
+	}
+	for _, v := range xs[4*q:] {
+		a3 = maxBoolCombine(a3, v)
+	}
+	*total = maxBoolCombine(maxBoolCombine(a0, a1), maxBoolCombine(a2, a3))
+}
+
+func maxBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
+	for i := range a {
+		a[i] = maxBoolCombine(a[i], xs[i])
+	}
+}
+
+func maxBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
+	for i := range a {
+		a[i] = maxBoolCombine(a[i], other[i])
+	}
+}
+
+func maxBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
+	copy(results, a)
+}
+
+func maxBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   maxBoolStart,
+		Fold:   maxBoolFold,
+		Rows:   maxBoolRows,
+		Merge:  maxBoolMerge,
+		Finish: maxBoolEnd,
+	}
+}
+
 // Max holds the loops of max, by variant and compute dtype.
 var Max = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Max, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Max, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Max, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Max, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Max, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Max, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Max, ir.Float64, ir.Float64, nil)},
+	{ir.Bool: maxBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Max, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Max, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Max, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Max, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Max, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Max, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Max, ir.Float64, ir.Float64, nil)},
 }
 
 func meanFloatFinish[T num.Float](a T, count int64) T {
@@ -62,52 +629,68 @@ var Mean = []*[ir.NumDTypes]*ir.ReduceLoops{
 	{ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, meanFloatEnd[float32]), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, meanFloatEnd[float64]), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, meanComplex64End), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, meanComplex128End)},
 }
 
+// minBool: init Highest, map x, combine min(a, b), finish a
+func minBoolCombine(a, b bool) bool {
+	return a && b
+}
+
+func minBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := true
+	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func minBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
+	identity := true
+	a0, a1, a2, a3 := *total, identity, identity, identity
+	q := n / 4
+	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
+	for i := range x0 {
+		a0 = minBoolCombine(a0, x0[i])
+		a1 = minBoolCombine(a1, x1[i])
+		a2 = minBoolCombine(a2, x2[i])
+		a3 = minBoolCombine(a3, x3[i])
+	}
+	for _, v := range xs[4*q:] {
+		a3 = minBoolCombine(a3, v)
+	}
+	*total = minBoolCombine(minBoolCombine(a0, a1), minBoolCombine(a2, a3))
+}
+
+func minBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
+	for i := range a {
+		a[i] = minBoolCombine(a[i], xs[i])
+	}
+}
+
+func minBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
+	for i := range a {
+		a[i] = minBoolCombine(a[i], other[i])
+	}
+}
+
+func minBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
+	copy(results, a)
+}
+
+func minBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   minBoolStart,
+		Fold:   minBoolFold,
+		Rows:   minBoolRows,
+		Merge:  minBoolMerge,
+		Finish: minBoolEnd,
+	}
+}
+
 // Min holds the loops of min, by variant and compute dtype.
 var Min = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Min, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Min, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Min, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Min, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Min, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Min, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Min, ir.Float64, ir.Float64, nil)},
-}
-
-// Prod holds the loops of prod, by variant and compute dtype.
-var Prod = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Prod, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Prod, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Prod, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Prod, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Prod, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Prod, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Prod, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Prod, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Prod, ir.Complex128, ir.Complex128, nil)},
-}
-
-// root: sqrt(x)
-func root[T num.Float](x T) T {
-	return num.Sqrt(x)
-}
-
-func rootLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = root(x[i])
-	}
-}
-
-// Root holds the loops of root, by variant and compute dtype.
-var Root = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rootLoop[float32], ir.Float64: rootLoop[float64]},
-}
-
-// rootOf: pow(x, 1/p)
-func rootOf[T num.Float](x, p T) T {
-	return num.Pow(x, 1/p)
-}
-
-func rootOfLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	pValue := T(s[0].Float())
-	for i := range out {
-		out[i] = rootOf(x[i], pValue)
-	}
-}
-
-// RootOf holds the loops of root_of, by variant and compute dtype.
-var RootOf = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rootOfLoop[float32], ir.Float64: rootOfLoop[float64]},
-}
-
-// Sum holds the loops of sum, by variant and compute dtype.
-var Sum = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Sum, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Sum, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Sum, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Sum, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Sum, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, nil)},
+	{ir.Bool: minBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Min, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Min, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Min, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Min, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Min, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Min, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Min, ir.Float64, ir.Float64, nil)},
 }

@@ -6,29 +6,20 @@ package cpu
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
-	"unsafe"
 )
-
-func rootOfFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rootOfFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
-}
-
-func rootOfFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rootOfFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
-}
-
-func rootOfFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rootOfFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
-}
-
-func rootOfFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rootOfFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
-}
 
 // reductionVectors are the assembly loops of the group reduction.
 var reductionVectors = []vector.Loop{
+	{Op: "norm_two_grad", Table: &NormTwoGrad, Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
+	{Op: "norm_two_grad", Table: &NormTwoGrad, Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
+	{Op: "norm_two_grad_grad_g", Table: &NormTwoGradGradG, Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
+	{Op: "norm_two_grad_grad_g", Table: &NormTwoGradGradG, Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
+	{Op: "norm_two_grad_grad_n", Table: &NormTwoGradGradN, Variant: 0, DType: ir.Float32, AVX2: normTwoGradGradNFloat32AVX2, AVX512: normTwoGradGradNFloat32AVX512},
+	{Op: "norm_two_grad_grad_n", Table: &NormTwoGradGradN, Variant: 0, DType: ir.Float64, AVX2: normTwoGradGradNFloat64AVX2, AVX512: normTwoGradGradNFloat64AVX512},
+	{Op: "norm_two_grad_grad_x", Table: &NormTwoGradGradX, Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
+	{Op: "norm_two_grad_grad_x", Table: &NormTwoGradGradX, Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
+	{Op: "not_zero", Table: &NotZero, Variant: 0, DType: ir.Float32, AVX2: notZeroFloat32AVX2, AVX512: notZeroFloat32AVX512, Past: vector.Loops{AVX2: notZeroFloat32PastAVX2, AVX512: notZeroFloat32PastAVX512}, Float16: vector.Loops{AVX2: notZeroFloat32Float16AVX2, AVX512: notZeroFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: notZeroFloat32BFloat16AVX2, AVX512: notZeroFloat32BFloat16AVX512}},
+	{Op: "not_zero", Table: &NotZero, Variant: 0, DType: ir.Float64, AVX2: notZeroFloat64AVX2, AVX512: notZeroFloat64AVX512},
 	{Op: "root", Table: &Root, Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2, Past: vector.Loops{AVX2: sqrtFloat32PastAVX2, AVX512: sqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: sqrtFloat32Float16AVX2, AVX512: sqrtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: sqrtFloat32BFloat16AVX2, AVX512: sqrtFloat32BFloat16AVX512}},
 	{Op: "root", Table: &Root, Variant: 0, DType: ir.Float64, AVX2: sqrtFloat64AVX2, AVX512: sqrtFloat64AVX2},
-	{Op: "root_of", Table: &RootOf, Variant: 0, DType: ir.Float32, AVX2: rootOfFloat32AVX2Loop, AVX512: rootOfFloat32AVX512Loop},
-	{Op: "root_of", Table: &RootOf, Variant: 0, DType: ir.Float64, AVX2: rootOfFloat64AVX2Loop, AVX512: rootOfFloat64AVX512Loop},
 }

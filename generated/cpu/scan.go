@@ -11,12 +11,65 @@ import (
 
 // Cumprod holds the loops of cumprod, by variant and compute dtype.
 var Cumprod = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Prod, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Prod, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Prod, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Prod, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Prod, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Prod, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Prod, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Prod, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Prod, ir.Complex128, ir.Complex128, nil)},
+	{ir.Uint8: fold.Scans(fold.Prod, ir.Uint8), ir.Int8: fold.Scans(fold.Prod, ir.Int8), ir.Int16: fold.Scans(fold.Prod, ir.Int16), ir.Int32: fold.Scans(fold.Prod, ir.Int32), ir.Int64: fold.Scans(fold.Prod, ir.Int64), ir.Float32: fold.Scans(fold.Prod, ir.Float32), ir.Float64: fold.Scans(fold.Prod, ir.Float64), ir.Complex64: fold.Scans(fold.Prod, ir.Complex64), ir.Complex128: fold.Scans(fold.Prod, ir.Complex128)},
 }
 
 // Cumsum holds the loops of cumsum, by variant and compute dtype.
 var Cumsum = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Sum, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Sum, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Sum, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Sum, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Sum, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, nil)},
+	{ir.Uint8: fold.Scans(fold.Sum, ir.Uint8), ir.Int8: fold.Scans(fold.Sum, ir.Int8), ir.Int16: fold.Scans(fold.Sum, ir.Int16), ir.Int32: fold.Scans(fold.Sum, ir.Int32), ir.Int64: fold.Scans(fold.Sum, ir.Int64), ir.Float32: fold.Scans(fold.Sum, ir.Float32), ir.Float64: fold.Scans(fold.Sum, ir.Float64), ir.Complex64: fold.Scans(fold.Sum, ir.Complex64), ir.Complex128: fold.Scans(fold.Sum, ir.Complex128)},
+}
+
+// logOver: where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))
+func logOver[T num.Float](g, y T) T {
+	return num.Where(num.IsNaN(g), g, num.Where(g > 0 && y > num.Inf[T](-1), num.Log(g)-y, num.Inf[T](-1)))
+}
+
+func logOverLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = logOver(g[i], y[i])
+	}
+}
+
+// LogOver holds the loops of log_over, by variant and compute dtype.
+var LogOver = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logOverLoop[float32], ir.Float64: logOverLoop[float64]},
+}
+
+// logOverGradG: where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))
+func logOverGradG[T num.Float](dy, g, y T) T {
+	return num.Where(num.IsNaN(g), dy, num.Where(g > 0 && y > num.Inf[T](-1), dy/g, 0))
+}
+
+func logOverGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = logOverGradG(dy[i], g[i], y[i])
+	}
+}
+
+// LogOverGradG holds the loops of log_over_grad_g, by variant and compute
+// dtype.
+var LogOverGradG = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logOverGradGLoop[float32], ir.Float64: logOverGradGLoop[float64]},
+}
+
+// logOverGradY: where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))
+func logOverGradY[T num.Float](dy, g, y T) T {
+	return num.Where(num.IsNaN(g), 0, num.Where(g > 0 && y > num.Inf[T](-1), -dy, 0))
+}
+
+func logOverGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = logOverGradY(dy[i], g[i], y[i])
+	}
+}
+
+// LogOverGradY holds the loops of log_over_grad_y, by variant and compute
+// dtype.
+var LogOverGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: logOverGradYLoop[float32], ir.Float64: logOverGradYLoop[float64]},
 }
 
 // logcumsumexp: init -Inf, map x, combine where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b)))), finish a
@@ -68,12 +121,14 @@ func logcumsumexpEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar,
 	copy(results, a)
 }
 
-func logcumsumexpPrefix[T num.Float](n int, out, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	results, total, xs := unsafe.Slice((*T)(out), n), (*T)(acc), unsafe.Slice((*T)(x), n)
+func logcumsumexpRun[T num.Float](n int, out, acc, before, x unsafe.Pointer, _ []ir.Scalar) {
+	results, xs := unsafe.Slice((*T)(out), n), unsafe.Slice((*T)(x), n)
+	total, first := (*T)(acc), *(*T)(before)
 	sum := *total
 	for i := range results {
 		sum = logcumsumexpCombine(sum, xs[i])
-		results[i] = sum
+		whole := logcumsumexpCombine(first, sum)
+		results[i] = whole
 	}
 	*total = sum
 }
@@ -87,7 +142,7 @@ func logcumsumexpLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 		Rows:   logcumsumexpRows[T],
 		Merge:  logcumsumexpMerge[T],
 		Finish: logcumsumexpEnd[T],
-		Prefix: logcumsumexpPrefix[T],
+		Run:    logcumsumexpRun[T],
 	}
 }
 

@@ -161,3 +161,132 @@ func lgammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 var LgammaGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: lgammaGradXLoop[float32], ir.Float64: lgammaGradXLoop[float64]},
 }
+
+// reflectedTrigamma: where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)
+func reflectedTrigamma[T num.Float](x, y T) T {
+	t0 := 3.141592653589793 / num.Sin(3.141592653589793*(x-num.Round(x)))
+	return num.Where(x < 0.5, T(t0*t0)-y, y)
+}
+
+func reflectedTrigammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = reflectedTrigamma(x[i], y[i])
+	}
+}
+
+// ReflectedTrigamma holds the loops of reflected_trigamma, by variant and
+// compute dtype.
+var ReflectedTrigamma = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: reflectedTrigammaLoop[float32], ir.Float64: reflectedTrigammaLoop[float64]},
+}
+
+// reflectedTrigammaGradX: where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)
+func reflectedTrigammaGradX[T num.Float](dy, x T) T {
+	t0 := 3.141592653589793 * (x - num.Round(x))
+	t1 := num.Sin(t0)
+	t2 := 3.141592653589793 / t1
+	return num.Where(x < 0.5, dy*(2*(t2*(-t2/t1*(num.Cos(t0)*3.141592653589793)))), 0)
+}
+
+func reflectedTrigammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = reflectedTrigammaGradX(dy[i], x[i])
+	}
+}
+
+// ReflectedTrigammaGradX holds the loops of reflected_trigamma_grad_x, by
+// variant and compute dtype.
+var ReflectedTrigammaGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: reflectedTrigammaGradXLoop[float32], ir.Float64: reflectedTrigammaGradXLoop[float64]},
+}
+
+// reflectedTrigammaGradY: where(x < 0.5, -dy, dy)
+func reflectedTrigammaGradY[T num.Float](dy, x T) T {
+	return num.Where(x < 0.5, -dy, dy)
+}
+
+func reflectedTrigammaGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = reflectedTrigammaGradY(dy[i], x[i])
+	}
+}
+
+// ReflectedTrigammaGradY holds the loops of reflected_trigamma_grad_y, by
+// variant and compute dtype.
+var ReflectedTrigammaGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: reflectedTrigammaGradYLoop[float32], ir.Float64: reflectedTrigammaGradYLoop[float64]},
+}
+
+// trigammaRight: 1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)
+func trigammaRight[T num.Float](x T) T {
+	t0 := x + 1
+	t1 := x + 2
+	t2 := x + 3
+	t3 := x + 4
+	t4 := x + 5
+	t5 := x + 6
+	t6 := x + 7
+	t7 := x + 8
+	t8 := t7 * t7
+	return 1/(x*x) + 1/(t0*t0) + 1/(t1*t1) + 1/(t2*t2) + 1/(t3*t3) + 1/(t4*t4) + 1/(t5*t5) + 1/(t6*t6) + (1+0.5/t7+(0.16666666666666666-(0.03333333333333333-(0.023809523809523808-(0.03333333333333333-(0.07575757575757576-(0.2531135531135531-1.1666666666666667/t8)/t8)/t8)/t8)/t8)/t8)/t8)/t7
+}
+
+func trigammaRightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = trigammaRight(x[i])
+	}
+}
+
+// TrigammaRight holds the loops of trigamma_right, by variant and compute
+// dtype.
+var TrigammaRight = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: trigammaRightLoop[float32], ir.Float64: trigammaRightLoop[float64]},
+}
+
+// trigammaRightGradX: dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))
+func trigammaRightGradX[T num.Float](dy, x T) T {
+	t0 := x * x
+	t1 := x + 1
+	t2 := t1 * t1
+	t3 := x + 2
+	t4 := t3 * t3
+	t5 := x + 3
+	t6 := t5 * t5
+	t7 := x + 4
+	t8 := t7 * t7
+	t9 := x + 5
+	t10 := t9 * t9
+	t11 := x + 6
+	t12 := t11 * t11
+	t13 := x + 7
+	t14 := t13 * t13
+	t15 := x + 8
+	t16 := 0.5 / t15
+	t17 := t15 * t15
+	t18 := 1.1666666666666667 / t17
+	t19 := 2 * t15
+	t20 := (0.2531135531135531 - t18) / t17
+	t21 := (0.07575757575757576 - t20) / t17
+	t22 := (0.03333333333333333 - t21) / t17
+	t23 := (0.023809523809523808 - t22) / t17
+	t24 := (0.03333333333333333 - t23) / t17
+	t25 := (0.16666666666666666 - t24) / t17
+	return dy * (T(-(1/t0)/t0*(2*x)) - T(1/t2/t2*(2*t1)) - T(1/t4/t4*(2*t3)) - T(1/t6/t6*(2*t5)) - T(1/t8/t8*(2*t7)) - T(1/t10/t10*(2*t9)) - T(1/t12/t12*(2*t11)) - T(1/t14/t14*(2*t13)) + ((-t16/t15+(-((-((-((-((-((-(-t18/t17*t19/t17)-T(t20/t17*t19))/t17)-T(t21/t17*t19))/t17)-T(t22/t17*t19))/t17)-T(t23/t17*t19))/t17)-T(t24/t17*t19))/t17)-T(t25/t17*t19)))/t15 - (1+t16+t25)/t15/t15))
+}
+
+func trigammaRightGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = trigammaRightGradX(dy[i], x[i])
+	}
+}
+
+// TrigammaRightGradX holds the loops of trigamma_right_grad_x, by variant and
+// compute dtype.
+var TrigammaRightGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: trigammaRightGradXLoop[float32], ir.Float64: trigammaRightGradXLoop[float64]},
+}

@@ -8,157 +8,373 @@ import (
 	"unsafe"
 )
 
-// acos: acos(x)
-func acos[T num.Float](x T) T {
+// acosFloat: acos(x)
+func acosFloat[T num.Float](x T) T {
 	return num.Acos(x)
 }
 
-func acosLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func acosFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = acos(x[i])
+		out[i] = acosFloat(x[i])
+	}
+}
+
+// acosComplex64: acos(x)
+func acosComplex64(x complex64) complex64 {
+	return num.CAcos(x)
+}
+
+func acosComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = acosComplex64(x[i])
+	}
+}
+
+// acosComplex128: acos(x)
+func acosComplex128(x complex128) complex128 {
+	return num.CAcos(x)
+}
+
+func acosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = acosComplex128(x[i])
 	}
 }
 
 // Acos holds the loops of acos, by variant and compute dtype.
 var Acos = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acosLoop[float32], ir.Float64: acosLoop[float64]},
+	{ir.Float32: acosFloatLoop[float32], ir.Float64: acosFloatLoop[float64], ir.Complex64: acosComplex64Loop, ir.Complex128: acosComplex128Loop},
 }
 
-// acosGradX: dy*(-1/sqrt(1 - x*x))
-func acosGradX[T num.Float](dy, x T) T {
+// acosGradXFloat: dy*conj(-1/sqrt(1 - x*x))
+func acosGradXFloat[T num.Float](dy, x T) T {
 	return dy * (-1 / num.Sqrt(1-T(x*x)))
 }
 
-func acosGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func acosGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = acosGradX(dy[i], x[i])
+		out[i] = acosGradXFloat(dy[i], x[i])
+	}
+}
+
+// acosGradXComplex64: dy*conj(-1/sqrt(1 - x*x))
+func acosGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(-1/num.CSqrt(1-complex64(x*x)))
+}
+
+func acosGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = acosGradXComplex64(dy[i], x[i])
+	}
+}
+
+// acosGradXComplex128: dy*conj(-1/sqrt(1 - x*x))
+func acosGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(-1/num.CSqrt(1-complex128(x*x)))
+}
+
+func acosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = acosGradXComplex128(dy[i], x[i])
 	}
 }
 
 // AcosGradX holds the loops of acos_grad_x, by variant and compute dtype.
 var AcosGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acosGradXLoop[float32], ir.Float64: acosGradXLoop[float64]},
+	{ir.Float32: acosGradXFloatLoop[float32], ir.Float64: acosGradXFloatLoop[float64], ir.Complex64: acosGradXComplex64Loop, ir.Complex128: acosGradXComplex128Loop},
 }
 
-// acosh: acosh(x)
-func acosh[T num.Float](x T) T {
+// acoshFloat: acosh(x)
+func acoshFloat[T num.Float](x T) T {
 	return num.Acosh(x)
 }
 
-func acoshLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func acoshFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = acosh(x[i])
+		out[i] = acoshFloat(x[i])
+	}
+}
+
+// acoshComplex64: acosh(x)
+func acoshComplex64(x complex64) complex64 {
+	return num.CAcosh(x)
+}
+
+func acoshComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = acoshComplex64(x[i])
+	}
+}
+
+// acoshComplex128: acosh(x)
+func acoshComplex128(x complex128) complex128 {
+	return num.CAcosh(x)
+}
+
+func acoshComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = acoshComplex128(x[i])
 	}
 }
 
 // Acosh holds the loops of acosh, by variant and compute dtype.
 var Acosh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acoshLoop[float32], ir.Float64: acoshLoop[float64]},
+	{ir.Float32: acoshFloatLoop[float32], ir.Float64: acoshFloatLoop[float64], ir.Complex64: acoshComplex64Loop, ir.Complex128: acoshComplex128Loop},
 }
 
-// acoshGradX: dy/(sqrt(x - 1)*sqrt(x + 1))
-func acoshGradX[T num.Float](dy, x T) T {
-	return dy / (num.Sqrt(x-1) * num.Sqrt(x+1))
+// acoshGradXFloat: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+func acoshGradXFloat[T num.Float](dy, x T) T {
+	return dy * (1 / (num.Sqrt(x-1) * num.Sqrt(x+1)))
 }
 
-func acoshGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func acoshGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = acoshGradX(dy[i], x[i])
+		out[i] = acoshGradXFloat(dy[i], x[i])
+	}
+}
+
+// acoshGradXComplex64: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+func acoshGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/(num.CSqrt(x-1)*num.CSqrt(x+1)))
+}
+
+func acoshGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = acoshGradXComplex64(dy[i], x[i])
+	}
+}
+
+// acoshGradXComplex128: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+func acoshGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/(num.CSqrt(x-1)*num.CSqrt(x+1)))
+}
+
+func acoshGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = acoshGradXComplex128(dy[i], x[i])
 	}
 }
 
 // AcoshGradX holds the loops of acosh_grad_x, by variant and compute dtype.
 var AcoshGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acoshGradXLoop[float32], ir.Float64: acoshGradXLoop[float64]},
+	{ir.Float32: acoshGradXFloatLoop[float32], ir.Float64: acoshGradXFloatLoop[float64], ir.Complex64: acoshGradXComplex64Loop, ir.Complex128: acoshGradXComplex128Loop},
 }
 
-// asin: asin(x)
-func asin[T num.Float](x T) T {
+// asinFloat: asin(x)
+func asinFloat[T num.Float](x T) T {
 	return num.Asin(x)
 }
 
-func asinLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func asinFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = asin(x[i])
+		out[i] = asinFloat(x[i])
+	}
+}
+
+// asinComplex64: asin(x)
+func asinComplex64(x complex64) complex64 {
+	return num.CAsin(x)
+}
+
+func asinComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = asinComplex64(x[i])
+	}
+}
+
+// asinComplex128: asin(x)
+func asinComplex128(x complex128) complex128 {
+	return num.CAsin(x)
+}
+
+func asinComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = asinComplex128(x[i])
 	}
 }
 
 // Asin holds the loops of asin, by variant and compute dtype.
 var Asin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinLoop[float32], ir.Float64: asinLoop[float64]},
+	{ir.Float32: asinFloatLoop[float32], ir.Float64: asinFloatLoop[float64], ir.Complex64: asinComplex64Loop, ir.Complex128: asinComplex128Loop},
 }
 
-// asinGradX: dy/sqrt(1 - x*x)
-func asinGradX[T num.Float](dy, x T) T {
-	return dy / num.Sqrt(1-T(x*x))
+// asinGradXFloat: dy*conj(1/sqrt(1 - x*x))
+func asinGradXFloat[T num.Float](dy, x T) T {
+	return dy * (1 / num.Sqrt(1-T(x*x)))
 }
 
-func asinGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func asinGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = asinGradX(dy[i], x[i])
+		out[i] = asinGradXFloat(dy[i], x[i])
+	}
+}
+
+// asinGradXComplex64: dy*conj(1/sqrt(1 - x*x))
+func asinGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/num.CSqrt(1-complex64(x*x)))
+}
+
+func asinGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = asinGradXComplex64(dy[i], x[i])
+	}
+}
+
+// asinGradXComplex128: dy*conj(1/sqrt(1 - x*x))
+func asinGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/num.CSqrt(1-complex128(x*x)))
+}
+
+func asinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = asinGradXComplex128(dy[i], x[i])
 	}
 }
 
 // AsinGradX holds the loops of asin_grad_x, by variant and compute dtype.
 var AsinGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinGradXLoop[float32], ir.Float64: asinGradXLoop[float64]},
+	{ir.Float32: asinGradXFloatLoop[float32], ir.Float64: asinGradXFloatLoop[float64], ir.Complex64: asinGradXComplex64Loop, ir.Complex128: asinGradXComplex128Loop},
 }
 
-// asinh: asinh(x)
-func asinh[T num.Float](x T) T {
+// asinhFloat: asinh(x)
+func asinhFloat[T num.Float](x T) T {
 	return num.Asinh(x)
 }
 
-func asinhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func asinhFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = asinh(x[i])
+		out[i] = asinhFloat(x[i])
+	}
+}
+
+// asinhComplex64: asinh(x)
+func asinhComplex64(x complex64) complex64 {
+	return num.CAsinh(x)
+}
+
+func asinhComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = asinhComplex64(x[i])
+	}
+}
+
+// asinhComplex128: asinh(x)
+func asinhComplex128(x complex128) complex128 {
+	return num.CAsinh(x)
+}
+
+func asinhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = asinhComplex128(x[i])
 	}
 }
 
 // Asinh holds the loops of asinh, by variant and compute dtype.
 var Asinh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinhLoop[float32], ir.Float64: asinhLoop[float64]},
+	{ir.Float32: asinhFloatLoop[float32], ir.Float64: asinhFloatLoop[float64], ir.Complex64: asinhComplex64Loop, ir.Complex128: asinhComplex128Loop},
 }
 
-// asinhGradX: dy/sqrt(x*x + 1)
-func asinhGradX[T num.Float](dy, x T) T {
-	return dy / num.Sqrt(T(x*x)+1)
+// asinhGradXFloat: dy*conj(1/sqrt(x*x + 1))
+func asinhGradXFloat[T num.Float](dy, x T) T {
+	return dy * (1 / num.Sqrt(T(x*x)+1))
 }
 
-func asinhGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func asinhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = asinhGradX(dy[i], x[i])
+		out[i] = asinhGradXFloat(dy[i], x[i])
+	}
+}
+
+// asinhGradXComplex64: dy*conj(1/sqrt(x*x + 1))
+func asinhGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/num.CSqrt(complex64(x*x)+1))
+}
+
+func asinhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = asinhGradXComplex64(dy[i], x[i])
+	}
+}
+
+// asinhGradXComplex128: dy*conj(1/sqrt(x*x + 1))
+func asinhGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/num.CSqrt(complex128(x*x)+1))
+}
+
+func asinhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = asinhGradXComplex128(dy[i], x[i])
 	}
 }
 
 // AsinhGradX holds the loops of asinh_grad_x, by variant and compute dtype.
 var AsinhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinhGradXLoop[float32], ir.Float64: asinhGradXLoop[float64]},
+	{ir.Float32: asinhGradXFloatLoop[float32], ir.Float64: asinhGradXFloatLoop[float64], ir.Complex64: asinhGradXComplex64Loop, ir.Complex128: asinhGradXComplex128Loop},
 }
 
-// atan: atan(x)
-func atan[T num.Float](x T) T {
+// atanFloat: atan(x)
+func atanFloat[T num.Float](x T) T {
 	return num.Atan(x)
 }
 
-func atanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func atanFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = atan(x[i])
+		out[i] = atanFloat(x[i])
+	}
+}
+
+// atanComplex64: atan(x)
+func atanComplex64(x complex64) complex64 {
+	return num.CAtan(x)
+}
+
+func atanComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = atanComplex64(x[i])
+	}
+}
+
+// atanComplex128: atan(x)
+func atanComplex128(x complex128) complex128 {
+	return num.CAtan(x)
+}
+
+func atanComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = atanComplex128(x[i])
 	}
 }
 
 // Atan holds the loops of atan, by variant and compute dtype.
 var Atan = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanLoop[float32], ir.Float64: atanLoop[float64]},
+	{ir.Float32: atanFloatLoop[float32], ir.Float64: atanFloatLoop[float64], ir.Complex64: atanComplex64Loop, ir.Complex128: atanComplex128Loop},
 }
 
 // atan2: atan2(y, x)
@@ -178,9 +394,10 @@ var Atan2 = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: atan2Loop[float32], ir.Float64: atan2Loop[float64]},
 }
 
-// atan2GradX: dy*(-y/(y*y + x*x))
+// atan2GradX: where(y == 0 && x == 0, 0, dy*(-y/hypot(y, x)/hypot(y, x)))
 func atan2GradX[T num.Float](dy, y, x T) T {
-	return dy * (-y / (T(y*y) + T(x*x)))
+	t0 := num.Hypot(y, x)
+	return num.Where(y == 0 && x == 0, 0, dy*(-y/t0/t0))
 }
 
 func atan2GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -195,9 +412,10 @@ var Atan2GradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: atan2GradXLoop[float32], ir.Float64: atan2GradXLoop[float64]},
 }
 
-// atan2GradY: dy*(x/(y*y + x*x))
+// atan2GradY: where(y == 0 && x == 0, 0, dy*(x/hypot(y, x)/hypot(y, x)))
 func atan2GradY[T num.Float](dy, y, x T) T {
-	return dy * (x / (T(y*y) + T(x*x)))
+	t0 := num.Hypot(y, x)
+	return num.Where(y == 0 && x == 0, 0, dy*(x/t0/t0))
 }
 
 func atan2GradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -212,55 +430,127 @@ var Atan2GradY = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: atan2GradYLoop[float32], ir.Float64: atan2GradYLoop[float64]},
 }
 
-// atanGradX: dy/(1 + x*x)
-func atanGradX[T num.Float](dy, x T) T {
-	return dy / (1 + T(x*x))
+// atanGradXFloat: dy*conj(1/(1 + x*x))
+func atanGradXFloat[T num.Float](dy, x T) T {
+	return dy * (1 / (1 + T(x*x)))
 }
 
-func atanGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func atanGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = atanGradX(dy[i], x[i])
+		out[i] = atanGradXFloat(dy[i], x[i])
+	}
+}
+
+// atanGradXComplex64: dy*conj(1/(1 + x*x))
+func atanGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/(1+complex64(x*x)))
+}
+
+func atanGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = atanGradXComplex64(dy[i], x[i])
+	}
+}
+
+// atanGradXComplex128: dy*conj(1/(1 + x*x))
+func atanGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/(1+complex128(x*x)))
+}
+
+func atanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = atanGradXComplex128(dy[i], x[i])
 	}
 }
 
 // AtanGradX holds the loops of atan_grad_x, by variant and compute dtype.
 var AtanGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanGradXLoop[float32], ir.Float64: atanGradXLoop[float64]},
+	{ir.Float32: atanGradXFloatLoop[float32], ir.Float64: atanGradXFloatLoop[float64], ir.Complex64: atanGradXComplex64Loop, ir.Complex128: atanGradXComplex128Loop},
 }
 
-// atanh: atanh(x)
-func atanh[T num.Float](x T) T {
+// atanhFloat: atanh(x)
+func atanhFloat[T num.Float](x T) T {
 	return num.Atanh(x)
 }
 
-func atanhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func atanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = atanh(x[i])
+		out[i] = atanhFloat(x[i])
+	}
+}
+
+// atanhComplex64: atanh(x)
+func atanhComplex64(x complex64) complex64 {
+	return num.CAtanh(x)
+}
+
+func atanhComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = atanhComplex64(x[i])
+	}
+}
+
+// atanhComplex128: atanh(x)
+func atanhComplex128(x complex128) complex128 {
+	return num.CAtanh(x)
+}
+
+func atanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = atanhComplex128(x[i])
 	}
 }
 
 // Atanh holds the loops of atanh, by variant and compute dtype.
 var Atanh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanhLoop[float32], ir.Float64: atanhLoop[float64]},
+	{ir.Float32: atanhFloatLoop[float32], ir.Float64: atanhFloatLoop[float64], ir.Complex64: atanhComplex64Loop, ir.Complex128: atanhComplex128Loop},
 }
 
-// atanhGradX: dy/(1 - x*x)
-func atanhGradX[T num.Float](dy, x T) T {
-	return dy / (1 - T(x*x))
+// atanhGradXFloat: dy*conj(1/(1 - x*x))
+func atanhGradXFloat[T num.Float](dy, x T) T {
+	return dy * (1 / (1 - T(x*x)))
 }
 
-func atanhGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func atanhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = atanhGradX(dy[i], x[i])
+		out[i] = atanhGradXFloat(dy[i], x[i])
+	}
+}
+
+// atanhGradXComplex64: dy*conj(1/(1 - x*x))
+func atanhGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/(1-complex64(x*x)))
+}
+
+func atanhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = atanhGradXComplex64(dy[i], x[i])
+	}
+}
+
+// atanhGradXComplex128: dy*conj(1/(1 - x*x))
+func atanhGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/(1-complex128(x*x)))
+}
+
+func atanhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = atanhGradXComplex128(dy[i], x[i])
 	}
 }
 
 // AtanhGradX holds the loops of atanh_grad_x, by variant and compute dtype.
 var AtanhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanhGradXLoop[float32], ir.Float64: atanhGradXLoop[float64]},
+	{ir.Float32: atanhGradXFloatLoop[float32], ir.Float64: atanhGradXFloatLoop[float64], ir.Complex64: atanhGradXComplex64Loop, ir.Complex128: atanhGradXComplex128Loop},
 }
 
 // cosFloat: cos(x)
@@ -302,247 +592,4 @@ func cosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // Cos holds the loops of cos, by variant and compute dtype.
 var Cos = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: cosFloatLoop[float32], ir.Float64: cosFloatLoop[float64], ir.Complex64: cosComplex64Loop, ir.Complex128: cosComplex128Loop},
-}
-
-// cosGradXFloat: dy*conj(-sin(x))
-func cosGradXFloat[T num.Float](dy, x T) T {
-	return dy * -num.Sin(x)
-}
-
-func cosGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = cosGradXFloat(dy[i], x[i])
-	}
-}
-
-// cosGradXComplex64: dy*conj(-sin(x))
-func cosGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(-num.CSin(x))
-}
-
-func cosGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = cosGradXComplex64(dy[i], x[i])
-	}
-}
-
-// cosGradXComplex128: dy*conj(-sin(x))
-func cosGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(-num.CSin(x))
-}
-
-func cosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = cosGradXComplex128(dy[i], x[i])
-	}
-}
-
-// CosGradX holds the loops of cos_grad_x, by variant and compute dtype.
-var CosGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: cosGradXFloatLoop[float32], ir.Float64: cosGradXFloatLoop[float64], ir.Complex64: cosGradXComplex64Loop, ir.Complex128: cosGradXComplex128Loop},
-}
-
-// cosh: cosh(x)
-func cosh[T num.Float](x T) T {
-	return num.Cosh(x)
-}
-
-func coshLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = cosh(x[i])
-	}
-}
-
-// Cosh holds the loops of cosh, by variant and compute dtype.
-var Cosh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: coshLoop[float32], ir.Float64: coshLoop[float64]},
-}
-
-// coshGradX: dy*sinh(x)
-func coshGradX[T num.Float](dy, x T) T {
-	return dy * num.Sinh(x)
-}
-
-func coshGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = coshGradX(dy[i], x[i])
-	}
-}
-
-// CoshGradX holds the loops of cosh_grad_x, by variant and compute dtype.
-var CoshGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: coshGradXLoop[float32], ir.Float64: coshGradXLoop[float64]},
-}
-
-// sinFloat: sin(x)
-func sinFloat[T num.Float](x T) T {
-	return num.Sin(x)
-}
-
-func sinFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = sinFloat(x[i])
-	}
-}
-
-// sinComplex64: sin(x)
-func sinComplex64(x complex64) complex64 {
-	return num.CSin(x)
-}
-
-func sinComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = sinComplex64(x[i])
-	}
-}
-
-// sinComplex128: sin(x)
-func sinComplex128(x complex128) complex128 {
-	return num.CSin(x)
-}
-
-func sinComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = sinComplex128(x[i])
-	}
-}
-
-// Sin holds the loops of sin, by variant and compute dtype.
-var Sin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinFloatLoop[float32], ir.Float64: sinFloatLoop[float64], ir.Complex64: sinComplex64Loop, ir.Complex128: sinComplex128Loop},
-}
-
-// sinGradXFloat: dy*conj(cos(x))
-func sinGradXFloat[T num.Float](dy, x T) T {
-	return dy * num.Cos(x)
-}
-
-func sinGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = sinGradXFloat(dy[i], x[i])
-	}
-}
-
-// sinGradXComplex64: dy*conj(cos(x))
-func sinGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(num.CCos(x))
-}
-
-func sinGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = sinGradXComplex64(dy[i], x[i])
-	}
-}
-
-// sinGradXComplex128: dy*conj(cos(x))
-func sinGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(num.CCos(x))
-}
-
-func sinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = sinGradXComplex128(dy[i], x[i])
-	}
-}
-
-// SinGradX holds the loops of sin_grad_x, by variant and compute dtype.
-var SinGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinGradXFloatLoop[float32], ir.Float64: sinGradXFloatLoop[float64], ir.Complex64: sinGradXComplex64Loop, ir.Complex128: sinGradXComplex128Loop},
-}
-
-// sinc: where(x == 0, 1, sin(Pi*(x - round(x)))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/(Pi*x))
-func sinc[T num.Float](x T) T {
-	t0 := num.Round(x)
-	return num.Where(x == 0, 1, num.Sin(3.141592653589793*(x-t0))*num.Where(t0 == 2*num.Floor(0.5*t0), T(1), -1)/(3.141592653589793*x))
-}
-
-func sincLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = sinc(x[i])
-	}
-}
-
-// Sinc holds the loops of sinc, by variant and compute dtype.
-var Sinc = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sincLoop[float32], ir.Float64: sincLoop[float64]},
-}
-
-// sincGrad: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x)
-func sincGrad[T num.Float](x T) T {
-	t0 := x * x
-	t1 := num.Round(x)
-	t2 := 3.141592653589793 * (x - t1)
-	return num.Where(num.Abs(x) < 0.1, x*(-3.289868133696453+T(t0*(3.246969701133414+T(t0*(-1.144510944732505+T(t0*(0.20918278254123832-T(t0*0.023460810354558225)))))))), (num.Cos(t2)-num.Sin(t2)/(3.141592653589793*x))*num.Where(t1 == 2*num.Floor(0.5*t1), T(1), -1)/x)
-}
-
-func sincGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = sincGrad(x[i])
-	}
-}
-
-// SincGrad holds the loops of sinc_grad, by variant and compute dtype.
-var SincGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sincGradLoop[float32], ir.Float64: sincGradLoop[float64]},
-}
-
-// sincGradGradX: dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*(2*x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*(2*x) + x*x*((0.20918278254123832 - x*x*0.023460810354558225)*(2*x) - x*x*(0.023460810354558225*(2*x))))), where(round(x) == 2*floor(0.5*round(x)), -(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi), -(-(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi)))/x - (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x/x)
-func sincGradGradX[T num.Float](dy, x T) T {
-	t0 := x * x
-	t1 := 0.20918278254123832 - T(t0*0.023460810354558225)
-	t2 := -1.144510944732505 + T(t0*t1)
-	t3 := 3.246969701133414 + T(t0*t2)
-	t4 := 2 * x
-	t5 := num.Round(x)
-	t6 := t5 == 2*num.Floor(0.5*t5)
-	t7 := 3.141592653589793 * (x - t5)
-	t8 := num.Sin(t7)
-	t9 := num.Cos(t7)
-	t10 := 3.141592653589793 * x
-	t11 := t8 / t10
-	t12 := -(t8 * 3.141592653589793) - (t9*3.141592653589793/t10 - T(t11/t10*3.141592653589793))
-	return dy * num.Where(num.Abs(x) < 0.1, -3.289868133696453+T(t0*t3)+T(x*(T(t3*t4)+T(t0*(T(t2*t4)+T(t0*(T(t1*t4)-T(t0*(0.023460810354558225*t4)))))))), num.Where(t6, t12, -t12)/x-(t9-t11)*num.Where(t6, T(1), -1)/x/x)
-}
-
-func sincGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = sincGradGradX(dy[i], x[i])
-	}
-}
-
-// SincGradGradX holds the loops of sinc_grad_grad_x, by variant and compute
-// dtype.
-var SincGradGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sincGradGradXLoop[float32], ir.Float64: sincGradGradXLoop[float64]},
-}
-
-// sinh: sinh(x)
-func sinh[T num.Float](x T) T {
-	return num.Sinh(x)
-}
-
-func sinhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = sinh(x[i])
-	}
-}
-
-// Sinh holds the loops of sinh, by variant and compute dtype.
-var Sinh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinhLoop[float32], ir.Float64: sinhLoop[float64]},
 }

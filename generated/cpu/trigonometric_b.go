@@ -8,56 +8,573 @@ import (
 	"unsafe"
 )
 
-// sinhGradX: dy*cosh(x)
-func sinhGradX[T num.Float](dy, x T) T {
+// cosGradXFloat: dy*conj(-sin(x))
+func cosGradXFloat[T num.Float](dy, x T) T {
+	return dy * -num.Sin(x)
+}
+
+func cosGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = cosGradXFloat(dy[i], x[i])
+	}
+}
+
+// cosGradXComplex64: dy*conj(-sin(x))
+func cosGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(-num.CSin(x))
+}
+
+func cosGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = cosGradXComplex64(dy[i], x[i])
+	}
+}
+
+// cosGradXComplex128: dy*conj(-sin(x))
+func cosGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(-num.CSin(x))
+}
+
+func cosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = cosGradXComplex128(dy[i], x[i])
+	}
+}
+
+// CosGradX holds the loops of cos_grad_x, by variant and compute dtype.
+var CosGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: cosGradXFloatLoop[float32], ir.Float64: cosGradXFloatLoop[float64], ir.Complex64: cosGradXComplex64Loop, ir.Complex128: cosGradXComplex128Loop},
+}
+
+// coshFloat: cosh(x)
+func coshFloat[T num.Float](x T) T {
+	return num.Cosh(x)
+}
+
+func coshFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = coshFloat(x[i])
+	}
+}
+
+// coshComplex64: cosh(x)
+func coshComplex64(x complex64) complex64 {
+	return num.CCosh(x)
+}
+
+func coshComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = coshComplex64(x[i])
+	}
+}
+
+// coshComplex128: cosh(x)
+func coshComplex128(x complex128) complex128 {
+	return num.CCosh(x)
+}
+
+func coshComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = coshComplex128(x[i])
+	}
+}
+
+// Cosh holds the loops of cosh, by variant and compute dtype.
+var Cosh = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: coshFloatLoop[float32], ir.Float64: coshFloatLoop[float64], ir.Complex64: coshComplex64Loop, ir.Complex128: coshComplex128Loop},
+}
+
+// coshGradXFloat: dy*conj(sinh(x))
+func coshGradXFloat[T num.Float](dy, x T) T {
+	return dy * num.Sinh(x)
+}
+
+func coshGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = coshGradXFloat(dy[i], x[i])
+	}
+}
+
+// coshGradXComplex64: dy*conj(sinh(x))
+func coshGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(num.CSinh(x))
+}
+
+func coshGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = coshGradXComplex64(dy[i], x[i])
+	}
+}
+
+// coshGradXComplex128: dy*conj(sinh(x))
+func coshGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(num.CSinh(x))
+}
+
+func coshGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = coshGradXComplex128(dy[i], x[i])
+	}
+}
+
+// CoshGradX holds the loops of cosh_grad_x, by variant and compute dtype.
+var CoshGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: coshGradXFloatLoop[float32], ir.Float64: coshGradXFloatLoop[float64], ir.Complex64: coshGradXComplex64Loop, ir.Complex128: coshGradXComplex128Loop},
+}
+
+// sinFloat: sin(x)
+func sinFloat[T num.Float](x T) T {
+	return num.Sin(x)
+}
+
+func sinFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = sinFloat(x[i])
+	}
+}
+
+// sinComplex64: sin(x)
+func sinComplex64(x complex64) complex64 {
+	return num.CSin(x)
+}
+
+func sinComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = sinComplex64(x[i])
+	}
+}
+
+// sinComplex128: sin(x)
+func sinComplex128(x complex128) complex128 {
+	return num.CSin(x)
+}
+
+func sinComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = sinComplex128(x[i])
+	}
+}
+
+// Sin holds the loops of sin, by variant and compute dtype.
+var Sin = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sinFloatLoop[float32], ir.Float64: sinFloatLoop[float64], ir.Complex64: sinComplex64Loop, ir.Complex128: sinComplex128Loop},
+}
+
+// sinGradXFloat: dy*conj(cos(x))
+func sinGradXFloat[T num.Float](dy, x T) T {
+	return dy * num.Cos(x)
+}
+
+func sinGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = sinGradXFloat(dy[i], x[i])
+	}
+}
+
+// sinGradXComplex64: dy*conj(cos(x))
+func sinGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(num.CCos(x))
+}
+
+func sinGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = sinGradXComplex64(dy[i], x[i])
+	}
+}
+
+// sinGradXComplex128: dy*conj(cos(x))
+func sinGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(num.CCos(x))
+}
+
+func sinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = sinGradXComplex128(dy[i], x[i])
+	}
+}
+
+// SinGradX holds the loops of sin_grad_x, by variant and compute dtype.
+var SinGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sinGradXFloatLoop[float32], ir.Float64: sinGradXFloatLoop[float64], ir.Complex64: sinGradXComplex64Loop, ir.Complex128: sinGradXComplex128Loop},
+}
+
+// sincFloat: where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))
+func sincFloat[T num.Float](x T) T {
+	t0 := num.Round(x)
+	return num.Where(x == 0, 1, num.Sin(3.141592653589793*(x-t0))*num.Where(t0 == 2*num.Floor(0.5*t0), T(1), -1)/(3.141592653589793*x))
+}
+
+func sincFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = sincFloat(x[i])
+	}
+}
+
+// sincComplex64: where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))
+func sincComplex64(x complex64) complex64 {
+	t0 := num.Round(real(x))
+	return num.Where(x == 0, 1, num.CSin(3.141592653589793*(x-complex64(complex(float32(t0), 0))))*num.Where(t0 == 2*num.Floor(0.5*t0), complex64(1), -1)/(3.141592653589793*x))
+}
+
+func sincComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = sincComplex64(x[i])
+	}
+}
+
+// sincComplex128: where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))
+func sincComplex128(x complex128) complex128 {
+	t0 := num.Round(real(x))
+	return num.Where(x == 0, 1, num.CSin(3.141592653589793*(x-complex128(complex(float64(t0), 0))))*num.Where(t0 == 2*num.Floor(0.5*t0), complex128(1), -1)/(3.141592653589793*x))
+}
+
+func sincComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = sincComplex128(x[i])
+	}
+}
+
+// Sinc holds the loops of sinc, by variant and compute dtype.
+var Sinc = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sincFloatLoop[float32], ir.Float64: sincFloatLoop[float64], ir.Complex64: sincComplex64Loop, ir.Complex128: sincComplex128Loop},
+}
+
+// sincGradFloat: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)
+func sincGradFloat[T num.Float](x T) T {
+	t0 := x * x
+	t1 := num.Round(x)
+	t2 := 3.141592653589793 * (x - t1)
+	return num.Where(num.Abs(x) < 0.1, x*(-3.289868133696453+T(t0*(3.246969701133414+T(t0*(-1.144510944732505+T(t0*(0.20918278254123832-T(t0*0.023460810354558225)))))))), (num.Cos(t2)-num.Sin(t2)/(3.141592653589793*x))*num.Where(t1 == 2*num.Floor(0.5*t1), T(1), -1)/x)
+}
+
+func sincGradFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = sincGradFloat(x[i])
+	}
+}
+
+// sincGradComplex64: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)
+func sincGradComplex64(x complex64) complex64 {
+	t0 := x * x
+	t1 := num.Round(real(x))
+	t2 := 3.141592653589793 * (x - complex64(complex(float32(t1), 0)))
+	return num.Where(num.CAbs[float32](x) < 0.1, x*(-3.289868133696453+complex64(t0*(3.246969701133414+complex64(t0*(-1.144510944732505+complex64(t0*(0.20918278254123832-complex64(t0*0.023460810354558225)))))))), (num.CCos(t2)-num.CSin(t2)/(3.141592653589793*x))*num.Where(t1 == 2*num.Floor(0.5*t1), complex64(1), -1)/x)
+}
+
+func sincGradComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = sincGradComplex64(x[i])
+	}
+}
+
+// sincGradComplex128: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)
+func sincGradComplex128(x complex128) complex128 {
+	t0 := x * x
+	t1 := num.Round(real(x))
+	t2 := 3.141592653589793 * (x - complex128(complex(float64(t1), 0)))
+	return num.Where(num.CAbs[float64](x) < 0.1, x*(-3.289868133696453+complex128(t0*(3.246969701133414+complex128(t0*(-1.144510944732505+complex128(t0*(0.20918278254123832-complex128(t0*0.023460810354558225)))))))), (num.CCos(t2)-num.CSin(t2)/(3.141592653589793*x))*num.Where(t1 == 2*num.Floor(0.5*t1), complex128(1), -1)/x)
+}
+
+func sincGradComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = sincGradComplex128(x[i])
+	}
+}
+
+// SincGrad holds the loops of sinc_grad, by variant and compute dtype.
+var SincGrad = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sincGradFloatLoop[float32], ir.Float64: sincGradFloatLoop[float64], ir.Complex64: sincGradComplex64Loop, ir.Complex128: sincGradComplex128Loop},
+}
+
+// sincGradGradXFloat: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+func sincGradGradXFloat[T num.Float](dy, x T) T {
+	t0 := num.Abs(x) < 0.1
+	t1 := x * x
+	t2 := 0.20918278254123832 - T(t1*0.023460810354558225)
+	t3 := -1.144510944732505 + T(t1*t2)
+	t4 := 3.246969701133414 + T(t1*t3)
+	t5 := dy * x
+	t6 := t5 * t1
+	t7 := t6 * t1
+	t8 := num.Round(x)
+	t9 := t8 == 2*num.Floor(0.5*t8)
+	t10 := dy * (1 / x)
+	t11 := 3.141592653589793 * (x - t8)
+	t12 := num.Sin(t11)
+	t13 := num.Where(t0, 0, t10*-t12*3.141592653589793)
+	t14 := 3.141592653589793 * x
+	t15 := num.Cos(t11)
+	t16 := num.Where(t0, 0, t10*(1/t14)*t15*3.141592653589793)
+	t17 := t12 / t14
+	t18 := num.Where(t0, 0, t10*(-t17/t14)*3.141592653589793)
+	return num.Where(t0, dy*(-3.289868133696453+T(t1*t4)), 0) + (num.Where(t0, 2*(t5*t4*x), 0) + (num.Where(t0, 2*(t6*t3*x), 0) + (num.Where(t0, 2*(t7*t2*x), 0) - num.Where(t0, 2*(0.023460810354558225*(t7*t1)*x), 0)))) + (num.Where(t9, t13, -t13) + (-num.Where(t9, t16, -t16) - num.Where(t9, t18, -t18)) + num.Where(t0, 0, dy*(-((t15-t17)*num.Where(t9, T(1), -1)/x)/x)))
+}
+
+func sincGradGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = sincGradGradXFloat(dy[i], x[i])
+	}
+}
+
+// sincGradGradXComplex64: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+func sincGradGradXComplex64(dy, x complex64) complex64 {
+	t0 := num.CAbs[float32](x) < 0.1
+	t1 := x * x
+	t2 := 0.20918278254123832 - complex64(t1*0.023460810354558225)
+	t3 := -1.144510944732505 + complex64(t1*t2)
+	t4 := 3.246969701133414 + complex64(t1*t3)
+	t5 := num.CConj(x)
+	t6 := dy * t5
+	t7 := num.CConj(t1)
+	t8 := t6 * t7
+	t9 := t8 * t7
+	t10 := num.Round(real(x))
+	t11 := t10 == 2*num.Floor(0.5*t10)
+	t12 := dy * num.CConj(1/x)
+	t13 := 3.141592653589793 * (x - complex64(complex(float32(t10), 0)))
+	t14 := num.CSin(t13)
+	t15 := num.Where(t0, 0, t12*num.CConj(-t14)*3.141592653589793)
+	t16 := 3.141592653589793 * x
+	t17 := num.CCos(t13)
+	t18 := num.Where(t0, 0, t12*num.CConj(1/t16)*num.CConj(t17)*3.141592653589793)
+	t19 := t14 / t16
+	t20 := num.Where(t0, 0, t12*num.CConj(-t19/t16)*3.141592653589793)
+	return num.Where(t0, dy*num.CConj(-3.289868133696453+complex64(t1*t4)), 0) + (num.Where(t0, 2*(t6*num.CConj(t4)*t5), 0) + (num.Where(t0, 2*(t8*num.CConj(t3)*t5), 0) + (num.Where(t0, 2*(t9*num.CConj(t2)*t5), 0) - num.Where(t0, 2*(0.023460810354558225*(t9*t7)*t5), 0)))) + (num.Where(t11, t15, -t15) + (-num.Where(t11, t18, -t18) - num.Where(t11, t20, -t20)) + num.Where(t0, 0, dy*num.CConj(-((t17-t19)*num.Where(t11, complex64(1), -1)/x)/x)))
+}
+
+func sincGradGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = sincGradGradXComplex64(dy[i], x[i])
+	}
+}
+
+// sincGradGradXComplex128: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+func sincGradGradXComplex128(dy, x complex128) complex128 {
+	t0 := num.CAbs[float64](x) < 0.1
+	t1 := x * x
+	t2 := 0.20918278254123832 - complex128(t1*0.023460810354558225)
+	t3 := -1.144510944732505 + complex128(t1*t2)
+	t4 := 3.246969701133414 + complex128(t1*t3)
+	t5 := num.CConj(x)
+	t6 := dy * t5
+	t7 := num.CConj(t1)
+	t8 := t6 * t7
+	t9 := t8 * t7
+	t10 := num.Round(real(x))
+	t11 := t10 == 2*num.Floor(0.5*t10)
+	t12 := dy * num.CConj(1/x)
+	t13 := 3.141592653589793 * (x - complex128(complex(float64(t10), 0)))
+	t14 := num.CSin(t13)
+	t15 := num.Where(t0, 0, t12*num.CConj(-t14)*3.141592653589793)
+	t16 := 3.141592653589793 * x
+	t17 := num.CCos(t13)
+	t18 := num.Where(t0, 0, t12*num.CConj(1/t16)*num.CConj(t17)*3.141592653589793)
+	t19 := t14 / t16
+	t20 := num.Where(t0, 0, t12*num.CConj(-t19/t16)*3.141592653589793)
+	return num.Where(t0, dy*num.CConj(-3.289868133696453+complex128(t1*t4)), 0) + (num.Where(t0, 2*(t6*num.CConj(t4)*t5), 0) + (num.Where(t0, 2*(t8*num.CConj(t3)*t5), 0) + (num.Where(t0, 2*(t9*num.CConj(t2)*t5), 0) - num.Where(t0, 2*(0.023460810354558225*(t9*t7)*t5), 0)))) + (num.Where(t11, t15, -t15) + (-num.Where(t11, t18, -t18) - num.Where(t11, t20, -t20)) + num.Where(t0, 0, dy*num.CConj(-((t17-t19)*num.Where(t11, complex128(1), -1)/x)/x)))
+}
+
+func sincGradGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = sincGradGradXComplex128(dy[i], x[i])
+	}
+}
+
+// SincGradGradX holds the loops of sinc_grad_grad_x, by variant and compute
+// dtype.
+var SincGradGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sincGradGradXFloatLoop[float32], ir.Float64: sincGradGradXFloatLoop[float64], ir.Complex64: sincGradGradXComplex64Loop, ir.Complex128: sincGradGradXComplex128Loop},
+}
+
+// sinhFloat: sinh(x)
+func sinhFloat[T num.Float](x T) T {
+	return num.Sinh(x)
+}
+
+func sinhFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = sinhFloat(x[i])
+	}
+}
+
+// sinhComplex64: sinh(x)
+func sinhComplex64(x complex64) complex64 {
+	return num.CSinh(x)
+}
+
+func sinhComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = sinhComplex64(x[i])
+	}
+}
+
+// sinhComplex128: sinh(x)
+func sinhComplex128(x complex128) complex128 {
+	return num.CSinh(x)
+}
+
+func sinhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = sinhComplex128(x[i])
+	}
+}
+
+// Sinh holds the loops of sinh, by variant and compute dtype.
+var Sinh = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: sinhFloatLoop[float32], ir.Float64: sinhFloatLoop[float64], ir.Complex64: sinhComplex64Loop, ir.Complex128: sinhComplex128Loop},
+}
+
+// sinhGradXFloat: dy*conj(cosh(x))
+func sinhGradXFloat[T num.Float](dy, x T) T {
 	return dy * num.Cosh(x)
 }
 
-func sinhGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func sinhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = sinhGradX(dy[i], x[i])
+		out[i] = sinhGradXFloat(dy[i], x[i])
+	}
+}
+
+// sinhGradXComplex64: dy*conj(cosh(x))
+func sinhGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(num.CCosh(x))
+}
+
+func sinhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = sinhGradXComplex64(dy[i], x[i])
+	}
+}
+
+// sinhGradXComplex128: dy*conj(cosh(x))
+func sinhGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(num.CCosh(x))
+}
+
+func sinhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = sinhGradXComplex128(dy[i], x[i])
 	}
 }
 
 // SinhGradX holds the loops of sinh_grad_x, by variant and compute dtype.
 var SinhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinhGradXLoop[float32], ir.Float64: sinhGradXLoop[float64]},
+	{ir.Float32: sinhGradXFloatLoop[float32], ir.Float64: sinhGradXFloatLoop[float64], ir.Complex64: sinhGradXComplex64Loop, ir.Complex128: sinhGradXComplex128Loop},
 }
 
-// tan: tan(x)
-func tan[T num.Float](x T) T {
+// tanFloat: tan(x)
+func tanFloat[T num.Float](x T) T {
 	return num.Tan(x)
 }
 
-func tanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func tanFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = tan(x[i])
+		out[i] = tanFloat(x[i])
+	}
+}
+
+// tanComplex64: tan(x)
+func tanComplex64(x complex64) complex64 {
+	return num.CTan(x)
+}
+
+func tanComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = tanComplex64(x[i])
+	}
+}
+
+// tanComplex128: tan(x)
+func tanComplex128(x complex128) complex128 {
+	return num.CTan(x)
+}
+
+func tanComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = tanComplex128(x[i])
 	}
 }
 
 // Tan holds the loops of tan, by variant and compute dtype.
 var Tan = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanLoop[float32], ir.Float64: tanLoop[float64]},
+	{ir.Float32: tanFloatLoop[float32], ir.Float64: tanFloatLoop[float64], ir.Complex64: tanComplex64Loop, ir.Complex128: tanComplex128Loop},
 }
 
-// tanGradX: dy*(1 + tan(x)*tan(x))
-func tanGradX[T num.Float](dy, x T) T {
+// tanGradXFloat: dy*conj(1 + tan(x)*tan(x))
+func tanGradXFloat[T num.Float](dy, x T) T {
 	t0 := num.Tan(x)
 	return dy * (1 + T(t0*t0))
 }
 
-func tanGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func tanGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = tanGradX(dy[i], x[i])
+		out[i] = tanGradXFloat(dy[i], x[i])
+	}
+}
+
+// tanGradXComplex64: dy*conj(1 + tan(x)*tan(x))
+func tanGradXComplex64(dy, x complex64) complex64 {
+	t0 := num.CTan(x)
+	return dy * num.CConj(1+complex64(t0*t0))
+}
+
+func tanGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = tanGradXComplex64(dy[i], x[i])
+	}
+}
+
+// tanGradXComplex128: dy*conj(1 + tan(x)*tan(x))
+func tanGradXComplex128(dy, x complex128) complex128 {
+	t0 := num.CTan(x)
+	return dy * num.CConj(1+complex128(t0*t0))
+}
+
+func tanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = tanGradXComplex128(dy[i], x[i])
 	}
 }
 
 // TanGradX holds the loops of tan_grad_x, by variant and compute dtype.
 var TanGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanGradXLoop[float32], ir.Float64: tanGradXLoop[float64]},
+	{ir.Float32: tanGradXFloatLoop[float32], ir.Float64: tanGradXFloatLoop[float64], ir.Complex64: tanGradXComplex64Loop, ir.Complex128: tanGradXComplex128Loop},
 }
 
 // tanhFloat: tanh(x)
@@ -99,48 +616,4 @@ func tanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // Tanh holds the loops of tanh, by variant and compute dtype.
 var Tanh = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: tanhFloatLoop[float32], ir.Float64: tanhFloatLoop[float64], ir.Complex64: tanhComplex64Loop, ir.Complex128: tanhComplex128Loop},
-}
-
-// tanhGradXFloat: dy*conj(1 - tanh(x)*tanh(x))
-func tanhGradXFloat[T num.Float](dy, x T) T {
-	t0 := num.Tanh(x)
-	return dy * (1 - T(t0*t0))
-}
-
-func tanhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = tanhGradXFloat(dy[i], x[i])
-	}
-}
-
-// tanhGradXComplex64: dy*conj(1 - tanh(x)*tanh(x))
-func tanhGradXComplex64(dy, x complex64) complex64 {
-	t0 := num.CTanh(x)
-	return dy * num.CConj(1-complex64(t0*t0))
-}
-
-func tanhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = tanhGradXComplex64(dy[i], x[i])
-	}
-}
-
-// tanhGradXComplex128: dy*conj(1 - tanh(x)*tanh(x))
-func tanhGradXComplex128(dy, x complex128) complex128 {
-	t0 := num.CTanh(x)
-	return dy * num.CConj(1-complex128(t0*t0))
-}
-
-func tanhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = tanhGradXComplex128(dy[i], x[i])
-	}
-}
-
-// TanhGradX holds the loops of tanh_grad_x, by variant and compute dtype.
-var TanhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhGradXFloatLoop[float32], ir.Float64: tanhGradXFloatLoop[float64], ir.Complex64: tanhGradXComplex64Loop, ir.Complex128: tanhGradXComplex128Loop},
 }

@@ -191,13 +191,7 @@ func atan2Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func atan2Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func atan2GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
 func atan2GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func atan2GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atan2GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -209,13 +203,7 @@ func atan2GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func atan2GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func atan2GradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
 func atan2GradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func atan2GradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func atan2GradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

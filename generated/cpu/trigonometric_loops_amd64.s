@@ -144,549 +144,559 @@ DATA lanes<>+1088(SB)/8, $0x3fe8000000000000
 DATA lanes<>+1096(SB)/8, $0x3fe8000000000000
 DATA lanes<>+1104(SB)/8, $0x3fe8000000000000
 DATA lanes<>+1112(SB)/8, $0x3fe8000000000000
-DATA lanes<>+1120(SB)/8, $0x3ff0000000000000
-DATA lanes<>+1128(SB)/8, $0x3ff0000000000000
-DATA lanes<>+1136(SB)/8, $0x3ff0000000000000
-DATA lanes<>+1144(SB)/8, $0x3ff0000000000000
-DATA lanes<>+1152(SB)/8, $0x7ff0000000000000
-DATA lanes<>+1160(SB)/8, $0x7ff0000000000000
-DATA lanes<>+1168(SB)/8, $0x7ff0000000000000
-DATA lanes<>+1176(SB)/8, $0x7ff0000000000000
-DATA lanes<>+1184(SB)/8, $0xbff0000000000000
-DATA lanes<>+1192(SB)/8, $0xbff0000000000000
-DATA lanes<>+1200(SB)/8, $0xbff0000000000000
-DATA lanes<>+1208(SB)/8, $0xbff0000000000000
-DATA lanes<>+1216(SB)/8, $0xfff0000000000000
-DATA lanes<>+1224(SB)/8, $0xfff0000000000000
-DATA lanes<>+1232(SB)/8, $0xfff0000000000000
-DATA lanes<>+1240(SB)/8, $0xfff0000000000000
-DATA lanes<>+1248(SB)/8, $0x3300000033000000
-DATA lanes<>+1256(SB)/8, $0x3300000033000000
-DATA lanes<>+1264(SB)/8, $0x3300000033000000
-DATA lanes<>+1272(SB)/8, $0x3300000033000000
-DATA lanes<>+1280(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1288(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1296(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1304(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1312(SB)/8, $0x4000000040000000
-DATA lanes<>+1320(SB)/8, $0x4000000040000000
-DATA lanes<>+1328(SB)/8, $0x4000000040000000
-DATA lanes<>+1336(SB)/8, $0x4000000040000000
-DATA lanes<>+1344(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1352(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1360(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1368(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1376(SB)/8, $0x8000000080000000
-DATA lanes<>+1384(SB)/8, $0x8000000080000000
-DATA lanes<>+1392(SB)/8, $0x8000000080000000
-DATA lanes<>+1400(SB)/8, $0x8000000080000000
-DATA lanes<>+1408(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1416(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1424(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1432(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1440(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1448(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1456(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1464(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1472(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1480(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1488(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1496(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1504(SB)/8, $0x5d8000005d800000
-DATA lanes<>+1512(SB)/8, $0x5d8000005d800000
-DATA lanes<>+1520(SB)/8, $0x5d8000005d800000
-DATA lanes<>+1528(SB)/8, $0x5d8000005d800000
-DATA lanes<>+1536(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1544(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1552(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1560(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1568(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1576(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1584(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1592(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1600(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1608(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1616(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1624(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1632(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+1640(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+1648(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+1656(SB)/8, $0x3f7abd0c01d3f703
-DATA lanes<>+1664(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+1672(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+1680(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+1688(SB)/8, $0x3c91a62633145c07
-DATA lanes<>+1696(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+1704(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+1712(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+1720(SB)/8, $0x3ca1a62633145c07
-DATA lanes<>+1728(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1736(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1744(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1752(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1760(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1768(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1776(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1784(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1792(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1800(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1808(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1816(SB)/8, $0xbdac040abdac040a
-DATA lanes<>+1824(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1832(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1840(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1848(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1856(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1864(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1872(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1880(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1888(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1896(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1904(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1912(SB)/8, $0x3de0460d3de0460d
-DATA lanes<>+1920(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1928(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1936(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1944(SB)/8, $0x3fb333333336e80d
-DATA lanes<>+1952(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1960(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1968(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1976(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1984(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1992(SB)/8, $0x3f3172183f317218
-DATA lanes<>+2000(SB)/8, $0x3f3172183f317218
-DATA lanes<>+2008(SB)/8, $0x3f3172183f317218
-DATA lanes<>+2016(SB)/8, $0x33b1721833b17218
-DATA lanes<>+2024(SB)/8, $0x33b1721833b17218
-DATA lanes<>+2032(SB)/8, $0x33b1721833b17218
-DATA lanes<>+2040(SB)/8, $0x33b1721833b17218
-DATA lanes<>+2048(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+2056(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+2064(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+2072(SB)/8, $0x3eb172183eb17218
-DATA lanes<>+2080(SB)/8, $0x3f8111111111101e
-DATA lanes<>+2088(SB)/8, $0x3f8111111111101e
-DATA lanes<>+2096(SB)/8, $0x3f8111111111101e
-DATA lanes<>+2104(SB)/8, $0x3f8111111111101e
-DATA lanes<>+2112(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+2120(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+2128(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+2136(SB)/8, $0x3ec71de3a3b06023
-DATA lanes<>+2144(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+2152(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+2160(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+2168(SB)/8, $0x3fa6db6db427aa26
-DATA lanes<>+2176(SB)/8, $0x3e0916273e091627
-DATA lanes<>+2184(SB)/8, $0x3e0916273e091627
-DATA lanes<>+2192(SB)/8, $0x3e0916273e091627
-DATA lanes<>+2200(SB)/8, $0x3e0916273e091627
-DATA lanes<>+2208(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+2216(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+2224(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+2232(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+2240(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+2248(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+2256(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+2264(SB)/8, $0xbfc24924922ad22c
-DATA lanes<>+2272(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2280(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2288(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2296(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2304(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+2312(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+2320(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+2328(SB)/8, $0xb33bbd2eb33bbd2e
-DATA lanes<>+2336(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+2344(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+2352(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+2360(SB)/8, $0xb3bbbd2eb3bbbd2e
-DATA lanes<>+2368(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+2376(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+2384(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+2392(SB)/8, $0x3fda827999fcef32
-DATA lanes<>+2400(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+2408(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+2416(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+2424(SB)/8, $0xc0528d33c0528d33
-DATA lanes<>+2432(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2440(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2448(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2456(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2464(SB)/8, $0xbfd555555555553d
-DATA lanes<>+2472(SB)/8, $0xbfd555555555553d
-DATA lanes<>+2480(SB)/8, $0xbfd555555555553d
-DATA lanes<>+2488(SB)/8, $0xbfd555555555553d
-DATA lanes<>+2496(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2504(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2512(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2520(SB)/8, $0x3c6abc9e3b39803f
-DATA lanes<>+2528(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2536(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2544(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2552(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2560(SB)/8, $0xbe800041be800041
-DATA lanes<>+2568(SB)/8, $0xbe800041be800041
-DATA lanes<>+2576(SB)/8, $0xbe800041be800041
-DATA lanes<>+2584(SB)/8, $0xbe800041be800041
-DATA lanes<>+2592(SB)/8, $0xbe121042be121042
-DATA lanes<>+2600(SB)/8, $0xbe121042be121042
-DATA lanes<>+2608(SB)/8, $0xbe121042be121042
-DATA lanes<>+2616(SB)/8, $0xbe121042be121042
-DATA lanes<>+2624(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2632(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2640(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2648(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2656(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2664(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2672(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2680(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2688(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2696(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2704(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2712(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2720(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+2728(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+2736(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+2744(SB)/8, $0x3f96e89f44578b49
-DATA lanes<>+2752(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2760(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2768(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2776(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2784(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2792(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2800(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2808(SB)/8, $0x3fbc71c70e5f184b
-DATA lanes<>+2816(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2824(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2832(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2840(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2848(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2856(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2864(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2872(SB)/8, $0x3f93ff3e079a5151
-DATA lanes<>+2880(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2888(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2896(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2904(SB)/8, $0x3f227e4f50aa6853
-DATA lanes<>+2912(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2920(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2928(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2936(SB)/8, $0x3f2aaa553f2aaa55
-DATA lanes<>+2944(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2952(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2960(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2968(SB)/8, $0x3fc5555555555556
-DATA lanes<>+2976(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+2984(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+2992(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+3000(SB)/8, $0xbf927f56bf927f56
-DATA lanes<>+3008(SB)/8, $0x3fd5555555555558
-DATA lanes<>+3016(SB)/8, $0x3fd5555555555558
-DATA lanes<>+3024(SB)/8, $0x3fd5555555555558
-DATA lanes<>+3032(SB)/8, $0x3fd5555555555558
-DATA lanes<>+3040(SB)/8, $0x3fe5555555555559
-DATA lanes<>+3048(SB)/8, $0x3fe5555555555559
-DATA lanes<>+3056(SB)/8, $0x3fe5555555555559
-DATA lanes<>+3064(SB)/8, $0x3fe5555555555559
-DATA lanes<>+3072(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+3080(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+3088(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+3096(SB)/8, $0x404fce5a404fce5a
-DATA lanes<>+3104(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+3112(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+3120(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+3128(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+3136(SB)/8, $0x3950115e3950115e
-DATA lanes<>+3144(SB)/8, $0x3950115e3950115e
-DATA lanes<>+3152(SB)/8, $0x3950115e3950115e
-DATA lanes<>+3160(SB)/8, $0x3950115e3950115e
-DATA lanes<>+3168(SB)/8, $0x3fc9999999995864
-DATA lanes<>+3176(SB)/8, $0x3fc9999999995864
-DATA lanes<>+3184(SB)/8, $0x3fc9999999995864
-DATA lanes<>+3192(SB)/8, $0x3fc9999999995864
-DATA lanes<>+3200(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+3208(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+3216(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+3224(SB)/8, $0x3d6d12663d6d1266
-DATA lanes<>+3232(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+3240(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+3248(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+3256(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+3264(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+3272(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+3280(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+3288(SB)/8, $0x4009f9cb402bc46b
-DATA lanes<>+3296(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+3304(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+3312(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+3320(SB)/8, $0x3eaaab6c3eaaab6c
-DATA lanes<>+3328(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+3336(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+3344(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+3352(SB)/8, $0x3f2a01a01a03726f
-DATA lanes<>+3360(SB)/8, $0x3c0888703c088870
-DATA lanes<>+3368(SB)/8, $0x3c0888703c088870
-DATA lanes<>+3376(SB)/8, $0x3c0888703c088870
-DATA lanes<>+3384(SB)/8, $0x3c0888703c088870
-DATA lanes<>+3392(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3400(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3408(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3416(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+3424(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3432(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3440(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3448(SB)/8, $0x3fd999999999c176
-DATA lanes<>+3456(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3464(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3472(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3480(SB)/8, $0x4b40007f4b40007f
-DATA lanes<>+3488(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3496(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3504(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3512(SB)/8, $0x3f471ddf8ef52180
-DATA lanes<>+3520(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+3528(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+3536(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+3544(SB)/8, $0x3f91c6be14acec81
-DATA lanes<>+3552(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3560(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3568(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3576(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3584(SB)/8, $0x3c3208833c320883
-DATA lanes<>+3592(SB)/8, $0x3c3208833c320883
-DATA lanes<>+3600(SB)/8, $0x3c3208833c320883
-DATA lanes<>+3608(SB)/8, $0x3c3208833c320883
-DATA lanes<>+3616(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+3624(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+3632(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+3640(SB)/8, $0x3d3a3e843d3a3e84
-DATA lanes<>+3648(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3656(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3664(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3672(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3680(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+3688(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+3696(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+3704(SB)/8, $0x3fb3b1118d2fae88
-DATA lanes<>+3712(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3720(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3728(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3736(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3744(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+3752(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+3760(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+3768(SB)/8, $0x3f9f1c72c38cee8a
-DATA lanes<>+3776(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3784(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3792(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3800(SB)/8, $0xbff24feab558a48c
-DATA lanes<>+3808(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3816(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3824(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3832(SB)/8, $0x3f6a01a019e5b68e
-DATA lanes<>+3840(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3848(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3856(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3864(SB)/8, $0x3fc5555555555390
-DATA lanes<>+3872(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3880(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3888(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3896(SB)/8, $0x3f98061c54d78993
-DATA lanes<>+3904(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3912(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3920(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3928(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3936(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3944(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3952(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3960(SB)/8, $0xbfb10ebb4e6ac998
-DATA lanes<>+3968(SB)/8, $0x3fb999999999999a
-DATA lanes<>+3976(SB)/8, $0x3fb999999999999a
-DATA lanes<>+3984(SB)/8, $0x3fb999999999999a
-DATA lanes<>+3992(SB)/8, $0x3fb999999999999a
-DATA lanes<>+4000(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+4008(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+4016(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+4024(SB)/8, $0xbeaaaa9fbeaaaa9f
-DATA lanes<>+4032(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+4040(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+4048(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+4056(SB)/8, $0x3de6116f410c22a0
-DATA lanes<>+4064(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+4072(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+4080(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+4088(SB)/8, $0x3e2aaaab3e2aaaab
-DATA lanes<>+4096(SB)/8, $0x3f81111111124db0
-DATA lanes<>+4104(SB)/8, $0x3f81111111124db0
-DATA lanes<>+4112(SB)/8, $0x3f81111111124db0
-DATA lanes<>+4120(SB)/8, $0x3f81111111124db0
-DATA lanes<>+4128(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+4136(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+4144(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+4152(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+4160(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4168(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4176(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4184(SB)/8, $0x3fa6c16c16c16cb8
-DATA lanes<>+4192(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+4200(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+4208(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+4216(SB)/8, $0x3dcccccd3dcccccd
-DATA lanes<>+4224(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+4232(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+4240(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+4248(SB)/8, $0xc00a51a6625307d3
-DATA lanes<>+4256(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4264(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4272(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4280(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+4288(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+4296(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+4304(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+4312(SB)/8, $0x3e5ae646ff6096d9
-DATA lanes<>+4320(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+4328(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+4336(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+4344(SB)/8, $0x3f88ec2ceb0dded9
-DATA lanes<>+4352(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+4360(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+4368(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+4376(SB)/8, $0xbfa9cd1dbc41f3da
-DATA lanes<>+4384(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4392(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4400(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4408(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4416(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+4424(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+4432(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+4440(SB)/8, $0x3fc90fdb3fc90fdb
-DATA lanes<>+4448(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4456(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4464(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4472(SB)/8, $0x3f8a01a01afaf3df
-DATA lanes<>+4480(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+4488(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+4496(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+4504(SB)/8, $0x3cc030e33cc030e3
-DATA lanes<>+4512(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+4520(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+4528(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+4536(SB)/8, $0x3f8c6fdc8f8e52e4
-DATA lanes<>+4544(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+4552(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+4560(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+4568(SB)/8, $0x3e2aaae43e2aaae4
-DATA lanes<>+4576(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+4584(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+4592(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+4600(SB)/8, $0xbcfeb7e5bcfeb7e5
-DATA lanes<>+4608(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4616(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4624(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4632(SB)/8, $0x3fd62e42fefa39ef
-DATA lanes<>+4640(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4648(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4656(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4664(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4672(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4680(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4688(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4696(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4704(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4712(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4720(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4728(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4736(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+4744(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+4752(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+4760(SB)/8, $0xbfb745cf8d8960f0
-DATA lanes<>+4768(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4776(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4784(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4792(SB)/8, $0x3e4cc8f23e4cc8f2
-DATA lanes<>+4800(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4808(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4816(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4824(SB)/8, $0x3fadf0f195bd63f9
-DATA lanes<>+4832(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4840(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4848(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4856(SB)/8, $0x3fc111111110f6f9
-DATA lanes<>+4864(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4872(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4880(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4888(SB)/8, $0x3d9980fe3d9980fe
-DATA lanes<>+4896(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4904(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4912(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4920(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4928(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4936(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4944(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4952(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4960(SB)/8, $0x43300000000003ff
-DATA lanes<>+4968(SB)/8, $0x43300000000003ff
-DATA lanes<>+4976(SB)/8, $0x43300000000003ff
-DATA lanes<>+4984(SB)/8, $0x43300000000003ff
-DATA lanes<>+4992(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5000(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5008(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5016(SB)/8, $0x3f7fffff3f7fffff
-DATA lanes<>+5024(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5032(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5040(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5048(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5056(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5064(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5072(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5080(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5088(SB)/8, $0x4010000000000000
-DATA lanes<>+5096(SB)/8, $0x4036000000000000
-DATA lanes<>+5104(SB)/8, $0x4770000000000000
-DATA lanes<>+5112(SB)/8, $0x7e70000000000000
-DATA lanes<>+5120(SB)/8, $0x3fb0000000000000
-DATA lanes<>+5128(SB)/8, $0x43b0000000000000
-DATA lanes<>+5136(SB)/8, $0x4086380000000000
-DATA lanes<>+5144(SB)/8, $0x7ff8000000000001
-DATA lanes<>+5152(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+5160(SB)/8, $0x3c81a62633145c07
-DATA lanes<>+5168(SB)/8, $0x3fe921fb54442d18
-DATA lanes<>+5176(SB)/8, $0x3ff921fb54442d18
-DATA lanes<>+5184(SB)/8, $0x3efaf5da9ed7d542
-DATA lanes<>+5192(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+5200(SB)/8, $0x3fa37d36b1e0846a
-DATA lanes<>+5208(SB)/8, $0x3fcac6805cf350a3
-DATA lanes<>+5216(SB)/8, $0x3fc1b7400a82bdae
-DATA lanes<>+5224(SB)/8, $0x3ed1f4422afabeaf
-DATA lanes<>+5232(SB)/8, $0xbf909d23d56f5fba
-DATA lanes<>+5240(SB)/8, $0x3d6b5c8d0ef997c7
-DATA lanes<>+5248(SB)/8, $0x3fa056d3b1a4afd2
-DATA lanes<>+5256(SB)/8, $0xbf92565846ce4fed
-DATA lanes<>+5264(SB)/8, $0x43380000000003fd
-DATA lanes<>+5272(SB)/8, $0x40071547652b82fe
-DATA lanes<>+5280(SB)/8, $0x43380000000003ff
-DATA lanes<>+5288(SB)/8, $0x4b40000041200000
-DATA lanes<>+5296(SB)/8, $0x3e8000003d800000
-DATA lanes<>+5304(SB)/8, $0xff80000040800000
-DATA lanes<>+5312(SB)/8, $0x42b400003e960000
-DATA lanes<>+5320(SB)/8, $0x411330007fc00000
-DATA lanes<>+5328(SB)/8, $0x3d35f60d3e563403
-DATA lanes<>+5336(SB)/8, $0xbae9970e405a740e
-DATA lanes<>+5344(SB)/8, $0x3ab5561a363ab610
-DATA lanes<>+5352(SB)/8, $0x4b40007d4038aa3b
-DATA lanes<>+5360(SB)/8, $0x3cc616adbd3cb799
-DATA lanes<>+5368(SB)/8, $0x000000003d2cb6ca
-GLOBL lanes<>(SB), RODATA|NOPTR, $5376
+DATA lanes<>+1120(SB)/8, $0x26f0000000000000
+DATA lanes<>+1128(SB)/8, $0x26f0000000000000
+DATA lanes<>+1136(SB)/8, $0x26f0000000000000
+DATA lanes<>+1144(SB)/8, $0x26f0000000000000
+DATA lanes<>+1152(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1160(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1168(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1176(SB)/8, $0x3ff0000000000000
+DATA lanes<>+1184(SB)/8, $0x58f0000000000000
+DATA lanes<>+1192(SB)/8, $0x58f0000000000000
+DATA lanes<>+1200(SB)/8, $0x58f0000000000000
+DATA lanes<>+1208(SB)/8, $0x58f0000000000000
+DATA lanes<>+1216(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1224(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1232(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1240(SB)/8, $0x7ff0000000000000
+DATA lanes<>+1248(SB)/8, $0xbff0000000000000
+DATA lanes<>+1256(SB)/8, $0xbff0000000000000
+DATA lanes<>+1264(SB)/8, $0xbff0000000000000
+DATA lanes<>+1272(SB)/8, $0xbff0000000000000
+DATA lanes<>+1280(SB)/8, $0xfff0000000000000
+DATA lanes<>+1288(SB)/8, $0xfff0000000000000
+DATA lanes<>+1296(SB)/8, $0xfff0000000000000
+DATA lanes<>+1304(SB)/8, $0xfff0000000000000
+DATA lanes<>+1312(SB)/8, $0x3300000033000000
+DATA lanes<>+1320(SB)/8, $0x3300000033000000
+DATA lanes<>+1328(SB)/8, $0x3300000033000000
+DATA lanes<>+1336(SB)/8, $0x3300000033000000
+DATA lanes<>+1344(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1352(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1360(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1368(SB)/8, $0x3f0000003f000000
+DATA lanes<>+1376(SB)/8, $0x4000000040000000
+DATA lanes<>+1384(SB)/8, $0x4000000040000000
+DATA lanes<>+1392(SB)/8, $0x4000000040000000
+DATA lanes<>+1400(SB)/8, $0x4000000040000000
+DATA lanes<>+1408(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1416(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1424(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1432(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1440(SB)/8, $0x8000000080000000
+DATA lanes<>+1448(SB)/8, $0x8000000080000000
+DATA lanes<>+1456(SB)/8, $0x8000000080000000
+DATA lanes<>+1464(SB)/8, $0x8000000080000000
+DATA lanes<>+1472(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1480(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1488(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1496(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1504(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1512(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1520(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1528(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1536(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1544(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1552(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1560(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1568(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1576(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1584(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1592(SB)/8, $0x5d8000005d800000
+DATA lanes<>+1600(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1608(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1616(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1624(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1632(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1640(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1648(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1656(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1664(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1672(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1680(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1688(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1696(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1704(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1712(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1720(SB)/8, $0x3f7abd0c01d3f703
+DATA lanes<>+1728(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1736(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1744(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1752(SB)/8, $0x3c91a62633145c07
+DATA lanes<>+1760(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1768(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1776(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1784(SB)/8, $0x3ca1a62633145c07
+DATA lanes<>+1792(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1800(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1808(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1816(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1824(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1832(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1840(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1848(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1856(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1864(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1872(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1880(SB)/8, $0xbdac040abdac040a
+DATA lanes<>+1888(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1896(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1904(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1912(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1920(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1928(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1936(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1944(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1952(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1960(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1968(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1976(SB)/8, $0x3de0460d3de0460d
+DATA lanes<>+1984(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+1992(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+2000(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+2008(SB)/8, $0x3fb333333336e80d
+DATA lanes<>+2016(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2024(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2032(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2040(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2048(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2056(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2064(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2072(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2080(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2088(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2096(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2104(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2112(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2120(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2128(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2136(SB)/8, $0x3eb172183eb17218
+DATA lanes<>+2144(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2152(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2160(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2168(SB)/8, $0x3f8111111111101e
+DATA lanes<>+2176(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2184(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2192(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2200(SB)/8, $0x3ec71de3a3b06023
+DATA lanes<>+2208(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2216(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2224(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2232(SB)/8, $0x3fa6db6db427aa26
+DATA lanes<>+2240(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2248(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2256(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2264(SB)/8, $0x3e0916273e091627
+DATA lanes<>+2272(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2280(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2288(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2296(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+2304(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2312(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2320(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2328(SB)/8, $0xbfc24924922ad22c
+DATA lanes<>+2336(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2344(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2352(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2360(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2368(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2376(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2384(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2392(SB)/8, $0xb33bbd2eb33bbd2e
+DATA lanes<>+2400(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2408(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2416(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2424(SB)/8, $0xb3bbbd2eb3bbbd2e
+DATA lanes<>+2432(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2440(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2448(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2456(SB)/8, $0x3fda827999fcef32
+DATA lanes<>+2464(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2472(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2480(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2488(SB)/8, $0xc0528d33c0528d33
+DATA lanes<>+2496(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2504(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2512(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2520(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2528(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2536(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2544(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2552(SB)/8, $0xbfd555555555553d
+DATA lanes<>+2560(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2568(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2576(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2584(SB)/8, $0x3c6abc9e3b39803f
+DATA lanes<>+2592(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2600(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2608(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2616(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2624(SB)/8, $0xbe800041be800041
+DATA lanes<>+2632(SB)/8, $0xbe800041be800041
+DATA lanes<>+2640(SB)/8, $0xbe800041be800041
+DATA lanes<>+2648(SB)/8, $0xbe800041be800041
+DATA lanes<>+2656(SB)/8, $0xbe121042be121042
+DATA lanes<>+2664(SB)/8, $0xbe121042be121042
+DATA lanes<>+2672(SB)/8, $0xbe121042be121042
+DATA lanes<>+2680(SB)/8, $0xbe121042be121042
+DATA lanes<>+2688(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2696(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2704(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2712(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2720(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2728(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2736(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2744(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2752(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2760(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2768(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2776(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2784(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2792(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2800(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2808(SB)/8, $0x3f96e89f44578b49
+DATA lanes<>+2816(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2824(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2832(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2840(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2848(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2856(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2864(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2872(SB)/8, $0x3fbc71c70e5f184b
+DATA lanes<>+2880(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2888(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2896(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2904(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2912(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2920(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2928(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2936(SB)/8, $0x3f93ff3e079a5151
+DATA lanes<>+2944(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2952(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2960(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2968(SB)/8, $0x3f227e4f50aa6853
+DATA lanes<>+2976(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+2984(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+2992(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+3000(SB)/8, $0x3f2aaa553f2aaa55
+DATA lanes<>+3008(SB)/8, $0x3fc5555555555556
+DATA lanes<>+3016(SB)/8, $0x3fc5555555555556
+DATA lanes<>+3024(SB)/8, $0x3fc5555555555556
+DATA lanes<>+3032(SB)/8, $0x3fc5555555555556
+DATA lanes<>+3040(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+3048(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+3056(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+3064(SB)/8, $0xbf927f56bf927f56
+DATA lanes<>+3072(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3080(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3088(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3096(SB)/8, $0x3fd5555555555558
+DATA lanes<>+3104(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3112(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3120(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3128(SB)/8, $0x3fe5555555555559
+DATA lanes<>+3136(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3144(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3152(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3160(SB)/8, $0x404fce5a404fce5a
+DATA lanes<>+3168(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3176(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3184(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3192(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+3200(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3208(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3216(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3224(SB)/8, $0x3950115e3950115e
+DATA lanes<>+3232(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3240(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3248(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3256(SB)/8, $0x3fc9999999995864
+DATA lanes<>+3264(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3272(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3280(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3288(SB)/8, $0x3d6d12663d6d1266
+DATA lanes<>+3296(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3304(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3312(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3320(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+3328(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3336(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3344(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3352(SB)/8, $0x4009f9cb402bc46b
+DATA lanes<>+3360(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3368(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3376(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3384(SB)/8, $0x3eaaab6c3eaaab6c
+DATA lanes<>+3392(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3400(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3408(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3416(SB)/8, $0x3f2a01a01a03726f
+DATA lanes<>+3424(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3432(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3440(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3448(SB)/8, $0x3c0888703c088870
+DATA lanes<>+3456(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3464(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3472(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3480(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+3488(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3496(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3504(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3512(SB)/8, $0x3fd999999999c176
+DATA lanes<>+3520(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3528(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3536(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3544(SB)/8, $0x4b40007f4b40007f
+DATA lanes<>+3552(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3560(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3568(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3576(SB)/8, $0x3f471ddf8ef52180
+DATA lanes<>+3584(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3592(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3600(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3608(SB)/8, $0x3f91c6be14acec81
+DATA lanes<>+3616(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3624(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3632(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3640(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+3648(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3656(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3664(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3672(SB)/8, $0x3c3208833c320883
+DATA lanes<>+3680(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3688(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3696(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3704(SB)/8, $0x3d3a3e843d3a3e84
+DATA lanes<>+3712(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3720(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3728(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3736(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3744(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3752(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3760(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3768(SB)/8, $0x3fb3b1118d2fae88
+DATA lanes<>+3776(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3784(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3792(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3800(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3808(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3816(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3824(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3832(SB)/8, $0x3f9f1c72c38cee8a
+DATA lanes<>+3840(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3848(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3856(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3864(SB)/8, $0xbff24feab558a48c
+DATA lanes<>+3872(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3880(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3888(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3896(SB)/8, $0x3f6a01a019e5b68e
+DATA lanes<>+3904(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3912(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3920(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3928(SB)/8, $0x3fc5555555555390
+DATA lanes<>+3936(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3944(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3952(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3960(SB)/8, $0x3f98061c54d78993
+DATA lanes<>+3968(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3976(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3984(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3992(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+4000(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+4008(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+4016(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+4024(SB)/8, $0xbfb10ebb4e6ac998
+DATA lanes<>+4032(SB)/8, $0x3fb999999999999a
+DATA lanes<>+4040(SB)/8, $0x3fb999999999999a
+DATA lanes<>+4048(SB)/8, $0x3fb999999999999a
+DATA lanes<>+4056(SB)/8, $0x3fb999999999999a
+DATA lanes<>+4064(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4072(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4080(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4088(SB)/8, $0xbeaaaa9fbeaaaa9f
+DATA lanes<>+4096(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4104(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4112(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4120(SB)/8, $0x3de6116f410c22a0
+DATA lanes<>+4128(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4136(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4144(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4152(SB)/8, $0x3e2aaaab3e2aaaab
+DATA lanes<>+4160(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4168(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4176(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4184(SB)/8, $0x3f81111111124db0
+DATA lanes<>+4192(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4200(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4208(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4216(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+4224(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4232(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4240(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4248(SB)/8, $0x3fa6c16c16c16cb8
+DATA lanes<>+4256(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4264(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4272(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4280(SB)/8, $0x3dcccccd3dcccccd
+DATA lanes<>+4288(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4296(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4304(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4312(SB)/8, $0xc00a51a6625307d3
+DATA lanes<>+4320(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4328(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4336(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4344(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+4352(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4360(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4368(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4376(SB)/8, $0x3e5ae646ff6096d9
+DATA lanes<>+4384(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4392(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4400(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4408(SB)/8, $0x3f88ec2ceb0dded9
+DATA lanes<>+4416(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4424(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4432(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4440(SB)/8, $0xbfa9cd1dbc41f3da
+DATA lanes<>+4448(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4456(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4464(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4472(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4480(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4488(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4496(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4504(SB)/8, $0x3fc90fdb3fc90fdb
+DATA lanes<>+4512(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4520(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4528(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4536(SB)/8, $0x3f8a01a01afaf3df
+DATA lanes<>+4544(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4552(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4560(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4568(SB)/8, $0x3cc030e33cc030e3
+DATA lanes<>+4576(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4584(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4592(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4600(SB)/8, $0x3f8c6fdc8f8e52e4
+DATA lanes<>+4608(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4616(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4624(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4632(SB)/8, $0x3e2aaae43e2aaae4
+DATA lanes<>+4640(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4648(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4656(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4664(SB)/8, $0xbcfeb7e5bcfeb7e5
+DATA lanes<>+4672(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4680(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4688(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4696(SB)/8, $0x3fd62e42fefa39ef
+DATA lanes<>+4704(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4712(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4720(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4728(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4736(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4744(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4752(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4760(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4768(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4776(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4784(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4792(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4800(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4808(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4816(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4824(SB)/8, $0xbfb745cf8d8960f0
+DATA lanes<>+4832(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4840(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4848(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4856(SB)/8, $0x3e4cc8f23e4cc8f2
+DATA lanes<>+4864(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4872(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4880(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4888(SB)/8, $0x3fadf0f195bd63f9
+DATA lanes<>+4896(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4904(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4912(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4920(SB)/8, $0x3fc111111110f6f9
+DATA lanes<>+4928(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4936(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4944(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4952(SB)/8, $0x3d9980fe3d9980fe
+DATA lanes<>+4960(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4968(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4976(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4984(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4992(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5000(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5008(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5016(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5024(SB)/8, $0x43300000000003ff
+DATA lanes<>+5032(SB)/8, $0x43300000000003ff
+DATA lanes<>+5040(SB)/8, $0x43300000000003ff
+DATA lanes<>+5048(SB)/8, $0x43300000000003ff
+DATA lanes<>+5056(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5064(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5072(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5080(SB)/8, $0x3f7fffff3f7fffff
+DATA lanes<>+5088(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5096(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5104(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5112(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5120(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5128(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5136(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5144(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5152(SB)/8, $0x4010000000000000
+DATA lanes<>+5160(SB)/8, $0x4036000000000000
+DATA lanes<>+5168(SB)/8, $0x1a70000000000000
+DATA lanes<>+5176(SB)/8, $0x4770000000000000
+DATA lanes<>+5184(SB)/8, $0x6570000000000000
+DATA lanes<>+5192(SB)/8, $0x7e70000000000000
+DATA lanes<>+5200(SB)/8, $0x3fb0000000000000
+DATA lanes<>+5208(SB)/8, $0x43b0000000000000
+DATA lanes<>+5216(SB)/8, $0x4086380000000000
+DATA lanes<>+5224(SB)/8, $0x7ff8000000000001
+DATA lanes<>+5232(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+5240(SB)/8, $0x3c81a62633145c07
+DATA lanes<>+5248(SB)/8, $0x3fe921fb54442d18
+DATA lanes<>+5256(SB)/8, $0x3ff921fb54442d18
+DATA lanes<>+5264(SB)/8, $0x3efaf5da9ed7d542
+DATA lanes<>+5272(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+5280(SB)/8, $0x3fa37d36b1e0846a
+DATA lanes<>+5288(SB)/8, $0x3fcac6805cf350a3
+DATA lanes<>+5296(SB)/8, $0x3fc1b7400a82bdae
+DATA lanes<>+5304(SB)/8, $0x3ed1f4422afabeaf
+DATA lanes<>+5312(SB)/8, $0xbf909d23d56f5fba
+DATA lanes<>+5320(SB)/8, $0x3d6b5c8d0ef997c7
+DATA lanes<>+5328(SB)/8, $0x3fa056d3b1a4afd2
+DATA lanes<>+5336(SB)/8, $0xbf92565846ce4fed
+DATA lanes<>+5344(SB)/8, $0x43380000000003fd
+DATA lanes<>+5352(SB)/8, $0x40071547652b82fe
+DATA lanes<>+5360(SB)/8, $0x43380000000003ff
+DATA lanes<>+5368(SB)/8, $0x4b40000041200000
+DATA lanes<>+5376(SB)/8, $0x3e8000003d800000
+DATA lanes<>+5384(SB)/8, $0xff80000040800000
+DATA lanes<>+5392(SB)/8, $0x42b400003e960000
+DATA lanes<>+5400(SB)/8, $0x411330007fc00000
+DATA lanes<>+5408(SB)/8, $0x3d35f60d3e563403
+DATA lanes<>+5416(SB)/8, $0xbae9970e405a740e
+DATA lanes<>+5424(SB)/8, $0x3ab5561a363ab610
+DATA lanes<>+5432(SB)/8, $0x4b40007d4038aa3b
+DATA lanes<>+5440(SB)/8, $0x3cc616adbd3cb799
+DATA lanes<>+5448(SB)/8, $0x000000003d2cb6ca
+GLOBL lanes<>(SB), RODATA|NOPTR, $5456
 
 TEXT ·acosFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5368(SB), Y13
-	VBROADCASTSS lanes<>+5364(SB), Y12
+	VBROADCASTSS lanes<>+1344(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5448(SB), Y13
+	VBROADCASTSS lanes<>+5444(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -716,35 +726,35 @@ line:
 	VFMADD231PS Y6, Y13, Y10
 	VMOVAPS Y12, Y11
 	VFMADD231PS Y7, Y13, Y11
-	VFMADD213PS lanes<>+3616(SB), Y6, Y10
-	VFMADD213PS lanes<>+3616(SB), Y7, Y11
-	VFMADD213PS lanes<>+4864(SB), Y6, Y10
-	VFMADD213PS lanes<>+4864(SB), Y7, Y11
-	VFMADD213PS lanes<>+4544(SB), Y6, Y10
-	VFMADD213PS lanes<>+4544(SB), Y7, Y11
+	VFMADD213PS lanes<>+3680(SB), Y6, Y10
+	VFMADD213PS lanes<>+3680(SB), Y7, Y11
+	VFMADD213PS lanes<>+4928(SB), Y6, Y10
+	VFMADD213PS lanes<>+4928(SB), Y7, Y11
+	VFMADD213PS lanes<>+4608(SB), Y6, Y10
+	VFMADD213PS lanes<>+4608(SB), Y7, Y11
 	VFMADD231PS Y10, Y8, Y1
 	VFMADD231PS Y11, Y9, Y3
 	VPXOR X6, X6, X6
 	VCMPPS $17, Y6, Y0, Y7
 	VCMPPS $17, Y6, Y2, Y6
-	VANDPS lanes<>+4384(SB), Y7, Y8
-	VANDPS lanes<>+4384(SB), Y6, Y9
-	VBROADCASTSS lanes<>+4416(SB), Y10
+	VANDPS lanes<>+4448(SB), Y7, Y8
+	VANDPS lanes<>+4448(SB), Y6, Y9
+	VBROADCASTSS lanes<>+4480(SB), Y10
 	VBLENDVPS Y4, Y8, Y10, Y8
 	VBLENDVPS Y5, Y9, Y10, Y9
-	VANDPS lanes<>+2336(SB), Y7, Y7
-	VANDPS lanes<>+2336(SB), Y6, Y6
-	VBROADCASTSS lanes<>+2304(SB), Y10
+	VANDPS lanes<>+2400(SB), Y7, Y7
+	VANDPS lanes<>+2400(SB), Y6, Y6
+	VBROADCASTSS lanes<>+2368(SB), Y10
 	VBLENDVPS Y4, Y7, Y10, Y7
 	VBLENDVPS Y5, Y6, Y10, Y6
-	VBROADCASTSS lanes<>+1568(SB), Y10
+	VBROADCASTSS lanes<>+1632(SB), Y10
 	VBROADCASTSS lanes<>+836(SB), Y11
 	VBLENDVPS Y4, Y11, Y10, Y4
 	VBLENDVPS Y5, Y11, Y10, Y5
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y3, Y3
-	VANDPS lanes<>+1376(SB), Y0, Y0
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VORPS Y0, Y1, Y0
 	VORPS Y2, Y3, Y1
 	VFMADD231PS Y0, Y4, Y7
@@ -779,35 +789,35 @@ line:
 	VFMADD231PS Y6, Y13, Y10
 	VMOVAPS Y12, Y11
 	VFMADD231PS Y7, Y13, Y11
-	VFMADD213PS lanes<>+3616(SB), Y6, Y10
-	VFMADD213PS lanes<>+3616(SB), Y7, Y11
-	VFMADD213PS lanes<>+4864(SB), Y6, Y10
-	VFMADD213PS lanes<>+4864(SB), Y7, Y11
-	VFMADD213PS lanes<>+4544(SB), Y6, Y10
-	VFMADD213PS lanes<>+4544(SB), Y7, Y11
+	VFMADD213PS lanes<>+3680(SB), Y6, Y10
+	VFMADD213PS lanes<>+3680(SB), Y7, Y11
+	VFMADD213PS lanes<>+4928(SB), Y6, Y10
+	VFMADD213PS lanes<>+4928(SB), Y7, Y11
+	VFMADD213PS lanes<>+4608(SB), Y6, Y10
+	VFMADD213PS lanes<>+4608(SB), Y7, Y11
 	VFMADD231PS Y10, Y8, Y1
 	VFMADD231PS Y11, Y9, Y3
 	VPXOR X6, X6, X6
 	VCMPPS $17, Y6, Y0, Y7
 	VCMPPS $17, Y6, Y2, Y6
-	VANDPS lanes<>+4384(SB), Y7, Y8
-	VANDPS lanes<>+4384(SB), Y6, Y9
-	VBROADCASTSS lanes<>+4416(SB), Y10
+	VANDPS lanes<>+4448(SB), Y7, Y8
+	VANDPS lanes<>+4448(SB), Y6, Y9
+	VBROADCASTSS lanes<>+4480(SB), Y10
 	VBLENDVPS Y4, Y8, Y10, Y8
 	VBLENDVPS Y5, Y9, Y10, Y9
-	VANDPS lanes<>+2336(SB), Y7, Y7
-	VANDPS lanes<>+2336(SB), Y6, Y6
-	VBROADCASTSS lanes<>+2304(SB), Y10
+	VANDPS lanes<>+2400(SB), Y7, Y7
+	VANDPS lanes<>+2400(SB), Y6, Y6
+	VBROADCASTSS lanes<>+2368(SB), Y10
 	VBLENDVPS Y4, Y7, Y10, Y7
 	VBLENDVPS Y5, Y6, Y10, Y6
-	VBROADCASTSS lanes<>+1568(SB), Y10
+	VBROADCASTSS lanes<>+1632(SB), Y10
 	VBROADCASTSS lanes<>+836(SB), Y11
 	VBLENDVPS Y4, Y11, Y10, Y4
 	VBLENDVPS Y5, Y11, Y10, Y5
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y3, Y3
-	VANDPS lanes<>+1376(SB), Y0, Y0
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VORPS Y0, Y1, Y0
 	VORPS Y2, Y3, Y1
 	VFMADD231PS Y0, Y4, Y7
@@ -828,10 +838,10 @@ TEXT ·acosFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5368(SB), Y13
-	VBROADCASTSS lanes<>+5364(SB), Y12
+	VBROADCASTSS lanes<>+1344(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5448(SB), Y13
+	VBROADCASTSS lanes<>+5444(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -861,35 +871,35 @@ main:
 	VFMADD231PS Y6, Y13, Y10
 	VMOVAPS Y12, Y11
 	VFMADD231PS Y7, Y13, Y11
-	VFMADD213PS lanes<>+3616(SB), Y6, Y10
-	VFMADD213PS lanes<>+3616(SB), Y7, Y11
-	VFMADD213PS lanes<>+4864(SB), Y6, Y10
-	VFMADD213PS lanes<>+4864(SB), Y7, Y11
-	VFMADD213PS lanes<>+4544(SB), Y6, Y10
-	VFMADD213PS lanes<>+4544(SB), Y7, Y11
+	VFMADD213PS lanes<>+3680(SB), Y6, Y10
+	VFMADD213PS lanes<>+3680(SB), Y7, Y11
+	VFMADD213PS lanes<>+4928(SB), Y6, Y10
+	VFMADD213PS lanes<>+4928(SB), Y7, Y11
+	VFMADD213PS lanes<>+4608(SB), Y6, Y10
+	VFMADD213PS lanes<>+4608(SB), Y7, Y11
 	VFMADD231PS Y10, Y8, Y1
 	VFMADD231PS Y11, Y9, Y3
 	VPXOR X6, X6, X6
 	VCMPPS $17, Y6, Y0, Y7
 	VCMPPS $17, Y6, Y2, Y6
-	VANDPS lanes<>+4384(SB), Y7, Y8
-	VANDPS lanes<>+4384(SB), Y6, Y9
-	VBROADCASTSS lanes<>+4416(SB), Y10
+	VANDPS lanes<>+4448(SB), Y7, Y8
+	VANDPS lanes<>+4448(SB), Y6, Y9
+	VBROADCASTSS lanes<>+4480(SB), Y10
 	VBLENDVPS Y4, Y8, Y10, Y8
 	VBLENDVPS Y5, Y9, Y10, Y9
-	VANDPS lanes<>+2336(SB), Y7, Y7
-	VANDPS lanes<>+2336(SB), Y6, Y6
-	VBROADCASTSS lanes<>+2304(SB), Y10
+	VANDPS lanes<>+2400(SB), Y7, Y7
+	VANDPS lanes<>+2400(SB), Y6, Y6
+	VBROADCASTSS lanes<>+2368(SB), Y10
 	VBLENDVPS Y4, Y7, Y10, Y7
 	VBLENDVPS Y5, Y6, Y10, Y6
-	VBROADCASTSS lanes<>+1568(SB), Y10
+	VBROADCASTSS lanes<>+1632(SB), Y10
 	VBROADCASTSS lanes<>+836(SB), Y11
 	VBLENDVPS Y4, Y11, Y10, Y4
 	VBLENDVPS Y5, Y11, Y10, Y5
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y3, Y3
-	VANDPS lanes<>+1376(SB), Y0, Y0
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VORPS Y0, Y1, Y0
 	VORPS Y2, Y3, Y1
 	VFMADD231PS Y0, Y4, Y7
@@ -919,23 +929,23 @@ single:
 	VMULPS Y1, Y3, Y4
 	VMOVAPS Y12, Y5
 	VFMADD231PS Y3, Y13, Y5
-	VFMADD213PS lanes<>+3616(SB), Y3, Y5
-	VFMADD213PS lanes<>+4864(SB), Y3, Y5
-	VFMADD213PS lanes<>+4544(SB), Y3, Y5
+	VFMADD213PS lanes<>+3680(SB), Y3, Y5
+	VFMADD213PS lanes<>+4928(SB), Y3, Y5
+	VFMADD213PS lanes<>+4608(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPS $17, Y3, Y0, Y3
-	VANDPS lanes<>+4384(SB), Y3, Y4
-	VBROADCASTSS lanes<>+4416(SB), Y5
+	VANDPS lanes<>+4448(SB), Y3, Y4
+	VBROADCASTSS lanes<>+4480(SB), Y5
 	VBLENDVPS Y2, Y4, Y5, Y4
-	VANDPS lanes<>+2336(SB), Y3, Y3
-	VBROADCASTSS lanes<>+2304(SB), Y5
+	VANDPS lanes<>+2400(SB), Y3, Y3
+	VBROADCASTSS lanes<>+2368(SB), Y5
 	VBLENDVPS Y2, Y3, Y5, Y3
-	VBROADCASTSS lanes<>+1568(SB), Y5
+	VBROADCASTSS lanes<>+1632(SB), Y5
 	VBROADCASTSS lanes<>+836(SB), Y6
 	VBLENDVPS Y2, Y6, Y5, Y2
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VFMADD231PS Y0, Y2, Y3
 	VADDPS Y3, Y4, Y0
@@ -962,23 +972,23 @@ tail:
 	VMULPS Y1, Y3, Y4
 	VMOVAPS Y12, Y5
 	VFMADD231PS Y3, Y13, Y5
-	VFMADD213PS lanes<>+3616(SB), Y3, Y5
-	VFMADD213PS lanes<>+4864(SB), Y3, Y5
-	VFMADD213PS lanes<>+4544(SB), Y3, Y5
+	VFMADD213PS lanes<>+3680(SB), Y3, Y5
+	VFMADD213PS lanes<>+4928(SB), Y3, Y5
+	VFMADD213PS lanes<>+4608(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPS $17, Y3, Y0, Y3
-	VANDPS lanes<>+4384(SB), Y3, Y4
-	VBROADCASTSS lanes<>+4416(SB), Y5
+	VANDPS lanes<>+4448(SB), Y3, Y4
+	VBROADCASTSS lanes<>+4480(SB), Y5
 	VBLENDVPS Y2, Y4, Y5, Y4
-	VANDPS lanes<>+2336(SB), Y3, Y3
-	VBROADCASTSS lanes<>+2304(SB), Y5
+	VANDPS lanes<>+2400(SB), Y3, Y3
+	VBROADCASTSS lanes<>+2368(SB), Y5
 	VBLENDVPS Y2, Y3, Y5, Y3
-	VBROADCASTSS lanes<>+1568(SB), Y5
+	VBROADCASTSS lanes<>+1632(SB), Y5
 	VBROADCASTSS lanes<>+836(SB), Y6
 	VBLENDVPS Y2, Y6, Y5, Y2
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VFMADD231PS Y0, Y2, Y3
 	VADDPS Y3, Y4, Y0
@@ -994,19 +1004,19 @@ TEXT ·acosFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Z31
+	VBROADCASTSS lanes<>+1344(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+5024(SB), Z29
-	VBROADCASTSS lanes<>+5368(SB), Z28
-	VBROADCASTSS lanes<>+5364(SB), Z27
-	VBROADCASTSS lanes<>+3616(SB), Z26
-	VBROADCASTSS lanes<>+4864(SB), Z25
-	VBROADCASTSS lanes<>+4544(SB), Z24
-	VBROADCASTSS lanes<>+4384(SB), Z23
-	VBROADCASTSS lanes<>+4416(SB), Z22
-	VBROADCASTSS lanes<>+2336(SB), Z21
-	VBROADCASTSS lanes<>+2304(SB), Z20
-	VBROADCASTSS lanes<>+1568(SB), Z19
+	VBROADCASTSS lanes<>+5088(SB), Z29
+	VBROADCASTSS lanes<>+5448(SB), Z28
+	VBROADCASTSS lanes<>+5444(SB), Z27
+	VBROADCASTSS lanes<>+3680(SB), Z26
+	VBROADCASTSS lanes<>+4928(SB), Z25
+	VBROADCASTSS lanes<>+4608(SB), Z24
+	VBROADCASTSS lanes<>+4448(SB), Z23
+	VBROADCASTSS lanes<>+4480(SB), Z22
+	VBROADCASTSS lanes<>+2400(SB), Z21
+	VBROADCASTSS lanes<>+2368(SB), Z20
+	VBROADCASTSS lanes<>+1632(SB), Z19
 	VBROADCASTSS lanes<>+836(SB), Z18
 	XORQ CX, CX
 group:
@@ -1144,19 +1154,19 @@ TEXT ·acosFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Z31
+	VBROADCASTSS lanes<>+1344(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSS lanes<>+5024(SB), Z29
-	VBROADCASTSS lanes<>+5368(SB), Z28
-	VBROADCASTSS lanes<>+5364(SB), Z27
-	VBROADCASTSS lanes<>+3616(SB), Z26
-	VBROADCASTSS lanes<>+4864(SB), Z25
-	VBROADCASTSS lanes<>+4544(SB), Z24
-	VBROADCASTSS lanes<>+4384(SB), Z23
-	VBROADCASTSS lanes<>+4416(SB), Z22
-	VBROADCASTSS lanes<>+2336(SB), Z21
-	VBROADCASTSS lanes<>+2304(SB), Z20
-	VBROADCASTSS lanes<>+1568(SB), Z19
+	VBROADCASTSS lanes<>+5088(SB), Z29
+	VBROADCASTSS lanes<>+5448(SB), Z28
+	VBROADCASTSS lanes<>+5444(SB), Z27
+	VBROADCASTSS lanes<>+3680(SB), Z26
+	VBROADCASTSS lanes<>+4928(SB), Z25
+	VBROADCASTSS lanes<>+4608(SB), Z24
+	VBROADCASTSS lanes<>+4448(SB), Z23
+	VBROADCASTSS lanes<>+4480(SB), Z22
+	VBROADCASTSS lanes<>+2400(SB), Z21
+	VBROADCASTSS lanes<>+2368(SB), Z20
+	VBROADCASTSS lanes<>+1632(SB), Z19
 	VBROADCASTSS lanes<>+836(SB), Z18
 	XORQ CX, CX
 	SUBQ $32, AX
@@ -1268,9 +1278,9 @@ TEXT ·acosFloat64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+5056(SB), Y0, Y1
+	VANDPD lanes<>+5120(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VANDPD lanes<>+5056(SB), Y2, Y3
+	VANDPD lanes<>+5120(SB), Y2, Y3
 	VCMPPD $30, Y15, Y1, Y4
 	VCMPPD $30, Y15, Y3, Y5
 	VMOVAPS Y15, Y6
@@ -1289,30 +1299,30 @@ main:
 	VMULPD Y3, Y7, Y9
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+5248(SB), Y12
-	VBROADCASTSD lanes<>+2848(SB), Y13
+	VBROADCASTSD lanes<>+5328(SB), Y12
+	VBROADCASTSD lanes<>+2912(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+2848(SB), Y11, Y12
-	VFMADD213PD lanes<>+4320(SB), Y10, Y13
-	VFMADD213PD lanes<>+4320(SB), Y11, Y12
-	VFMADD213PD lanes<>+3520(SB), Y10, Y13
-	VFMADD213PD lanes<>+3520(SB), Y11, Y12
-	VFMADD213PD lanes<>+3744(SB), Y10, Y13
-	VFMADD213PD lanes<>+3744(SB), Y11, Y12
-	VFMADD213PD lanes<>+1920(SB), Y10, Y13
-	VFMADD213PD lanes<>+1920(SB), Y11, Y12
-	VBROADCASTSD lanes<>+5232(SB), Y14
-	VBROADCASTSD lanes<>+1632(SB), Y2
+	VFMADD213PD lanes<>+2912(SB), Y11, Y12
+	VFMADD213PD lanes<>+4384(SB), Y10, Y13
+	VFMADD213PD lanes<>+4384(SB), Y11, Y12
+	VFMADD213PD lanes<>+3584(SB), Y10, Y13
+	VFMADD213PD lanes<>+3584(SB), Y11, Y12
+	VFMADD213PD lanes<>+3808(SB), Y10, Y13
+	VFMADD213PD lanes<>+3808(SB), Y11, Y12
+	VFMADD213PD lanes<>+1984(SB), Y10, Y13
+	VFMADD213PD lanes<>+1984(SB), Y11, Y12
+	VBROADCASTSD lanes<>+5312(SB), Y14
+	VBROADCASTSD lanes<>+1696(SB), Y2
 	VFMADD231PD Y10, Y14, Y2
-	VFMADD213PD lanes<>+1632(SB), Y11, Y14
-	VFMADD213PD lanes<>+4512(SB), Y10, Y2
-	VFMADD213PD lanes<>+4512(SB), Y11, Y14
-	VFMADD213PD lanes<>+2720(SB), Y10, Y2
-	VFMADD213PD lanes<>+2720(SB), Y11, Y14
-	VFMADD213PD lanes<>+2144(SB), Y10, Y2
-	VFMADD213PD lanes<>+2144(SB), Y11, Y14
-	VFMADD213PD lanes<>+3840(SB), Y10, Y2
-	VFMADD213PD lanes<>+3840(SB), Y11, Y14
+	VFMADD213PD lanes<>+1696(SB), Y11, Y14
+	VFMADD213PD lanes<>+4576(SB), Y10, Y2
+	VFMADD213PD lanes<>+4576(SB), Y11, Y14
+	VFMADD213PD lanes<>+2784(SB), Y10, Y2
+	VFMADD213PD lanes<>+2784(SB), Y11, Y14
+	VFMADD213PD lanes<>+2208(SB), Y10, Y2
+	VFMADD213PD lanes<>+2208(SB), Y11, Y14
+	VFMADD213PD lanes<>+3904(SB), Y10, Y2
+	VFMADD213PD lanes<>+3904(SB), Y11, Y14
 	VFMADD231PD Y6, Y13, Y2
 	VFMADD231PD Y7, Y12, Y14
 	VFMADD231PD Y2, Y8, Y1
@@ -1321,22 +1331,22 @@ main:
 	VCMPPD $17, Y2, Y0, Y6
 	VMOVUPS 32(SI)(CX*8), Y7
 	VCMPPD $17, Y2, Y7, Y2
-	VANDPS lanes<>+1952(SB), Y6, Y8
-	VANDPS lanes<>+1952(SB), Y2, Y9
-	VBROADCASTSD lanes<>+5176(SB), Y10
+	VANDPS lanes<>+2016(SB), Y6, Y8
+	VANDPS lanes<>+2016(SB), Y2, Y9
+	VBROADCASTSD lanes<>+5256(SB), Y10
 	VBLENDVPD Y4, Y8, Y10, Y8
 	VBLENDVPD Y5, Y9, Y10, Y9
-	VANDPS lanes<>+1696(SB), Y6, Y6
-	VANDPS lanes<>+1696(SB), Y2, Y2
-	VBROADCASTSD lanes<>+1664(SB), Y10
+	VANDPS lanes<>+1760(SB), Y6, Y6
+	VANDPS lanes<>+1760(SB), Y2, Y2
+	VBROADCASTSD lanes<>+1728(SB), Y10
 	VBLENDVPD Y4, Y6, Y10, Y6
 	VBLENDVPD Y5, Y2, Y10, Y2
-	VBROADCASTSD lanes<>+1184(SB), Y10
+	VBROADCASTSD lanes<>+1248(SB), Y10
 	VBROADCASTSD lanes<>+832(SB), Y11
 	VBLENDVPD Y4, Y11, Y10, Y4
 	VBLENDVPD Y5, Y11, Y10, Y5
-	VANDPD lanes<>+5056(SB), Y1, Y1
-	VANDPD lanes<>+5056(SB), Y3, Y3
+	VANDPD lanes<>+5120(SB), Y1, Y1
+	VANDPD lanes<>+5120(SB), Y3, Y3
 	VANDPD lanes<>+864(SB), Y0, Y0
 	VANDPD lanes<>+864(SB), Y7, Y7
 	VORPD Y0, Y1, Y0
@@ -1357,7 +1367,7 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+5056(SB), Y0, Y1
+	VANDPD lanes<>+5120(SB), Y0, Y1
 	VCMPPD $30, Y15, Y1, Y2
 	VMOVAPS Y15, Y3
 	VFNMADD231PD Y15, Y1, Y3
@@ -1367,32 +1377,32 @@ single:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5248(SB), Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+4320(SB), Y5, Y6
-	VFMADD213PD lanes<>+3520(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5232(SB), Y7
-	VFMADD213PD lanes<>+1632(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+2720(SB), Y5, Y7
-	VFMADD213PD lanes<>+2144(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5328(SB), Y6
+	VFMADD213PD lanes<>+2912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4384(SB), Y5, Y6
+	VFMADD213PD lanes<>+3584(SB), Y5, Y6
+	VFMADD213PD lanes<>+3808(SB), Y5, Y6
+	VFMADD213PD lanes<>+1984(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5312(SB), Y7
+	VFMADD213PD lanes<>+1696(SB), Y5, Y7
+	VFMADD213PD lanes<>+4576(SB), Y5, Y7
+	VFMADD213PD lanes<>+2784(SB), Y5, Y7
+	VFMADD213PD lanes<>+2208(SB), Y5, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y3
-	VANDPS lanes<>+1952(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5176(SB), Y5
+	VANDPS lanes<>+2016(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5256(SB), Y5
 	VBLENDVPD Y2, Y4, Y5, Y4
-	VANDPS lanes<>+1696(SB), Y3, Y3
-	VBROADCASTSD lanes<>+1664(SB), Y5
+	VANDPS lanes<>+1760(SB), Y3, Y3
+	VBROADCASTSD lanes<>+1728(SB), Y5
 	VBLENDVPD Y2, Y3, Y5, Y3
-	VBROADCASTSD lanes<>+1184(SB), Y5
+	VBROADCASTSD lanes<>+1248(SB), Y5
 	VBROADCASTSD lanes<>+832(SB), Y6
 	VBLENDVPD Y2, Y6, Y5, Y2
-	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+5120(SB), Y1, Y1
 	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VFMADD231PD Y0, Y2, Y3
@@ -1409,7 +1419,7 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VANDPD lanes<>+5056(SB), Y0, Y1
+	VANDPD lanes<>+5120(SB), Y0, Y1
 	VCMPPD $30, Y15, Y1, Y2
 	VMOVAPS Y15, Y3
 	VFNMADD231PD Y15, Y1, Y3
@@ -1419,32 +1429,32 @@ tail:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5248(SB), Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+4320(SB), Y5, Y6
-	VFMADD213PD lanes<>+3520(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5232(SB), Y7
-	VFMADD213PD lanes<>+1632(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+2720(SB), Y5, Y7
-	VFMADD213PD lanes<>+2144(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5328(SB), Y6
+	VFMADD213PD lanes<>+2912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4384(SB), Y5, Y6
+	VFMADD213PD lanes<>+3584(SB), Y5, Y6
+	VFMADD213PD lanes<>+3808(SB), Y5, Y6
+	VFMADD213PD lanes<>+1984(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5312(SB), Y7
+	VFMADD213PD lanes<>+1696(SB), Y5, Y7
+	VFMADD213PD lanes<>+4576(SB), Y5, Y7
+	VFMADD213PD lanes<>+2784(SB), Y5, Y7
+	VFMADD213PD lanes<>+2208(SB), Y5, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VPXOR X3, X3, X3
 	VCMPPD $17, Y3, Y0, Y3
-	VANDPS lanes<>+1952(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5176(SB), Y5
+	VANDPS lanes<>+2016(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5256(SB), Y5
 	VBLENDVPD Y2, Y4, Y5, Y4
-	VANDPS lanes<>+1696(SB), Y3, Y3
-	VBROADCASTSD lanes<>+1664(SB), Y5
+	VANDPS lanes<>+1760(SB), Y3, Y3
+	VBROADCASTSD lanes<>+1728(SB), Y5
 	VBLENDVPD Y2, Y3, Y5, Y3
-	VBROADCASTSD lanes<>+1184(SB), Y5
+	VBROADCASTSD lanes<>+1248(SB), Y5
 	VBROADCASTSD lanes<>+832(SB), Y6
 	VBLENDVPD Y2, Y6, Y5, Y2
-	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+5120(SB), Y1, Y1
 	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VFMADD231PD Y0, Y2, Y3
@@ -1463,24 +1473,24 @@ TEXT ·acosFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+1056(SB), Z31
 	VPXORD X30, X30, X30
-	VBROADCASTSD lanes<>+5056(SB), Z29
-	VBROADCASTSD lanes<>+5248(SB), Z28
-	VBROADCASTSD lanes<>+2848(SB), Z27
-	VBROADCASTSD lanes<>+4320(SB), Z26
-	VBROADCASTSD lanes<>+3520(SB), Z25
-	VBROADCASTSD lanes<>+3744(SB), Z24
-	VBROADCASTSD lanes<>+1920(SB), Z23
-	VBROADCASTSD lanes<>+5232(SB), Z22
-	VBROADCASTSD lanes<>+1632(SB), Z21
-	VBROADCASTSD lanes<>+4512(SB), Z20
-	VBROADCASTSD lanes<>+2720(SB), Z19
-	VBROADCASTSD lanes<>+2144(SB), Z18
-	VBROADCASTSD lanes<>+3840(SB), Z17
-	VBROADCASTSD lanes<>+1952(SB), Z16
-	VBROADCASTSD lanes<>+5176(SB), Z15
-	VBROADCASTSD lanes<>+1696(SB), Z14
-	VBROADCASTSD lanes<>+1664(SB), Z13
-	VBROADCASTSD lanes<>+1184(SB), Z12
+	VBROADCASTSD lanes<>+5120(SB), Z29
+	VBROADCASTSD lanes<>+5328(SB), Z28
+	VBROADCASTSD lanes<>+2912(SB), Z27
+	VBROADCASTSD lanes<>+4384(SB), Z26
+	VBROADCASTSD lanes<>+3584(SB), Z25
+	VBROADCASTSD lanes<>+3808(SB), Z24
+	VBROADCASTSD lanes<>+1984(SB), Z23
+	VBROADCASTSD lanes<>+5312(SB), Z22
+	VBROADCASTSD lanes<>+1696(SB), Z21
+	VBROADCASTSD lanes<>+4576(SB), Z20
+	VBROADCASTSD lanes<>+2784(SB), Z19
+	VBROADCASTSD lanes<>+2208(SB), Z18
+	VBROADCASTSD lanes<>+3904(SB), Z17
+	VBROADCASTSD lanes<>+2016(SB), Z16
+	VBROADCASTSD lanes<>+5256(SB), Z15
+	VBROADCASTSD lanes<>+1760(SB), Z14
+	VBROADCASTSD lanes<>+1728(SB), Z13
+	VBROADCASTSD lanes<>+1248(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1615,7 +1625,7 @@ TEXT ·acosGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1568(SB), Y14
+	VBROADCASTSS lanes<>+1632(SB), Y14
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -1669,7 +1679,7 @@ TEXT ·acosGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1568(SB), Y14
+	VBROADCASTSS lanes<>+1632(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1751,7 +1761,7 @@ TEXT ·acosGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1568(SB), Z30
+	VBROADCASTSS lanes<>+1632(SB), Z30
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -1826,7 +1836,7 @@ TEXT ·acosGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1568(SB), Z30
+	VBROADCASTSS lanes<>+1632(SB), Z30
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -1892,8 +1902,8 @@ TEXT ·acosGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
-	VBROADCASTSD lanes<>+1184(SB), Y14
+	VBROADCASTSD lanes<>+1152(SB), Y15
+	VBROADCASTSD lanes<>+1248(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1974,8 +1984,8 @@ TEXT ·acosGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
-	VBROADCASTSD lanes<>+1184(SB), Z30
+	VBROADCASTSD lanes<>+1152(SB), Z31
+	VBROADCASTSD lanes<>+1248(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2041,9 +2051,9 @@ TEXT ·acoshFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5308(SB), Y14
-	VBROADCASTSS lanes<>+5300(SB), Y13
-	VBROADCASTSS lanes<>+1568(SB), Y12
+	VBROADCASTSS lanes<>+5388(SB), Y14
+	VBROADCASTSS lanes<>+5380(SB), Y13
+	VBROADCASTSS lanes<>+1632(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -2053,27 +2063,27 @@ line:
 	VSUBPS Y15, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VSUBPS Y15, Y2, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VADDPS lanes<>+1312(SB), Y3, Y5
+	VADDPS lanes<>+1376(SB), Y1, Y4
+	VADDPS lanes<>+1376(SB), Y3, Y5
 	VMULPS Y4, Y1, Y4
 	VMULPS Y5, Y3, Y5
 	VSQRTPS Y4, Y4
 	VSQRTPS Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
-	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+1344(SB), Y6, Y4
-	VANDPS lanes<>+1344(SB), Y7, Y5
+	VANDPS lanes<>+1408(SB), Y6, Y4
+	VANDPS lanes<>+1408(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+1440(SB), Y6, Y6
-	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPSUBD lanes<>+1504(SB), Y6, Y6
+	VPSUBD lanes<>+1504(SB), Y7, Y7
 	VPAND Y14, Y6, Y6
 	VPAND Y14, Y7, Y7
-	VBROADCASTSS lanes<>+5304(SB), Y8
+	VBROADCASTSS lanes<>+5384(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y13, Y1, Y10
@@ -2090,39 +2100,39 @@ line:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
-	VANDPS lanes<>+5024(SB), Y1, Y4
-	VANDPS lanes<>+5024(SB), Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VANDPS lanes<>+5088(SB), Y1, Y4
+	VANDPS lanes<>+5088(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y12, Y1, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y1, Y9
@@ -2145,27 +2155,27 @@ line:
 	VSUBPS Y15, Y0, Y1
 	VMOVUPS 96(SI)(CX*4), Y2
 	VSUBPS Y15, Y2, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VADDPS lanes<>+1312(SB), Y3, Y5
+	VADDPS lanes<>+1376(SB), Y1, Y4
+	VADDPS lanes<>+1376(SB), Y3, Y5
 	VMULPS Y4, Y1, Y4
 	VMULPS Y5, Y3, Y5
 	VSQRTPS Y4, Y4
 	VSQRTPS Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
-	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+1344(SB), Y6, Y4
-	VANDPS lanes<>+1344(SB), Y7, Y5
+	VANDPS lanes<>+1408(SB), Y6, Y4
+	VANDPS lanes<>+1408(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+1440(SB), Y6, Y6
-	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPSUBD lanes<>+1504(SB), Y6, Y6
+	VPSUBD lanes<>+1504(SB), Y7, Y7
 	VPAND Y14, Y6, Y6
 	VPAND Y14, Y7, Y7
-	VBROADCASTSS lanes<>+5304(SB), Y8
+	VBROADCASTSS lanes<>+5384(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y13, Y1, Y10
@@ -2182,39 +2192,39 @@ line:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
-	VANDPS lanes<>+5024(SB), Y1, Y4
-	VANDPS lanes<>+5024(SB), Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VANDPS lanes<>+5088(SB), Y1, Y4
+	VANDPS lanes<>+5088(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y12, Y1, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y1, Y9
@@ -2244,9 +2254,9 @@ TEXT ·acoshFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5308(SB), Y14
-	VBROADCASTSS lanes<>+5300(SB), Y13
-	VBROADCASTSS lanes<>+1568(SB), Y12
+	VBROADCASTSS lanes<>+5388(SB), Y14
+	VBROADCASTSS lanes<>+5380(SB), Y13
+	VBROADCASTSS lanes<>+1632(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -2256,27 +2266,27 @@ main:
 	VSUBPS Y15, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VSUBPS Y15, Y2, Y3
-	VADDPS lanes<>+1312(SB), Y1, Y4
-	VADDPS lanes<>+1312(SB), Y3, Y5
+	VADDPS lanes<>+1376(SB), Y1, Y4
+	VADDPS lanes<>+1376(SB), Y3, Y5
 	VMULPS Y4, Y1, Y4
 	VMULPS Y5, Y3, Y5
 	VSQRTPS Y4, Y4
 	VSQRTPS Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
-	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+1344(SB), Y6, Y4
-	VANDPS lanes<>+1344(SB), Y7, Y5
+	VANDPS lanes<>+1408(SB), Y6, Y4
+	VANDPS lanes<>+1408(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+1440(SB), Y6, Y6
-	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPSUBD lanes<>+1504(SB), Y6, Y6
+	VPSUBD lanes<>+1504(SB), Y7, Y7
 	VPAND Y14, Y6, Y6
 	VPAND Y14, Y7, Y7
-	VBROADCASTSS lanes<>+5304(SB), Y8
+	VBROADCASTSS lanes<>+5384(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y13, Y1, Y10
@@ -2293,39 +2303,39 @@ main:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
-	VANDPS lanes<>+5024(SB), Y1, Y4
-	VANDPS lanes<>+5024(SB), Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VANDPS lanes<>+5088(SB), Y1, Y4
+	VANDPS lanes<>+5088(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y12, Y1, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y1, Y9
@@ -2353,17 +2363,17 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VSUBPS Y15, Y0, Y1
-	VADDPS lanes<>+1312(SB), Y1, Y2
+	VADDPS lanes<>+1376(SB), Y1, Y2
 	VMULPS Y2, Y1, Y2
 	VSQRTPS Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+1344(SB), Y3, Y2
+	VANDPS lanes<>+1408(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+1440(SB), Y3, Y3
+	VPSUBD lanes<>+1504(SB), Y3, Y3
 	VPAND Y14, Y3, Y3
-	VBROADCASTSS lanes<>+5304(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y13, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -2372,23 +2382,23 @@ single:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+5360(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y6, Y4
-	VFMADD213PS lanes<>+2752(SB), Y6, Y4
-	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VBROADCASTSS lanes<>+5440(SB), Y4
+	VFMADD213PS lanes<>+2272(SB), Y6, Y4
+	VFMADD213PS lanes<>+2816(SB), Y6, Y4
+	VFMADD213PS lanes<>+4192(SB), Y6, Y4
+	VFMADD213PS lanes<>+2688(SB), Y6, Y4
+	VFMADD213PS lanes<>+3712(SB), Y6, Y4
 	VFMADD213PS lanes<>+2624(SB), Y6, Y4
-	VFMADD213PS lanes<>+3648(SB), Y6, Y4
-	VFMADD213PS lanes<>+2560(SB), Y6, Y4
-	VFMADD213PS lanes<>+4256(SB), Y6, Y4
-	VFMADD213PS lanes<>+1408(SB), Y6, Y4
-	VFMADD231PS lanes<>+2016(SB), Y2, Y6
+	VFMADD213PS lanes<>+4320(SB), Y6, Y4
+	VFMADD213PS lanes<>+1472(SB), Y6, Y4
+	VFMADD231PS lanes<>+2080(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
-	VANDPS lanes<>+5024(SB), Y1, Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
+	VANDPS lanes<>+5088(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
 	VCMPPS $0, Y12, Y1, Y4
-	VBROADCASTSS lanes<>+5320(SB), Y5
+	VBROADCASTSS lanes<>+5400(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y12, Y1, Y6
 	VBLENDVPS Y6, Y3, Y4, Y3
@@ -2408,17 +2418,17 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VSUBPS Y15, Y0, Y1
-	VADDPS lanes<>+1312(SB), Y1, Y2
+	VADDPS lanes<>+1376(SB), Y1, Y2
 	VMULPS Y2, Y1, Y2
 	VSQRTPS Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+1344(SB), Y3, Y2
+	VANDPS lanes<>+1408(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+1440(SB), Y3, Y3
+	VPSUBD lanes<>+1504(SB), Y3, Y3
 	VPAND Y14, Y3, Y3
-	VBROADCASTSS lanes<>+5304(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y13, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -2427,23 +2437,23 @@ tail:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+5360(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y6, Y4
-	VFMADD213PS lanes<>+2752(SB), Y6, Y4
-	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VBROADCASTSS lanes<>+5440(SB), Y4
+	VFMADD213PS lanes<>+2272(SB), Y6, Y4
+	VFMADD213PS lanes<>+2816(SB), Y6, Y4
+	VFMADD213PS lanes<>+4192(SB), Y6, Y4
+	VFMADD213PS lanes<>+2688(SB), Y6, Y4
+	VFMADD213PS lanes<>+3712(SB), Y6, Y4
 	VFMADD213PS lanes<>+2624(SB), Y6, Y4
-	VFMADD213PS lanes<>+3648(SB), Y6, Y4
-	VFMADD213PS lanes<>+2560(SB), Y6, Y4
-	VFMADD213PS lanes<>+4256(SB), Y6, Y4
-	VFMADD213PS lanes<>+1408(SB), Y6, Y4
-	VFMADD231PS lanes<>+2016(SB), Y2, Y6
+	VFMADD213PS lanes<>+4320(SB), Y6, Y4
+	VFMADD213PS lanes<>+1472(SB), Y6, Y4
+	VFMADD231PS lanes<>+2080(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
-	VANDPS lanes<>+5024(SB), Y1, Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
+	VANDPS lanes<>+5088(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
 	VCMPPS $0, Y12, Y1, Y4
-	VBROADCASTSS lanes<>+5320(SB), Y5
+	VBROADCASTSS lanes<>+5400(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y12, Y1, Y6
 	VBLENDVPS Y6, Y3, Y4, Y3
@@ -2463,25 +2473,25 @@ TEXT ·acoshFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5308(SB), Z30
-	VBROADCASTSS lanes<>+5300(SB), Z29
-	VBROADCASTSS lanes<>+1568(SB), Z28
-	VBROADCASTSS lanes<>+5320(SB), Z27
+	VBROADCASTSS lanes<>+5388(SB), Z30
+	VBROADCASTSS lanes<>+5380(SB), Z29
+	VBROADCASTSS lanes<>+1632(SB), Z28
+	VBROADCASTSS lanes<>+5400(SB), Z27
 	VBROADCASTSS lanes<>+836(SB), Z26
-	VBROADCASTSS lanes<>+1504(SB), Z25
+	VBROADCASTSS lanes<>+1568(SB), Z25
 	VPXORD X24, X24, X24
-	VBROADCASTSS lanes<>+1344(SB), Z23
-	VBROADCASTSS lanes<>+1440(SB), Z22
-	VBROADCASTSS lanes<>+5304(SB), Z21
-	VBROADCASTSS lanes<>+5360(SB), Z20
-	VBROADCASTSS lanes<>+2208(SB), Z19
-	VBROADCASTSS lanes<>+2752(SB), Z18
-	VBROADCASTSS lanes<>+4128(SB), Z17
-	VBROADCASTSS lanes<>+2624(SB), Z16
-	VBROADCASTSS lanes<>+3648(SB), Z15
-	VBROADCASTSS lanes<>+2560(SB), Z14
-	VBROADCASTSS lanes<>+4256(SB), Z13
-	VBROADCASTSS lanes<>+1408(SB), Z12
+	VBROADCASTSS lanes<>+1408(SB), Z23
+	VBROADCASTSS lanes<>+1504(SB), Z22
+	VBROADCASTSS lanes<>+5384(SB), Z21
+	VBROADCASTSS lanes<>+5440(SB), Z20
+	VBROADCASTSS lanes<>+2272(SB), Z19
+	VBROADCASTSS lanes<>+2816(SB), Z18
+	VBROADCASTSS lanes<>+4192(SB), Z17
+	VBROADCASTSS lanes<>+2688(SB), Z16
+	VBROADCASTSS lanes<>+3712(SB), Z15
+	VBROADCASTSS lanes<>+2624(SB), Z14
+	VBROADCASTSS lanes<>+4320(SB), Z13
+	VBROADCASTSS lanes<>+1472(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -2551,16 +2561,16 @@ line:
 	VFMADD213PS Z13, Z0, Z9
 	VFMADD213PS Z12, Z2, Z8
 	VFMADD213PS Z12, Z0, Z9
-	VFMADD231PS.BCST lanes<>+2016(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+2016(SB), Z5, Z0
+	VFMADD231PS.BCST lanes<>+2080(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+2080(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+5024(SB), Z1, Z4
-	VANDPS.BCST lanes<>+5024(SB), Z3, Z5
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VANDPS.BCST lanes<>+5088(SB), Z1, Z4
+	VANDPS.BCST lanes<>+5088(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z28, Z1, K3
@@ -2643,16 +2653,16 @@ line:
 	VFMADD213PS Z13, Z0, Z9
 	VFMADD213PS Z12, Z2, Z8
 	VFMADD213PS Z12, Z0, Z9
-	VFMADD231PS.BCST lanes<>+2016(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+2016(SB), Z5, Z0
+	VFMADD231PS.BCST lanes<>+2080(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+2080(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+5024(SB), Z1, Z4
-	VANDPS.BCST lanes<>+5024(SB), Z3, Z5
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VANDPS.BCST lanes<>+5088(SB), Z1, Z4
+	VANDPS.BCST lanes<>+5088(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z28, Z1, K3
@@ -2695,25 +2705,25 @@ TEXT ·acoshFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5308(SB), Z30
-	VBROADCASTSS lanes<>+5300(SB), Z29
-	VBROADCASTSS lanes<>+1568(SB), Z28
-	VBROADCASTSS lanes<>+5320(SB), Z27
+	VBROADCASTSS lanes<>+5388(SB), Z30
+	VBROADCASTSS lanes<>+5380(SB), Z29
+	VBROADCASTSS lanes<>+1632(SB), Z28
+	VBROADCASTSS lanes<>+5400(SB), Z27
 	VBROADCASTSS lanes<>+836(SB), Z26
-	VBROADCASTSS lanes<>+1504(SB), Z25
+	VBROADCASTSS lanes<>+1568(SB), Z25
 	VPXORD X24, X24, X24
-	VBROADCASTSS lanes<>+1344(SB), Z23
-	VBROADCASTSS lanes<>+1440(SB), Z22
-	VBROADCASTSS lanes<>+5304(SB), Z21
-	VBROADCASTSS lanes<>+5360(SB), Z20
-	VBROADCASTSS lanes<>+2208(SB), Z19
-	VBROADCASTSS lanes<>+2752(SB), Z18
-	VBROADCASTSS lanes<>+4128(SB), Z17
-	VBROADCASTSS lanes<>+2624(SB), Z16
-	VBROADCASTSS lanes<>+3648(SB), Z15
-	VBROADCASTSS lanes<>+2560(SB), Z14
-	VBROADCASTSS lanes<>+4256(SB), Z13
-	VBROADCASTSS lanes<>+1408(SB), Z12
+	VBROADCASTSS lanes<>+1408(SB), Z23
+	VBROADCASTSS lanes<>+1504(SB), Z22
+	VBROADCASTSS lanes<>+5384(SB), Z21
+	VBROADCASTSS lanes<>+5440(SB), Z20
+	VBROADCASTSS lanes<>+2272(SB), Z19
+	VBROADCASTSS lanes<>+2816(SB), Z18
+	VBROADCASTSS lanes<>+4192(SB), Z17
+	VBROADCASTSS lanes<>+2688(SB), Z16
+	VBROADCASTSS lanes<>+3712(SB), Z15
+	VBROADCASTSS lanes<>+2624(SB), Z14
+	VBROADCASTSS lanes<>+4320(SB), Z13
+	VBROADCASTSS lanes<>+1472(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2777,16 +2787,16 @@ main:
 	VFMADD213PS Z13, Z0, Z9
 	VFMADD213PS Z12, Z2, Z8
 	VFMADD213PS Z12, Z0, Z9
-	VFMADD231PS.BCST lanes<>+2016(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+2016(SB), Z5, Z0
+	VFMADD231PS.BCST lanes<>+2080(SB), Z4, Z2
+	VFMADD231PS.BCST lanes<>+2080(SB), Z5, Z0
 	VFMADD231PS Z8, Z6, Z2
 	VFMADD231PS Z9, Z7, Z0
-	VANDPS.BCST lanes<>+5024(SB), Z1, Z4
-	VANDPS.BCST lanes<>+5024(SB), Z3, Z5
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VANDPS.BCST lanes<>+5088(SB), Z1, Z4
+	VANDPS.BCST lanes<>+5088(SB), Z3, Z5
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z28, Z1, K3
@@ -2847,11 +2857,11 @@ masked:
 	VFMADD213PS Z14, Z6, Z4
 	VFMADD213PS Z13, Z6, Z4
 	VFMADD213PS Z12, Z6, Z4
-	VFMADD231PS.BCST lanes<>+2016(SB), Z2, Z6
+	VFMADD231PS.BCST lanes<>+2080(SB), Z2, Z6
 	VFMADD231PS Z4, Z3, Z6
-	VANDPS.BCST lanes<>+5024(SB), Z1, Z2
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K2
+	VANDPS.BCST lanes<>+5088(SB), Z1, Z2
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K2
 	VBLENDMPS Z6, Z1, K2, Z2
 	VCMPPS $0, Z28, Z1, K2
 	VBLENDMPS Z30, Z27, K2, Z3
@@ -2873,7 +2883,7 @@ TEXT ·acoshFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y15
 	VBROADCASTSD lanes<>+832(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -2902,9 +2912,9 @@ main:
 	VADDPD Y15, Y3, Y7
 	VPSUBQ lanes<>+1088(SB), Y6, Y6
 	VPSUBQ lanes<>+1088(SB), Y7, Y7
-	VPAND lanes<>+1216(SB), Y6, Y6
-	VPAND lanes<>+1216(SB), Y7, Y7
-	VBROADCASTSD lanes<>+5088(SB), Y8
+	VPAND lanes<>+1280(SB), Y6, Y6
+	VPAND lanes<>+1280(SB), Y7, Y7
+	VBROADCASTSD lanes<>+5152(SB), Y8
 	VPSUBQ Y6, Y8, Y9
 	VPSUBQ Y7, Y8, Y8
 	VMULPD lanes<>+1024(SB), Y1, Y10
@@ -2921,8 +2931,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+896(SB), Y6, Y6
 	VPOR lanes<>+896(SB), Y7, Y7
-	VSUBPD lanes<>+4960(SB), Y6, Y6
-	VSUBPD lanes<>+4960(SB), Y7, Y7
+	VSUBPD lanes<>+5024(SB), Y6, Y6
+	VSUBPD lanes<>+5024(SB), Y7, Y7
 	VADDPD Y4, Y6, Y4
 	VADDPD Y5, Y7, Y5
 	VMULPD Y12, Y12, Y6
@@ -2935,48 +2945,48 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+1056(SB), Y6, Y6
 	VMULPD lanes<>+1056(SB), Y7, Y7
-	VBROADCASTSD lanes<>+5216(SB), Y2
-	VBROADCASTSD lanes<>+3552(SB), Y0
+	VBROADCASTSD lanes<>+5296(SB), Y2
+	VBROADCASTSD lanes<>+3616(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3552(SB), Y11, Y2
-	VFMADD213PD lanes<>+3104(SB), Y10, Y0
-	VFMADD213PD lanes<>+3104(SB), Y11, Y2
-	VFMADD213PD lanes<>+2656(SB), Y10, Y0
-	VFMADD213PD lanes<>+2656(SB), Y11, Y2
-	VFMADD213PD lanes<>+4672(SB), Y10, Y0
-	VFMADD213PD lanes<>+4672(SB), Y11, Y2
-	VFMADD213PD lanes<>+3392(SB), Y10, Y0
-	VFMADD213PD lanes<>+3392(SB), Y11, Y2
-	VFMADD213PD lanes<>+3424(SB), Y10, Y0
-	VFMADD213PD lanes<>+3424(SB), Y11, Y2
-	VFMADD213PD lanes<>+2816(SB), Y10, Y0
-	VFMADD213PD lanes<>+2816(SB), Y11, Y2
+	VFMADD213PD lanes<>+3616(SB), Y11, Y2
+	VFMADD213PD lanes<>+3168(SB), Y10, Y0
+	VFMADD213PD lanes<>+3168(SB), Y11, Y2
+	VFMADD213PD lanes<>+2720(SB), Y10, Y0
+	VFMADD213PD lanes<>+2720(SB), Y11, Y2
+	VFMADD213PD lanes<>+4736(SB), Y10, Y0
+	VFMADD213PD lanes<>+4736(SB), Y11, Y2
+	VFMADD213PD lanes<>+3456(SB), Y10, Y0
+	VFMADD213PD lanes<>+3456(SB), Y11, Y2
+	VFMADD213PD lanes<>+3488(SB), Y10, Y0
+	VFMADD213PD lanes<>+3488(SB), Y11, Y2
+	VFMADD213PD lanes<>+2880(SB), Y10, Y0
+	VFMADD213PD lanes<>+2880(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
-	VFMADD231PD lanes<>+2528(SB), Y4, Y6
-	VFMADD231PD lanes<>+2528(SB), Y5, Y7
+	VFMADD231PD lanes<>+2592(SB), Y4, Y6
+	VFMADD231PD lanes<>+2592(SB), Y5, Y7
 	VADDPD Y12, Y6, Y0
 	VADDPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+4640(SB), Y4, Y0
-	VFMADD231PD lanes<>+4640(SB), Y5, Y2
-	VANDPD lanes<>+5056(SB), Y1, Y4
-	VANDPD lanes<>+5056(SB), Y3, Y5
+	VFMADD231PD lanes<>+4704(SB), Y4, Y0
+	VFMADD231PD lanes<>+4704(SB), Y5, Y2
+	VANDPD lanes<>+5120(SB), Y1, Y4
+	VANDPD lanes<>+5120(SB), Y3, Y5
 	VCMPPD $17, lanes<>+960(SB), Y4, Y4
 	VCMPPD $17, lanes<>+960(SB), Y5, Y5
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y6
-	VCMPPD $17, lanes<>+1152(SB), Y3, Y7
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y6
+	VCMPPD $17, lanes<>+1216(SB), Y3, Y7
 	VBLENDVPD Y6, Y0, Y1, Y0
 	VBLENDVPD Y7, Y2, Y3, Y2
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y6
-	VCMPPD $0, lanes<>+1184(SB), Y3, Y7
-	VBROADCASTSD lanes<>+5144(SB), Y8
-	VBROADCASTSD lanes<>+1216(SB), Y9
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y6
+	VCMPPD $0, lanes<>+1248(SB), Y3, Y7
+	VBROADCASTSD lanes<>+5224(SB), Y8
+	VBROADCASTSD lanes<>+1280(SB), Y9
 	VBLENDVPD Y6, Y9, Y8, Y6
 	VBLENDVPD Y7, Y9, Y8, Y7
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y9
-	VCMPPD $30, lanes<>+1184(SB), Y3, Y10
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y9
+	VCMPPD $30, lanes<>+1248(SB), Y3, Y10
 	VBLENDVPD Y9, Y0, Y6, Y0
 	VBLENDVPD Y10, Y2, Y7, Y2
 	VBLENDVPD Y4, Y1, Y0, Y0
@@ -3009,8 +3019,8 @@ single:
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
 	VPSUBQ lanes<>+1088(SB), Y3, Y3
-	VPAND lanes<>+1216(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5088(SB), Y4
+	VPAND lanes<>+1280(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
 	VPSUBQ Y3, Y4, Y4
 	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
@@ -3019,35 +3029,35 @@ single:
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+896(SB), Y3, Y3
-	VSUBPD lanes<>+4960(SB), Y3, Y3
+	VSUBPD lanes<>+5024(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
 	VADDPD Y14, Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+1056(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5216(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y5, Y7
-	VFMADD213PD lanes<>+3104(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+4672(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
-	VFMADD213PD lanes<>+3424(SB), Y5, Y7
-	VFMADD213PD lanes<>+2816(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5296(SB), Y7
+	VFMADD213PD lanes<>+3616(SB), Y5, Y7
+	VFMADD213PD lanes<>+3168(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+4736(SB), Y5, Y7
+	VFMADD213PD lanes<>+3456(SB), Y5, Y7
+	VFMADD213PD lanes<>+3488(SB), Y5, Y7
+	VFMADD213PD lanes<>+2880(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2528(SB), Y2, Y3
+	VFMADD231PD lanes<>+2592(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+4640(SB), Y2, Y3
-	VANDPD lanes<>+5056(SB), Y1, Y2
+	VFMADD231PD lanes<>+4704(SB), Y2, Y3
+	VANDPD lanes<>+5120(SB), Y1, Y2
 	VCMPPD $17, lanes<>+960(SB), Y2, Y2
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VBROADCASTSD lanes<>+1216(SB), Y6
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VBROADCASTSD lanes<>+1280(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y6
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y6
 	VBLENDVPD Y6, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VCMPPD $17, Y15, Y0, Y0
@@ -3074,8 +3084,8 @@ tail:
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
 	VPSUBQ lanes<>+1088(SB), Y3, Y3
-	VPAND lanes<>+1216(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5088(SB), Y4
+	VPAND lanes<>+1280(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
 	VPSUBQ Y3, Y4, Y4
 	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
@@ -3084,35 +3094,35 @@ tail:
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+896(SB), Y3, Y3
-	VSUBPD lanes<>+4960(SB), Y3, Y3
+	VSUBPD lanes<>+5024(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
 	VADDPD Y14, Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+1056(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5216(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y5, Y7
-	VFMADD213PD lanes<>+3104(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+4672(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
-	VFMADD213PD lanes<>+3424(SB), Y5, Y7
-	VFMADD213PD lanes<>+2816(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5296(SB), Y7
+	VFMADD213PD lanes<>+3616(SB), Y5, Y7
+	VFMADD213PD lanes<>+3168(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+4736(SB), Y5, Y7
+	VFMADD213PD lanes<>+3456(SB), Y5, Y7
+	VFMADD213PD lanes<>+3488(SB), Y5, Y7
+	VFMADD213PD lanes<>+2880(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2528(SB), Y2, Y3
+	VFMADD231PD lanes<>+2592(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+4640(SB), Y2, Y3
-	VANDPD lanes<>+5056(SB), Y1, Y2
+	VFMADD231PD lanes<>+4704(SB), Y2, Y3
+	VANDPD lanes<>+5120(SB), Y1, Y2
 	VCMPPD $17, lanes<>+960(SB), Y2, Y2
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VBROADCASTSD lanes<>+1216(SB), Y6
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VBROADCASTSD lanes<>+1280(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y6
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y6
 	VBLENDVPD Y6, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VCMPPD $17, Y15, Y0, Y0
@@ -3129,24 +3139,24 @@ TEXT ·acoshFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z31
 	VBROADCASTSD lanes<>+832(SB), Z30
-	VBROADCASTSD lanes<>+1216(SB), Z29
+	VBROADCASTSD lanes<>+1280(SB), Z29
 	VBROADCASTSD lanes<>+1024(SB), Z28
-	VBROADCASTSD lanes<>+1184(SB), Z27
-	VBROADCASTSD lanes<>+5144(SB), Z26
+	VBROADCASTSD lanes<>+1248(SB), Z27
+	VBROADCASTSD lanes<>+5224(SB), Z26
 	VBROADCASTSD lanes<>+928(SB), Z25
 	VPXORD X24, X24, X24
 	VBROADCASTSD lanes<>+1088(SB), Z23
-	VBROADCASTSD lanes<>+5088(SB), Z22
+	VBROADCASTSD lanes<>+5152(SB), Z22
 	VBROADCASTSD lanes<>+896(SB), Z21
-	VBROADCASTSD lanes<>+4960(SB), Z20
+	VBROADCASTSD lanes<>+5024(SB), Z20
 	VBROADCASTSD lanes<>+1056(SB), Z19
-	VBROADCASTSD lanes<>+5216(SB), Z18
-	VBROADCASTSD lanes<>+3552(SB), Z17
-	VBROADCASTSD lanes<>+3104(SB), Z16
-	VBROADCASTSD lanes<>+2656(SB), Z15
-	VBROADCASTSD lanes<>+4672(SB), Z14
+	VBROADCASTSD lanes<>+5296(SB), Z18
+	VBROADCASTSD lanes<>+3616(SB), Z17
+	VBROADCASTSD lanes<>+3168(SB), Z16
+	VBROADCASTSD lanes<>+2720(SB), Z15
+	VBROADCASTSD lanes<>+4736(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3216,28 +3226,28 @@ main:
 	VFMADD213PD Z15, Z11, Z0
 	VFMADD213PD Z14, Z10, Z2
 	VFMADD213PD Z14, Z11, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+2816(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2816(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3488(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3488(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+2880(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+2880(SB), Z11, Z0
 	VFMADD213PD Z6, Z2, Z10
 	VFMADD213PD Z7, Z0, Z11
 	VFMSUB231PD Z10, Z8, Z6
 	VFMSUB231PD Z11, Z9, Z7
-	VFMADD231PD.BCST lanes<>+2528(SB), Z4, Z6
-	VFMADD231PD.BCST lanes<>+2528(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2592(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+2592(SB), Z5, Z7
 	VADDPD Z12, Z6, Z0
 	VADDPD Z13, Z7, Z2
-	VFMADD231PD.BCST lanes<>+4640(SB), Z4, Z0
-	VFMADD231PD.BCST lanes<>+4640(SB), Z5, Z2
-	VANDPD.BCST lanes<>+5056(SB), Z1, Z4
-	VANDPD.BCST lanes<>+5056(SB), Z3, Z5
+	VFMADD231PD.BCST lanes<>+4704(SB), Z4, Z0
+	VFMADD231PD.BCST lanes<>+4704(SB), Z5, Z2
+	VANDPD.BCST lanes<>+5120(SB), Z1, Z4
+	VANDPD.BCST lanes<>+5120(SB), Z3, Z5
 	VCMPPD.BCST $17, lanes<>+960(SB), Z4, K1
 	VCMPPD.BCST $17, lanes<>+960(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K3
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z3, K4
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z3, K4
 	VBLENDMPD Z0, Z1, K3, Z0
 	VBLENDMPD Z2, Z3, K4, Z2
 	VCMPPD $0, Z27, Z1, K3
@@ -3301,17 +3311,17 @@ masked:
 	VFMADD213PD Z16, Z5, Z7
 	VFMADD213PD Z15, Z5, Z7
 	VFMADD213PD Z14, Z5, Z7
-	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2816(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3456(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3488(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+2880(SB), Z5, Z7
 	VFMADD213PD Z3, Z7, Z5
 	VFMSUB231PD Z5, Z4, Z3
-	VFMADD231PD.BCST lanes<>+2528(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+2592(SB), Z2, Z3
 	VADDPD Z6, Z3, Z3
-	VFMADD231PD.BCST lanes<>+4640(SB), Z2, Z3
-	VANDPD.BCST lanes<>+5056(SB), Z1, Z2
+	VFMADD231PD.BCST lanes<>+4704(SB), Z2, Z3
+	VANDPD.BCST lanes<>+5120(SB), Z1, Z2
 	VCMPPD.BCST $17, lanes<>+960(SB), Z2, K1
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K2
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z1, K2
 	VBLENDMPD Z3, Z1, K2, Z2
 	VCMPPD $0, Z27, Z1, K2
 	VBLENDMPD Z29, Z26, K2, Z3
@@ -3370,14 +3380,14 @@ line:
 	VMULPS Y2, Y3, Y1
 	VMULPS Y4, Y5, Y2
 	VMULPS Y6, Y7, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -3425,14 +3435,14 @@ main:
 	VMULPS Y2, Y3, Y1
 	VMULPS Y4, Y5, Y2
 	VMULPS Y6, Y7, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -3452,8 +3462,8 @@ single:
 	VADDPS Y15, Y0, Y0
 	VSQRTPS Y0, Y0
 	VMULPS Y0, Y1, Y0
-	VMOVUPS (SI)(CX*4), Y1
-	VDIVPS Y0, Y1, Y0
+	VDIVPS Y0, Y15, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -3471,9 +3481,10 @@ tail:
 	VADDPS Y15, Y0, Y0
 	VSQRTPS Y0, Y0
 	VMULPS Y0, Y1, Y0
+	VDIVPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VDIVPS Y0, Y1, Y0
+	VMULPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -3535,14 +3546,14 @@ line:
 	VMULPS Z2, Z3, Z1
 	VMULPS Z4, Z5, Z2
 	VMULPS Z6, Z7, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 4096(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 8192(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 12288(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	VMOVNTPS Z2, 8192(DX)(CX*4)
@@ -3599,14 +3610,14 @@ main:
 	VMULPS Z2, Z3, Z1
 	VMULPS Z4, Z5, Z2
 	VMULPS Z6, Z7, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 64(SI)(CX*4), Z1, Z1
+	VMULPS 128(SI)(CX*4), Z2, Z2
+	VMULPS 192(SI)(CX*4), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -3628,8 +3639,9 @@ masked:
 	VADDPS Z31, Z0, Z0
 	VSQRTPS Z0, Z0
 	VMULPS Z0, Z1, Z0
+	VDIVPS Z0, Z31, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VDIVPS Z0, Z1, Z0
+	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -3644,7 +3656,7 @@ TEXT ·acoshGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3674,14 +3686,14 @@ main:
 	VMULPD Y2, Y3, Y1
 	VMULPD Y4, Y5, Y2
 	VMULPD Y6, Y7, Y3
-	VMOVUPS (SI)(CX*8), Y4
-	VDIVPD Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*8), Y4
-	VDIVPD Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*8), Y4
-	VDIVPD Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*8), Y4
-	VDIVPD Y3, Y4, Y3
+	VDIVPD Y0, Y15, Y0
+	VDIVPD Y1, Y15, Y1
+	VDIVPD Y2, Y15, Y2
+	VDIVPD Y3, Y15, Y3
+	VMULPD (SI)(CX*8), Y0, Y0
+	VMULPD 32(SI)(CX*8), Y1, Y1
+	VMULPD 64(SI)(CX*8), Y2, Y2
+	VMULPD 96(SI)(CX*8), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*8)
 	VMOVUPS Y1, 32(DX)(CX*8)
 	VMOVUPS Y2, 64(DX)(CX*8)
@@ -3701,8 +3713,8 @@ single:
 	VADDPD Y15, Y0, Y0
 	VSQRTPD Y0, Y0
 	VMULPD Y0, Y1, Y0
-	VMOVUPS (SI)(CX*8), Y1
-	VDIVPD Y0, Y1, Y0
+	VDIVPD Y0, Y15, Y0
+	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -3720,9 +3732,10 @@ tail:
 	VADDPD Y15, Y0, Y0
 	VSQRTPD Y0, Y0
 	VMULPD Y0, Y1, Y0
+	VDIVPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VDIVPD Y0, Y1, Y0
+	VMULPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -3736,7 +3749,7 @@ TEXT ·acoshGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3766,14 +3779,14 @@ main:
 	VMULPD Z2, Z3, Z1
 	VMULPD Z4, Z5, Z2
 	VMULPD Z6, Z7, Z3
-	VMOVUPS (SI)(CX*8), Z4
-	VDIVPD Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*8), Z4
-	VDIVPD Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*8), Z4
-	VDIVPD Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*8), Z4
-	VDIVPD Z3, Z4, Z3
+	VDIVPD Z0, Z31, Z0
+	VDIVPD Z1, Z31, Z1
+	VDIVPD Z2, Z31, Z2
+	VDIVPD Z3, Z31, Z3
+	VMULPD (SI)(CX*8), Z0, Z0
+	VMULPD 64(SI)(CX*8), Z1, Z1
+	VMULPD 128(SI)(CX*8), Z2, Z2
+	VMULPD 192(SI)(CX*8), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -3795,8 +3808,9 @@ masked:
 	VADDPD Z31, Z0, Z0
 	VSQRTPD Z0, Z0
 	VMULPD Z0, Z1, Z0
+	VDIVPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VDIVPD Z0, Z1, Z0
+	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -3810,12 +3824,12 @@ TEXT ·asinFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5368(SB), Y13
-	VBROADCASTSS lanes<>+5364(SB), Y12
-	VBROADCASTSS lanes<>+3616(SB), Y11
-	VBROADCASTSS lanes<>+4864(SB), Y10
+	VBROADCASTSS lanes<>+1344(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5448(SB), Y13
+	VBROADCASTSS lanes<>+5444(SB), Y12
+	VBROADCASTSS lanes<>+3680(SB), Y11
+	VBROADCASTSS lanes<>+4928(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -3849,15 +3863,15 @@ line:
 	VFMADD213PS Y11, Y7, Y0
 	VFMADD213PS Y10, Y6, Y2
 	VFMADD213PS Y10, Y7, Y0
-	VFMADD213PS lanes<>+4544(SB), Y6, Y2
-	VFMADD213PS lanes<>+4544(SB), Y7, Y0
+	VFMADD213PS lanes<>+4608(SB), Y6, Y2
+	VFMADD213PS lanes<>+4608(SB), Y7, Y0
 	VFMADD231PS Y2, Y8, Y1
 	VFMADD231PS Y0, Y9, Y3
 	VADDPS Y1, Y1, Y0
 	VADDPS Y3, Y3, Y2
-	VSUBPS lanes<>+2304(SB), Y0, Y0
-	VSUBPS lanes<>+2304(SB), Y2, Y2
-	VBROADCASTSS lanes<>+4416(SB), Y6
+	VSUBPS lanes<>+2368(SB), Y0, Y0
+	VSUBPS lanes<>+2368(SB), Y2, Y2
+	VBROADCASTSS lanes<>+4480(SB), Y6
 	VSUBPS Y0, Y6, Y0
 	VSUBPS Y2, Y6, Y2
 	VBLENDVPS Y4, Y0, Y1, Y0
@@ -3865,9 +3879,9 @@ line:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVNTPS Y0, (DX)(CX*4)
@@ -3902,15 +3916,15 @@ line:
 	VFMADD213PS Y11, Y7, Y0
 	VFMADD213PS Y10, Y6, Y2
 	VFMADD213PS Y10, Y7, Y0
-	VFMADD213PS lanes<>+4544(SB), Y6, Y2
-	VFMADD213PS lanes<>+4544(SB), Y7, Y0
+	VFMADD213PS lanes<>+4608(SB), Y6, Y2
+	VFMADD213PS lanes<>+4608(SB), Y7, Y0
 	VFMADD231PS Y2, Y8, Y1
 	VFMADD231PS Y0, Y9, Y3
 	VADDPS Y1, Y1, Y0
 	VADDPS Y3, Y3, Y2
-	VSUBPS lanes<>+2304(SB), Y0, Y0
-	VSUBPS lanes<>+2304(SB), Y2, Y2
-	VBROADCASTSS lanes<>+4416(SB), Y6
+	VSUBPS lanes<>+2368(SB), Y0, Y0
+	VSUBPS lanes<>+2368(SB), Y2, Y2
+	VBROADCASTSS lanes<>+4480(SB), Y6
 	VSUBPS Y0, Y6, Y0
 	VSUBPS Y2, Y6, Y2
 	VBLENDVPS Y4, Y0, Y1, Y0
@@ -3918,9 +3932,9 @@ line:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS 64(SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 96(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVNTPS Y0, 64(DX)(CX*4)
@@ -3937,12 +3951,12 @@ TEXT ·asinFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5368(SB), Y13
-	VBROADCASTSS lanes<>+5364(SB), Y12
-	VBROADCASTSS lanes<>+3616(SB), Y11
-	VBROADCASTSS lanes<>+4864(SB), Y10
+	VBROADCASTSS lanes<>+1344(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5448(SB), Y13
+	VBROADCASTSS lanes<>+5444(SB), Y12
+	VBROADCASTSS lanes<>+3680(SB), Y11
+	VBROADCASTSS lanes<>+4928(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3976,15 +3990,15 @@ main:
 	VFMADD213PS Y11, Y7, Y0
 	VFMADD213PS Y10, Y6, Y2
 	VFMADD213PS Y10, Y7, Y0
-	VFMADD213PS lanes<>+4544(SB), Y6, Y2
-	VFMADD213PS lanes<>+4544(SB), Y7, Y0
+	VFMADD213PS lanes<>+4608(SB), Y6, Y2
+	VFMADD213PS lanes<>+4608(SB), Y7, Y0
 	VFMADD231PS Y2, Y8, Y1
 	VFMADD231PS Y0, Y9, Y3
 	VADDPS Y1, Y1, Y0
 	VADDPS Y3, Y3, Y2
-	VSUBPS lanes<>+2304(SB), Y0, Y0
-	VSUBPS lanes<>+2304(SB), Y2, Y2
-	VBROADCASTSS lanes<>+4416(SB), Y6
+	VSUBPS lanes<>+2368(SB), Y0, Y0
+	VSUBPS lanes<>+2368(SB), Y2, Y2
+	VBROADCASTSS lanes<>+4480(SB), Y6
 	VSUBPS Y0, Y6, Y0
 	VSUBPS Y2, Y6, Y2
 	VBLENDVPS Y4, Y0, Y1, Y0
@@ -3992,9 +4006,9 @@ main:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -4022,15 +4036,15 @@ single:
 	VFMADD231PS Y3, Y13, Y5
 	VFMADD213PS Y11, Y3, Y5
 	VFMADD213PS Y10, Y3, Y5
-	VFMADD213PS lanes<>+4544(SB), Y3, Y5
+	VFMADD213PS lanes<>+4608(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VADDPS Y1, Y1, Y3
-	VSUBPS lanes<>+2304(SB), Y3, Y3
-	VBROADCASTSS lanes<>+4416(SB), Y4
+	VSUBPS lanes<>+2368(SB), Y3, Y3
+	VBROADCASTSS lanes<>+4480(SB), Y4
 	VSUBPS Y3, Y4, Y3
 	VBLENDVPS Y2, Y3, Y1, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -4057,15 +4071,15 @@ tail:
 	VFMADD231PS Y3, Y13, Y5
 	VFMADD213PS Y11, Y3, Y5
 	VFMADD213PS Y10, Y3, Y5
-	VFMADD213PS lanes<>+4544(SB), Y3, Y5
+	VFMADD213PS lanes<>+4608(SB), Y3, Y5
 	VFMADD231PS Y5, Y4, Y1
 	VADDPS Y1, Y1, Y3
-	VSUBPS lanes<>+2304(SB), Y3, Y3
-	VBROADCASTSS lanes<>+4416(SB), Y4
+	VSUBPS lanes<>+2368(SB), Y3, Y3
+	VBROADCASTSS lanes<>+4480(SB), Y4
 	VSUBPS Y3, Y4, Y3
 	VBLENDVPS Y2, Y3, Y1, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -4079,15 +4093,15 @@ TEXT ·asinFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5368(SB), Z29
-	VBROADCASTSS lanes<>+5364(SB), Z28
-	VBROADCASTSS lanes<>+3616(SB), Z27
-	VBROADCASTSS lanes<>+4864(SB), Z26
-	VBROADCASTSS lanes<>+4544(SB), Z25
-	VBROADCASTSS lanes<>+2304(SB), Z24
-	VBROADCASTSS lanes<>+4416(SB), Z23
+	VBROADCASTSS lanes<>+1344(SB), Z31
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5448(SB), Z29
+	VBROADCASTSS lanes<>+5444(SB), Z28
+	VBROADCASTSS lanes<>+3680(SB), Z27
+	VBROADCASTSS lanes<>+4928(SB), Z26
+	VBROADCASTSS lanes<>+4608(SB), Z25
+	VBROADCASTSS lanes<>+2368(SB), Z24
+	VBROADCASTSS lanes<>+4480(SB), Z23
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -4204,15 +4218,15 @@ TEXT ·asinFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+1280(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5368(SB), Z29
-	VBROADCASTSS lanes<>+5364(SB), Z28
-	VBROADCASTSS lanes<>+3616(SB), Z27
-	VBROADCASTSS lanes<>+4864(SB), Z26
-	VBROADCASTSS lanes<>+4544(SB), Z25
-	VBROADCASTSS lanes<>+2304(SB), Z24
-	VBROADCASTSS lanes<>+4416(SB), Z23
+	VBROADCASTSS lanes<>+1344(SB), Z31
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5448(SB), Z29
+	VBROADCASTSS lanes<>+5444(SB), Z28
+	VBROADCASTSS lanes<>+3680(SB), Z27
+	VBROADCASTSS lanes<>+4928(SB), Z26
+	VBROADCASTSS lanes<>+4608(SB), Z25
+	VBROADCASTSS lanes<>+2368(SB), Z24
+	VBROADCASTSS lanes<>+4480(SB), Z23
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -4342,7 +4356,7 @@ TEXT ·asinFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+1056(SB), Y15
-	VBROADCASTSD lanes<>+5056(SB), Y14
+	VBROADCASTSD lanes<>+5120(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4370,39 +4384,39 @@ main:
 	VMULPD Y3, Y7, Y9
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+5248(SB), Y12
-	VBROADCASTSD lanes<>+2848(SB), Y13
+	VBROADCASTSD lanes<>+5328(SB), Y12
+	VBROADCASTSD lanes<>+2912(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+2848(SB), Y11, Y12
-	VFMADD213PD lanes<>+4320(SB), Y10, Y13
-	VFMADD213PD lanes<>+4320(SB), Y11, Y12
-	VFMADD213PD lanes<>+3520(SB), Y10, Y13
-	VFMADD213PD lanes<>+3520(SB), Y11, Y12
-	VFMADD213PD lanes<>+3744(SB), Y10, Y13
-	VFMADD213PD lanes<>+3744(SB), Y11, Y12
-	VFMADD213PD lanes<>+1920(SB), Y10, Y13
-	VFMADD213PD lanes<>+1920(SB), Y11, Y12
-	VBROADCASTSD lanes<>+5232(SB), Y2
-	VBROADCASTSD lanes<>+1632(SB), Y0
+	VFMADD213PD lanes<>+2912(SB), Y11, Y12
+	VFMADD213PD lanes<>+4384(SB), Y10, Y13
+	VFMADD213PD lanes<>+4384(SB), Y11, Y12
+	VFMADD213PD lanes<>+3584(SB), Y10, Y13
+	VFMADD213PD lanes<>+3584(SB), Y11, Y12
+	VFMADD213PD lanes<>+3808(SB), Y10, Y13
+	VFMADD213PD lanes<>+3808(SB), Y11, Y12
+	VFMADD213PD lanes<>+1984(SB), Y10, Y13
+	VFMADD213PD lanes<>+1984(SB), Y11, Y12
+	VBROADCASTSD lanes<>+5312(SB), Y2
+	VBROADCASTSD lanes<>+1696(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+1632(SB), Y11, Y2
-	VFMADD213PD lanes<>+4512(SB), Y10, Y0
-	VFMADD213PD lanes<>+4512(SB), Y11, Y2
-	VFMADD213PD lanes<>+2720(SB), Y10, Y0
-	VFMADD213PD lanes<>+2720(SB), Y11, Y2
-	VFMADD213PD lanes<>+2144(SB), Y10, Y0
-	VFMADD213PD lanes<>+2144(SB), Y11, Y2
-	VFMADD213PD lanes<>+3840(SB), Y10, Y0
-	VFMADD213PD lanes<>+3840(SB), Y11, Y2
+	VFMADD213PD lanes<>+1696(SB), Y11, Y2
+	VFMADD213PD lanes<>+4576(SB), Y10, Y0
+	VFMADD213PD lanes<>+4576(SB), Y11, Y2
+	VFMADD213PD lanes<>+2784(SB), Y10, Y0
+	VFMADD213PD lanes<>+2784(SB), Y11, Y2
+	VFMADD213PD lanes<>+2208(SB), Y10, Y0
+	VFMADD213PD lanes<>+2208(SB), Y11, Y2
+	VFMADD213PD lanes<>+3904(SB), Y10, Y0
+	VFMADD213PD lanes<>+3904(SB), Y11, Y2
 	VFMADD231PD Y6, Y13, Y0
 	VFMADD231PD Y7, Y12, Y2
 	VFMADD231PD Y0, Y8, Y1
 	VFMADD231PD Y2, Y9, Y3
 	VADDPD Y1, Y1, Y0
 	VADDPD Y3, Y3, Y2
-	VSUBPD lanes<>+1664(SB), Y0, Y0
-	VSUBPD lanes<>+1664(SB), Y2, Y2
-	VBROADCASTSD lanes<>+5176(SB), Y6
+	VSUBPD lanes<>+1728(SB), Y0, Y0
+	VSUBPD lanes<>+1728(SB), Y2, Y2
+	VBROADCASTSD lanes<>+5256(SB), Y6
 	VSUBPD Y0, Y6, Y0
 	VSUBPD Y2, Y6, Y2
 	VBLENDVPD Y4, Y0, Y1, Y0
@@ -4437,23 +4451,23 @@ single:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5248(SB), Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+4320(SB), Y5, Y6
-	VFMADD213PD lanes<>+3520(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5232(SB), Y7
-	VFMADD213PD lanes<>+1632(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+2720(SB), Y5, Y7
-	VFMADD213PD lanes<>+2144(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5328(SB), Y6
+	VFMADD213PD lanes<>+2912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4384(SB), Y5, Y6
+	VFMADD213PD lanes<>+3584(SB), Y5, Y6
+	VFMADD213PD lanes<>+3808(SB), Y5, Y6
+	VFMADD213PD lanes<>+1984(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5312(SB), Y7
+	VFMADD213PD lanes<>+1696(SB), Y5, Y7
+	VFMADD213PD lanes<>+4576(SB), Y5, Y7
+	VFMADD213PD lanes<>+2784(SB), Y5, Y7
+	VFMADD213PD lanes<>+2208(SB), Y5, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VADDPD Y1, Y1, Y3
-	VSUBPD lanes<>+1664(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5176(SB), Y4
+	VSUBPD lanes<>+1728(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5256(SB), Y4
 	VSUBPD Y3, Y4, Y3
 	VBLENDVPD Y2, Y3, Y1, Y1
 	VANDPD Y14, Y1, Y1
@@ -4481,23 +4495,23 @@ tail:
 	VBLENDVPD Y2, Y4, Y1, Y1
 	VMULPD Y1, Y3, Y4
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5248(SB), Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+4320(SB), Y5, Y6
-	VFMADD213PD lanes<>+3520(SB), Y5, Y6
-	VFMADD213PD lanes<>+3744(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5232(SB), Y7
-	VFMADD213PD lanes<>+1632(SB), Y5, Y7
-	VFMADD213PD lanes<>+4512(SB), Y5, Y7
-	VFMADD213PD lanes<>+2720(SB), Y5, Y7
-	VFMADD213PD lanes<>+2144(SB), Y5, Y7
-	VFMADD213PD lanes<>+3840(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5328(SB), Y6
+	VFMADD213PD lanes<>+2912(SB), Y5, Y6
+	VFMADD213PD lanes<>+4384(SB), Y5, Y6
+	VFMADD213PD lanes<>+3584(SB), Y5, Y6
+	VFMADD213PD lanes<>+3808(SB), Y5, Y6
+	VFMADD213PD lanes<>+1984(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5312(SB), Y7
+	VFMADD213PD lanes<>+1696(SB), Y5, Y7
+	VFMADD213PD lanes<>+4576(SB), Y5, Y7
+	VFMADD213PD lanes<>+2784(SB), Y5, Y7
+	VFMADD213PD lanes<>+2208(SB), Y5, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VFMADD231PD Y7, Y4, Y1
 	VADDPD Y1, Y1, Y3
-	VSUBPD lanes<>+1664(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5176(SB), Y4
+	VSUBPD lanes<>+1728(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5256(SB), Y4
 	VSUBPD Y3, Y4, Y3
 	VBLENDVPD Y2, Y3, Y1, Y1
 	VANDPD Y14, Y1, Y1
@@ -4516,13 +4530,13 @@ TEXT ·asinFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+1056(SB), Z31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+5248(SB), Z29
-	VBROADCASTSD lanes<>+2848(SB), Z28
-	VBROADCASTSD lanes<>+4320(SB), Z27
-	VBROADCASTSD lanes<>+3520(SB), Z26
-	VBROADCASTSD lanes<>+3744(SB), Z25
-	VBROADCASTSD lanes<>+1920(SB), Z24
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+5328(SB), Z29
+	VBROADCASTSD lanes<>+2912(SB), Z28
+	VBROADCASTSD lanes<>+4384(SB), Z27
+	VBROADCASTSD lanes<>+3584(SB), Z26
+	VBROADCASTSD lanes<>+3808(SB), Z25
+	VBROADCASTSD lanes<>+1984(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4592,30 +4606,30 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VBROADCASTSD lanes<>+5232(SB), Z6
-	VBROADCASTSD lanes<>+1632(SB), Z4
+	VBROADCASTSD lanes<>+5312(SB), Z6
+	VBROADCASTSD lanes<>+1696(SB), Z4
 	VFMADD231PD Z16, Z6, Z4
-	VBROADCASTSD lanes<>+1632(SB), Z2
+	VBROADCASTSD lanes<>+1696(SB), Z2
 	VFMADD231PD Z17, Z6, Z2
-	VBROADCASTSD lanes<>+1632(SB), Z0
+	VBROADCASTSD lanes<>+1696(SB), Z0
 	VFMADD231PD Z18, Z6, Z0
-	VFMADD213PD.BCST lanes<>+1632(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+4512(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+4512(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+4512(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+4512(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+2720(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+2720(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+2720(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+2720(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+2144(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+2144(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+2144(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+2144(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+3840(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+3840(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+3840(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+3840(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1696(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+4576(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+4576(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+4576(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+4576(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+2784(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+2784(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+2784(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+2784(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+2208(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+2208(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+2208(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+2208(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+3904(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+3904(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+3904(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+3904(SB), Z19, Z6
 	VFMADD231PD Z8, Z20, Z4
 	VFMADD231PD Z9, Z21, Z2
 	VFMADD231PD Z10, Z22, Z0
@@ -4628,11 +4642,11 @@ main:
 	VADDPD Z3, Z3, Z2
 	VADDPD Z5, Z5, Z4
 	VADDPD Z7, Z7, Z6
-	VSUBPD.BCST lanes<>+1664(SB), Z0, Z0
-	VSUBPD.BCST lanes<>+1664(SB), Z2, Z2
-	VSUBPD.BCST lanes<>+1664(SB), Z4, Z4
-	VSUBPD.BCST lanes<>+1664(SB), Z6, Z6
-	VBROADCASTSD lanes<>+5176(SB), Z8
+	VSUBPD.BCST lanes<>+1728(SB), Z0, Z0
+	VSUBPD.BCST lanes<>+1728(SB), Z2, Z2
+	VSUBPD.BCST lanes<>+1728(SB), Z4, Z4
+	VSUBPD.BCST lanes<>+1728(SB), Z6, Z6
+	VBROADCASTSD lanes<>+5256(SB), Z8
 	VSUBPD Z0, Z8, K1, Z1
 	VSUBPD Z2, Z8, K2, Z3
 	VSUBPD Z4, Z8, K3, Z5
@@ -4672,17 +4686,17 @@ masked:
 	VFMADD213PD Z26, Z4, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VBROADCASTSD lanes<>+5232(SB), Z6
-	VFMADD213PD.BCST lanes<>+1632(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4512(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+2720(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+2144(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3840(SB), Z4, Z6
+	VBROADCASTSD lanes<>+5312(SB), Z6
+	VFMADD213PD.BCST lanes<>+1696(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4576(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2784(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2208(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD231PD Z6, Z3, Z1
 	VADDPD Z1, Z1, Z2
-	VSUBPD.BCST lanes<>+1664(SB), Z2, Z2
-	VBROADCASTSD lanes<>+5176(SB), Z3
+	VSUBPD.BCST lanes<>+1728(SB), Z2, Z2
+	VBROADCASTSD lanes<>+5256(SB), Z3
 	VSUBPD Z2, Z3, K1, Z1
 	VPTERNLOGQ $226, Z0, Z30, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
@@ -4727,14 +4741,14 @@ line:
 	VSQRTPS Y1, Y1
 	VSQRTPS Y2, Y2
 	VSQRTPS Y3, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -4774,14 +4788,14 @@ main:
 	VSQRTPS Y1, Y1
 	VSQRTPS Y2, Y2
 	VSQRTPS Y3, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -4799,8 +4813,8 @@ single:
 	VMULPS Y0, Y0, Y0
 	VSUBPS Y0, Y15, Y0
 	VSQRTPS Y0, Y0
-	VMOVUPS (SI)(CX*4), Y1
-	VDIVPS Y0, Y1, Y0
+	VDIVPS Y0, Y15, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -4816,9 +4830,10 @@ tail:
 	VMULPS Y0, Y0, Y0
 	VSUBPS Y0, Y15, Y0
 	VSQRTPS Y0, Y0
+	VDIVPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VDIVPS Y0, Y1, Y0
+	VMULPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -4872,14 +4887,14 @@ line:
 	VSQRTPS Z1, Z1
 	VSQRTPS Z2, Z2
 	VSQRTPS Z3, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 4096(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 8192(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 12288(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	VMOVNTPS Z2, 8192(DX)(CX*4)
@@ -4928,14 +4943,14 @@ main:
 	VSQRTPS Z1, Z1
 	VSQRTPS Z2, Z2
 	VSQRTPS Z3, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 64(SI)(CX*4), Z1, Z1
+	VMULPS 128(SI)(CX*4), Z2, Z2
+	VMULPS 192(SI)(CX*4), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -4955,8 +4970,9 @@ masked:
 	VMULPS Z0, Z0, Z0
 	VSUBPS Z0, Z31, Z0
 	VSQRTPS Z0, Z0
+	VDIVPS Z0, Z31, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VDIVPS Z0, Z1, Z0
+	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -4971,7 +4987,7 @@ TEXT ·asinGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -4993,14 +5009,14 @@ main:
 	VSQRTPD Y1, Y1
 	VSQRTPD Y2, Y2
 	VSQRTPD Y3, Y3
-	VMOVUPS (SI)(CX*8), Y4
-	VDIVPD Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*8), Y4
-	VDIVPD Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*8), Y4
-	VDIVPD Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*8), Y4
-	VDIVPD Y3, Y4, Y3
+	VDIVPD Y0, Y15, Y0
+	VDIVPD Y1, Y15, Y1
+	VDIVPD Y2, Y15, Y2
+	VDIVPD Y3, Y15, Y3
+	VMULPD (SI)(CX*8), Y0, Y0
+	VMULPD 32(SI)(CX*8), Y1, Y1
+	VMULPD 64(SI)(CX*8), Y2, Y2
+	VMULPD 96(SI)(CX*8), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*8)
 	VMOVUPS Y1, 32(DX)(CX*8)
 	VMOVUPS Y2, 64(DX)(CX*8)
@@ -5018,8 +5034,8 @@ single:
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
 	VSQRTPD Y0, Y0
-	VMOVUPS (SI)(CX*8), Y1
-	VDIVPD Y0, Y1, Y0
+	VDIVPD Y0, Y15, Y0
+	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -5035,9 +5051,10 @@ tail:
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
 	VSQRTPD Y0, Y0
+	VDIVPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VDIVPD Y0, Y1, Y0
+	VMULPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -5051,7 +5068,7 @@ TEXT ·asinGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5073,14 +5090,14 @@ main:
 	VSQRTPD Z1, Z1
 	VSQRTPD Z2, Z2
 	VSQRTPD Z3, Z3
-	VMOVUPS (SI)(CX*8), Z4
-	VDIVPD Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*8), Z4
-	VDIVPD Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*8), Z4
-	VDIVPD Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*8), Z4
-	VDIVPD Z3, Z4, Z3
+	VDIVPD Z0, Z31, Z0
+	VDIVPD Z1, Z31, Z1
+	VDIVPD Z2, Z31, Z2
+	VDIVPD Z3, Z31, Z3
+	VMULPD (SI)(CX*8), Z0, Z0
+	VMULPD 64(SI)(CX*8), Z1, Z1
+	VMULPD 128(SI)(CX*8), Z2, Z2
+	VMULPD 192(SI)(CX*8), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -5100,8 +5117,9 @@ masked:
 	VMULPD Z0, Z0, Z0
 	VSUBPD Z0, Z31, Z0
 	VSQRTPD Z0, Z0
+	VDIVPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VDIVPD Z0, Z1, Z0
+	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -5116,9 +5134,9 @@ TEXT ·asinhFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5308(SB), Y13
-	VBROADCASTSS lanes<>+5300(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5388(SB), Y13
+	VBROADCASTSS lanes<>+5380(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -5140,19 +5158,19 @@ line:
 	VDIVPS Y7, Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
-	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+1344(SB), Y6, Y4
-	VANDPS lanes<>+1344(SB), Y7, Y5
+	VANDPS lanes<>+1408(SB), Y6, Y4
+	VANDPS lanes<>+1408(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+1440(SB), Y6, Y6
-	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPSUBD lanes<>+1504(SB), Y6, Y6
+	VPSUBD lanes<>+1504(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+5304(SB), Y8
+	VBROADCASTSS lanes<>+5384(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y1, Y10
@@ -5169,43 +5187,43 @@ line:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y14, Y1, Y4
 	VANDPS Y14, Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
-	VCMPPS $0, lanes<>+1568(SB), Y1, Y6
-	VCMPPS $0, lanes<>+1568(SB), Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VCMPPS $0, lanes<>+1632(SB), Y1, Y6
+	VCMPPS $0, lanes<>+1632(SB), Y3, Y7
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
-	VCMPPS $30, lanes<>+1568(SB), Y1, Y8
-	VCMPPS $30, lanes<>+1568(SB), Y3, Y9
+	VCMPPS $30, lanes<>+1632(SB), Y1, Y8
+	VCMPPS $30, lanes<>+1632(SB), Y3, Y9
 	VBLENDVPS Y8, Y2, Y6, Y2
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
@@ -5213,9 +5231,9 @@ line:
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y0, Y0
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVNTPS Y1, (DX)(CX*4)
@@ -5238,19 +5256,19 @@ line:
 	VDIVPS Y7, Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
-	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+1344(SB), Y6, Y4
-	VANDPS lanes<>+1344(SB), Y7, Y5
+	VANDPS lanes<>+1408(SB), Y6, Y4
+	VANDPS lanes<>+1408(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+1440(SB), Y6, Y6
-	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPSUBD lanes<>+1504(SB), Y6, Y6
+	VPSUBD lanes<>+1504(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+5304(SB), Y8
+	VBROADCASTSS lanes<>+5384(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y1, Y10
@@ -5267,43 +5285,43 @@ line:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y14, Y1, Y4
 	VANDPS Y14, Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
-	VCMPPS $0, lanes<>+1568(SB), Y1, Y6
-	VCMPPS $0, lanes<>+1568(SB), Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VCMPPS $0, lanes<>+1632(SB), Y1, Y6
+	VCMPPS $0, lanes<>+1632(SB), Y3, Y7
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
-	VCMPPS $30, lanes<>+1568(SB), Y1, Y8
-	VCMPPS $30, lanes<>+1568(SB), Y3, Y9
+	VCMPPS $30, lanes<>+1632(SB), Y1, Y8
+	VCMPPS $30, lanes<>+1632(SB), Y3, Y9
 	VBLENDVPS Y8, Y2, Y6, Y2
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
@@ -5311,9 +5329,9 @@ line:
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y0, Y0
 	VMOVUPS 64(SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 96(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVNTPS Y1, 64(DX)(CX*4)
@@ -5331,9 +5349,9 @@ TEXT ·asinhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5308(SB), Y13
-	VBROADCASTSS lanes<>+5300(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5388(SB), Y13
+	VBROADCASTSS lanes<>+5380(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -5355,19 +5373,19 @@ main:
 	VDIVPS Y7, Y5, Y5
 	VADDPS Y4, Y1, Y4
 	VADDPS Y5, Y3, Y5
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y6
-	VCMPPS $30, lanes<>+1504(SB), Y3, Y7
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y6
+	VCMPPS $30, lanes<>+1568(SB), Y3, Y7
 	VBLENDVPS Y6, Y1, Y4, Y1
 	VBLENDVPS Y7, Y3, Y5, Y3
-	VANDPS lanes<>+1344(SB), Y6, Y4
-	VANDPS lanes<>+1344(SB), Y7, Y5
+	VANDPS lanes<>+1408(SB), Y6, Y4
+	VANDPS lanes<>+1408(SB), Y7, Y5
 	VADDPS Y15, Y1, Y6
 	VADDPS Y15, Y3, Y7
-	VPSUBD lanes<>+1440(SB), Y6, Y6
-	VPSUBD lanes<>+1440(SB), Y7, Y7
+	VPSUBD lanes<>+1504(SB), Y6, Y6
+	VPSUBD lanes<>+1504(SB), Y7, Y7
 	VPAND Y13, Y6, Y6
 	VPAND Y13, Y7, Y7
-	VBROADCASTSS lanes<>+5304(SB), Y8
+	VBROADCASTSS lanes<>+5384(SB), Y8
 	VPSUBD Y6, Y8, Y9
 	VPSUBD Y7, Y8, Y8
 	VMULPS Y12, Y1, Y10
@@ -5384,43 +5402,43 @@ main:
 	VADDPS Y5, Y7, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y14, Y1, Y4
 	VANDPS Y14, Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
-	VCMPPS $0, lanes<>+1568(SB), Y1, Y6
-	VCMPPS $0, lanes<>+1568(SB), Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VCMPPS $0, lanes<>+1632(SB), Y1, Y6
+	VCMPPS $0, lanes<>+1632(SB), Y3, Y7
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
-	VCMPPS $30, lanes<>+1568(SB), Y1, Y8
-	VCMPPS $30, lanes<>+1568(SB), Y3, Y9
+	VCMPPS $30, lanes<>+1632(SB), Y1, Y8
+	VCMPPS $30, lanes<>+1632(SB), Y3, Y9
 	VBLENDVPS Y8, Y2, Y6, Y2
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
@@ -5428,9 +5446,9 @@ main:
 	VANDPS Y14, Y1, Y1
 	VANDPS Y14, Y0, Y0
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVUPS Y1, (DX)(CX*4)
@@ -5452,13 +5470,13 @@ single:
 	VADDPS Y15, Y3, Y3
 	VDIVPS Y3, Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+1344(SB), Y3, Y2
+	VANDPS lanes<>+1408(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+1440(SB), Y3, Y3
+	VPSUBD lanes<>+1504(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+5304(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -5467,29 +5485,29 @@ single:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+5360(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y6, Y4
-	VFMADD213PS lanes<>+2752(SB), Y6, Y4
-	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VBROADCASTSS lanes<>+5440(SB), Y4
+	VFMADD213PS lanes<>+2272(SB), Y6, Y4
+	VFMADD213PS lanes<>+2816(SB), Y6, Y4
+	VFMADD213PS lanes<>+4192(SB), Y6, Y4
+	VFMADD213PS lanes<>+2688(SB), Y6, Y4
+	VFMADD213PS lanes<>+3712(SB), Y6, Y4
 	VFMADD213PS lanes<>+2624(SB), Y6, Y4
-	VFMADD213PS lanes<>+3648(SB), Y6, Y4
-	VFMADD213PS lanes<>+2560(SB), Y6, Y4
-	VFMADD213PS lanes<>+4256(SB), Y6, Y4
-	VFMADD213PS lanes<>+1408(SB), Y6, Y4
-	VFMADD231PS lanes<>+2016(SB), Y2, Y6
+	VFMADD213PS lanes<>+4320(SB), Y6, Y4
+	VFMADD213PS lanes<>+1472(SB), Y6, Y4
+	VFMADD231PS lanes<>+2080(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
 	VANDPS Y14, Y1, Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
-	VCMPPS $0, lanes<>+1568(SB), Y1, Y4
-	VBROADCASTSS lanes<>+5320(SB), Y5
+	VCMPPS $0, lanes<>+1632(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5400(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
-	VCMPPS $30, lanes<>+1568(SB), Y1, Y5
+	VCMPPS $30, lanes<>+1632(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -5510,13 +5528,13 @@ tail:
 	VADDPS Y15, Y3, Y3
 	VDIVPS Y3, Y2, Y2
 	VADDPS Y2, Y1, Y2
-	VCMPPS $30, lanes<>+1504(SB), Y1, Y3
+	VCMPPS $30, lanes<>+1568(SB), Y1, Y3
 	VBLENDVPS Y3, Y1, Y2, Y1
-	VANDPS lanes<>+1344(SB), Y3, Y2
+	VANDPS lanes<>+1408(SB), Y3, Y2
 	VADDPS Y15, Y1, Y3
-	VPSUBD lanes<>+1440(SB), Y3, Y3
+	VPSUBD lanes<>+1504(SB), Y3, Y3
 	VPAND Y13, Y3, Y3
-	VBROADCASTSS lanes<>+5304(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VPSUBD Y3, Y4, Y4
 	VMULPS Y12, Y1, Y5
 	VMOVAPS Y15, Y6
@@ -5525,29 +5543,29 @@ tail:
 	VCVTDQ2PS Y3, Y3
 	VADDPS Y2, Y3, Y2
 	VMULPS Y6, Y6, Y3
-	VBROADCASTSS lanes<>+5360(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y6, Y4
-	VFMADD213PS lanes<>+2752(SB), Y6, Y4
-	VFMADD213PS lanes<>+4128(SB), Y6, Y4
+	VBROADCASTSS lanes<>+5440(SB), Y4
+	VFMADD213PS lanes<>+2272(SB), Y6, Y4
+	VFMADD213PS lanes<>+2816(SB), Y6, Y4
+	VFMADD213PS lanes<>+4192(SB), Y6, Y4
+	VFMADD213PS lanes<>+2688(SB), Y6, Y4
+	VFMADD213PS lanes<>+3712(SB), Y6, Y4
 	VFMADD213PS lanes<>+2624(SB), Y6, Y4
-	VFMADD213PS lanes<>+3648(SB), Y6, Y4
-	VFMADD213PS lanes<>+2560(SB), Y6, Y4
-	VFMADD213PS lanes<>+4256(SB), Y6, Y4
-	VFMADD213PS lanes<>+1408(SB), Y6, Y4
-	VFMADD231PS lanes<>+2016(SB), Y2, Y6
+	VFMADD213PS lanes<>+4320(SB), Y6, Y4
+	VFMADD213PS lanes<>+1472(SB), Y6, Y4
+	VFMADD231PS lanes<>+2080(SB), Y2, Y6
 	VFMADD231PS Y4, Y3, Y6
 	VANDPS Y14, Y1, Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y3
 	VBLENDVPS Y3, Y6, Y1, Y3
-	VCMPPS $0, lanes<>+1568(SB), Y1, Y4
-	VBROADCASTSS lanes<>+5320(SB), Y5
+	VCMPPS $0, lanes<>+1632(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5400(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
-	VCMPPS $30, lanes<>+1568(SB), Y1, Y5
+	VCMPPS $30, lanes<>+1632(SB), Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -5562,25 +5580,25 @@ TEXT ·asinhFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5308(SB), Z29
-	VBROADCASTSS lanes<>+5300(SB), Z28
-	VBROADCASTSS lanes<>+1568(SB), Z27
-	VBROADCASTSS lanes<>+1504(SB), Z26
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5388(SB), Z29
+	VBROADCASTSS lanes<>+5380(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z26
 	VPXORD X25, X25, X25
-	VBROADCASTSS lanes<>+1344(SB), Z24
-	VBROADCASTSS lanes<>+1440(SB), Z23
-	VBROADCASTSS lanes<>+5304(SB), Z22
-	VBROADCASTSS lanes<>+5360(SB), Z21
-	VBROADCASTSS lanes<>+2208(SB), Z20
-	VBROADCASTSS lanes<>+2752(SB), Z19
-	VBROADCASTSS lanes<>+4128(SB), Z18
-	VBROADCASTSS lanes<>+2624(SB), Z17
-	VBROADCASTSS lanes<>+3648(SB), Z16
-	VBROADCASTSS lanes<>+2560(SB), Z15
-	VBROADCASTSS lanes<>+4256(SB), Z14
-	VBROADCASTSS lanes<>+1408(SB), Z13
-	VBROADCASTSS lanes<>+2016(SB), Z12
+	VBROADCASTSS lanes<>+1408(SB), Z24
+	VBROADCASTSS lanes<>+1504(SB), Z23
+	VBROADCASTSS lanes<>+5384(SB), Z22
+	VBROADCASTSS lanes<>+5440(SB), Z21
+	VBROADCASTSS lanes<>+2272(SB), Z20
+	VBROADCASTSS lanes<>+2816(SB), Z19
+	VBROADCASTSS lanes<>+4192(SB), Z18
+	VBROADCASTSS lanes<>+2688(SB), Z17
+	VBROADCASTSS lanes<>+3712(SB), Z16
+	VBROADCASTSS lanes<>+2624(SB), Z15
+	VBROADCASTSS lanes<>+4320(SB), Z14
+	VBROADCASTSS lanes<>+1472(SB), Z13
+	VBROADCASTSS lanes<>+2080(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -5660,15 +5678,15 @@ line:
 	VFMADD231PS Z9, Z7, Z0
 	VANDPS Z30, Z1, Z4
 	VANDPS Z30, Z3, Z5
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z27, Z1, K3
 	VCMPPS $0, Z27, Z3, K4
-	VBROADCASTSS lanes<>+5320(SB), Z4
+	VBROADCASTSS lanes<>+5400(SB), Z4
 	VBLENDMPS Z29, Z4, K3, Z5
 	VBLENDMPS Z29, Z4, K4, Z4
 	VCMPPS $30, Z27, Z1, K3
@@ -5753,15 +5771,15 @@ line:
 	VFMADD231PS Z9, Z7, Z0
 	VANDPS Z30, Z1, Z4
 	VANDPS Z30, Z3, Z5
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z27, Z1, K3
 	VCMPPS $0, Z27, Z3, K4
-	VBROADCASTSS lanes<>+5320(SB), Z4
+	VBROADCASTSS lanes<>+5400(SB), Z4
 	VBLENDMPS Z29, Z4, K3, Z5
 	VBLENDMPS Z29, Z4, K4, Z4
 	VCMPPS $30, Z27, Z1, K3
@@ -5796,25 +5814,25 @@ TEXT ·asinhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5308(SB), Z29
-	VBROADCASTSS lanes<>+5300(SB), Z28
-	VBROADCASTSS lanes<>+1568(SB), Z27
-	VBROADCASTSS lanes<>+1504(SB), Z26
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5388(SB), Z29
+	VBROADCASTSS lanes<>+5380(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z26
 	VPXORD X25, X25, X25
-	VBROADCASTSS lanes<>+1344(SB), Z24
-	VBROADCASTSS lanes<>+1440(SB), Z23
-	VBROADCASTSS lanes<>+5304(SB), Z22
-	VBROADCASTSS lanes<>+5360(SB), Z21
-	VBROADCASTSS lanes<>+2208(SB), Z20
-	VBROADCASTSS lanes<>+2752(SB), Z19
-	VBROADCASTSS lanes<>+4128(SB), Z18
-	VBROADCASTSS lanes<>+2624(SB), Z17
-	VBROADCASTSS lanes<>+3648(SB), Z16
-	VBROADCASTSS lanes<>+2560(SB), Z15
-	VBROADCASTSS lanes<>+4256(SB), Z14
-	VBROADCASTSS lanes<>+1408(SB), Z13
-	VBROADCASTSS lanes<>+2016(SB), Z12
+	VBROADCASTSS lanes<>+1408(SB), Z24
+	VBROADCASTSS lanes<>+1504(SB), Z23
+	VBROADCASTSS lanes<>+5384(SB), Z22
+	VBROADCASTSS lanes<>+5440(SB), Z21
+	VBROADCASTSS lanes<>+2272(SB), Z20
+	VBROADCASTSS lanes<>+2816(SB), Z19
+	VBROADCASTSS lanes<>+4192(SB), Z18
+	VBROADCASTSS lanes<>+2688(SB), Z17
+	VBROADCASTSS lanes<>+3712(SB), Z16
+	VBROADCASTSS lanes<>+2624(SB), Z15
+	VBROADCASTSS lanes<>+4320(SB), Z14
+	VBROADCASTSS lanes<>+1472(SB), Z13
+	VBROADCASTSS lanes<>+2080(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5888,15 +5906,15 @@ main:
 	VFMADD231PS Z9, Z7, Z0
 	VANDPS Z30, Z1, Z4
 	VANDPS Z30, Z3, Z5
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z4, K1
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z5, K2
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K3
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z3, K4
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z4, K1
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z5, K2
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z3, K4
 	VBLENDMPS Z2, Z1, K3, Z2
 	VBLENDMPS Z0, Z3, K4, Z0
 	VCMPPS $0, Z27, Z1, K3
 	VCMPPS $0, Z27, Z3, K4
-	VBROADCASTSS lanes<>+5320(SB), Z4
+	VBROADCASTSS lanes<>+5400(SB), Z4
 	VBLENDMPS Z29, Z4, K3, Z5
 	VBLENDMPS Z29, Z4, K4, Z4
 	VCMPPS $30, Z27, Z1, K3
@@ -5954,11 +5972,11 @@ masked:
 	VFMADD231PS Z12, Z2, Z6
 	VFMADD231PS Z4, Z3, Z6
 	VANDPS Z30, Z1, Z2
-	VCMPPS.BCST $17, lanes<>+1248(SB), Z2, K1
-	VCMPPS.BCST $17, lanes<>+1536(SB), Z1, K2
+	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K1
+	VCMPPS.BCST $17, lanes<>+1600(SB), Z1, K2
 	VBLENDMPS Z6, Z1, K2, Z2
 	VCMPPS $0, Z27, Z1, K2
-	VBROADCASTSS lanes<>+5320(SB), Z3
+	VBROADCASTSS lanes<>+5400(SB), Z3
 	VBLENDMPS Z29, Z3, K2, Z3
 	VCMPPS $30, Z27, Z1, K2
 	VBLENDMPS Z2, Z3, K2, Z2
@@ -5977,8 +5995,8 @@ TEXT ·asinhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Y15
-	VBROADCASTSD lanes<>+5056(SB), Y14
+	VBROADCASTSD lanes<>+1152(SB), Y15
+	VBROADCASTSD lanes<>+5120(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -6010,9 +6028,9 @@ main:
 	VADDPD Y15, Y3, Y7
 	VPSUBQ lanes<>+1088(SB), Y6, Y6
 	VPSUBQ lanes<>+1088(SB), Y7, Y7
-	VPAND lanes<>+1216(SB), Y6, Y6
-	VPAND lanes<>+1216(SB), Y7, Y7
-	VBROADCASTSD lanes<>+5088(SB), Y8
+	VPAND lanes<>+1280(SB), Y6, Y6
+	VPAND lanes<>+1280(SB), Y7, Y7
+	VBROADCASTSD lanes<>+5152(SB), Y8
 	VPSUBQ Y6, Y8, Y9
 	VPSUBQ Y7, Y8, Y8
 	VMULPD lanes<>+1024(SB), Y1, Y10
@@ -6029,8 +6047,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+896(SB), Y6, Y6
 	VPOR lanes<>+896(SB), Y7, Y7
-	VSUBPD lanes<>+4960(SB), Y6, Y6
-	VSUBPD lanes<>+4960(SB), Y7, Y7
+	VSUBPD lanes<>+5024(SB), Y6, Y6
+	VSUBPD lanes<>+5024(SB), Y7, Y7
 	VADDPD Y4, Y6, Y4
 	VADDPD Y5, Y7, Y5
 	VMULPD Y12, Y12, Y6
@@ -6043,48 +6061,48 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+1056(SB), Y6, Y6
 	VMULPD lanes<>+1056(SB), Y7, Y7
-	VBROADCASTSD lanes<>+5216(SB), Y2
-	VBROADCASTSD lanes<>+3552(SB), Y0
+	VBROADCASTSD lanes<>+5296(SB), Y2
+	VBROADCASTSD lanes<>+3616(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3552(SB), Y11, Y2
-	VFMADD213PD lanes<>+3104(SB), Y10, Y0
-	VFMADD213PD lanes<>+3104(SB), Y11, Y2
-	VFMADD213PD lanes<>+2656(SB), Y10, Y0
-	VFMADD213PD lanes<>+2656(SB), Y11, Y2
-	VFMADD213PD lanes<>+4672(SB), Y10, Y0
-	VFMADD213PD lanes<>+4672(SB), Y11, Y2
-	VFMADD213PD lanes<>+3392(SB), Y10, Y0
-	VFMADD213PD lanes<>+3392(SB), Y11, Y2
-	VFMADD213PD lanes<>+3424(SB), Y10, Y0
-	VFMADD213PD lanes<>+3424(SB), Y11, Y2
-	VFMADD213PD lanes<>+2816(SB), Y10, Y0
-	VFMADD213PD lanes<>+2816(SB), Y11, Y2
+	VFMADD213PD lanes<>+3616(SB), Y11, Y2
+	VFMADD213PD lanes<>+3168(SB), Y10, Y0
+	VFMADD213PD lanes<>+3168(SB), Y11, Y2
+	VFMADD213PD lanes<>+2720(SB), Y10, Y0
+	VFMADD213PD lanes<>+2720(SB), Y11, Y2
+	VFMADD213PD lanes<>+4736(SB), Y10, Y0
+	VFMADD213PD lanes<>+4736(SB), Y11, Y2
+	VFMADD213PD lanes<>+3456(SB), Y10, Y0
+	VFMADD213PD lanes<>+3456(SB), Y11, Y2
+	VFMADD213PD lanes<>+3488(SB), Y10, Y0
+	VFMADD213PD lanes<>+3488(SB), Y11, Y2
+	VFMADD213PD lanes<>+2880(SB), Y10, Y0
+	VFMADD213PD lanes<>+2880(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
-	VFMADD231PD lanes<>+2528(SB), Y4, Y6
-	VFMADD231PD lanes<>+2528(SB), Y5, Y7
+	VFMADD231PD lanes<>+2592(SB), Y4, Y6
+	VFMADD231PD lanes<>+2592(SB), Y5, Y7
 	VADDPD Y12, Y6, Y0
 	VADDPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+4640(SB), Y4, Y0
-	VFMADD231PD lanes<>+4640(SB), Y5, Y2
+	VFMADD231PD lanes<>+4704(SB), Y4, Y0
+	VFMADD231PD lanes<>+4704(SB), Y5, Y2
 	VANDPD Y14, Y1, Y4
 	VANDPD Y14, Y3, Y5
 	VCMPPD $17, lanes<>+960(SB), Y4, Y4
 	VCMPPD $17, lanes<>+960(SB), Y5, Y5
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y6
-	VCMPPD $17, lanes<>+1152(SB), Y3, Y7
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y6
+	VCMPPD $17, lanes<>+1216(SB), Y3, Y7
 	VBLENDVPD Y6, Y0, Y1, Y0
 	VBLENDVPD Y7, Y2, Y3, Y2
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y6
-	VCMPPD $0, lanes<>+1184(SB), Y3, Y7
-	VBROADCASTSD lanes<>+5144(SB), Y8
-	VBROADCASTSD lanes<>+1216(SB), Y9
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y6
+	VCMPPD $0, lanes<>+1248(SB), Y3, Y7
+	VBROADCASTSD lanes<>+5224(SB), Y8
+	VBROADCASTSD lanes<>+1280(SB), Y9
 	VBLENDVPD Y6, Y9, Y8, Y6
 	VBLENDVPD Y7, Y9, Y8, Y7
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y8
-	VCMPPD $30, lanes<>+1184(SB), Y3, Y9
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y8
+	VCMPPD $30, lanes<>+1248(SB), Y3, Y9
 	VBLENDVPD Y8, Y0, Y6, Y0
 	VBLENDVPD Y9, Y2, Y7, Y2
 	VBLENDVPD Y4, Y1, Y0, Y0
@@ -6121,8 +6139,8 @@ single:
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
 	VPSUBQ lanes<>+1088(SB), Y3, Y3
-	VPAND lanes<>+1216(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5088(SB), Y4
+	VPAND lanes<>+1280(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
 	VPSUBQ Y3, Y4, Y4
 	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
@@ -6131,35 +6149,35 @@ single:
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+896(SB), Y3, Y3
-	VSUBPD lanes<>+4960(SB), Y3, Y3
+	VSUBPD lanes<>+5024(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
 	VADDPD lanes<>+832(SB), Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+1056(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5216(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y5, Y7
-	VFMADD213PD lanes<>+3104(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+4672(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
-	VFMADD213PD lanes<>+3424(SB), Y5, Y7
-	VFMADD213PD lanes<>+2816(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5296(SB), Y7
+	VFMADD213PD lanes<>+3616(SB), Y5, Y7
+	VFMADD213PD lanes<>+3168(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+4736(SB), Y5, Y7
+	VFMADD213PD lanes<>+3456(SB), Y5, Y7
+	VFMADD213PD lanes<>+3488(SB), Y5, Y7
+	VFMADD213PD lanes<>+2880(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2528(SB), Y2, Y3
+	VFMADD231PD lanes<>+2592(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+4640(SB), Y2, Y3
+	VFMADD231PD lanes<>+4704(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
 	VCMPPD $17, lanes<>+960(SB), Y2, Y2
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VBROADCASTSD lanes<>+1216(SB), Y6
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VBROADCASTSD lanes<>+1280(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VANDPD Y14, Y1, Y1
@@ -6189,8 +6207,8 @@ tail:
 	VANDPS Y15, Y3, Y2
 	VADDPD Y15, Y1, Y3
 	VPSUBQ lanes<>+1088(SB), Y3, Y3
-	VPAND lanes<>+1216(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5088(SB), Y4
+	VPAND lanes<>+1280(SB), Y3, Y3
+	VBROADCASTSD lanes<>+5152(SB), Y4
 	VPSUBQ Y3, Y4, Y4
 	VMULPD lanes<>+1024(SB), Y1, Y5
 	VMOVAPS Y15, Y6
@@ -6199,35 +6217,35 @@ tail:
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+896(SB), Y3, Y3
-	VSUBPD lanes<>+4960(SB), Y3, Y3
+	VSUBPD lanes<>+5024(SB), Y3, Y3
 	VADDPD Y2, Y3, Y2
 	VMULPD Y6, Y6, Y3
 	VADDPD lanes<>+832(SB), Y6, Y4
 	VDIVPD Y4, Y6, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+1056(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5216(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y5, Y7
-	VFMADD213PD lanes<>+3104(SB), Y5, Y7
-	VFMADD213PD lanes<>+2656(SB), Y5, Y7
-	VFMADD213PD lanes<>+4672(SB), Y5, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y7
-	VFMADD213PD lanes<>+3424(SB), Y5, Y7
-	VFMADD213PD lanes<>+2816(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5296(SB), Y7
+	VFMADD213PD lanes<>+3616(SB), Y5, Y7
+	VFMADD213PD lanes<>+3168(SB), Y5, Y7
+	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+4736(SB), Y5, Y7
+	VFMADD213PD lanes<>+3456(SB), Y5, Y7
+	VFMADD213PD lanes<>+3488(SB), Y5, Y7
+	VFMADD213PD lanes<>+2880(SB), Y5, Y7
 	VFMADD213PD Y3, Y7, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2528(SB), Y2, Y3
+	VFMADD231PD lanes<>+2592(SB), Y2, Y3
 	VADDPD Y6, Y3, Y3
-	VFMADD231PD lanes<>+4640(SB), Y2, Y3
+	VFMADD231PD lanes<>+4704(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
 	VCMPPD $17, lanes<>+960(SB), Y2, Y2
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VBROADCASTSD lanes<>+1216(SB), Y6
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VBROADCASTSD lanes<>+1280(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VANDPD Y14, Y1, Y1
@@ -6245,24 +6263,24 @@ TEXT ·asinhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Z31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+1216(SB), Z29
+	VBROADCASTSD lanes<>+1152(SB), Z31
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+1280(SB), Z29
 	VBROADCASTSD lanes<>+1024(SB), Z28
-	VBROADCASTSD lanes<>+1184(SB), Z27
+	VBROADCASTSD lanes<>+1248(SB), Z27
 	VBROADCASTSD lanes<>+928(SB), Z26
 	VPXORD X25, X25, X25
 	VBROADCASTSD lanes<>+1088(SB), Z24
-	VBROADCASTSD lanes<>+5088(SB), Z23
+	VBROADCASTSD lanes<>+5152(SB), Z23
 	VBROADCASTSD lanes<>+896(SB), Z22
-	VBROADCASTSD lanes<>+4960(SB), Z21
+	VBROADCASTSD lanes<>+5024(SB), Z21
 	VBROADCASTSD lanes<>+832(SB), Z20
 	VBROADCASTSD lanes<>+1056(SB), Z19
-	VBROADCASTSD lanes<>+5216(SB), Z18
-	VBROADCASTSD lanes<>+3552(SB), Z17
-	VBROADCASTSD lanes<>+3104(SB), Z16
-	VBROADCASTSD lanes<>+2656(SB), Z15
-	VBROADCASTSD lanes<>+4672(SB), Z14
+	VBROADCASTSD lanes<>+5296(SB), Z18
+	VBROADCASTSD lanes<>+3616(SB), Z17
+	VBROADCASTSD lanes<>+3168(SB), Z16
+	VBROADCASTSD lanes<>+2720(SB), Z15
+	VBROADCASTSD lanes<>+4736(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6336,33 +6354,33 @@ main:
 	VFMADD213PD Z15, Z11, Z0
 	VFMADD213PD Z14, Z10, Z2
 	VFMADD213PD Z14, Z11, Z0
-	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+2816(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2816(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3488(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3488(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+2880(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+2880(SB), Z11, Z0
 	VFMADD213PD Z6, Z2, Z10
 	VFMADD213PD Z7, Z0, Z11
 	VFMSUB231PD Z10, Z8, Z6
 	VFMSUB231PD Z11, Z9, Z7
-	VFMADD231PD.BCST lanes<>+2528(SB), Z4, Z6
-	VFMADD231PD.BCST lanes<>+2528(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2592(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+2592(SB), Z5, Z7
 	VADDPD Z12, Z6, Z0
 	VADDPD Z13, Z7, Z2
-	VFMADD231PD.BCST lanes<>+4640(SB), Z4, Z0
-	VFMADD231PD.BCST lanes<>+4640(SB), Z5, Z2
+	VFMADD231PD.BCST lanes<>+4704(SB), Z4, Z0
+	VFMADD231PD.BCST lanes<>+4704(SB), Z5, Z2
 	VANDPD Z30, Z1, Z4
 	VANDPD Z30, Z3, Z5
 	VCMPPD.BCST $17, lanes<>+960(SB), Z4, K1
 	VCMPPD.BCST $17, lanes<>+960(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K3
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z3, K4
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z3, K4
 	VBLENDMPD Z0, Z1, K3, Z0
 	VBLENDMPD Z2, Z3, K4, Z2
 	VCMPPD $0, Z27, Z1, K3
 	VCMPPD $0, Z27, Z3, K4
-	VBROADCASTSD lanes<>+5144(SB), Z4
+	VBROADCASTSD lanes<>+5224(SB), Z4
 	VBLENDMPD Z29, Z4, K3, Z5
 	VBLENDMPD Z29, Z4, K4, Z4
 	VCMPPD $30, Z27, Z1, K3
@@ -6420,20 +6438,20 @@ masked:
 	VFMADD213PD Z16, Z5, Z7
 	VFMADD213PD Z15, Z5, Z7
 	VFMADD213PD Z14, Z5, Z7
-	VFMADD213PD.BCST lanes<>+3392(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2816(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3456(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3488(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+2880(SB), Z5, Z7
 	VFMADD213PD Z3, Z7, Z5
 	VFMSUB231PD Z5, Z4, Z3
-	VFMADD231PD.BCST lanes<>+2528(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+2592(SB), Z2, Z3
 	VADDPD Z6, Z3, Z3
-	VFMADD231PD.BCST lanes<>+4640(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+4704(SB), Z2, Z3
 	VANDPD Z30, Z1, Z2
 	VCMPPD.BCST $17, lanes<>+960(SB), Z2, K1
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K2
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z1, K2
 	VBLENDMPD Z3, Z1, K2, Z2
 	VCMPPD $0, Z27, Z1, K2
-	VBROADCASTSD lanes<>+5144(SB), Z3
+	VBROADCASTSD lanes<>+5224(SB), Z3
 	VBLENDMPD Z29, Z3, K2, Z3
 	VCMPPD $30, Z27, Z1, K2
 	VBLENDMPD Z2, Z3, K2, Z2
@@ -6481,14 +6499,14 @@ line:
 	VSQRTPS Y1, Y1
 	VSQRTPS Y2, Y2
 	VSQRTPS Y3, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -6528,14 +6546,14 @@ main:
 	VSQRTPS Y1, Y1
 	VSQRTPS Y2, Y2
 	VSQRTPS Y3, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -6553,8 +6571,8 @@ single:
 	VMULPS Y0, Y0, Y0
 	VADDPS Y15, Y0, Y0
 	VSQRTPS Y0, Y0
-	VMOVUPS (SI)(CX*4), Y1
-	VDIVPS Y0, Y1, Y0
+	VDIVPS Y0, Y15, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -6570,9 +6588,10 @@ tail:
 	VMULPS Y0, Y0, Y0
 	VADDPS Y15, Y0, Y0
 	VSQRTPS Y0, Y0
+	VDIVPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VDIVPS Y0, Y1, Y0
+	VMULPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -6626,14 +6645,14 @@ line:
 	VSQRTPS Z1, Z1
 	VSQRTPS Z2, Z2
 	VSQRTPS Z3, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 4096(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 8192(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 12288(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	VMOVNTPS Z2, 8192(DX)(CX*4)
@@ -6682,14 +6701,14 @@ main:
 	VSQRTPS Z1, Z1
 	VSQRTPS Z2, Z2
 	VSQRTPS Z3, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 64(SI)(CX*4), Z1, Z1
+	VMULPS 128(SI)(CX*4), Z2, Z2
+	VMULPS 192(SI)(CX*4), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -6709,8 +6728,9 @@ masked:
 	VMULPS Z0, Z0, Z0
 	VADDPS Z31, Z0, Z0
 	VSQRTPS Z0, Z0
+	VDIVPS Z0, Z31, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VDIVPS Z0, Z1, Z0
+	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -6725,7 +6745,7 @@ TEXT ·asinhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -6747,14 +6767,14 @@ main:
 	VSQRTPD Y1, Y1
 	VSQRTPD Y2, Y2
 	VSQRTPD Y3, Y3
-	VMOVUPS (SI)(CX*8), Y4
-	VDIVPD Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*8), Y4
-	VDIVPD Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*8), Y4
-	VDIVPD Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*8), Y4
-	VDIVPD Y3, Y4, Y3
+	VDIVPD Y0, Y15, Y0
+	VDIVPD Y1, Y15, Y1
+	VDIVPD Y2, Y15, Y2
+	VDIVPD Y3, Y15, Y3
+	VMULPD (SI)(CX*8), Y0, Y0
+	VMULPD 32(SI)(CX*8), Y1, Y1
+	VMULPD 64(SI)(CX*8), Y2, Y2
+	VMULPD 96(SI)(CX*8), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*8)
 	VMOVUPS Y1, 32(DX)(CX*8)
 	VMOVUPS Y2, 64(DX)(CX*8)
@@ -6772,8 +6792,8 @@ single:
 	VMULPD Y0, Y0, Y0
 	VADDPD Y15, Y0, Y0
 	VSQRTPD Y0, Y0
-	VMOVUPS (SI)(CX*8), Y1
-	VDIVPD Y0, Y1, Y0
+	VDIVPD Y0, Y15, Y0
+	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -6789,9 +6809,10 @@ tail:
 	VMULPD Y0, Y0, Y0
 	VADDPD Y15, Y0, Y0
 	VSQRTPD Y0, Y0
+	VDIVPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VDIVPD Y0, Y1, Y0
+	VMULPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -6805,7 +6826,7 @@ TEXT ·asinhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6827,14 +6848,14 @@ main:
 	VSQRTPD Z1, Z1
 	VSQRTPD Z2, Z2
 	VSQRTPD Z3, Z3
-	VMOVUPS (SI)(CX*8), Z4
-	VDIVPD Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*8), Z4
-	VDIVPD Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*8), Z4
-	VDIVPD Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*8), Z4
-	VDIVPD Z3, Z4, Z3
+	VDIVPD Z0, Z31, Z0
+	VDIVPD Z1, Z31, Z1
+	VDIVPD Z2, Z31, Z2
+	VDIVPD Z3, Z31, Z3
+	VMULPD (SI)(CX*8), Z0, Z0
+	VMULPD 64(SI)(CX*8), Z1, Z1
+	VMULPD 128(SI)(CX*8), Z2, Z2
+	VMULPD 192(SI)(CX*8), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -6854,8 +6875,9 @@ masked:
 	VMULPD Z0, Z0, Z0
 	VADDPD Z31, Z0, Z0
 	VSQRTPD Z0, Z0
+	VDIVPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VDIVPD Z0, Z1, Z0
+	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -6870,9 +6892,9 @@ TEXT ·atanFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5088(SB), Y14
 	VBROADCASTSS lanes<>+868(SB), Y13
-	VBROADCASTSS lanes<>+1504(SB), Y12
+	VBROADCASTSS lanes<>+1568(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -6894,32 +6916,32 @@ line:
 	VBLENDVPS Y5, Y3, Y15, Y3
 	VDIVPS Y1, Y6, Y1
 	VDIVPS Y3, Y7, Y3
-	VANDPS lanes<>+4416(SB), Y4, Y6
-	VANDPS lanes<>+4416(SB), Y5, Y7
-	VANDPS lanes<>+2304(SB), Y4, Y4
-	VANDPS lanes<>+2304(SB), Y5, Y5
+	VANDPS lanes<>+4480(SB), Y4, Y6
+	VANDPS lanes<>+4480(SB), Y5, Y7
+	VANDPS lanes<>+2368(SB), Y4, Y4
+	VANDPS lanes<>+2368(SB), Y5, Y5
 	VMULPS Y1, Y1, Y8
 	VMULPS Y3, Y3, Y9
 	VMULPS Y1, Y8, Y10
 	VMULPS Y3, Y9, Y11
-	VBROADCASTSS lanes<>+5340(SB), Y2
-	VBROADCASTSS lanes<>+3584(SB), Y0
+	VBROADCASTSS lanes<>+5420(SB), Y2
+	VBROADCASTSS lanes<>+3648(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+4576(SB), Y8, Y0
-	VFMADD213PS lanes<>+4576(SB), Y9, Y2
-	VFMADD213PS lanes<>+3200(SB), Y8, Y0
-	VFMADD213PS lanes<>+3200(SB), Y9, Y2
-	VFMADD213PS lanes<>+1792(SB), Y8, Y0
-	VFMADD213PS lanes<>+1792(SB), Y9, Y2
-	VFMADD213PS lanes<>+1888(SB), Y8, Y0
-	VFMADD213PS lanes<>+1888(SB), Y9, Y2
-	VFMADD213PS lanes<>+2592(SB), Y8, Y0
-	VFMADD213PS lanes<>+2592(SB), Y9, Y2
-	VFMADD213PS lanes<>+4768(SB), Y8, Y0
-	VFMADD213PS lanes<>+4768(SB), Y9, Y2
-	VFMADD213PS lanes<>+4000(SB), Y8, Y0
-	VFMADD213PS lanes<>+4000(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+4640(SB), Y8, Y0
+	VFMADD213PS lanes<>+4640(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y8, Y0
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+1856(SB), Y8, Y0
+	VFMADD213PS lanes<>+1856(SB), Y9, Y2
+	VFMADD213PS lanes<>+1952(SB), Y8, Y0
+	VFMADD213PS lanes<>+1952(SB), Y9, Y2
+	VFMADD213PS lanes<>+2656(SB), Y8, Y0
+	VFMADD213PS lanes<>+2656(SB), Y9, Y2
+	VFMADD213PS lanes<>+4832(SB), Y8, Y0
+	VFMADD213PS lanes<>+4832(SB), Y9, Y2
+	VFMADD213PS lanes<>+4064(SB), Y8, Y0
+	VFMADD213PS lanes<>+4064(SB), Y9, Y2
 	VFMADD231PS Y0, Y10, Y1
 	VFMADD231PS Y2, Y11, Y3
 	VADDPS Y4, Y1, Y0
@@ -6952,32 +6974,32 @@ line:
 	VBLENDVPS Y5, Y3, Y15, Y3
 	VDIVPS Y1, Y6, Y1
 	VDIVPS Y3, Y7, Y3
-	VANDPS lanes<>+4416(SB), Y4, Y6
-	VANDPS lanes<>+4416(SB), Y5, Y7
-	VANDPS lanes<>+2304(SB), Y4, Y4
-	VANDPS lanes<>+2304(SB), Y5, Y5
+	VANDPS lanes<>+4480(SB), Y4, Y6
+	VANDPS lanes<>+4480(SB), Y5, Y7
+	VANDPS lanes<>+2368(SB), Y4, Y4
+	VANDPS lanes<>+2368(SB), Y5, Y5
 	VMULPS Y1, Y1, Y8
 	VMULPS Y3, Y3, Y9
 	VMULPS Y1, Y8, Y10
 	VMULPS Y3, Y9, Y11
-	VBROADCASTSS lanes<>+5340(SB), Y2
-	VBROADCASTSS lanes<>+3584(SB), Y0
+	VBROADCASTSS lanes<>+5420(SB), Y2
+	VBROADCASTSS lanes<>+3648(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+4576(SB), Y8, Y0
-	VFMADD213PS lanes<>+4576(SB), Y9, Y2
-	VFMADD213PS lanes<>+3200(SB), Y8, Y0
-	VFMADD213PS lanes<>+3200(SB), Y9, Y2
-	VFMADD213PS lanes<>+1792(SB), Y8, Y0
-	VFMADD213PS lanes<>+1792(SB), Y9, Y2
-	VFMADD213PS lanes<>+1888(SB), Y8, Y0
-	VFMADD213PS lanes<>+1888(SB), Y9, Y2
-	VFMADD213PS lanes<>+2592(SB), Y8, Y0
-	VFMADD213PS lanes<>+2592(SB), Y9, Y2
-	VFMADD213PS lanes<>+4768(SB), Y8, Y0
-	VFMADD213PS lanes<>+4768(SB), Y9, Y2
-	VFMADD213PS lanes<>+4000(SB), Y8, Y0
-	VFMADD213PS lanes<>+4000(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+4640(SB), Y8, Y0
+	VFMADD213PS lanes<>+4640(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y8, Y0
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+1856(SB), Y8, Y0
+	VFMADD213PS lanes<>+1856(SB), Y9, Y2
+	VFMADD213PS lanes<>+1952(SB), Y8, Y0
+	VFMADD213PS lanes<>+1952(SB), Y9, Y2
+	VFMADD213PS lanes<>+2656(SB), Y8, Y0
+	VFMADD213PS lanes<>+2656(SB), Y9, Y2
+	VFMADD213PS lanes<>+4832(SB), Y8, Y0
+	VFMADD213PS lanes<>+4832(SB), Y9, Y2
+	VFMADD213PS lanes<>+4064(SB), Y8, Y0
+	VFMADD213PS lanes<>+4064(SB), Y9, Y2
 	VFMADD231PS Y0, Y10, Y1
 	VFMADD231PS Y2, Y11, Y3
 	VADDPS Y4, Y1, Y0
@@ -7005,9 +7027,9 @@ TEXT ·atanFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
+	VBROADCASTSS lanes<>+5088(SB), Y14
 	VBROADCASTSS lanes<>+868(SB), Y13
-	VBROADCASTSS lanes<>+1504(SB), Y12
+	VBROADCASTSS lanes<>+1568(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7029,32 +7051,32 @@ main:
 	VBLENDVPS Y5, Y3, Y15, Y3
 	VDIVPS Y1, Y6, Y1
 	VDIVPS Y3, Y7, Y3
-	VANDPS lanes<>+4416(SB), Y4, Y6
-	VANDPS lanes<>+4416(SB), Y5, Y7
-	VANDPS lanes<>+2304(SB), Y4, Y4
-	VANDPS lanes<>+2304(SB), Y5, Y5
+	VANDPS lanes<>+4480(SB), Y4, Y6
+	VANDPS lanes<>+4480(SB), Y5, Y7
+	VANDPS lanes<>+2368(SB), Y4, Y4
+	VANDPS lanes<>+2368(SB), Y5, Y5
 	VMULPS Y1, Y1, Y8
 	VMULPS Y3, Y3, Y9
 	VMULPS Y1, Y8, Y10
 	VMULPS Y3, Y9, Y11
-	VBROADCASTSS lanes<>+5340(SB), Y2
-	VBROADCASTSS lanes<>+3584(SB), Y0
+	VBROADCASTSS lanes<>+5420(SB), Y2
+	VBROADCASTSS lanes<>+3648(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+3584(SB), Y9, Y2
-	VFMADD213PS lanes<>+4576(SB), Y8, Y0
-	VFMADD213PS lanes<>+4576(SB), Y9, Y2
-	VFMADD213PS lanes<>+3200(SB), Y8, Y0
-	VFMADD213PS lanes<>+3200(SB), Y9, Y2
-	VFMADD213PS lanes<>+1792(SB), Y8, Y0
-	VFMADD213PS lanes<>+1792(SB), Y9, Y2
-	VFMADD213PS lanes<>+1888(SB), Y8, Y0
-	VFMADD213PS lanes<>+1888(SB), Y9, Y2
-	VFMADD213PS lanes<>+2592(SB), Y8, Y0
-	VFMADD213PS lanes<>+2592(SB), Y9, Y2
-	VFMADD213PS lanes<>+4768(SB), Y8, Y0
-	VFMADD213PS lanes<>+4768(SB), Y9, Y2
-	VFMADD213PS lanes<>+4000(SB), Y8, Y0
-	VFMADD213PS lanes<>+4000(SB), Y9, Y2
+	VFMADD213PS lanes<>+3648(SB), Y9, Y2
+	VFMADD213PS lanes<>+4640(SB), Y8, Y0
+	VFMADD213PS lanes<>+4640(SB), Y9, Y2
+	VFMADD213PS lanes<>+3264(SB), Y8, Y0
+	VFMADD213PS lanes<>+3264(SB), Y9, Y2
+	VFMADD213PS lanes<>+1856(SB), Y8, Y0
+	VFMADD213PS lanes<>+1856(SB), Y9, Y2
+	VFMADD213PS lanes<>+1952(SB), Y8, Y0
+	VFMADD213PS lanes<>+1952(SB), Y9, Y2
+	VFMADD213PS lanes<>+2656(SB), Y8, Y0
+	VFMADD213PS lanes<>+2656(SB), Y9, Y2
+	VFMADD213PS lanes<>+4832(SB), Y8, Y0
+	VFMADD213PS lanes<>+4832(SB), Y9, Y2
+	VFMADD213PS lanes<>+4064(SB), Y8, Y0
+	VFMADD213PS lanes<>+4064(SB), Y9, Y2
 	VFMADD231PS Y0, Y10, Y1
 	VFMADD231PS Y2, Y11, Y3
 	VADDPS Y4, Y1, Y0
@@ -7086,19 +7108,19 @@ single:
 	VBLENDVPS Y2, Y3, Y1, Y3
 	VBLENDVPS Y2, Y1, Y15, Y1
 	VDIVPS Y1, Y3, Y1
-	VANDPS lanes<>+4416(SB), Y2, Y3
-	VANDPS lanes<>+2304(SB), Y2, Y2
+	VANDPS lanes<>+4480(SB), Y2, Y3
+	VANDPS lanes<>+2368(SB), Y2, Y2
 	VMULPS Y1, Y1, Y4
 	VMULPS Y1, Y4, Y5
-	VBROADCASTSS lanes<>+5340(SB), Y6
-	VFMADD213PS lanes<>+3584(SB), Y4, Y6
-	VFMADD213PS lanes<>+4576(SB), Y4, Y6
-	VFMADD213PS lanes<>+3200(SB), Y4, Y6
-	VFMADD213PS lanes<>+1792(SB), Y4, Y6
-	VFMADD213PS lanes<>+1888(SB), Y4, Y6
-	VFMADD213PS lanes<>+2592(SB), Y4, Y6
-	VFMADD213PS lanes<>+4768(SB), Y4, Y6
-	VFMADD213PS lanes<>+4000(SB), Y4, Y6
+	VBROADCASTSS lanes<>+5420(SB), Y6
+	VFMADD213PS lanes<>+3648(SB), Y4, Y6
+	VFMADD213PS lanes<>+4640(SB), Y4, Y6
+	VFMADD213PS lanes<>+3264(SB), Y4, Y6
+	VFMADD213PS lanes<>+1856(SB), Y4, Y6
+	VFMADD213PS lanes<>+1952(SB), Y4, Y6
+	VFMADD213PS lanes<>+2656(SB), Y4, Y6
+	VFMADD213PS lanes<>+4832(SB), Y4, Y6
+	VFMADD213PS lanes<>+4064(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y1
 	VADDPS Y2, Y1, Y1
 	VADDPS Y1, Y3, Y1
@@ -7124,19 +7146,19 @@ tail:
 	VBLENDVPS Y2, Y3, Y1, Y3
 	VBLENDVPS Y2, Y1, Y15, Y1
 	VDIVPS Y1, Y3, Y1
-	VANDPS lanes<>+4416(SB), Y2, Y3
-	VANDPS lanes<>+2304(SB), Y2, Y2
+	VANDPS lanes<>+4480(SB), Y2, Y3
+	VANDPS lanes<>+2368(SB), Y2, Y2
 	VMULPS Y1, Y1, Y4
 	VMULPS Y1, Y4, Y5
-	VBROADCASTSS lanes<>+5340(SB), Y6
-	VFMADD213PS lanes<>+3584(SB), Y4, Y6
-	VFMADD213PS lanes<>+4576(SB), Y4, Y6
-	VFMADD213PS lanes<>+3200(SB), Y4, Y6
-	VFMADD213PS lanes<>+1792(SB), Y4, Y6
-	VFMADD213PS lanes<>+1888(SB), Y4, Y6
-	VFMADD213PS lanes<>+2592(SB), Y4, Y6
-	VFMADD213PS lanes<>+4768(SB), Y4, Y6
-	VFMADD213PS lanes<>+4000(SB), Y4, Y6
+	VBROADCASTSS lanes<>+5420(SB), Y6
+	VFMADD213PS lanes<>+3648(SB), Y4, Y6
+	VFMADD213PS lanes<>+4640(SB), Y4, Y6
+	VFMADD213PS lanes<>+3264(SB), Y4, Y6
+	VFMADD213PS lanes<>+1856(SB), Y4, Y6
+	VFMADD213PS lanes<>+1952(SB), Y4, Y6
+	VFMADD213PS lanes<>+2656(SB), Y4, Y6
+	VFMADD213PS lanes<>+4832(SB), Y4, Y6
+	VFMADD213PS lanes<>+4064(SB), Y4, Y6
 	VFMADD231PS Y6, Y5, Y1
 	VADDPS Y2, Y1, Y1
 	VADDPS Y1, Y3, Y1
@@ -7156,13 +7178,13 @@ TEXT ·atanFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5088(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+1504(SB), Z28
+	VBROADCASTSS lanes<>+1568(SB), Z28
 	VBROADCASTSS lanes<>+868(SB), Z27
-	VBROADCASTSS lanes<>+4416(SB), Z26
-	VBROADCASTSS lanes<>+2304(SB), Z25
-	VBROADCASTSS lanes<>+5340(SB), Z24
+	VBROADCASTSS lanes<>+4480(SB), Z26
+	VBROADCASTSS lanes<>+2368(SB), Z25
+	VBROADCASTSS lanes<>+5420(SB), Z24
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -7226,42 +7248,42 @@ line:
 	VMULPS Z3, Z17, Z21
 	VMULPS Z5, Z18, Z22
 	VMULPS Z7, Z19, Z23
-	VBROADCASTSS lanes<>+3584(SB), Z6
+	VBROADCASTSS lanes<>+3648(SB), Z6
 	VFMADD231PS Z16, Z24, Z6
-	VBROADCASTSS lanes<>+3584(SB), Z4
+	VBROADCASTSS lanes<>+3648(SB), Z4
 	VFMADD231PS Z17, Z24, Z4
-	VBROADCASTSS lanes<>+3584(SB), Z2
+	VBROADCASTSS lanes<>+3648(SB), Z2
 	VFMADD231PS Z18, Z24, Z2
-	VBROADCASTSS lanes<>+3584(SB), Z0
+	VBROADCASTSS lanes<>+3648(SB), Z0
 	VFMADD231PS Z19, Z24, Z0
-	VFMADD213PS.BCST lanes<>+4576(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+4576(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+4576(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+4576(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+3200(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+3200(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+3200(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+3200(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+1792(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+1792(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+1792(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+1792(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+1888(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+1888(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+1888(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+1888(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+2592(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+2592(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+2592(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+2592(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+4768(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+4768(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+4768(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+4768(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+4000(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+4000(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+4000(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+4000(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4640(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4640(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4640(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4640(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+3264(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+3264(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+3264(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+3264(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1856(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1856(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1856(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1856(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1952(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1952(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1952(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1952(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+2656(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+2656(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+2656(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+2656(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4832(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4832(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4832(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4832(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4064(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4064(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4064(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4064(SB), Z19, Z0
 	VFMADD231PS Z6, Z20, Z1
 	VFMADD231PS Z4, Z21, Z3
 	VFMADD231PS Z2, Z22, Z5
@@ -7304,13 +7326,13 @@ TEXT ·atanFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5088(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+1504(SB), Z28
+	VBROADCASTSS lanes<>+1568(SB), Z28
 	VBROADCASTSS lanes<>+868(SB), Z27
-	VBROADCASTSS lanes<>+4416(SB), Z26
-	VBROADCASTSS lanes<>+2304(SB), Z25
-	VBROADCASTSS lanes<>+5340(SB), Z24
+	VBROADCASTSS lanes<>+4480(SB), Z26
+	VBROADCASTSS lanes<>+2368(SB), Z25
+	VBROADCASTSS lanes<>+5420(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -7364,42 +7386,42 @@ main:
 	VMULPS Z3, Z17, Z21
 	VMULPS Z5, Z18, Z22
 	VMULPS Z7, Z19, Z23
-	VBROADCASTSS lanes<>+3584(SB), Z6
+	VBROADCASTSS lanes<>+3648(SB), Z6
 	VFMADD231PS Z16, Z24, Z6
-	VBROADCASTSS lanes<>+3584(SB), Z4
+	VBROADCASTSS lanes<>+3648(SB), Z4
 	VFMADD231PS Z17, Z24, Z4
-	VBROADCASTSS lanes<>+3584(SB), Z2
+	VBROADCASTSS lanes<>+3648(SB), Z2
 	VFMADD231PS Z18, Z24, Z2
-	VBROADCASTSS lanes<>+3584(SB), Z0
+	VBROADCASTSS lanes<>+3648(SB), Z0
 	VFMADD231PS Z19, Z24, Z0
-	VFMADD213PS.BCST lanes<>+4576(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+4576(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+4576(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+4576(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+3200(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+3200(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+3200(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+3200(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+1792(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+1792(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+1792(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+1792(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+1888(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+1888(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+1888(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+1888(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+2592(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+2592(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+2592(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+2592(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+4768(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+4768(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+4768(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+4768(SB), Z19, Z0
-	VFMADD213PS.BCST lanes<>+4000(SB), Z16, Z6
-	VFMADD213PS.BCST lanes<>+4000(SB), Z17, Z4
-	VFMADD213PS.BCST lanes<>+4000(SB), Z18, Z2
-	VFMADD213PS.BCST lanes<>+4000(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4640(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4640(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4640(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4640(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+3264(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+3264(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+3264(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+3264(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1856(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1856(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1856(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1856(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+1952(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+1952(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+1952(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+1952(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+2656(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+2656(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+2656(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+2656(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4832(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4832(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4832(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4832(SB), Z19, Z0
+	VFMADD213PS.BCST lanes<>+4064(SB), Z16, Z6
+	VFMADD213PS.BCST lanes<>+4064(SB), Z17, Z4
+	VFMADD213PS.BCST lanes<>+4064(SB), Z18, Z2
+	VFMADD213PS.BCST lanes<>+4064(SB), Z19, Z0
 	VFMADD231PS Z6, Z20, Z1
 	VFMADD231PS Z4, Z21, Z3
 	VFMADD231PS Z2, Z22, Z5
@@ -7443,15 +7465,15 @@ masked:
 	VBLENDMPS Z25, Z29, K1, Z3
 	VMULPS Z1, Z1, Z4
 	VMULPS Z1, Z4, Z5
-	VBROADCASTSS lanes<>+3584(SB), Z6
+	VBROADCASTSS lanes<>+3648(SB), Z6
 	VFMADD231PS Z4, Z24, Z6
-	VFMADD213PS.BCST lanes<>+4576(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+3200(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1792(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+1888(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+2592(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+4768(SB), Z4, Z6
-	VFMADD213PS.BCST lanes<>+4000(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+4640(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+3264(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+1856(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+1952(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+2656(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+4832(SB), Z4, Z6
+	VFMADD213PS.BCST lanes<>+4064(SB), Z4, Z6
 	VFMADD231PS Z6, Z5, Z1
 	VADDPS Z3, Z1, Z1
 	VADDPS Z1, Z2, Z1
@@ -7475,19 +7497,19 @@ TEXT ·atanFloat64AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+5056(SB), Y0, Y1
+	VANDPD lanes<>+5120(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
-	VANDPD lanes<>+5056(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5128(SB), Y4
+	VANDPD lanes<>+5120(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5208(SB), Y4
 	VMINPD Y1, Y4, Y1
 	VMINPD Y3, Y4, Y3
-	VMULPD lanes<>+2368(SB), Y1, Y4
-	VMULPD lanes<>+2368(SB), Y3, Y5
-	VCMPPD $30, lanes<>+1120(SB), Y4, Y4
-	VCMPPD $30, lanes<>+1120(SB), Y5, Y5
-	VBROADCASTSD lanes<>+1120(SB), Y6
-	VMULPD lanes<>+2368(SB), Y6, Y7
-	VMULPD lanes<>+2368(SB), Y6, Y8
+	VMULPD lanes<>+2432(SB), Y1, Y4
+	VMULPD lanes<>+2432(SB), Y3, Y5
+	VCMPPD $30, lanes<>+1152(SB), Y4, Y4
+	VCMPPD $30, lanes<>+1152(SB), Y5, Y5
+	VBROADCASTSD lanes<>+1152(SB), Y6
+	VMULPD lanes<>+2432(SB), Y6, Y7
+	VMULPD lanes<>+2432(SB), Y6, Y8
 	VCMPPD $17, Y7, Y1, Y7
 	VCMPPD $17, Y8, Y3, Y8
 	VXORPD lanes<>+864(SB), Y6, Y9
@@ -7504,14 +7526,14 @@ main:
 	VBLENDVPD Y5, Y3, Y12, Y3
 	VBLENDVPD Y7, Y6, Y1, Y1
 	VBLENDVPD Y8, Y6, Y3, Y3
-	VBROADCASTSD lanes<>+5168(SB), Y6
-	VBROADCASTSD lanes<>+5176(SB), Y11
+	VBROADCASTSD lanes<>+5248(SB), Y6
+	VBROADCASTSD lanes<>+5256(SB), Y11
 	VBLENDVPD Y4, Y11, Y6, Y12
 	VBLENDVPD Y5, Y11, Y6, Y6
 	VANDNPS Y12, Y7, Y11
 	VANDNPS Y6, Y8, Y6
-	VBROADCASTSD lanes<>+5160(SB), Y12
-	VBROADCASTSD lanes<>+1664(SB), Y13
+	VBROADCASTSD lanes<>+5240(SB), Y12
+	VBROADCASTSD lanes<>+1728(SB), Y13
 	VBLENDVPD Y4, Y13, Y12, Y4
 	VBLENDVPD Y5, Y13, Y12, Y5
 	VANDNPS Y4, Y7, Y4
@@ -7524,28 +7546,28 @@ main:
 	VMULPD Y3, Y8, Y10
 	VMULPD Y7, Y7, Y12
 	VMULPD Y8, Y8, Y13
-	VBROADCASTSD lanes<>+5200(SB), Y14
-	VBROADCASTSD lanes<>+4800(SB), Y15
+	VBROADCASTSD lanes<>+5280(SB), Y14
+	VBROADCASTSD lanes<>+4864(SB), Y15
 	VFMADD231PD Y12, Y14, Y15
-	VFMADD213PD lanes<>+4800(SB), Y13, Y14
-	VFMADD213PD lanes<>+3680(SB), Y12, Y15
-	VFMADD213PD lanes<>+3680(SB), Y13, Y14
-	VFMADD213PD lanes<>+2784(SB), Y12, Y15
-	VFMADD213PD lanes<>+2784(SB), Y13, Y14
-	VFMADD213PD lanes<>+3168(SB), Y12, Y15
-	VFMADD213PD lanes<>+3168(SB), Y13, Y14
-	VBROADCASTSD lanes<>+5256(SB), Y2
-	VBROADCASTSD lanes<>+4352(SB), Y0
+	VFMADD213PD lanes<>+4864(SB), Y13, Y14
+	VFMADD213PD lanes<>+3744(SB), Y12, Y15
+	VFMADD213PD lanes<>+3744(SB), Y13, Y14
+	VFMADD213PD lanes<>+2848(SB), Y12, Y15
+	VFMADD213PD lanes<>+2848(SB), Y13, Y14
+	VFMADD213PD lanes<>+3232(SB), Y12, Y15
+	VFMADD213PD lanes<>+3232(SB), Y13, Y14
+	VBROADCASTSD lanes<>+5336(SB), Y2
+	VBROADCASTSD lanes<>+4416(SB), Y0
 	VFMADD231PD Y12, Y2, Y0
-	VFMADD213PD lanes<>+4352(SB), Y13, Y2
-	VFMADD213PD lanes<>+3936(SB), Y12, Y0
-	VFMADD213PD lanes<>+3936(SB), Y13, Y2
-	VFMADD213PD lanes<>+4736(SB), Y12, Y0
-	VFMADD213PD lanes<>+4736(SB), Y13, Y2
-	VFMADD213PD lanes<>+2240(SB), Y12, Y0
-	VFMADD213PD lanes<>+2240(SB), Y13, Y2
-	VFMADD213PD lanes<>+2464(SB), Y12, Y0
-	VFMADD213PD lanes<>+2464(SB), Y13, Y2
+	VFMADD213PD lanes<>+4416(SB), Y13, Y2
+	VFMADD213PD lanes<>+4000(SB), Y12, Y0
+	VFMADD213PD lanes<>+4000(SB), Y13, Y2
+	VFMADD213PD lanes<>+4800(SB), Y12, Y0
+	VFMADD213PD lanes<>+4800(SB), Y13, Y2
+	VFMADD213PD lanes<>+2304(SB), Y12, Y0
+	VFMADD213PD lanes<>+2304(SB), Y13, Y2
+	VFMADD213PD lanes<>+2528(SB), Y12, Y0
+	VFMADD213PD lanes<>+2528(SB), Y13, Y2
 	VFMADD231PD Y7, Y15, Y0
 	VFMADD231PD Y8, Y14, Y2
 	VFMADD231PD Y0, Y9, Y1
@@ -7554,8 +7576,8 @@ main:
 	VADDPD Y5, Y3, Y1
 	VADDPD Y0, Y11, Y0
 	VADDPD Y1, Y6, Y1
-	VANDPD lanes<>+5056(SB), Y0, Y0
-	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+5120(SB), Y0, Y0
+	VANDPD lanes<>+5120(SB), Y1, Y1
 	VMOVUPS (SI)(CX*8), Y2
 	VANDPD lanes<>+864(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*8), Y3
@@ -7574,13 +7596,13 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y0
-	VANDPD lanes<>+5056(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5128(SB), Y2
+	VANDPD lanes<>+5120(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5208(SB), Y2
 	VMINPD Y1, Y2, Y1
-	VMULPD lanes<>+2368(SB), Y1, Y2
-	VCMPPD $30, lanes<>+1120(SB), Y2, Y2
-	VBROADCASTSD lanes<>+1120(SB), Y3
-	VMULPD lanes<>+2368(SB), Y3, Y4
+	VMULPD lanes<>+2432(SB), Y1, Y2
+	VCMPPD $30, lanes<>+1152(SB), Y2, Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
+	VMULPD lanes<>+2432(SB), Y3, Y4
 	VCMPPD $17, Y4, Y1, Y4
 	VXORPD lanes<>+864(SB), Y3, Y5
 	VSUBPD Y3, Y1, Y6
@@ -7589,34 +7611,34 @@ single:
 	VADDPD Y3, Y1, Y6
 	VBLENDVPD Y2, Y1, Y6, Y1
 	VBLENDVPD Y4, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+5168(SB), Y3
-	VBROADCASTSD lanes<>+5176(SB), Y6
+	VBROADCASTSD lanes<>+5248(SB), Y3
+	VBROADCASTSD lanes<>+5256(SB), Y6
 	VBLENDVPD Y2, Y6, Y3, Y3
 	VANDNPS Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5160(SB), Y6
-	VBROADCASTSD lanes<>+1664(SB), Y7
+	VBROADCASTSD lanes<>+5240(SB), Y6
+	VBROADCASTSD lanes<>+1728(SB), Y7
 	VBLENDVPD Y2, Y7, Y6, Y2
 	VANDNPS Y2, Y4, Y2
 	VDIVPD Y1, Y5, Y1
 	VMULPD Y1, Y1, Y4
 	VMULPD Y1, Y4, Y5
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+5200(SB), Y7
-	VFMADD213PD lanes<>+4800(SB), Y6, Y7
-	VFMADD213PD lanes<>+3680(SB), Y6, Y7
-	VFMADD213PD lanes<>+2784(SB), Y6, Y7
-	VFMADD213PD lanes<>+3168(SB), Y6, Y7
-	VBROADCASTSD lanes<>+5256(SB), Y8
-	VFMADD213PD lanes<>+4352(SB), Y6, Y8
-	VFMADD213PD lanes<>+3936(SB), Y6, Y8
-	VFMADD213PD lanes<>+4736(SB), Y6, Y8
-	VFMADD213PD lanes<>+2240(SB), Y6, Y8
-	VFMADD213PD lanes<>+2464(SB), Y6, Y8
+	VBROADCASTSD lanes<>+5280(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y6, Y7
+	VFMADD213PD lanes<>+3744(SB), Y6, Y7
+	VFMADD213PD lanes<>+2848(SB), Y6, Y7
+	VFMADD213PD lanes<>+3232(SB), Y6, Y7
+	VBROADCASTSD lanes<>+5336(SB), Y8
+	VFMADD213PD lanes<>+4416(SB), Y6, Y8
+	VFMADD213PD lanes<>+4000(SB), Y6, Y8
+	VFMADD213PD lanes<>+4800(SB), Y6, Y8
+	VFMADD213PD lanes<>+2304(SB), Y6, Y8
+	VFMADD213PD lanes<>+2528(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y5, Y1
 	VADDPD Y2, Y1, Y1
 	VADDPD Y1, Y3, Y1
-	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+5120(SB), Y1, Y1
 	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -7631,13 +7653,13 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
-	VANDPD lanes<>+5056(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5128(SB), Y2
+	VANDPD lanes<>+5120(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5208(SB), Y2
 	VMINPD Y1, Y2, Y1
-	VMULPD lanes<>+2368(SB), Y1, Y2
-	VCMPPD $30, lanes<>+1120(SB), Y2, Y2
-	VBROADCASTSD lanes<>+1120(SB), Y3
-	VMULPD lanes<>+2368(SB), Y3, Y4
+	VMULPD lanes<>+2432(SB), Y1, Y2
+	VCMPPD $30, lanes<>+1152(SB), Y2, Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
+	VMULPD lanes<>+2432(SB), Y3, Y4
 	VCMPPD $17, Y4, Y1, Y4
 	VXORPD lanes<>+864(SB), Y3, Y5
 	VSUBPD Y3, Y1, Y6
@@ -7646,34 +7668,34 @@ tail:
 	VADDPD Y3, Y1, Y6
 	VBLENDVPD Y2, Y1, Y6, Y1
 	VBLENDVPD Y4, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+5168(SB), Y3
-	VBROADCASTSD lanes<>+5176(SB), Y6
+	VBROADCASTSD lanes<>+5248(SB), Y3
+	VBROADCASTSD lanes<>+5256(SB), Y6
 	VBLENDVPD Y2, Y6, Y3, Y3
 	VANDNPS Y3, Y4, Y3
-	VBROADCASTSD lanes<>+5160(SB), Y6
-	VBROADCASTSD lanes<>+1664(SB), Y7
+	VBROADCASTSD lanes<>+5240(SB), Y6
+	VBROADCASTSD lanes<>+1728(SB), Y7
 	VBLENDVPD Y2, Y7, Y6, Y2
 	VANDNPS Y2, Y4, Y2
 	VDIVPD Y1, Y5, Y1
 	VMULPD Y1, Y1, Y4
 	VMULPD Y1, Y4, Y5
 	VMULPD Y4, Y4, Y6
-	VBROADCASTSD lanes<>+5200(SB), Y7
-	VFMADD213PD lanes<>+4800(SB), Y6, Y7
-	VFMADD213PD lanes<>+3680(SB), Y6, Y7
-	VFMADD213PD lanes<>+2784(SB), Y6, Y7
-	VFMADD213PD lanes<>+3168(SB), Y6, Y7
-	VBROADCASTSD lanes<>+5256(SB), Y8
-	VFMADD213PD lanes<>+4352(SB), Y6, Y8
-	VFMADD213PD lanes<>+3936(SB), Y6, Y8
-	VFMADD213PD lanes<>+4736(SB), Y6, Y8
-	VFMADD213PD lanes<>+2240(SB), Y6, Y8
-	VFMADD213PD lanes<>+2464(SB), Y6, Y8
+	VBROADCASTSD lanes<>+5280(SB), Y7
+	VFMADD213PD lanes<>+4864(SB), Y6, Y7
+	VFMADD213PD lanes<>+3744(SB), Y6, Y7
+	VFMADD213PD lanes<>+2848(SB), Y6, Y7
+	VFMADD213PD lanes<>+3232(SB), Y6, Y7
+	VBROADCASTSD lanes<>+5336(SB), Y8
+	VFMADD213PD lanes<>+4416(SB), Y6, Y8
+	VFMADD213PD lanes<>+4000(SB), Y6, Y8
+	VFMADD213PD lanes<>+4800(SB), Y6, Y8
+	VFMADD213PD lanes<>+2304(SB), Y6, Y8
+	VFMADD213PD lanes<>+2528(SB), Y6, Y8
 	VFMADD231PD Y4, Y7, Y8
 	VFMADD231PD Y8, Y5, Y1
 	VADDPD Y2, Y1, Y1
 	VADDPD Y1, Y3, Y1
-	VANDPD lanes<>+5056(SB), Y1, Y1
+	VANDPD lanes<>+5120(SB), Y1, Y1
 	VANDPD lanes<>+864(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -7688,22 +7710,22 @@ TEXT ·atanFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Z31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+2368(SB), Z29
+	VBROADCASTSD lanes<>+1152(SB), Z31
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+2432(SB), Z29
 	VPXORD X28, X28, X28
-	VBROADCASTSD lanes<>+5128(SB), Z27
+	VBROADCASTSD lanes<>+5208(SB), Z27
 	VBROADCASTSD lanes<>+864(SB), Z26
-	VBROADCASTSD lanes<>+5168(SB), Z25
-	VBROADCASTSD lanes<>+5176(SB), Z24
-	VBROADCASTSD lanes<>+5160(SB), Z23
-	VBROADCASTSD lanes<>+1664(SB), Z22
-	VBROADCASTSD lanes<>+5200(SB), Z21
-	VBROADCASTSD lanes<>+4800(SB), Z20
-	VBROADCASTSD lanes<>+3680(SB), Z19
-	VBROADCASTSD lanes<>+2784(SB), Z18
-	VBROADCASTSD lanes<>+3168(SB), Z17
-	VBROADCASTSD lanes<>+5256(SB), Z16
+	VBROADCASTSD lanes<>+5248(SB), Z25
+	VBROADCASTSD lanes<>+5256(SB), Z24
+	VBROADCASTSD lanes<>+5240(SB), Z23
+	VBROADCASTSD lanes<>+1728(SB), Z22
+	VBROADCASTSD lanes<>+5280(SB), Z21
+	VBROADCASTSD lanes<>+4864(SB), Z20
+	VBROADCASTSD lanes<>+3744(SB), Z19
+	VBROADCASTSD lanes<>+2848(SB), Z18
+	VBROADCASTSD lanes<>+3232(SB), Z17
+	VBROADCASTSD lanes<>+5336(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7763,18 +7785,18 @@ main:
 	VFMADD213PD Z18, Z13, Z15
 	VFMADD213PD Z17, Z12, Z14
 	VFMADD213PD Z17, Z13, Z15
-	VBROADCASTSD lanes<>+4352(SB), Z2
+	VBROADCASTSD lanes<>+4416(SB), Z2
 	VFMADD231PD Z12, Z16, Z2
-	VBROADCASTSD lanes<>+4352(SB), Z0
+	VBROADCASTSD lanes<>+4416(SB), Z0
 	VFMADD231PD Z13, Z16, Z0
-	VFMADD213PD.BCST lanes<>+3936(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+3936(SB), Z13, Z0
-	VFMADD213PD.BCST lanes<>+4736(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+4736(SB), Z13, Z0
-	VFMADD213PD.BCST lanes<>+2240(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+2240(SB), Z13, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+2464(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+4000(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+4000(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+4800(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+4800(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+2304(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+2304(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+2528(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+2528(SB), Z13, Z0
 	VFMADD231PD Z4, Z14, Z2
 	VFMADD231PD Z5, Z15, Z0
 	VFMADD231PD Z2, Z10, Z1
@@ -7825,12 +7847,12 @@ masked:
 	VFMADD213PD Z19, Z6, Z7
 	VFMADD213PD Z18, Z6, Z7
 	VFMADD213PD Z17, Z6, Z7
-	VBROADCASTSD lanes<>+4352(SB), Z8
+	VBROADCASTSD lanes<>+4416(SB), Z8
 	VFMADD231PD Z6, Z16, Z8
-	VFMADD213PD.BCST lanes<>+3936(SB), Z6, Z8
-	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z8
-	VFMADD213PD.BCST lanes<>+2240(SB), Z6, Z8
-	VFMADD213PD.BCST lanes<>+2464(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+4000(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+4800(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+2304(SB), Z6, Z8
+	VFMADD213PD.BCST lanes<>+2528(SB), Z6, Z8
 	VFMADD231PD Z2, Z7, Z8
 	VFMADD231PD Z8, Z5, Z1
 	VADDPD Z4, Z1, Z1
@@ -7850,15 +7872,15 @@ TEXT ·atan2Float32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y15
 	VBROADCASTSS lanes<>+868(SB), Y14
 	VPXOR X13, X13, X13
 	VBROADCASTSS lanes<>+64(SB), Y12
-	VBROADCASTSS lanes<>+4416(SB), Y11
-	VBROADCASTSS lanes<>+2304(SB), Y10
-	VBROADCASTSS lanes<>+5340(SB), Y9
-	VBROADCASTSS lanes<>+3584(SB), Y8
-	VBROADCASTSS lanes<>+4576(SB), Y7
+	VBROADCASTSS lanes<>+4480(SB), Y11
+	VBROADCASTSS lanes<>+2368(SB), Y10
+	VBROADCASTSS lanes<>+5420(SB), Y9
+	VBROADCASTSS lanes<>+3648(SB), Y8
+	VBROADCASTSS lanes<>+4640(SB), Y7
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -7887,20 +7909,20 @@ line:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+3200(SB), Y5, Y0
-	VFMADD213PS lanes<>+1792(SB), Y5, Y0
-	VFMADD213PS lanes<>+1888(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+4768(SB), Y5, Y0
-	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD213PS lanes<>+3264(SB), Y5, Y0
+	VFMADD213PS lanes<>+1856(SB), Y5, Y0
+	VFMADD213PS lanes<>+1952(SB), Y5, Y0
+	VFMADD213PS lanes<>+2656(SB), Y5, Y0
+	VFMADD213PS lanes<>+4832(SB), Y5, Y0
+	VFMADD213PS lanes<>+4064(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+4384(SB), Y0, Y5
+	VANDPS lanes<>+4448(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+2336(SB), Y0, Y0
+	VANDPS lanes<>+2400(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -7930,20 +7952,20 @@ line:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+3200(SB), Y5, Y0
-	VFMADD213PS lanes<>+1792(SB), Y5, Y0
-	VFMADD213PS lanes<>+1888(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+4768(SB), Y5, Y0
-	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD213PS lanes<>+3264(SB), Y5, Y0
+	VFMADD213PS lanes<>+1856(SB), Y5, Y0
+	VFMADD213PS lanes<>+1952(SB), Y5, Y0
+	VFMADD213PS lanes<>+2656(SB), Y5, Y0
+	VFMADD213PS lanes<>+4832(SB), Y5, Y0
+	VFMADD213PS lanes<>+4064(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+4384(SB), Y0, Y5
+	VANDPS lanes<>+4448(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+2336(SB), Y0, Y0
+	VANDPS lanes<>+2400(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -7977,20 +7999,20 @@ line:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+3200(SB), Y5, Y0
-	VFMADD213PS lanes<>+1792(SB), Y5, Y0
-	VFMADD213PS lanes<>+1888(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+4768(SB), Y5, Y0
-	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD213PS lanes<>+3264(SB), Y5, Y0
+	VFMADD213PS lanes<>+1856(SB), Y5, Y0
+	VFMADD213PS lanes<>+1952(SB), Y5, Y0
+	VFMADD213PS lanes<>+2656(SB), Y5, Y0
+	VFMADD213PS lanes<>+4832(SB), Y5, Y0
+	VFMADD213PS lanes<>+4064(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+4384(SB), Y0, Y5
+	VANDPS lanes<>+4448(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+2336(SB), Y0, Y0
+	VANDPS lanes<>+2400(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -8020,20 +8042,20 @@ line:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+3200(SB), Y5, Y0
-	VFMADD213PS lanes<>+1792(SB), Y5, Y0
-	VFMADD213PS lanes<>+1888(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+4768(SB), Y5, Y0
-	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD213PS lanes<>+3264(SB), Y5, Y0
+	VFMADD213PS lanes<>+1856(SB), Y5, Y0
+	VFMADD213PS lanes<>+1952(SB), Y5, Y0
+	VFMADD213PS lanes<>+2656(SB), Y5, Y0
+	VFMADD213PS lanes<>+4832(SB), Y5, Y0
+	VFMADD213PS lanes<>+4064(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+4384(SB), Y0, Y5
+	VANDPS lanes<>+4448(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+2336(SB), Y0, Y0
+	VANDPS lanes<>+2400(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -8055,15 +8077,15 @@ TEXT ·atan2Float32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y15
 	VBROADCASTSS lanes<>+868(SB), Y14
 	VPXOR X13, X13, X13
 	VBROADCASTSS lanes<>+64(SB), Y12
-	VBROADCASTSS lanes<>+4416(SB), Y11
-	VBROADCASTSS lanes<>+2304(SB), Y10
-	VBROADCASTSS lanes<>+5340(SB), Y9
-	VBROADCASTSS lanes<>+3584(SB), Y8
-	VBROADCASTSS lanes<>+4576(SB), Y7
+	VBROADCASTSS lanes<>+4480(SB), Y11
+	VBROADCASTSS lanes<>+2368(SB), Y10
+	VBROADCASTSS lanes<>+5420(SB), Y9
+	VBROADCASTSS lanes<>+3648(SB), Y8
+	VBROADCASTSS lanes<>+4640(SB), Y7
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -8091,20 +8113,20 @@ single:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+3200(SB), Y5, Y0
-	VFMADD213PS lanes<>+1792(SB), Y5, Y0
-	VFMADD213PS lanes<>+1888(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+4768(SB), Y5, Y0
-	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD213PS lanes<>+3264(SB), Y5, Y0
+	VFMADD213PS lanes<>+1856(SB), Y5, Y0
+	VFMADD213PS lanes<>+1952(SB), Y5, Y0
+	VFMADD213PS lanes<>+2656(SB), Y5, Y0
+	VFMADD213PS lanes<>+4832(SB), Y5, Y0
+	VFMADD213PS lanes<>+4064(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+4384(SB), Y0, Y5
+	VANDPS lanes<>+4448(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+2336(SB), Y0, Y0
+	VANDPS lanes<>+2400(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -8145,20 +8167,20 @@ tail:
 	VMOVAPS Y8, Y0
 	VFMADD231PS Y5, Y9, Y0
 	VFMADD213PS Y7, Y5, Y0
-	VFMADD213PS lanes<>+3200(SB), Y5, Y0
-	VFMADD213PS lanes<>+1792(SB), Y5, Y0
-	VFMADD213PS lanes<>+1888(SB), Y5, Y0
-	VFMADD213PS lanes<>+2592(SB), Y5, Y0
-	VFMADD213PS lanes<>+4768(SB), Y5, Y0
-	VFMADD213PS lanes<>+4000(SB), Y5, Y0
+	VFMADD213PS lanes<>+3264(SB), Y5, Y0
+	VFMADD213PS lanes<>+1856(SB), Y5, Y0
+	VFMADD213PS lanes<>+1952(SB), Y5, Y0
+	VFMADD213PS lanes<>+2656(SB), Y5, Y0
+	VFMADD213PS lanes<>+4832(SB), Y5, Y0
+	VFMADD213PS lanes<>+4064(SB), Y5, Y0
 	VFMADD231PS Y0, Y6, Y1
 	VPCMPGTD Y2, Y13, Y0
 	VANDPS Y14, Y2, Y2
 	VXORPS Y2, Y3, Y3
-	VANDPS lanes<>+4384(SB), Y0, Y5
+	VANDPS lanes<>+4448(SB), Y0, Y5
 	VADDPS Y5, Y3, Y3
 	VXORPS Y2, Y4, Y4
-	VANDPS lanes<>+2336(SB), Y0, Y0
+	VANDPS lanes<>+2400(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VXORPS Y2, Y1, Y1
 	VADDPS Y0, Y1, Y0
@@ -8182,22 +8204,22 @@ TEXT ·atan2Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5088(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
 	VBROADCASTSS lanes<>+868(SB), Z28
-	VBROADCASTSS lanes<>+4416(SB), Z27
-	VBROADCASTSS lanes<>+2304(SB), Z26
-	VBROADCASTSS lanes<>+5340(SB), Z25
-	VBROADCASTSS lanes<>+3584(SB), Z24
-	VBROADCASTSS lanes<>+4576(SB), Z23
-	VBROADCASTSS lanes<>+3200(SB), Z22
-	VBROADCASTSS lanes<>+1792(SB), Z21
-	VBROADCASTSS lanes<>+1888(SB), Z20
-	VBROADCASTSS lanes<>+2592(SB), Z19
-	VBROADCASTSS lanes<>+4768(SB), Z18
-	VBROADCASTSS lanes<>+4000(SB), Z17
-	VBROADCASTSS lanes<>+4384(SB), Z16
-	VBROADCASTSS lanes<>+2336(SB), Z15
+	VBROADCASTSS lanes<>+4480(SB), Z27
+	VBROADCASTSS lanes<>+2368(SB), Z26
+	VBROADCASTSS lanes<>+5420(SB), Z25
+	VBROADCASTSS lanes<>+3648(SB), Z24
+	VBROADCASTSS lanes<>+4640(SB), Z23
+	VBROADCASTSS lanes<>+3264(SB), Z22
+	VBROADCASTSS lanes<>+1856(SB), Z21
+	VBROADCASTSS lanes<>+1952(SB), Z20
+	VBROADCASTSS lanes<>+2656(SB), Z19
+	VBROADCASTSS lanes<>+4832(SB), Z18
+	VBROADCASTSS lanes<>+4064(SB), Z17
+	VBROADCASTSS lanes<>+4448(SB), Z16
+	VBROADCASTSS lanes<>+2400(SB), Z15
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -8408,22 +8430,22 @@ TEXT ·atan2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSS lanes<>+5024(SB), Z30
+	VBROADCASTSS lanes<>+5088(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
 	VBROADCASTSS lanes<>+868(SB), Z28
-	VBROADCASTSS lanes<>+4416(SB), Z27
-	VBROADCASTSS lanes<>+2304(SB), Z26
-	VBROADCASTSS lanes<>+5340(SB), Z25
-	VBROADCASTSS lanes<>+3584(SB), Z24
-	VBROADCASTSS lanes<>+4576(SB), Z23
-	VBROADCASTSS lanes<>+3200(SB), Z22
-	VBROADCASTSS lanes<>+1792(SB), Z21
-	VBROADCASTSS lanes<>+1888(SB), Z20
-	VBROADCASTSS lanes<>+2592(SB), Z19
-	VBROADCASTSS lanes<>+4768(SB), Z18
-	VBROADCASTSS lanes<>+4000(SB), Z17
-	VBROADCASTSS lanes<>+4384(SB), Z16
-	VBROADCASTSS lanes<>+2336(SB), Z15
+	VBROADCASTSS lanes<>+4480(SB), Z27
+	VBROADCASTSS lanes<>+2368(SB), Z26
+	VBROADCASTSS lanes<>+5420(SB), Z25
+	VBROADCASTSS lanes<>+3648(SB), Z24
+	VBROADCASTSS lanes<>+4640(SB), Z23
+	VBROADCASTSS lanes<>+3264(SB), Z22
+	VBROADCASTSS lanes<>+1856(SB), Z21
+	VBROADCASTSS lanes<>+1952(SB), Z20
+	VBROADCASTSS lanes<>+2656(SB), Z19
+	VBROADCASTSS lanes<>+4832(SB), Z18
+	VBROADCASTSS lanes<>+4064(SB), Z17
+	VBROADCASTSS lanes<>+4448(SB), Z16
+	VBROADCASTSS lanes<>+2400(SB), Z15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8576,12 +8598,12 @@ TEXT ·atan2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5056(SB), Y15
-	VBROADCASTSD lanes<>+1120(SB), Y14
+	VBROADCASTSD lanes<>+5120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y14
 	VBROADCASTSD lanes<>+864(SB), Y13
 	VPXOR X12, X12, X12
-	VBROADCASTSD lanes<>+2368(SB), Y11
-	VBROADCASTSD lanes<>+5112(SB), Y10
+	VBROADCASTSD lanes<>+2432(SB), Y11
+	VBROADCASTSD lanes<>+5192(SB), Y10
 	VBROADCASTSD lanes<>+1024(SB), Y9
 	XORQ CX, CX
 	SUBQ $4, AX
@@ -8602,7 +8624,7 @@ single:
 	VCMPPD $30, Y10, Y4, Y5
 	VBLENDVPD Y5, Y9, Y14, Y5
 	VCMPPD $17, lanes<>+992(SB), Y4, Y4
-	VBROADCASTSD lanes<>+5104(SB), Y6
+	VBROADCASTSD lanes<>+5176(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
 	VMULPD Y4, Y1, Y1
 	VMULPD Y4, Y3, Y3
@@ -8617,38 +8639,38 @@ single:
 	VADDPD Y3, Y1, Y7
 	VBLENDVPD Y4, Y1, Y7, Y1
 	VBLENDVPD Y5, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+5168(SB), Y3
-	VBROADCASTSD lanes<>+5176(SB), Y7
+	VBROADCASTSD lanes<>+5248(SB), Y3
+	VBROADCASTSD lanes<>+5256(SB), Y7
 	VBLENDVPD Y4, Y7, Y3, Y3
 	VANDNPS Y3, Y5, Y3
-	VBROADCASTSD lanes<>+5160(SB), Y7
-	VBROADCASTSD lanes<>+1664(SB), Y8
+	VBROADCASTSD lanes<>+5240(SB), Y7
+	VBROADCASTSD lanes<>+1728(SB), Y8
 	VBLENDVPD Y4, Y8, Y7, Y4
 	VANDNPS Y4, Y5, Y4
 	VDIVPD Y1, Y6, Y1
 	VMULPD Y1, Y1, Y5
 	VMULPD Y1, Y5, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+5200(SB), Y8
-	VFMADD213PD lanes<>+4800(SB), Y7, Y8
-	VFMADD213PD lanes<>+3680(SB), Y7, Y8
-	VFMADD213PD lanes<>+2784(SB), Y7, Y8
-	VFMADD213PD lanes<>+3168(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5256(SB), Y0
-	VFMADD213PD lanes<>+4352(SB), Y7, Y0
-	VFMADD213PD lanes<>+3936(SB), Y7, Y0
-	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+2240(SB), Y7, Y0
-	VFMADD213PD lanes<>+2464(SB), Y7, Y0
+	VBROADCASTSD lanes<>+5280(SB), Y8
+	VFMADD213PD lanes<>+4864(SB), Y7, Y8
+	VFMADD213PD lanes<>+3744(SB), Y7, Y8
+	VFMADD213PD lanes<>+2848(SB), Y7, Y8
+	VFMADD213PD lanes<>+3232(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5336(SB), Y0
+	VFMADD213PD lanes<>+4416(SB), Y7, Y0
+	VFMADD213PD lanes<>+4000(SB), Y7, Y0
+	VFMADD213PD lanes<>+4800(SB), Y7, Y0
+	VFMADD213PD lanes<>+2304(SB), Y7, Y0
+	VFMADD213PD lanes<>+2528(SB), Y7, Y0
 	VFMADD231PD Y5, Y8, Y0
 	VFMADD231PD Y0, Y6, Y1
 	VPCMPGTQ Y2, Y12, Y0
 	VANDPD Y13, Y2, Y2
 	VXORPD Y2, Y3, Y3
-	VANDPS lanes<>+1952(SB), Y0, Y5
+	VANDPS lanes<>+2016(SB), Y0, Y5
 	VADDPD Y5, Y3, Y3
 	VXORPD Y2, Y4, Y4
-	VANDPS lanes<>+1696(SB), Y0, Y0
+	VANDPS lanes<>+1760(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VXORPD Y2, Y1, Y1
 	VADDPD Y0, Y1, Y0
@@ -8681,7 +8703,7 @@ tail:
 	VCMPPD $30, Y10, Y4, Y5
 	VBLENDVPD Y5, Y9, Y14, Y5
 	VCMPPD $17, lanes<>+992(SB), Y4, Y4
-	VBROADCASTSD lanes<>+5104(SB), Y6
+	VBROADCASTSD lanes<>+5176(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
 	VMULPD Y4, Y1, Y1
 	VMULPD Y4, Y3, Y3
@@ -8696,38 +8718,38 @@ tail:
 	VADDPD Y3, Y1, Y7
 	VBLENDVPD Y4, Y1, Y7, Y1
 	VBLENDVPD Y5, Y3, Y1, Y1
-	VBROADCASTSD lanes<>+5168(SB), Y3
-	VBROADCASTSD lanes<>+5176(SB), Y7
+	VBROADCASTSD lanes<>+5248(SB), Y3
+	VBROADCASTSD lanes<>+5256(SB), Y7
 	VBLENDVPD Y4, Y7, Y3, Y3
 	VANDNPS Y3, Y5, Y3
-	VBROADCASTSD lanes<>+5160(SB), Y7
-	VBROADCASTSD lanes<>+1664(SB), Y8
+	VBROADCASTSD lanes<>+5240(SB), Y7
+	VBROADCASTSD lanes<>+1728(SB), Y8
 	VBLENDVPD Y4, Y8, Y7, Y4
 	VANDNPS Y4, Y5, Y4
 	VDIVPD Y1, Y6, Y1
 	VMULPD Y1, Y1, Y5
 	VMULPD Y1, Y5, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+5200(SB), Y8
-	VFMADD213PD lanes<>+4800(SB), Y7, Y8
-	VFMADD213PD lanes<>+3680(SB), Y7, Y8
-	VFMADD213PD lanes<>+2784(SB), Y7, Y8
-	VFMADD213PD lanes<>+3168(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5256(SB), Y0
-	VFMADD213PD lanes<>+4352(SB), Y7, Y0
-	VFMADD213PD lanes<>+3936(SB), Y7, Y0
-	VFMADD213PD lanes<>+4736(SB), Y7, Y0
-	VFMADD213PD lanes<>+2240(SB), Y7, Y0
-	VFMADD213PD lanes<>+2464(SB), Y7, Y0
+	VBROADCASTSD lanes<>+5280(SB), Y8
+	VFMADD213PD lanes<>+4864(SB), Y7, Y8
+	VFMADD213PD lanes<>+3744(SB), Y7, Y8
+	VFMADD213PD lanes<>+2848(SB), Y7, Y8
+	VFMADD213PD lanes<>+3232(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5336(SB), Y0
+	VFMADD213PD lanes<>+4416(SB), Y7, Y0
+	VFMADD213PD lanes<>+4000(SB), Y7, Y0
+	VFMADD213PD lanes<>+4800(SB), Y7, Y0
+	VFMADD213PD lanes<>+2304(SB), Y7, Y0
+	VFMADD213PD lanes<>+2528(SB), Y7, Y0
 	VFMADD231PD Y5, Y8, Y0
 	VFMADD231PD Y0, Y6, Y1
 	VPCMPGTQ Y2, Y12, Y0
 	VANDPD Y13, Y2, Y2
 	VXORPD Y2, Y3, Y3
-	VANDPS lanes<>+1952(SB), Y0, Y5
+	VANDPS lanes<>+2016(SB), Y0, Y5
 	VADDPD Y5, Y3, Y3
 	VXORPD Y2, Y4, Y4
-	VANDPS lanes<>+1696(SB), Y0, Y0
+	VANDPS lanes<>+1760(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VXORPD Y2, Y1, Y1
 	VADDPD Y0, Y1, Y0
@@ -8751,19 +8773,19 @@ TEXT ·atan2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXORD X31, X31, X31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+1120(SB), Z29
-	VBROADCASTSD lanes<>+2368(SB), Z28
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+1152(SB), Z29
+	VBROADCASTSD lanes<>+2432(SB), Z28
 	VBROADCASTSD lanes<>+864(SB), Z27
-	VBROADCASTSD lanes<>+5112(SB), Z26
+	VBROADCASTSD lanes<>+5192(SB), Z26
 	VBROADCASTSD lanes<>+1024(SB), Z25
 	VBROADCASTSD lanes<>+992(SB), Z24
-	VBROADCASTSD lanes<>+5104(SB), Z23
-	VBROADCASTSD lanes<>+5168(SB), Z22
-	VBROADCASTSD lanes<>+5176(SB), Z21
-	VBROADCASTSD lanes<>+5160(SB), Z20
-	VBROADCASTSD lanes<>+1664(SB), Z19
-	VBROADCASTSD lanes<>+5200(SB), Z18
+	VBROADCASTSD lanes<>+5176(SB), Z23
+	VBROADCASTSD lanes<>+5248(SB), Z22
+	VBROADCASTSD lanes<>+5256(SB), Z21
+	VBROADCASTSD lanes<>+5240(SB), Z20
+	VBROADCASTSD lanes<>+1728(SB), Z19
+	VBROADCASTSD lanes<>+5280(SB), Z18
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8839,28 +8861,28 @@ main:
 	VMULPD Z3, Z9, Z13
 	VMULPD Z8, Z8, Z14
 	VMULPD Z9, Z9, Z15
-	VBROADCASTSD lanes<>+4800(SB), Z16
+	VBROADCASTSD lanes<>+4864(SB), Z16
 	VFMADD231PD Z14, Z18, Z16
-	VBROADCASTSD lanes<>+4800(SB), Z17
+	VBROADCASTSD lanes<>+4864(SB), Z17
 	VFMADD231PD Z15, Z18, Z17
-	VFMADD213PD.BCST lanes<>+3680(SB), Z14, Z16
-	VFMADD213PD.BCST lanes<>+3680(SB), Z15, Z17
-	VFMADD213PD.BCST lanes<>+2784(SB), Z14, Z16
-	VFMADD213PD.BCST lanes<>+2784(SB), Z15, Z17
-	VFMADD213PD.BCST lanes<>+3168(SB), Z14, Z16
-	VFMADD213PD.BCST lanes<>+3168(SB), Z15, Z17
-	VBROADCASTSD lanes<>+5256(SB), Z2
-	VBROADCASTSD lanes<>+4352(SB), Z0
+	VFMADD213PD.BCST lanes<>+3744(SB), Z14, Z16
+	VFMADD213PD.BCST lanes<>+3744(SB), Z15, Z17
+	VFMADD213PD.BCST lanes<>+2848(SB), Z14, Z16
+	VFMADD213PD.BCST lanes<>+2848(SB), Z15, Z17
+	VFMADD213PD.BCST lanes<>+3232(SB), Z14, Z16
+	VFMADD213PD.BCST lanes<>+3232(SB), Z15, Z17
+	VBROADCASTSD lanes<>+5336(SB), Z2
+	VBROADCASTSD lanes<>+4416(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+4352(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+3936(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3936(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+4736(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4736(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2240(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2240(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2464(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4416(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4000(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4000(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+4800(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4800(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2304(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2304(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2528(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2528(SB), Z15, Z2
 	VFMADD231PD Z8, Z16, Z0
 	VFMADD231PD Z9, Z17, Z2
 	VFMADD231PD Z0, Z12, Z1
@@ -8871,14 +8893,14 @@ main:
 	VANDPD Z27, Z6, Z2
 	VXORPD Z0, Z5, Z4
 	VXORPD Z2, Z7, Z5
-	VBLENDMPD.BCST lanes<>+1952(SB), Z31, K1, Z6
-	VBLENDMPD.BCST lanes<>+1952(SB), Z31, K2, Z7
+	VBLENDMPD.BCST lanes<>+2016(SB), Z31, K1, Z6
+	VBLENDMPD.BCST lanes<>+2016(SB), Z31, K2, Z7
 	VADDPD Z6, Z4, Z4
 	VADDPD Z7, Z5, Z5
 	VXORPD Z0, Z10, Z6
 	VXORPD Z2, Z11, Z7
-	VBLENDMPD.BCST lanes<>+1696(SB), Z31, K1, Z8
-	VBLENDMPD.BCST lanes<>+1696(SB), Z31, K2, Z9
+	VBLENDMPD.BCST lanes<>+1760(SB), Z31, K1, Z8
+	VBLENDMPD.BCST lanes<>+1760(SB), Z31, K2, Z9
 	VADDPD Z8, Z6, Z6
 	VADDPD Z9, Z7, Z7
 	VXORPD Z0, Z1, Z0
@@ -8937,26 +8959,26 @@ masked:
 	VMULPD Z1, Z1, Z4
 	VMULPD Z1, Z4, Z6
 	VMULPD Z4, Z4, Z7
-	VBROADCASTSD lanes<>+4800(SB), Z8
+	VBROADCASTSD lanes<>+4864(SB), Z8
 	VFMADD231PD Z7, Z18, Z8
-	VFMADD213PD.BCST lanes<>+3680(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2784(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+3168(SB), Z7, Z8
-	VBROADCASTSD lanes<>+5256(SB), Z9
-	VFMADD213PD.BCST lanes<>+4352(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+3936(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+4736(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+2240(SB), Z7, Z9
-	VFMADD213PD.BCST lanes<>+2464(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+3744(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2848(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+3232(SB), Z7, Z8
+	VBROADCASTSD lanes<>+5336(SB), Z9
+	VFMADD213PD.BCST lanes<>+4416(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+4000(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+4800(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+2304(SB), Z7, Z9
+	VFMADD213PD.BCST lanes<>+2528(SB), Z7, Z9
 	VFMADD231PD Z4, Z8, Z9
 	VFMADD231PD Z9, Z6, Z1
 	VPMOVQ2M Z2, K1
 	VANDPD Z27, Z2, Z2
 	VXORPD Z2, Z3, Z3
-	VBLENDMPD.BCST lanes<>+1952(SB), Z31, K1, Z4
+	VBLENDMPD.BCST lanes<>+2016(SB), Z31, K1, Z4
 	VADDPD Z4, Z3, Z3
 	VXORPD Z2, Z5, Z4
-	VBLENDMPD.BCST lanes<>+1696(SB), Z31, K1, Z5
+	VBLENDMPD.BCST lanes<>+1760(SB), Z31, K1, Z5
 	VADDPD Z5, Z4, Z4
 	VXORPD Z2, Z1, Z1
 	VADDPD Z4, Z1, Z1
@@ -8970,72 +8992,6 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·atan2GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+868(SB), Y15
-	XORQ CX, CX
-	PCALIGN $32
-line:
-	PREFETCHT1 2048(SI)(CX*4)
-	PREFETCHT0 256(SI)(CX*4)
-	PREFETCHT1 2048(DI)(CX*4)
-	PREFETCHT0 256(DI)(CX*4)
-	PREFETCHT1 2048(R8)(CX*4)
-	PREFETCHT0 256(R8)(CX*4)
-	PREFETCHT1 2112(SI)(CX*4)
-	PREFETCHT0 320(SI)(CX*4)
-	PREFETCHT1 2112(DI)(CX*4)
-	PREFETCHT0 320(DI)(CX*4)
-	PREFETCHT1 2112(R8)(CX*4)
-	PREFETCHT0 320(R8)(CX*4)
-	VMOVUPS (DI)(CX*4), Y0
-	VXORPS Y15, Y0, Y1
-	VMOVUPS 32(DI)(CX*4), Y2
-	VXORPS Y15, Y2, Y3
-	VMOVUPS 64(DI)(CX*4), Y4
-	VXORPS Y15, Y4, Y5
-	VMOVUPS 96(DI)(CX*4), Y6
-	VXORPS Y15, Y6, Y7
-	VMULPS Y0, Y0, Y0
-	VMULPS Y2, Y2, Y2
-	VMULPS Y4, Y4, Y4
-	VMULPS Y6, Y6, Y6
-	VMOVUPS (R8)(CX*4), Y8
-	VMULPS Y8, Y8, Y8
-	VMOVUPS 32(R8)(CX*4), Y9
-	VMULPS Y9, Y9, Y9
-	VMOVUPS 64(R8)(CX*4), Y10
-	VMULPS Y10, Y10, Y10
-	VMOVUPS 96(R8)(CX*4), Y11
-	VMULPS Y11, Y11, Y11
-	VADDPS Y8, Y0, Y0
-	VADDPS Y9, Y2, Y2
-	VADDPS Y10, Y4, Y4
-	VADDPS Y11, Y6, Y6
-	VDIVPS Y0, Y1, Y0
-	VDIVPS Y2, Y3, Y1
-	VDIVPS Y4, Y5, Y2
-	VDIVPS Y6, Y7, Y3
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMULPS 32(SI)(CX*4), Y1, Y1
-	VMULPS 64(SI)(CX*4), Y2, Y2
-	VMULPS 96(SI)(CX*4), Y3, Y3
-	VMOVNTPS Y0, (DX)(CX*4)
-	VMOVNTPS Y1, 32(DX)(CX*4)
-	VMOVNTPS Y2, 64(DX)(CX*4)
-	VMOVNTPS Y3, 96(DX)(CX*4)
-	ADDQ $32, CX
-	CMPQ CX, AX
-	JLT line
-	SFENCE
-	VZEROUPPER
-	RET
-
 TEXT ·atan2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
@@ -9043,182 +8999,132 @@ TEXT ·atan2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+868(SB), Y15
+	VBROADCASTSS lanes<>+1600(SB), Y15
+	VPXOR X14, X14, X14
+	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+868(SB), Y12
 	XORQ CX, CX
-	SUBQ $32, AX
+	SUBQ $8, AX
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (DI)(CX*4), Y0
-	VXORPS Y15, Y0, Y1
-	VMOVUPS 32(DI)(CX*4), Y2
-	VXORPS Y15, Y2, Y3
-	VMOVUPS 64(DI)(CX*4), Y4
-	VXORPS Y15, Y4, Y5
-	VMOVUPS 96(DI)(CX*4), Y6
-	VXORPS Y15, Y6, Y7
-	VMULPS Y0, Y0, Y0
-	VMULPS Y2, Y2, Y2
-	VMULPS Y4, Y4, Y4
-	VMULPS Y6, Y6, Y6
-	VMOVUPS (R8)(CX*4), Y8
-	VMULPS Y8, Y8, Y8
-	VMOVUPS 32(R8)(CX*4), Y9
-	VMULPS Y9, Y9, Y9
-	VMOVUPS 64(R8)(CX*4), Y10
-	VMULPS Y10, Y10, Y10
-	VMOVUPS 96(R8)(CX*4), Y11
-	VMULPS Y11, Y11, Y11
-	VADDPS Y8, Y0, Y0
-	VADDPS Y9, Y2, Y2
-	VADDPS Y10, Y4, Y4
-	VADDPS Y11, Y6, Y6
-	VDIVPS Y0, Y1, Y0
-	VDIVPS Y2, Y3, Y1
-	VDIVPS Y4, Y5, Y2
-	VDIVPS Y6, Y7, Y3
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMULPS 32(SI)(CX*4), Y1, Y1
-	VMULPS 64(SI)(CX*4), Y2, Y2
-	VMULPS 96(SI)(CX*4), Y3, Y3
-	VMOVUPS Y0, (DX)(CX*4)
-	VMOVUPS Y1, 32(DX)(CX*4)
-	VMOVUPS Y2, 64(DX)(CX*4)
-	VMOVUPS Y3, 96(DX)(CX*4)
-	ADDQ $32, CX
+	VMOVUPS (DI)(CX*4), X0
+	VCMPPS $0, X14, X0, X1
+	VMOVUPS 16(DI)(CX*4), X2
+	VCMPPS $0, X14, X2, X3
+	VMOVUPS (R8)(CX*4), X4
+	VCMPPS $0, X14, X4, X5
+	VMOVUPS 16(R8)(CX*4), X6
+	VCMPPS $0, X14, X6, X7
+	VPAND X5, X1, X1
+	VPAND X7, X3, X3
+	VXORPS X12, X0, X5
+	VXORPS X12, X2, X7
+	VCVTPS2PD X0, Y8
+	VCVTPS2PD X2, Y9
+	VCVTPS2PD X4, Y10
+	VCVTPS2PD X6, Y11
+	VMULPD Y10, Y10, Y10
+	VMULPD Y11, Y11, Y11
+	VFMADD231PD Y8, Y8, Y10
+	VFMADD231PD Y9, Y9, Y11
+	VSQRTPD Y10, Y8
+	VSQRTPD Y11, Y9
+	VCVTPD2PSY Y8, X8
+	VCVTPD2PSY Y9, X9
+	VANDPS X13, X0, X0
+	VANDPS X13, X2, X2
+	VCMPPS $0, X15, X0, X0
+	VCMPPS $0, X15, X2, X2
+	VBLENDVPS X0, X15, X8, X0
+	VBLENDVPS X2, X15, X9, X2
+	VANDPS X13, X4, X4
+	VANDPS X13, X6, X6
+	VCMPPS $0, X15, X4, X4
+	VCMPPS $0, X15, X6, X6
+	VBLENDVPS X4, X15, X0, X0
+	VBLENDVPS X6, X15, X2, X2
+	VDIVPS X0, X5, X4
+	VDIVPS X2, X7, X5
+	VDIVPS X0, X4, X0
+	VDIVPS X2, X5, X2
+	VMULPS (SI)(CX*4), X0, X0
+	VMULPS 16(SI)(CX*4), X2, X2
+	VANDNPS X0, X1, X0
+	VANDNPS X2, X3, X1
+	VMOVUPS X0, (DX)(CX*4)
+	VMOVUPS X1, 16(DX)(CX*4)
+	ADDQ $8, CX
 	CMPQ CX, AX
 	JLE main
 singles:
-	ADDQ $24, AX
+	ADDQ $4, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (DI)(CX*4), Y0
-	VXORPS Y15, Y0, Y1
-	VMULPS Y0, Y0, Y0
-	VMOVUPS (R8)(CX*4), Y2
-	VMULPS Y2, Y2, Y2
-	VADDPS Y2, Y0, Y0
-	VDIVPS Y0, Y1, Y0
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMOVUPS Y0, (DX)(CX*4)
-	ADDQ $8, CX
+	VMOVUPS (DI)(CX*4), X0
+	VCMPPS $0, X14, X0, X1
+	VMOVUPS (R8)(CX*4), X2
+	VCMPPS $0, X14, X2, X3
+	VPAND X3, X1, X1
+	VXORPS X12, X0, X3
+	VCVTPS2PD X0, Y4
+	VCVTPS2PD X2, Y5
+	VMULPD Y5, Y5, Y5
+	VFMADD231PD Y4, Y4, Y5
+	VSQRTPD Y5, Y4
+	VCVTPD2PSY Y4, X4
+	VANDPS X13, X0, X0
+	VCMPPS $0, X15, X0, X0
+	VBLENDVPS X0, X15, X4, X0
+	VANDPS X13, X2, X2
+	VCMPPS $0, X15, X2, X2
+	VBLENDVPS X2, X15, X0, X0
+	VDIVPS X0, X3, X2
+	VDIVPS X0, X2, X0
+	VMULPS (SI)(CX*4), X0, X0
+	VANDNPS X0, X1, X0
+	VMOVUPS X0, (DX)(CX*4)
+	ADDQ $4, CX
 	CMPQ CX, AX
 	JLE single
 tail:
-	ADDQ $8, AX
+	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
 	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
-	VMOVUPS 32(R11)(AX*4), Y0
-	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VXORPS Y15, Y0, Y1
-	VMULPS Y0, Y0, Y0
-	VMOVUPS 32(R11)(AX*4), Y2
-	VMASKMOVPS (R8)(CX*4), Y2, Y2
-	VMULPS Y2, Y2, Y2
-	VADDPS Y2, Y0, Y0
-	VDIVPS Y0, Y1, Y0
-	VMOVUPS 32(R11)(AX*4), Y1
-	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VMULPS Y0, Y1, Y0
-	VMOVUPS 32(R11)(AX*4), Y1
-	VMASKMOVPS Y0, Y1, (DX)(CX*4)
+	VMOVUPS 32(R11)(AX*4), X0
+	VMASKMOVPS (DI)(CX*4), X0, X0
+	VCMPPS $0, X14, X0, X1
+	VMOVUPS 32(R11)(AX*4), X2
+	VMASKMOVPS (R8)(CX*4), X2, X2
+	VCMPPS $0, X14, X2, X3
+	VPAND X3, X1, X1
+	VXORPS X12, X0, X3
+	VCVTPS2PD X0, Y4
+	VCVTPS2PD X2, Y5
+	VMULPD Y5, Y5, Y5
+	VFMADD231PD Y4, Y4, Y5
+	VSQRTPD Y5, Y4
+	VCVTPD2PSY Y4, X4
+	VANDPS X13, X0, X0
+	VCMPPS $0, X15, X0, X0
+	VBLENDVPS X0, X15, X4, X0
+	VANDPS X13, X2, X2
+	VCMPPS $0, X15, X2, X2
+	VBLENDVPS X2, X15, X0, X0
+	VDIVPS X0, X3, X2
+	VDIVPS X0, X2, X0
+	VMOVUPS 32(R11)(AX*4), X2
+	VMASKMOVPS (SI)(CX*4), X2, X2
+	VMULPS X0, X2, X0
+	VANDNPS X0, X1, X0
+	VMOVUPS 32(R11)(AX*4), X1
+	VMASKMOVPS X0, X1, (DX)(CX*4)
 	NEGQ AX
 done:
-	VZEROUPPER
-	RET
-
-TEXT ·atan2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+868(SB), Z31
-	XORQ CX, CX
-group:
-	LEAQ 768(CX), R9
-	XORL BX, BX
-	PCALIGN $32
-line:
-	LEAQ (BX)(CX*4), R10
-	PREFETCHT1 1024(SI)(R10*1)
-	PREFETCHT0 192(SI)(CX*4)
-	PREFETCHT1 1024(DI)(R10*1)
-	PREFETCHT0 192(DI)(CX*4)
-	PREFETCHT1 1024(R8)(R10*1)
-	PREFETCHT0 192(R8)(CX*4)
-	PREFETCHT1 5120(SI)(R10*1)
-	PREFETCHT0 4288(SI)(CX*4)
-	PREFETCHT1 5120(DI)(R10*1)
-	PREFETCHT0 4288(DI)(CX*4)
-	PREFETCHT1 5120(R8)(R10*1)
-	PREFETCHT0 4288(R8)(CX*4)
-	PREFETCHT1 9216(SI)(R10*1)
-	PREFETCHT0 8384(SI)(CX*4)
-	PREFETCHT1 9216(DI)(R10*1)
-	PREFETCHT0 8384(DI)(CX*4)
-	PREFETCHT1 9216(R8)(R10*1)
-	PREFETCHT0 8384(R8)(CX*4)
-	PREFETCHT1 13312(SI)(R10*1)
-	PREFETCHT0 12480(SI)(CX*4)
-	PREFETCHT1 13312(DI)(R10*1)
-	PREFETCHT0 12480(DI)(CX*4)
-	PREFETCHT1 13312(R8)(R10*1)
-	PREFETCHT0 12480(R8)(CX*4)
-	VMOVUPS (DI)(CX*4), Z0
-	VXORPS Z31, Z0, Z1
-	VMOVUPS 4096(DI)(CX*4), Z2
-	VXORPS Z31, Z2, Z3
-	VMOVUPS 8192(DI)(CX*4), Z4
-	VXORPS Z31, Z4, Z5
-	VMOVUPS 12288(DI)(CX*4), Z6
-	VXORPS Z31, Z6, Z7
-	VMULPS Z0, Z0, Z0
-	VMULPS Z2, Z2, Z2
-	VMULPS Z4, Z4, Z4
-	VMULPS Z6, Z6, Z6
-	VMOVUPS (R8)(CX*4), Z8
-	VMULPS Z8, Z8, Z8
-	VMOVUPS 4096(R8)(CX*4), Z9
-	VMULPS Z9, Z9, Z9
-	VMOVUPS 8192(R8)(CX*4), Z10
-	VMULPS Z10, Z10, Z10
-	VMOVUPS 12288(R8)(CX*4), Z11
-	VMULPS Z11, Z11, Z11
-	VADDPS Z8, Z0, Z0
-	VADDPS Z9, Z2, Z2
-	VADDPS Z10, Z4, Z4
-	VADDPS Z11, Z6, Z6
-	VDIVPS Z0, Z1, Z0
-	VDIVPS Z2, Z3, Z1
-	VDIVPS Z4, Z5, Z2
-	VDIVPS Z6, Z7, Z3
-	VMULPS (SI)(CX*4), Z0, Z0
-	VMULPS 4096(SI)(CX*4), Z1, Z1
-	VMULPS 8192(SI)(CX*4), Z2, Z2
-	VMULPS 12288(SI)(CX*4), Z3, Z3
-	VMOVNTPS Z0, (DX)(CX*4)
-	VMOVNTPS Z1, 4096(DX)(CX*4)
-	VMOVNTPS Z2, 8192(DX)(CX*4)
-	VMOVNTPS Z3, 12288(DX)(CX*4)
-	ADDQ $16, CX
-	CMPQ CX, R9
-	JLT line
-	TESTQ $1023, CX
-	JEQ next
-	ADDQ $256, R9
-	MOVL $12288, BX
-	JMP line
-next:
-	ADDQ $3072, CX
-	CMPQ CX, AX
-	JLT group
-	SFENCE
 	VZEROUPPER
 	RET
 
@@ -9229,71 +9135,98 @@ TEXT ·atan2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSS lanes<>+868(SB), Z31
+	VBROADCASTSS lanes<>+1600(SB), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSS lanes<>+5088(SB), Z29
+	VBROADCASTSS lanes<>+868(SB), Z28
 	XORQ CX, CX
-	SUBQ $64, AX
+	SUBQ $16, AX
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (DI)(CX*4), Z0
-	VXORPS Z31, Z0, Z1
-	VMOVUPS 64(DI)(CX*4), Z2
-	VXORPS Z31, Z2, Z3
-	VMOVUPS 128(DI)(CX*4), Z4
-	VXORPS Z31, Z4, Z5
-	VMOVUPS 192(DI)(CX*4), Z6
-	VXORPS Z31, Z6, Z7
-	VMULPS Z0, Z0, Z0
-	VMULPS Z2, Z2, Z2
-	VMULPS Z4, Z4, Z4
-	VMULPS Z6, Z6, Z6
-	VMOVUPS (R8)(CX*4), Z8
-	VMULPS Z8, Z8, Z8
-	VMOVUPS 64(R8)(CX*4), Z9
-	VMULPS Z9, Z9, Z9
-	VMOVUPS 128(R8)(CX*4), Z10
-	VMULPS Z10, Z10, Z10
-	VMOVUPS 192(R8)(CX*4), Z11
-	VMULPS Z11, Z11, Z11
-	VADDPS Z8, Z0, Z0
-	VADDPS Z9, Z2, Z2
-	VADDPS Z10, Z4, Z4
-	VADDPS Z11, Z6, Z6
-	VDIVPS Z0, Z1, Z0
-	VDIVPS Z2, Z3, Z1
-	VDIVPS Z4, Z5, Z2
-	VDIVPS Z6, Z7, Z3
-	VMULPS (SI)(CX*4), Z0, Z0
-	VMULPS 64(SI)(CX*4), Z1, Z1
-	VMULPS 128(SI)(CX*4), Z2, Z2
-	VMULPS 192(SI)(CX*4), Z3, Z3
-	VMOVUPS Z0, (DX)(CX*4)
-	VMOVUPS Z1, 64(DX)(CX*4)
-	VMOVUPS Z2, 128(DX)(CX*4)
-	VMOVUPS Z3, 192(DX)(CX*4)
-	ADDQ $64, CX
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $0, Y30, Y0, K1
+	VMOVUPS 32(DI)(CX*4), Y1
+	VCMPPS $0, Y30, Y1, K2
+	VMOVUPS (R8)(CX*4), Y2
+	VCMPPS $0, Y30, Y2, K3
+	VMOVUPS 32(R8)(CX*4), Y3
+	VCMPPS $0, Y30, Y3, K4
+	KANDQ K3, K1, K1
+	KANDQ K4, K2, K2
+	VXORPS Y28, Y0, Y4
+	VXORPS Y28, Y1, Y5
+	VCVTPS2PD Y0, Z6
+	VCVTPS2PD Y1, Z7
+	VCVTPS2PD Y2, Z8
+	VCVTPS2PD Y3, Z9
+	VMULPD Z8, Z8, Z8
+	VMULPD Z9, Z9, Z9
+	VFMADD231PD Z6, Z6, Z8
+	VFMADD231PD Z7, Z7, Z9
+	VSQRTPD Z8, Z6
+	VSQRTPD Z9, Z7
+	VCVTPD2PS Z6, Y6
+	VCVTPD2PS Z7, Y7
+	VANDPS Y29, Y0, Y0
+	VANDPS Y29, Y1, Y1
+	VCMPPS $0, Y31, Y0, K3
+	VCMPPS $0, Y31, Y1, K4
+	VBLENDMPS Y31, Y6, K3, Y0
+	VBLENDMPS Y31, Y7, K4, Y1
+	VANDPS Y29, Y2, Y2
+	VANDPS Y29, Y3, Y3
+	VCMPPS $0, Y31, Y2, K3
+	VCMPPS $0, Y31, Y3, K4
+	VBLENDMPS Y31, Y0, K3, Y0
+	VBLENDMPS Y31, Y1, K4, Y1
+	VDIVPS Y0, Y4, Y2
+	VDIVPS Y1, Y5, Y3
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y1, Y3, Y1
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VBLENDMPS Y30, Y0, K1, Y0
+	VBLENDMPS Y30, Y1, K2, Y1
+	VMOVUPS Y0, (DX)(CX*4)
+	VMOVUPS Y1, 32(DX)(CX*4)
+	ADDQ $16, CX
 	CMPQ CX, AX
 	JLE main
 singles:
-	ADDQ $64, AX
+	ADDQ $16, AX
 	SUBQ CX, AX
 	JEQ done
 masked:
-	MOVQ $65535, R12
+	MOVQ $255, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
-	VMOVUPS.Z (DI)(CX*4), K7, Z0
-	VXORPS Z31, Z0, Z1
-	VMULPS Z0, Z0, Z0
-	VMOVUPS.Z (R8)(CX*4), K7, Z2
-	VMULPS Z2, Z2, Z2
-	VADDPS Z2, Z0, Z0
-	VDIVPS Z0, Z1, Z0
-	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VMULPS Z0, Z1, Z0
-	VMOVUPS Z0, K7, (DX)(CX*4)
-	ADDQ $16, CX
-	SUBQ $16, AX
+	VMOVUPS.Z (DI)(CX*4), K7, Y0
+	VCMPPS $0, Y30, Y0, K1
+	VMOVUPS.Z (R8)(CX*4), K7, Y1
+	VCMPPS $0, Y30, Y1, K2
+	KANDQ K2, K1, K1
+	VXORPS Y28, Y0, Y2
+	VCVTPS2PD Y0, Z3
+	VCVTPS2PD Y1, Z4
+	VMULPD Z4, Z4, Z4
+	VFMADD231PD Z3, Z3, Z4
+	VSQRTPD Z4, Z3
+	VCVTPD2PS Z3, Y3
+	VANDPS Y29, Y0, Y0
+	VCMPPS $0, Y31, Y0, K2
+	VBLENDMPS Y31, Y3, K2, Y0
+	VANDPS Y29, Y1, Y1
+	VCMPPS $0, Y31, Y1, K2
+	VBLENDMPS Y31, Y0, K2, Y0
+	VDIVPS Y0, Y2, Y1
+	VDIVPS Y0, Y1, Y0
+	VMOVUPS.Z (SI)(CX*4), K7, Y1
+	VMULPS Y0, Y1, Y0
+	VBLENDMPS Y30, Y0, K1, Y0
+	VMOVUPS Y0, K7, (DX)(CX*4)
+	ADDQ $8, CX
+	SUBQ $8, AX
 	JGT masked
 done:
 	VZEROUPPER
@@ -9306,65 +9239,50 @@ TEXT ·atan2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSD lanes<>+864(SB), Y15
+	VBROADCASTSD lanes<>+1216(SB), Y15
+	VPXOR X14, X14, X14
+	VBROADCASTSD lanes<>+5120(SB), Y13
+	VBROADCASTSD lanes<>+1152(SB), Y12
+	VBROADCASTSD lanes<>+5184(SB), Y11
+	VBROADCASTSD lanes<>+5168(SB), Y10
+	VBROADCASTSD lanes<>+864(SB), Y9
 	XORQ CX, CX
-	SUBQ $16, AX
-	JLT singles
-	PCALIGN $32
-main:
-	VMOVUPS (DI)(CX*8), Y0
-	VXORPD Y15, Y0, Y1
-	VMOVUPS 32(DI)(CX*8), Y2
-	VXORPD Y15, Y2, Y3
-	VMOVUPS 64(DI)(CX*8), Y4
-	VXORPD Y15, Y4, Y5
-	VMOVUPS 96(DI)(CX*8), Y6
-	VXORPD Y15, Y6, Y7
-	VMULPD Y0, Y0, Y0
-	VMULPD Y2, Y2, Y2
-	VMULPD Y4, Y4, Y4
-	VMULPD Y6, Y6, Y6
-	VMOVUPS (R8)(CX*8), Y8
-	VMULPD Y8, Y8, Y8
-	VMOVUPS 32(R8)(CX*8), Y9
-	VMULPD Y9, Y9, Y9
-	VMOVUPS 64(R8)(CX*8), Y10
-	VMULPD Y10, Y10, Y10
-	VMOVUPS 96(R8)(CX*8), Y11
-	VMULPD Y11, Y11, Y11
-	VADDPD Y8, Y0, Y0
-	VADDPD Y9, Y2, Y2
-	VADDPD Y10, Y4, Y4
-	VADDPD Y11, Y6, Y6
-	VDIVPD Y0, Y1, Y0
-	VDIVPD Y2, Y3, Y1
-	VDIVPD Y4, Y5, Y2
-	VDIVPD Y6, Y7, Y3
-	VMULPD (SI)(CX*8), Y0, Y0
-	VMULPD 32(SI)(CX*8), Y1, Y1
-	VMULPD 64(SI)(CX*8), Y2, Y2
-	VMULPD 96(SI)(CX*8), Y3, Y3
-	VMOVUPS Y0, (DX)(CX*8)
-	VMOVUPS Y1, 32(DX)(CX*8)
-	VMOVUPS Y2, 64(DX)(CX*8)
-	VMOVUPS Y3, 96(DX)(CX*8)
-	ADDQ $16, CX
-	CMPQ CX, AX
-	JLE main
-singles:
-	ADDQ $12, AX
+	SUBQ $4, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y0
-	VXORPD Y15, Y0, Y1
-	VMULPD Y0, Y0, Y0
+	VCMPPD $0, Y14, Y0, Y1
 	VMOVUPS (R8)(CX*8), Y2
-	VMULPD Y2, Y2, Y2
-	VADDPD Y2, Y0, Y0
-	VDIVPD Y0, Y1, Y0
+	VCMPPD $0, Y14, Y2, Y3
+	VPAND Y3, Y1, Y1
+	VXORPD Y9, Y0, Y3
+	VANDPD Y13, Y0, Y0
+	VANDPD Y13, Y2, Y2
+	VCMPPD $30, Y2, Y0, Y4
+	VBLENDVPD Y4, Y0, Y2, Y5
+	VBLENDVPD Y4, Y2, Y0, Y4
+	VCMPPD $17, lanes<>+1120(SB), Y5, Y6
+	VBLENDVPD Y6, Y11, Y12, Y7
+	VCMPPD $30, lanes<>+1184(SB), Y5, Y8
+	VBLENDVPD Y8, Y10, Y7, Y7
+	VBLENDVPD Y6, Y10, Y12, Y6
+	VBLENDVPD Y8, Y11, Y6, Y6
+	VMULPD Y7, Y5, Y5
+	VMULPD Y7, Y4, Y4
+	VMULPD Y4, Y4, Y4
+	VFMADD231PD Y5, Y5, Y4
+	VSQRTPD Y4, Y4
+	VMULPD Y6, Y4, Y4
+	VCMPPD $0, Y15, Y0, Y0
+	VBLENDVPD Y0, Y15, Y4, Y0
+	VCMPPD $0, Y15, Y2, Y2
+	VBLENDVPD Y2, Y15, Y0, Y0
+	VDIVPD Y0, Y3, Y2
+	VDIVPD Y0, Y2, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
+	VANDNPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -9377,16 +9295,39 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
-	VXORPD Y15, Y0, Y1
-	VMULPD Y0, Y0, Y0
+	VCMPPD $0, Y14, Y0, Y1
 	VMOVUPS 32(R11)(AX*8), Y2
 	VMASKMOVPD (R8)(CX*8), Y2, Y2
-	VMULPD Y2, Y2, Y2
-	VADDPD Y2, Y0, Y0
-	VDIVPD Y0, Y1, Y0
-	VMOVUPS 32(R11)(AX*8), Y1
-	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VMULPD Y0, Y1, Y0
+	VCMPPD $0, Y14, Y2, Y3
+	VPAND Y3, Y1, Y1
+	VXORPD Y9, Y0, Y3
+	VANDPD Y13, Y0, Y0
+	VANDPD Y13, Y2, Y2
+	VCMPPD $30, Y2, Y0, Y4
+	VBLENDVPD Y4, Y0, Y2, Y5
+	VBLENDVPD Y4, Y2, Y0, Y4
+	VCMPPD $17, lanes<>+1120(SB), Y5, Y6
+	VBLENDVPD Y6, Y11, Y12, Y7
+	VCMPPD $30, lanes<>+1184(SB), Y5, Y8
+	VBLENDVPD Y8, Y10, Y7, Y7
+	VBLENDVPD Y6, Y10, Y12, Y6
+	VBLENDVPD Y8, Y11, Y6, Y6
+	VMULPD Y7, Y5, Y5
+	VMULPD Y7, Y4, Y4
+	VMULPD Y4, Y4, Y4
+	VFMADD231PD Y5, Y5, Y4
+	VSQRTPD Y4, Y4
+	VMULPD Y6, Y4, Y4
+	VCMPPD $0, Y15, Y0, Y0
+	VBLENDVPD Y0, Y15, Y4, Y0
+	VCMPPD $0, Y15, Y2, Y2
+	VBLENDVPD Y2, Y15, Y0, Y0
+	VDIVPD Y0, Y3, Y2
+	VDIVPD Y0, Y2, Y0
+	VMOVUPS 32(R11)(AX*8), Y2
+	VMASKMOVPD (SI)(CX*8), Y2, Y2
+	VMULPD Y0, Y2, Y0
+	VANDNPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -9401,53 +9342,89 @@ TEXT ·atan2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
-	VBROADCASTSD lanes<>+864(SB), Z31
+	VBROADCASTSD lanes<>+1216(SB), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSD lanes<>+5120(SB), Z29
+	VBROADCASTSD lanes<>+1152(SB), Z28
+	VBROADCASTSD lanes<>+5184(SB), Z27
+	VBROADCASTSD lanes<>+5168(SB), Z26
+	VBROADCASTSD lanes<>+864(SB), Z25
+	VBROADCASTSD lanes<>+1120(SB), Z24
+	VBROADCASTSD lanes<>+1184(SB), Z23
 	XORQ CX, CX
-	SUBQ $32, AX
+	SUBQ $16, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*8), Z0
-	VXORPD Z31, Z0, Z1
-	VMOVUPS 64(DI)(CX*8), Z2
-	VXORPD Z31, Z2, Z3
-	VMOVUPS 128(DI)(CX*8), Z4
-	VXORPD Z31, Z4, Z5
-	VMOVUPS 192(DI)(CX*8), Z6
-	VXORPD Z31, Z6, Z7
-	VMULPD Z0, Z0, Z0
-	VMULPD Z2, Z2, Z2
-	VMULPD Z4, Z4, Z4
-	VMULPD Z6, Z6, Z6
-	VMOVUPS (R8)(CX*8), Z8
+	VCMPPD $0, Z30, Z0, K1
+	VMOVUPS 64(DI)(CX*8), Z1
+	VCMPPD $0, Z30, Z1, K2
+	VMOVUPS (R8)(CX*8), Z2
+	VCMPPD $0, Z30, Z2, K3
+	VMOVUPS 64(R8)(CX*8), Z3
+	VCMPPD $0, Z30, Z3, K4
+	KANDQ K3, K1, K1
+	KANDQ K4, K2, K2
+	VXORPD Z25, Z0, Z4
+	VXORPD Z25, Z1, Z5
+	VANDPD Z29, Z0, Z0
+	VANDPD Z29, Z1, Z1
+	VANDPD Z29, Z2, Z2
+	VANDPD Z29, Z3, Z3
+	VCMPPD $30, Z2, Z0, K3
+	VCMPPD $30, Z3, Z1, K4
+	VBLENDMPD Z0, Z2, K3, Z6
+	VBLENDMPD Z1, Z3, K4, Z7
+	VBLENDMPD Z2, Z0, K3, Z8
+	VBLENDMPD Z3, Z1, K4, Z9
+	VCMPPD $17, Z24, Z6, K3
+	VCMPPD $17, Z24, Z7, K4
+	VBLENDMPD Z27, Z28, K3, Z10
+	VBLENDMPD Z27, Z28, K4, Z11
+	VCMPPD $30, Z23, Z6, K5
+	VCMPPD $30, Z23, Z7, K6
+	VBLENDMPD Z26, Z10, K5, Z10
+	VBLENDMPD Z26, Z11, K6, Z11
+	VBLENDMPD Z26, Z28, K3, Z12
+	VBLENDMPD Z26, Z28, K4, Z13
+	VBLENDMPD Z27, Z12, K5, Z12
+	VBLENDMPD Z27, Z13, K6, Z13
+	VMULPD Z10, Z6, Z6
+	VMULPD Z11, Z7, Z7
+	VMULPD Z10, Z8, Z8
+	VMULPD Z11, Z9, Z9
 	VMULPD Z8, Z8, Z8
-	VMOVUPS 64(R8)(CX*8), Z9
 	VMULPD Z9, Z9, Z9
-	VMOVUPS 128(R8)(CX*8), Z10
-	VMULPD Z10, Z10, Z10
-	VMOVUPS 192(R8)(CX*8), Z11
-	VMULPD Z11, Z11, Z11
-	VADDPD Z8, Z0, Z0
-	VADDPD Z9, Z2, Z2
-	VADDPD Z10, Z4, Z4
-	VADDPD Z11, Z6, Z6
-	VDIVPD Z0, Z1, Z0
-	VDIVPD Z2, Z3, Z1
-	VDIVPD Z4, Z5, Z2
-	VDIVPD Z6, Z7, Z3
+	VFMADD231PD Z6, Z6, Z8
+	VFMADD231PD Z7, Z7, Z9
+	VSQRTPD Z8, Z6
+	VSQRTPD Z9, Z7
+	VCMPPD $4, Z31, Z0, K3
+	VCMPPD $4, Z31, Z1, K4
+	VMOVAPS Z31, Z0
+	VMULPD Z12, Z6, K3, Z0
+	VMOVAPS Z31, Z1
+	VMULPD Z13, Z7, K4, Z1
+	VCMPPD $0, Z31, Z2, K3
+	VCMPPD $0, Z31, Z3, K4
+	VBLENDMPD Z31, Z0, K3, Z0
+	VBLENDMPD Z31, Z1, K4, Z1
+	VDIVPD Z0, Z4, Z2
+	VDIVPD Z1, Z5, Z3
+	VDIVPD Z0, Z2, Z0
+	VDIVPD Z1, Z3, Z1
 	VMULPD (SI)(CX*8), Z0, Z0
 	VMULPD 64(SI)(CX*8), Z1, Z1
-	VMULPD 128(SI)(CX*8), Z2, Z2
-	VMULPD 192(SI)(CX*8), Z3, Z3
+	VBLENDMPD Z30, Z0, K1, Z0
+	VBLENDMPD Z30, Z1, K2, Z1
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
-	VMOVUPS Z2, 128(DX)(CX*8)
-	VMOVUPS Z3, 192(DX)(CX*8)
-	ADDQ $32, CX
+	ADDQ $16, CX
 	CMPQ CX, AX
 	JLE main
 singles:
-	ADDQ $32, AX
+	ADDQ $16, AX
 	SUBQ CX, AX
 	JEQ done
 masked:
@@ -9455,80 +9432,42 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPD.Z (DI)(CX*8), K7, Z0
-	VXORPD Z31, Z0, Z1
-	VMULPD Z0, Z0, Z0
-	VMOVUPD.Z (R8)(CX*8), K7, Z2
-	VMULPD Z2, Z2, Z2
-	VADDPD Z2, Z0, Z0
+	VCMPPD $0, Z30, Z0, K1
+	VMOVUPD.Z (R8)(CX*8), K7, Z1
+	VCMPPD $0, Z30, Z1, K2
+	KANDQ K2, K1, K1
+	VXORPD Z25, Z0, Z2
+	VANDPD Z29, Z0, Z0
+	VANDPD Z29, Z1, Z1
+	VCMPPD $30, Z1, Z0, K2
+	VBLENDMPD Z0, Z1, K2, Z3
+	VBLENDMPD Z1, Z0, K2, Z4
+	VCMPPD $17, Z24, Z3, K2
+	VBLENDMPD Z27, Z28, K2, Z5
+	VCMPPD $30, Z23, Z3, K3
+	VBLENDMPD Z26, Z5, K3, Z5
+	VBLENDMPD Z26, Z28, K2, Z6
+	VBLENDMPD Z27, Z6, K3, Z6
+	VMULPD Z5, Z3, Z3
+	VMULPD Z5, Z4, Z4
+	VMULPD Z4, Z4, Z4
+	VFMADD231PD Z3, Z3, Z4
+	VSQRTPD Z4, Z3
+	VCMPPD $4, Z31, Z0, K2
+	VMOVAPS Z31, Z0
+	VMULPD Z6, Z3, K2, Z0
+	VCMPPD $0, Z31, Z1, K2
+	VBLENDMPD Z31, Z0, K2, Z0
+	VDIVPD Z0, Z2, Z1
 	VDIVPD Z0, Z1, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
+	VBLENDMPD Z30, Z0, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
 	JGT masked
 done:
-	VZEROUPPER
-	RET
-
-TEXT ·atan2GradYFloat32PastAVX2(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	MOVQ 24(BX), R8
-	XORQ CX, CX
-	PCALIGN $32
-line:
-	PREFETCHT1 2048(SI)(CX*4)
-	PREFETCHT0 256(SI)(CX*4)
-	PREFETCHT1 2048(DI)(CX*4)
-	PREFETCHT0 256(DI)(CX*4)
-	PREFETCHT1 2048(R8)(CX*4)
-	PREFETCHT0 256(R8)(CX*4)
-	PREFETCHT1 2112(SI)(CX*4)
-	PREFETCHT0 320(SI)(CX*4)
-	PREFETCHT1 2112(DI)(CX*4)
-	PREFETCHT0 320(DI)(CX*4)
-	PREFETCHT1 2112(R8)(CX*4)
-	PREFETCHT0 320(R8)(CX*4)
-	VMOVUPS (DI)(CX*4), Y0
-	VMULPS Y0, Y0, Y0
-	VMOVUPS 32(DI)(CX*4), Y1
-	VMULPS Y1, Y1, Y1
-	VMOVUPS 64(DI)(CX*4), Y2
-	VMULPS Y2, Y2, Y2
-	VMOVUPS 96(DI)(CX*4), Y3
-	VMULPS Y3, Y3, Y3
-	VMOVUPS (R8)(CX*4), Y4
-	VMULPS Y4, Y4, Y5
-	VMOVUPS 32(R8)(CX*4), Y6
-	VMULPS Y6, Y6, Y7
-	VMOVUPS 64(R8)(CX*4), Y8
-	VMULPS Y8, Y8, Y9
-	VMOVUPS 96(R8)(CX*4), Y10
-	VMULPS Y10, Y10, Y11
-	VADDPS Y5, Y0, Y0
-	VADDPS Y7, Y1, Y1
-	VADDPS Y9, Y2, Y2
-	VADDPS Y11, Y3, Y3
-	VDIVPS Y0, Y4, Y0
-	VDIVPS Y1, Y6, Y1
-	VDIVPS Y2, Y8, Y2
-	VDIVPS Y3, Y10, Y3
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMULPS 32(SI)(CX*4), Y1, Y1
-	VMULPS 64(SI)(CX*4), Y2, Y2
-	VMULPS 96(SI)(CX*4), Y3, Y3
-	VMOVNTPS Y0, (DX)(CX*4)
-	VMOVNTPS Y1, 32(DX)(CX*4)
-	VMOVNTPS Y2, 64(DX)(CX*4)
-	VMOVNTPS Y3, 96(DX)(CX*4)
-	ADDQ $32, CX
-	CMPQ CX, AX
-	JLT line
-	SFENCE
 	VZEROUPPER
 	RET
 
@@ -9539,170 +9478,127 @@ TEXT ·atan2GradYFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
+	VBROADCASTSS lanes<>+1600(SB), Y15
+	VPXOR X14, X14, X14
+	VBROADCASTSS lanes<>+5088(SB), Y13
 	XORQ CX, CX
-	SUBQ $32, AX
+	SUBQ $8, AX
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (DI)(CX*4), Y0
-	VMULPS Y0, Y0, Y0
-	VMOVUPS 32(DI)(CX*4), Y1
-	VMULPS Y1, Y1, Y1
-	VMOVUPS 64(DI)(CX*4), Y2
-	VMULPS Y2, Y2, Y2
-	VMOVUPS 96(DI)(CX*4), Y3
-	VMULPS Y3, Y3, Y3
-	VMOVUPS (R8)(CX*4), Y4
-	VMULPS Y4, Y4, Y5
-	VMOVUPS 32(R8)(CX*4), Y6
-	VMULPS Y6, Y6, Y7
-	VMOVUPS 64(R8)(CX*4), Y8
-	VMULPS Y8, Y8, Y9
-	VMOVUPS 96(R8)(CX*4), Y10
-	VMULPS Y10, Y10, Y11
-	VADDPS Y5, Y0, Y0
-	VADDPS Y7, Y1, Y1
-	VADDPS Y9, Y2, Y2
-	VADDPS Y11, Y3, Y3
-	VDIVPS Y0, Y4, Y0
-	VDIVPS Y1, Y6, Y1
-	VDIVPS Y2, Y8, Y2
-	VDIVPS Y3, Y10, Y3
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMULPS 32(SI)(CX*4), Y1, Y1
-	VMULPS 64(SI)(CX*4), Y2, Y2
-	VMULPS 96(SI)(CX*4), Y3, Y3
-	VMOVUPS Y0, (DX)(CX*4)
-	VMOVUPS Y1, 32(DX)(CX*4)
-	VMOVUPS Y2, 64(DX)(CX*4)
-	VMOVUPS Y3, 96(DX)(CX*4)
-	ADDQ $32, CX
+	VMOVUPS (DI)(CX*4), X0
+	VCMPPS $0, X14, X0, X1
+	VMOVUPS 16(DI)(CX*4), X2
+	VCMPPS $0, X14, X2, X3
+	VMOVUPS (R8)(CX*4), X4
+	VCMPPS $0, X14, X4, X5
+	VMOVUPS 16(R8)(CX*4), X6
+	VCMPPS $0, X14, X6, X7
+	VPAND X5, X1, X1
+	VPAND X7, X3, X3
+	VCVTPS2PD X0, Y5
+	VCVTPS2PD X2, Y7
+	VCVTPS2PD X4, Y8
+	VCVTPS2PD X6, Y9
+	VMULPD Y8, Y8, Y8
+	VMULPD Y9, Y9, Y9
+	VFMADD231PD Y5, Y5, Y8
+	VFMADD231PD Y7, Y7, Y9
+	VSQRTPD Y8, Y5
+	VSQRTPD Y9, Y7
+	VCVTPD2PSY Y5, X5
+	VCVTPD2PSY Y7, X7
+	VANDPS X13, X0, X0
+	VANDPS X13, X2, X2
+	VCMPPS $0, X15, X0, X0
+	VCMPPS $0, X15, X2, X2
+	VBLENDVPS X0, X15, X5, X0
+	VBLENDVPS X2, X15, X7, X2
+	VANDPS X13, X4, X5
+	VANDPS X13, X6, X7
+	VCMPPS $0, X15, X5, X5
+	VCMPPS $0, X15, X7, X7
+	VBLENDVPS X5, X15, X0, X0
+	VBLENDVPS X7, X15, X2, X2
+	VDIVPS X0, X4, X4
+	VDIVPS X2, X6, X5
+	VDIVPS X0, X4, X0
+	VDIVPS X2, X5, X2
+	VMULPS (SI)(CX*4), X0, X0
+	VMULPS 16(SI)(CX*4), X2, X2
+	VANDNPS X0, X1, X0
+	VANDNPS X2, X3, X1
+	VMOVUPS X0, (DX)(CX*4)
+	VMOVUPS X1, 16(DX)(CX*4)
+	ADDQ $8, CX
 	CMPQ CX, AX
 	JLE main
 singles:
-	ADDQ $24, AX
+	ADDQ $4, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (DI)(CX*4), Y0
-	VMULPS Y0, Y0, Y0
-	VMOVUPS (R8)(CX*4), Y1
-	VMULPS Y1, Y1, Y2
-	VADDPS Y2, Y0, Y0
-	VDIVPS Y0, Y1, Y0
-	VMULPS (SI)(CX*4), Y0, Y0
-	VMOVUPS Y0, (DX)(CX*4)
-	ADDQ $8, CX
+	VMOVUPS (DI)(CX*4), X0
+	VCMPPS $0, X14, X0, X1
+	VMOVUPS (R8)(CX*4), X2
+	VCMPPS $0, X14, X2, X3
+	VPAND X3, X1, X1
+	VCVTPS2PD X0, Y3
+	VCVTPS2PD X2, Y4
+	VMULPD Y4, Y4, Y4
+	VFMADD231PD Y3, Y3, Y4
+	VSQRTPD Y4, Y3
+	VCVTPD2PSY Y3, X3
+	VANDPS X13, X0, X0
+	VCMPPS $0, X15, X0, X0
+	VBLENDVPS X0, X15, X3, X0
+	VANDPS X13, X2, X3
+	VCMPPS $0, X15, X3, X3
+	VBLENDVPS X3, X15, X0, X0
+	VDIVPS X0, X2, X2
+	VDIVPS X0, X2, X0
+	VMULPS (SI)(CX*4), X0, X0
+	VANDNPS X0, X1, X0
+	VMOVUPS X0, (DX)(CX*4)
+	ADDQ $4, CX
 	CMPQ CX, AX
 	JLE single
 tail:
-	ADDQ $8, AX
+	ADDQ $4, AX
 	SUBQ CX, AX
 	JEQ done
 	LEAQ lanes<>+768(SB), R11
 	NEGQ AX
-	VMOVUPS 32(R11)(AX*4), Y0
-	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VMULPS Y0, Y0, Y0
-	VMOVUPS 32(R11)(AX*4), Y1
-	VMASKMOVPS (R8)(CX*4), Y1, Y1
-	VMULPS Y1, Y1, Y2
-	VADDPS Y2, Y0, Y0
-	VDIVPS Y0, Y1, Y0
-	VMOVUPS 32(R11)(AX*4), Y1
-	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VMULPS Y0, Y1, Y0
-	VMOVUPS 32(R11)(AX*4), Y1
-	VMASKMOVPS Y0, Y1, (DX)(CX*4)
+	VMOVUPS 32(R11)(AX*4), X0
+	VMASKMOVPS (DI)(CX*4), X0, X0
+	VCMPPS $0, X14, X0, X1
+	VMOVUPS 32(R11)(AX*4), X2
+	VMASKMOVPS (R8)(CX*4), X2, X2
+	VCMPPS $0, X14, X2, X3
+	VPAND X3, X1, X1
+	VCVTPS2PD X0, Y3
+	VCVTPS2PD X2, Y4
+	VMULPD Y4, Y4, Y4
+	VFMADD231PD Y3, Y3, Y4
+	VSQRTPD Y4, Y3
+	VCVTPD2PSY Y3, X3
+	VANDPS X13, X0, X0
+	VCMPPS $0, X15, X0, X0
+	VBLENDVPS X0, X15, X3, X0
+	VANDPS X13, X2, X3
+	VCMPPS $0, X15, X3, X3
+	VBLENDVPS X3, X15, X0, X0
+	VDIVPS X0, X2, X2
+	VDIVPS X0, X2, X0
+	VMOVUPS 32(R11)(AX*4), X2
+	VMASKMOVPS (SI)(CX*4), X2, X2
+	VMULPS X0, X2, X0
+	VANDNPS X0, X1, X0
+	VMOVUPS 32(R11)(AX*4), X1
+	VMASKMOVPS X0, X1, (DX)(CX*4)
 	NEGQ AX
 done:
-	VZEROUPPER
-	RET
-
-TEXT ·atan2GradYFloat32PastAVX512(SB), NOSPLIT, $0-64
-	MOVQ n+0(FP), AX
-	MOVQ p_base+8(FP), BX
-	MOVQ 0(BX), DX
-	MOVQ 8(BX), SI
-	MOVQ 16(BX), DI
-	MOVQ 24(BX), R8
-	XORQ CX, CX
-group:
-	LEAQ 768(CX), R9
-	XORL BX, BX
-	PCALIGN $32
-line:
-	LEAQ (BX)(CX*4), R10
-	PREFETCHT1 1024(SI)(R10*1)
-	PREFETCHT0 192(SI)(CX*4)
-	PREFETCHT1 1024(DI)(R10*1)
-	PREFETCHT0 192(DI)(CX*4)
-	PREFETCHT1 1024(R8)(R10*1)
-	PREFETCHT0 192(R8)(CX*4)
-	PREFETCHT1 5120(SI)(R10*1)
-	PREFETCHT0 4288(SI)(CX*4)
-	PREFETCHT1 5120(DI)(R10*1)
-	PREFETCHT0 4288(DI)(CX*4)
-	PREFETCHT1 5120(R8)(R10*1)
-	PREFETCHT0 4288(R8)(CX*4)
-	PREFETCHT1 9216(SI)(R10*1)
-	PREFETCHT0 8384(SI)(CX*4)
-	PREFETCHT1 9216(DI)(R10*1)
-	PREFETCHT0 8384(DI)(CX*4)
-	PREFETCHT1 9216(R8)(R10*1)
-	PREFETCHT0 8384(R8)(CX*4)
-	PREFETCHT1 13312(SI)(R10*1)
-	PREFETCHT0 12480(SI)(CX*4)
-	PREFETCHT1 13312(DI)(R10*1)
-	PREFETCHT0 12480(DI)(CX*4)
-	PREFETCHT1 13312(R8)(R10*1)
-	PREFETCHT0 12480(R8)(CX*4)
-	VMOVUPS (DI)(CX*4), Z0
-	VMULPS Z0, Z0, Z0
-	VMOVUPS 4096(DI)(CX*4), Z1
-	VMULPS Z1, Z1, Z1
-	VMOVUPS 8192(DI)(CX*4), Z2
-	VMULPS Z2, Z2, Z2
-	VMOVUPS 12288(DI)(CX*4), Z3
-	VMULPS Z3, Z3, Z3
-	VMOVUPS (R8)(CX*4), Z4
-	VMULPS Z4, Z4, Z5
-	VMOVUPS 4096(R8)(CX*4), Z6
-	VMULPS Z6, Z6, Z7
-	VMOVUPS 8192(R8)(CX*4), Z8
-	VMULPS Z8, Z8, Z9
-	VMOVUPS 12288(R8)(CX*4), Z10
-	VMULPS Z10, Z10, Z11
-	VADDPS Z5, Z0, Z0
-	VADDPS Z7, Z1, Z1
-	VADDPS Z9, Z2, Z2
-	VADDPS Z11, Z3, Z3
-	VDIVPS Z0, Z4, Z0
-	VDIVPS Z1, Z6, Z1
-	VDIVPS Z2, Z8, Z2
-	VDIVPS Z3, Z10, Z3
-	VMULPS (SI)(CX*4), Z0, Z0
-	VMULPS 4096(SI)(CX*4), Z1, Z1
-	VMULPS 8192(SI)(CX*4), Z2, Z2
-	VMULPS 12288(SI)(CX*4), Z3, Z3
-	VMOVNTPS Z0, (DX)(CX*4)
-	VMOVNTPS Z1, 4096(DX)(CX*4)
-	VMOVNTPS Z2, 8192(DX)(CX*4)
-	VMOVNTPS Z3, 12288(DX)(CX*4)
-	ADDQ $16, CX
-	CMPQ CX, R9
-	JLT line
-	TESTQ $1023, CX
-	JEQ next
-	ADDQ $256, R9
-	MOVL $12288, BX
-	JMP line
-next:
-	ADDQ $3072, CX
-	CMPQ CX, AX
-	JLT group
-	SFENCE
 	VZEROUPPER
 	RET
 
@@ -9713,65 +9609,94 @@ TEXT ·atan2GradYFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
+	VBROADCASTSS lanes<>+1600(SB), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSS lanes<>+5088(SB), Z29
 	XORQ CX, CX
-	SUBQ $64, AX
+	SUBQ $16, AX
 	JLT singles
 	PCALIGN $32
 main:
-	VMOVUPS (DI)(CX*4), Z0
-	VMULPS Z0, Z0, Z0
-	VMOVUPS 64(DI)(CX*4), Z1
-	VMULPS Z1, Z1, Z1
-	VMOVUPS 128(DI)(CX*4), Z2
-	VMULPS Z2, Z2, Z2
-	VMOVUPS 192(DI)(CX*4), Z3
-	VMULPS Z3, Z3, Z3
-	VMOVUPS (R8)(CX*4), Z4
-	VMULPS Z4, Z4, Z5
-	VMOVUPS 64(R8)(CX*4), Z6
-	VMULPS Z6, Z6, Z7
-	VMOVUPS 128(R8)(CX*4), Z8
-	VMULPS Z8, Z8, Z9
-	VMOVUPS 192(R8)(CX*4), Z10
-	VMULPS Z10, Z10, Z11
-	VADDPS Z5, Z0, Z0
-	VADDPS Z7, Z1, Z1
-	VADDPS Z9, Z2, Z2
-	VADDPS Z11, Z3, Z3
-	VDIVPS Z0, Z4, Z0
-	VDIVPS Z1, Z6, Z1
-	VDIVPS Z2, Z8, Z2
-	VDIVPS Z3, Z10, Z3
-	VMULPS (SI)(CX*4), Z0, Z0
-	VMULPS 64(SI)(CX*4), Z1, Z1
-	VMULPS 128(SI)(CX*4), Z2, Z2
-	VMULPS 192(SI)(CX*4), Z3, Z3
-	VMOVUPS Z0, (DX)(CX*4)
-	VMOVUPS Z1, 64(DX)(CX*4)
-	VMOVUPS Z2, 128(DX)(CX*4)
-	VMOVUPS Z3, 192(DX)(CX*4)
-	ADDQ $64, CX
+	VMOVUPS (DI)(CX*4), Y0
+	VCMPPS $0, Y30, Y0, K1
+	VMOVUPS 32(DI)(CX*4), Y1
+	VCMPPS $0, Y30, Y1, K2
+	VMOVUPS (R8)(CX*4), Y2
+	VCMPPS $0, Y30, Y2, K3
+	VMOVUPS 32(R8)(CX*4), Y3
+	VCMPPS $0, Y30, Y3, K4
+	KANDQ K3, K1, K1
+	KANDQ K4, K2, K2
+	VCVTPS2PD Y0, Z4
+	VCVTPS2PD Y1, Z5
+	VCVTPS2PD Y2, Z6
+	VCVTPS2PD Y3, Z7
+	VMULPD Z6, Z6, Z6
+	VMULPD Z7, Z7, Z7
+	VFMADD231PD Z4, Z4, Z6
+	VFMADD231PD Z5, Z5, Z7
+	VSQRTPD Z6, Z4
+	VSQRTPD Z7, Z5
+	VCVTPD2PS Z4, Y4
+	VCVTPD2PS Z5, Y5
+	VANDPS Y29, Y0, Y0
+	VANDPS Y29, Y1, Y1
+	VCMPPS $0, Y31, Y0, K3
+	VCMPPS $0, Y31, Y1, K4
+	VBLENDMPS Y31, Y4, K3, Y0
+	VBLENDMPS Y31, Y5, K4, Y1
+	VANDPS Y29, Y2, Y4
+	VANDPS Y29, Y3, Y5
+	VCMPPS $0, Y31, Y4, K3
+	VCMPPS $0, Y31, Y5, K4
+	VBLENDMPS Y31, Y0, K3, Y0
+	VBLENDMPS Y31, Y1, K4, Y1
+	VDIVPS Y0, Y2, Y2
+	VDIVPS Y1, Y3, Y3
+	VDIVPS Y0, Y2, Y0
+	VDIVPS Y1, Y3, Y1
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VBLENDMPS Y30, Y0, K1, Y0
+	VBLENDMPS Y30, Y1, K2, Y1
+	VMOVUPS Y0, (DX)(CX*4)
+	VMOVUPS Y1, 32(DX)(CX*4)
+	ADDQ $16, CX
 	CMPQ CX, AX
 	JLE main
 singles:
-	ADDQ $64, AX
+	ADDQ $16, AX
 	SUBQ CX, AX
 	JEQ done
 masked:
-	MOVQ $65535, R12
+	MOVQ $255, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
-	VMOVUPS.Z (DI)(CX*4), K7, Z0
-	VMULPS Z0, Z0, Z0
-	VMOVUPS.Z (R8)(CX*4), K7, Z1
-	VMULPS Z1, Z1, Z2
-	VADDPS Z2, Z0, Z0
-	VDIVPS Z0, Z1, Z0
-	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VMULPS Z0, Z1, Z0
-	VMOVUPS Z0, K7, (DX)(CX*4)
-	ADDQ $16, CX
-	SUBQ $16, AX
+	VMOVUPS.Z (DI)(CX*4), K7, Y0
+	VCMPPS $0, Y30, Y0, K1
+	VMOVUPS.Z (R8)(CX*4), K7, Y1
+	VCMPPS $0, Y30, Y1, K2
+	KANDQ K2, K1, K1
+	VCVTPS2PD Y0, Z2
+	VCVTPS2PD Y1, Z3
+	VMULPD Z3, Z3, Z3
+	VFMADD231PD Z2, Z2, Z3
+	VSQRTPD Z3, Z2
+	VCVTPD2PS Z2, Y2
+	VANDPS Y29, Y0, Y0
+	VCMPPS $0, Y31, Y0, K2
+	VBLENDMPS Y31, Y2, K2, Y0
+	VANDPS Y29, Y1, Y2
+	VCMPPS $0, Y31, Y2, K2
+	VBLENDMPS Y31, Y0, K2, Y0
+	VDIVPS Y0, Y1, Y1
+	VDIVPS Y0, Y1, Y0
+	VMOVUPS.Z (SI)(CX*4), K7, Y1
+	VMULPS Y0, Y1, Y0
+	VBLENDMPS Y30, Y0, K1, Y0
+	VMOVUPS Y0, K7, (DX)(CX*4)
+	ADDQ $8, CX
+	SUBQ $8, AX
 	JGT masked
 done:
 	VZEROUPPER
@@ -9784,59 +9709,51 @@ TEXT ·atan2GradYFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
+	VBROADCASTSD lanes<>+1216(SB), Y15
+	VPXOR X14, X14, X14
+	VBROADCASTSD lanes<>+5120(SB), Y13
+	VBROADCASTSD lanes<>+1152(SB), Y12
+	VBROADCASTSD lanes<>+5184(SB), Y11
+	VBROADCASTSD lanes<>+5168(SB), Y10
+	VBROADCASTSD lanes<>+1120(SB), Y9
+	VBROADCASTSD lanes<>+1184(SB), Y8
 	XORQ CX, CX
-	SUBQ $16, AX
-	JLT singles
-	PCALIGN $32
-main:
-	VMOVUPS (DI)(CX*8), Y0
-	VMULPD Y0, Y0, Y0
-	VMOVUPS 32(DI)(CX*8), Y1
-	VMULPD Y1, Y1, Y1
-	VMOVUPS 64(DI)(CX*8), Y2
-	VMULPD Y2, Y2, Y2
-	VMOVUPS 96(DI)(CX*8), Y3
-	VMULPD Y3, Y3, Y3
-	VMOVUPS (R8)(CX*8), Y4
-	VMULPD Y4, Y4, Y5
-	VMOVUPS 32(R8)(CX*8), Y6
-	VMULPD Y6, Y6, Y7
-	VMOVUPS 64(R8)(CX*8), Y8
-	VMULPD Y8, Y8, Y9
-	VMOVUPS 96(R8)(CX*8), Y10
-	VMULPD Y10, Y10, Y11
-	VADDPD Y5, Y0, Y0
-	VADDPD Y7, Y1, Y1
-	VADDPD Y9, Y2, Y2
-	VADDPD Y11, Y3, Y3
-	VDIVPD Y0, Y4, Y0
-	VDIVPD Y1, Y6, Y1
-	VDIVPD Y2, Y8, Y2
-	VDIVPD Y3, Y10, Y3
-	VMULPD (SI)(CX*8), Y0, Y0
-	VMULPD 32(SI)(CX*8), Y1, Y1
-	VMULPD 64(SI)(CX*8), Y2, Y2
-	VMULPD 96(SI)(CX*8), Y3, Y3
-	VMOVUPS Y0, (DX)(CX*8)
-	VMOVUPS Y1, 32(DX)(CX*8)
-	VMOVUPS Y2, 64(DX)(CX*8)
-	VMOVUPS Y3, 96(DX)(CX*8)
-	ADDQ $16, CX
-	CMPQ CX, AX
-	JLE main
-singles:
-	ADDQ $12, AX
+	SUBQ $4, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y0
-	VMULPD Y0, Y0, Y0
-	VMOVUPS (R8)(CX*8), Y1
-	VMULPD Y1, Y1, Y2
-	VADDPD Y2, Y0, Y0
-	VDIVPD Y0, Y1, Y0
+	VCMPPD $0, Y14, Y0, Y1
+	VMOVUPS (R8)(CX*8), Y2
+	VCMPPD $0, Y14, Y2, Y3
+	VPAND Y3, Y1, Y1
+	VANDPD Y13, Y0, Y0
+	VANDPD Y13, Y2, Y3
+	VCMPPD $30, Y3, Y0, Y4
+	VBLENDVPD Y4, Y0, Y3, Y5
+	VBLENDVPD Y4, Y3, Y0, Y4
+	VCMPPD $17, Y9, Y5, Y6
+	VBLENDVPD Y6, Y11, Y12, Y7
+	VCMPPD $30, Y8, Y5, Y2
+	VBLENDVPD Y2, Y10, Y7, Y7
+	VBLENDVPD Y6, Y10, Y12, Y6
+	VBLENDVPD Y2, Y11, Y6, Y2
+	VMULPD Y7, Y5, Y5
+	VMULPD Y7, Y4, Y4
+	VMULPD Y4, Y4, Y4
+	VFMADD231PD Y5, Y5, Y4
+	VSQRTPD Y4, Y4
+	VMULPD Y2, Y4, Y2
+	VCMPPD $0, Y15, Y0, Y0
+	VBLENDVPD Y0, Y15, Y2, Y0
+	VCMPPD $0, Y15, Y3, Y2
+	VBLENDVPD Y2, Y15, Y0, Y0
+	VMOVUPS (R8)(CX*8), Y2
+	VDIVPD Y0, Y2, Y2
+	VDIVPD Y0, Y2, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
+	VANDNPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -9849,15 +9766,40 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
-	VMULPD Y0, Y0, Y0
-	VMOVUPS 32(R11)(AX*8), Y1
-	VMASKMOVPD (R8)(CX*8), Y1, Y1
-	VMULPD Y1, Y1, Y2
-	VADDPD Y2, Y0, Y0
-	VDIVPD Y0, Y1, Y0
-	VMOVUPS 32(R11)(AX*8), Y1
-	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VMULPD Y0, Y1, Y0
+	VCMPPD $0, Y14, Y0, Y1
+	VMOVUPS 32(R11)(AX*8), Y2
+	VMASKMOVPD (R8)(CX*8), Y2, Y2
+	VCMPPD $0, Y14, Y2, Y3
+	VPAND Y3, Y1, Y1
+	VANDPD Y13, Y0, Y0
+	VANDPD Y13, Y2, Y3
+	VCMPPD $30, Y3, Y0, Y4
+	VBLENDVPD Y4, Y0, Y3, Y5
+	VBLENDVPD Y4, Y3, Y0, Y4
+	VCMPPD $17, Y9, Y5, Y6
+	VBLENDVPD Y6, Y11, Y12, Y7
+	VCMPPD $30, Y8, Y5, Y2
+	VBLENDVPD Y2, Y10, Y7, Y7
+	VBLENDVPD Y6, Y10, Y12, Y6
+	VBLENDVPD Y2, Y11, Y6, Y2
+	VMULPD Y7, Y5, Y5
+	VMULPD Y7, Y4, Y4
+	VMULPD Y4, Y4, Y4
+	VFMADD231PD Y5, Y5, Y4
+	VSQRTPD Y4, Y4
+	VMULPD Y2, Y4, Y2
+	VCMPPD $0, Y15, Y0, Y0
+	VBLENDVPD Y0, Y15, Y2, Y0
+	VCMPPD $0, Y15, Y3, Y2
+	VBLENDVPD Y2, Y15, Y0, Y0
+	VMOVUPS 32(R11)(AX*8), Y2
+	VMASKMOVPD (R8)(CX*8), Y2, Y2
+	VDIVPD Y0, Y2, Y2
+	VDIVPD Y0, Y2, Y0
+	VMOVUPS 32(R11)(AX*8), Y2
+	VMASKMOVPD (SI)(CX*8), Y2, Y2
+	VMULPD Y0, Y2, Y0
+	VANDNPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -9872,48 +9814,86 @@ TEXT ·atan2GradYFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	MOVQ 24(BX), R8
+	VBROADCASTSD lanes<>+1216(SB), Z31
+	VPXORD X30, X30, X30
+	VBROADCASTSD lanes<>+5120(SB), Z29
+	VBROADCASTSD lanes<>+1152(SB), Z28
+	VBROADCASTSD lanes<>+5184(SB), Z27
+	VBROADCASTSD lanes<>+5168(SB), Z26
+	VBROADCASTSD lanes<>+1120(SB), Z25
+	VBROADCASTSD lanes<>+1184(SB), Z24
 	XORQ CX, CX
-	SUBQ $32, AX
+	SUBQ $16, AX
 	JLT singles
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*8), Z0
-	VMULPD Z0, Z0, Z0
+	VCMPPD $0, Z30, Z0, K1
 	VMOVUPS 64(DI)(CX*8), Z1
-	VMULPD Z1, Z1, Z1
-	VMOVUPS 128(DI)(CX*8), Z2
-	VMULPD Z2, Z2, Z2
-	VMOVUPS 192(DI)(CX*8), Z3
-	VMULPD Z3, Z3, Z3
-	VMOVUPS (R8)(CX*8), Z4
-	VMULPD Z4, Z4, Z5
-	VMOVUPS 64(R8)(CX*8), Z6
-	VMULPD Z6, Z6, Z7
-	VMOVUPS 128(R8)(CX*8), Z8
-	VMULPD Z8, Z8, Z9
-	VMOVUPS 192(R8)(CX*8), Z10
-	VMULPD Z10, Z10, Z11
-	VADDPD Z5, Z0, Z0
-	VADDPD Z7, Z1, Z1
-	VADDPD Z9, Z2, Z2
-	VADDPD Z11, Z3, Z3
-	VDIVPD Z0, Z4, Z0
-	VDIVPD Z1, Z6, Z1
-	VDIVPD Z2, Z8, Z2
-	VDIVPD Z3, Z10, Z3
+	VCMPPD $0, Z30, Z1, K2
+	VMOVUPS (R8)(CX*8), Z2
+	VCMPPD $0, Z30, Z2, K3
+	VMOVUPS 64(R8)(CX*8), Z3
+	VCMPPD $0, Z30, Z3, K4
+	KANDQ K3, K1, K1
+	KANDQ K4, K2, K2
+	VANDPD Z29, Z0, Z0
+	VANDPD Z29, Z1, Z1
+	VANDPD Z29, Z2, Z4
+	VANDPD Z29, Z3, Z5
+	VCMPPD $30, Z4, Z0, K3
+	VCMPPD $30, Z5, Z1, K4
+	VBLENDMPD Z0, Z4, K3, Z6
+	VBLENDMPD Z1, Z5, K4, Z7
+	VBLENDMPD Z4, Z0, K3, Z8
+	VBLENDMPD Z5, Z1, K4, Z9
+	VCMPPD $17, Z25, Z6, K3
+	VCMPPD $17, Z25, Z7, K4
+	VBLENDMPD Z27, Z28, K3, Z10
+	VBLENDMPD Z27, Z28, K4, Z11
+	VCMPPD $30, Z24, Z6, K5
+	VCMPPD $30, Z24, Z7, K6
+	VBLENDMPD Z26, Z10, K5, Z10
+	VBLENDMPD Z26, Z11, K6, Z11
+	VBLENDMPD Z26, Z28, K3, Z12
+	VBLENDMPD Z26, Z28, K4, Z13
+	VBLENDMPD Z27, Z12, K5, Z12
+	VBLENDMPD Z27, Z13, K6, Z13
+	VMULPD Z10, Z6, Z6
+	VMULPD Z11, Z7, Z7
+	VMULPD Z10, Z8, Z8
+	VMULPD Z11, Z9, Z9
+	VMULPD Z8, Z8, Z8
+	VMULPD Z9, Z9, Z9
+	VFMADD231PD Z6, Z6, Z8
+	VFMADD231PD Z7, Z7, Z9
+	VSQRTPD Z8, Z6
+	VSQRTPD Z9, Z7
+	VCMPPD $4, Z31, Z0, K3
+	VCMPPD $4, Z31, Z1, K4
+	VMOVAPS Z31, Z0
+	VMULPD Z12, Z6, K3, Z0
+	VMOVAPS Z31, Z1
+	VMULPD Z13, Z7, K4, Z1
+	VCMPPD $0, Z31, Z4, K3
+	VCMPPD $0, Z31, Z5, K4
+	VBLENDMPD Z31, Z0, K3, Z0
+	VBLENDMPD Z31, Z1, K4, Z1
+	VDIVPD Z0, Z2, Z2
+	VDIVPD Z1, Z3, Z3
+	VDIVPD Z0, Z2, Z0
+	VDIVPD Z1, Z3, Z1
 	VMULPD (SI)(CX*8), Z0, Z0
 	VMULPD 64(SI)(CX*8), Z1, Z1
-	VMULPD 128(SI)(CX*8), Z2, Z2
-	VMULPD 192(SI)(CX*8), Z3, Z3
+	VBLENDMPD Z30, Z0, K1, Z0
+	VBLENDMPD Z30, Z1, K2, Z1
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
-	VMOVUPS Z2, 128(DX)(CX*8)
-	VMOVUPS Z3, 192(DX)(CX*8)
-	ADDQ $32, CX
+	ADDQ $16, CX
 	CMPQ CX, AX
 	JLE main
 singles:
-	ADDQ $32, AX
+	ADDQ $16, AX
 	SUBQ CX, AX
 	JEQ done
 masked:
@@ -9921,13 +9901,36 @@ masked:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPD.Z (DI)(CX*8), K7, Z0
-	VMULPD Z0, Z0, Z0
+	VCMPPD $0, Z30, Z0, K1
 	VMOVUPD.Z (R8)(CX*8), K7, Z1
-	VMULPD Z1, Z1, Z2
-	VADDPD Z2, Z0, Z0
+	VCMPPD $0, Z30, Z1, K2
+	KANDQ K2, K1, K1
+	VANDPD Z29, Z0, Z0
+	VANDPD Z29, Z1, Z2
+	VCMPPD $30, Z2, Z0, K2
+	VBLENDMPD Z0, Z2, K2, Z3
+	VBLENDMPD Z2, Z0, K2, Z4
+	VCMPPD $17, Z25, Z3, K2
+	VBLENDMPD Z27, Z28, K2, Z5
+	VCMPPD $30, Z24, Z3, K3
+	VBLENDMPD Z26, Z5, K3, Z5
+	VBLENDMPD Z26, Z28, K2, Z6
+	VBLENDMPD Z27, Z6, K3, Z6
+	VMULPD Z5, Z3, Z3
+	VMULPD Z5, Z4, Z4
+	VMULPD Z4, Z4, Z4
+	VFMADD231PD Z3, Z3, Z4
+	VSQRTPD Z4, Z3
+	VCMPPD $4, Z31, Z0, K2
+	VMOVAPS Z31, Z0
+	VMULPD Z6, Z3, K2, Z0
+	VCMPPD $0, Z31, Z2, K2
+	VBLENDMPD Z31, Z0, K2, Z0
+	VDIVPD Z0, Z1, Z1
 	VDIVPD Z0, Z1, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
+	VBLENDMPD Z30, Z0, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -9966,14 +9969,14 @@ line:
 	VADDPS Y1, Y15, Y1
 	VADDPS Y2, Y15, Y2
 	VADDPS Y3, Y15, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -10009,14 +10012,14 @@ main:
 	VADDPS Y1, Y15, Y1
 	VADDPS Y2, Y15, Y2
 	VADDPS Y3, Y15, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -10033,8 +10036,8 @@ single:
 	VMOVUPS (DI)(CX*4), Y0
 	VMULPS Y0, Y0, Y0
 	VADDPS Y0, Y15, Y0
-	VMOVUPS (SI)(CX*4), Y1
-	VDIVPS Y0, Y1, Y0
+	VDIVPS Y0, Y15, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -10049,9 +10052,10 @@ tail:
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VMULPS Y0, Y0, Y0
 	VADDPS Y0, Y15, Y0
+	VDIVPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VDIVPS Y0, Y1, Y0
+	VMULPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -10101,14 +10105,14 @@ line:
 	VADDPS Z1, Z31, Z1
 	VADDPS Z2, Z31, Z2
 	VADDPS Z3, Z31, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 4096(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 8192(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 12288(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	VMOVNTPS Z2, 8192(DX)(CX*4)
@@ -10153,14 +10157,14 @@ main:
 	VADDPS Z1, Z31, Z1
 	VADDPS Z2, Z31, Z2
 	VADDPS Z3, Z31, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 64(SI)(CX*4), Z1, Z1
+	VMULPS 128(SI)(CX*4), Z2, Z2
+	VMULPS 192(SI)(CX*4), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -10179,8 +10183,9 @@ masked:
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
 	VMULPS Z0, Z0, Z0
 	VADDPS Z0, Z31, Z0
+	VDIVPS Z0, Z31, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VDIVPS Z0, Z1, Z0
+	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -10195,7 +10200,7 @@ TEXT ·atanGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -10213,14 +10218,14 @@ main:
 	VADDPD Y1, Y15, Y1
 	VADDPD Y2, Y15, Y2
 	VADDPD Y3, Y15, Y3
-	VMOVUPS (SI)(CX*8), Y4
-	VDIVPD Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*8), Y4
-	VDIVPD Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*8), Y4
-	VDIVPD Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*8), Y4
-	VDIVPD Y3, Y4, Y3
+	VDIVPD Y0, Y15, Y0
+	VDIVPD Y1, Y15, Y1
+	VDIVPD Y2, Y15, Y2
+	VDIVPD Y3, Y15, Y3
+	VMULPD (SI)(CX*8), Y0, Y0
+	VMULPD 32(SI)(CX*8), Y1, Y1
+	VMULPD 64(SI)(CX*8), Y2, Y2
+	VMULPD 96(SI)(CX*8), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*8)
 	VMOVUPS Y1, 32(DX)(CX*8)
 	VMOVUPS Y2, 64(DX)(CX*8)
@@ -10237,8 +10242,8 @@ single:
 	VMOVUPS (DI)(CX*8), Y0
 	VMULPD Y0, Y0, Y0
 	VADDPD Y0, Y15, Y0
-	VMOVUPS (SI)(CX*8), Y1
-	VDIVPD Y0, Y1, Y0
+	VDIVPD Y0, Y15, Y0
+	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -10253,9 +10258,10 @@ tail:
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VMULPD Y0, Y0, Y0
 	VADDPD Y0, Y15, Y0
+	VDIVPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VDIVPD Y0, Y1, Y0
+	VMULPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -10269,7 +10275,7 @@ TEXT ·atanGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -10287,14 +10293,14 @@ main:
 	VADDPD Z1, Z31, Z1
 	VADDPD Z2, Z31, Z2
 	VADDPD Z3, Z31, Z3
-	VMOVUPS (SI)(CX*8), Z4
-	VDIVPD Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*8), Z4
-	VDIVPD Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*8), Z4
-	VDIVPD Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*8), Z4
-	VDIVPD Z3, Z4, Z3
+	VDIVPD Z0, Z31, Z0
+	VDIVPD Z1, Z31, Z1
+	VDIVPD Z2, Z31, Z2
+	VDIVPD Z3, Z31, Z3
+	VMULPD (SI)(CX*8), Z0, Z0
+	VMULPD 64(SI)(CX*8), Z1, Z1
+	VMULPD 128(SI)(CX*8), Z2, Z2
+	VMULPD 192(SI)(CX*8), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -10313,8 +10319,9 @@ masked:
 	VMOVUPD.Z (DI)(CX*8), K7, Z0
 	VMULPD Z0, Z0, Z0
 	VADDPD Z0, Z31, Z0
+	VDIVPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VDIVPD Z0, Z1, Z0
+	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -10328,12 +10335,12 @@ TEXT ·atanhFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+5308(SB), Y13
-	VBROADCASTSS lanes<>+5300(SB), Y12
-	VBROADCASTSS lanes<>+1568(SB), Y11
-	VBROADCASTSS lanes<>+1440(SB), Y10
+	VBROADCASTSS lanes<>+5388(SB), Y13
+	VBROADCASTSS lanes<>+5380(SB), Y12
+	VBROADCASTSS lanes<>+1632(SB), Y11
+	VBROADCASTSS lanes<>+1504(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -10355,7 +10362,7 @@ line:
 	VPSUBD Y10, Y5, Y5
 	VPAND Y13, Y4, Y4
 	VPAND Y13, Y5, Y5
-	VBROADCASTSS lanes<>+5304(SB), Y6
+	VBROADCASTSS lanes<>+5384(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
 	VMULPS Y12, Y1, Y8
@@ -10370,39 +10377,39 @@ line:
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y15, Y1, Y4
 	VANDPS Y15, Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y11, Y1, Y6
 	VCMPPS $0, Y11, Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
 	VCMPPS $30, Y11, Y1, Y8
@@ -10411,14 +10418,14 @@ line:
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
 	VBLENDVPS Y5, Y3, Y0, Y0
-	VMULPS lanes<>+1280(SB), Y1, Y1
-	VMULPS lanes<>+1280(SB), Y0, Y0
+	VMULPS lanes<>+1344(SB), Y1, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y0
 	VANDPS Y15, Y1, Y1
 	VANDPS Y15, Y0, Y0
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVNTPS Y1, (DX)(CX*4)
@@ -10441,7 +10448,7 @@ line:
 	VPSUBD Y10, Y5, Y5
 	VPAND Y13, Y4, Y4
 	VPAND Y13, Y5, Y5
-	VBROADCASTSS lanes<>+5304(SB), Y6
+	VBROADCASTSS lanes<>+5384(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
 	VMULPS Y12, Y1, Y8
@@ -10456,39 +10463,39 @@ line:
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y15, Y1, Y4
 	VANDPS Y15, Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y11, Y1, Y6
 	VCMPPS $0, Y11, Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
 	VCMPPS $30, Y11, Y1, Y8
@@ -10497,14 +10504,14 @@ line:
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
 	VBLENDVPS Y5, Y3, Y0, Y0
-	VMULPS lanes<>+1280(SB), Y1, Y1
-	VMULPS lanes<>+1280(SB), Y0, Y0
+	VMULPS lanes<>+1344(SB), Y1, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y0
 	VANDPS Y15, Y1, Y1
 	VANDPS Y15, Y0, Y0
 	VMOVUPS 64(SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 96(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVNTPS Y1, 64(DX)(CX*4)
@@ -10521,12 +10528,12 @@ TEXT ·atanhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5024(SB), Y15
+	VBROADCASTSS lanes<>+5088(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+5308(SB), Y13
-	VBROADCASTSS lanes<>+5300(SB), Y12
-	VBROADCASTSS lanes<>+1568(SB), Y11
-	VBROADCASTSS lanes<>+1440(SB), Y10
+	VBROADCASTSS lanes<>+5388(SB), Y13
+	VBROADCASTSS lanes<>+5380(SB), Y12
+	VBROADCASTSS lanes<>+1632(SB), Y11
+	VBROADCASTSS lanes<>+1504(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -10548,7 +10555,7 @@ main:
 	VPSUBD Y10, Y5, Y5
 	VPAND Y13, Y4, Y4
 	VPAND Y13, Y5, Y5
-	VBROADCASTSS lanes<>+5304(SB), Y6
+	VBROADCASTSS lanes<>+5384(SB), Y6
 	VPSUBD Y4, Y6, Y7
 	VPSUBD Y5, Y6, Y6
 	VMULPS Y12, Y1, Y8
@@ -10563,39 +10570,39 @@ main:
 	VCVTDQ2PS Y5, Y5
 	VMULPS Y2, Y2, Y6
 	VMULPS Y0, Y0, Y7
-	VBROADCASTSS lanes<>+5360(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y9
+	VBROADCASTSS lanes<>+5440(SB), Y8
+	VBROADCASTSS lanes<>+2272(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+2208(SB), Y0, Y8
-	VFMADD213PS lanes<>+2752(SB), Y2, Y9
-	VFMADD213PS lanes<>+2752(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
+	VFMADD213PS lanes<>+2272(SB), Y0, Y8
+	VFMADD213PS lanes<>+2816(SB), Y2, Y9
+	VFMADD213PS lanes<>+2816(SB), Y0, Y8
+	VFMADD213PS lanes<>+4192(SB), Y2, Y9
+	VFMADD213PS lanes<>+4192(SB), Y0, Y8
+	VFMADD213PS lanes<>+2688(SB), Y2, Y9
+	VFMADD213PS lanes<>+2688(SB), Y0, Y8
+	VFMADD213PS lanes<>+3712(SB), Y2, Y9
+	VFMADD213PS lanes<>+3712(SB), Y0, Y8
 	VFMADD213PS lanes<>+2624(SB), Y2, Y9
 	VFMADD213PS lanes<>+2624(SB), Y0, Y8
-	VFMADD213PS lanes<>+3648(SB), Y2, Y9
-	VFMADD213PS lanes<>+3648(SB), Y0, Y8
-	VFMADD213PS lanes<>+2560(SB), Y2, Y9
-	VFMADD213PS lanes<>+2560(SB), Y0, Y8
-	VFMADD213PS lanes<>+4256(SB), Y2, Y9
-	VFMADD213PS lanes<>+4256(SB), Y0, Y8
-	VFMADD213PS lanes<>+1408(SB), Y2, Y9
-	VFMADD213PS lanes<>+1408(SB), Y0, Y8
-	VFMADD231PS lanes<>+2016(SB), Y4, Y2
-	VFMADD231PS lanes<>+2016(SB), Y5, Y0
+	VFMADD213PS lanes<>+4320(SB), Y2, Y9
+	VFMADD213PS lanes<>+4320(SB), Y0, Y8
+	VFMADD213PS lanes<>+1472(SB), Y2, Y9
+	VFMADD213PS lanes<>+1472(SB), Y0, Y8
+	VFMADD231PS lanes<>+2080(SB), Y4, Y2
+	VFMADD231PS lanes<>+2080(SB), Y5, Y0
 	VFMADD231PS Y9, Y6, Y2
 	VFMADD231PS Y8, Y7, Y0
 	VANDPS Y15, Y1, Y4
 	VANDPS Y15, Y3, Y5
-	VCMPPS $17, lanes<>+1248(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1248(SB), Y5, Y5
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y6
-	VCMPPS $17, lanes<>+1536(SB), Y3, Y7
+	VCMPPS $17, lanes<>+1312(SB), Y4, Y4
+	VCMPPS $17, lanes<>+1312(SB), Y5, Y5
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y6
+	VCMPPS $17, lanes<>+1600(SB), Y3, Y7
 	VBLENDVPS Y6, Y2, Y1, Y2
 	VBLENDVPS Y7, Y0, Y3, Y0
 	VCMPPS $0, Y11, Y1, Y6
 	VCMPPS $0, Y11, Y3, Y7
-	VBROADCASTSS lanes<>+5320(SB), Y8
+	VBROADCASTSS lanes<>+5400(SB), Y8
 	VBLENDVPS Y6, Y13, Y8, Y6
 	VBLENDVPS Y7, Y13, Y8, Y7
 	VCMPPS $30, Y11, Y1, Y8
@@ -10604,14 +10611,14 @@ main:
 	VBLENDVPS Y9, Y0, Y7, Y0
 	VBLENDVPS Y4, Y1, Y2, Y1
 	VBLENDVPS Y5, Y3, Y0, Y0
-	VMULPS lanes<>+1280(SB), Y1, Y1
-	VMULPS lanes<>+1280(SB), Y0, Y0
+	VMULPS lanes<>+1344(SB), Y1, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y0
 	VANDPS Y15, Y1, Y1
 	VANDPS Y15, Y0, Y0
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y1, Y1
 	VORPS Y3, Y0, Y0
 	VMOVUPS Y1, (DX)(CX*4)
@@ -10633,7 +10640,7 @@ single:
 	VADDPS Y14, Y1, Y2
 	VPSUBD Y10, Y2, Y2
 	VPAND Y13, Y2, Y2
-	VBROADCASTSS lanes<>+5304(SB), Y3
+	VBROADCASTSS lanes<>+5384(SB), Y3
 	VPSUBD Y2, Y3, Y3
 	VMULPS Y12, Y1, Y4
 	VMOVAPS Y14, Y5
@@ -10641,30 +10648,30 @@ single:
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+5360(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y5, Y4
-	VFMADD213PS lanes<>+2752(SB), Y5, Y4
-	VFMADD213PS lanes<>+4128(SB), Y5, Y4
+	VBROADCASTSS lanes<>+5440(SB), Y4
+	VFMADD213PS lanes<>+2272(SB), Y5, Y4
+	VFMADD213PS lanes<>+2816(SB), Y5, Y4
+	VFMADD213PS lanes<>+4192(SB), Y5, Y4
+	VFMADD213PS lanes<>+2688(SB), Y5, Y4
+	VFMADD213PS lanes<>+3712(SB), Y5, Y4
 	VFMADD213PS lanes<>+2624(SB), Y5, Y4
-	VFMADD213PS lanes<>+3648(SB), Y5, Y4
-	VFMADD213PS lanes<>+2560(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+1408(SB), Y5, Y4
-	VFMADD231PS lanes<>+2016(SB), Y2, Y5
+	VFMADD213PS lanes<>+4320(SB), Y5, Y4
+	VFMADD213PS lanes<>+1472(SB), Y5, Y4
+	VFMADD231PS lanes<>+2080(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y15, Y1, Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
 	VCMPPS $0, Y11, Y1, Y4
-	VBROADCASTSS lanes<>+5320(SB), Y5
+	VBROADCASTSS lanes<>+5400(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
 	VCMPPS $30, Y11, Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
-	VMULPS lanes<>+1280(SB), Y1, Y1
+	VMULPS lanes<>+1344(SB), Y1, Y1
 	VANDPS Y15, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -10685,7 +10692,7 @@ tail:
 	VADDPS Y14, Y1, Y2
 	VPSUBD Y10, Y2, Y2
 	VPAND Y13, Y2, Y2
-	VBROADCASTSS lanes<>+5304(SB), Y3
+	VBROADCASTSS lanes<>+5384(SB), Y3
 	VPSUBD Y2, Y3, Y3
 	VMULPS Y12, Y1, Y4
 	VMOVAPS Y14, Y5
@@ -10693,30 +10700,30 @@ tail:
 	VFMADD231PS Y3, Y4, Y5
 	VCVTDQ2PS Y2, Y2
 	VMULPS Y5, Y5, Y3
-	VBROADCASTSS lanes<>+5360(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y5, Y4
-	VFMADD213PS lanes<>+2752(SB), Y5, Y4
-	VFMADD213PS lanes<>+4128(SB), Y5, Y4
+	VBROADCASTSS lanes<>+5440(SB), Y4
+	VFMADD213PS lanes<>+2272(SB), Y5, Y4
+	VFMADD213PS lanes<>+2816(SB), Y5, Y4
+	VFMADD213PS lanes<>+4192(SB), Y5, Y4
+	VFMADD213PS lanes<>+2688(SB), Y5, Y4
+	VFMADD213PS lanes<>+3712(SB), Y5, Y4
 	VFMADD213PS lanes<>+2624(SB), Y5, Y4
-	VFMADD213PS lanes<>+3648(SB), Y5, Y4
-	VFMADD213PS lanes<>+2560(SB), Y5, Y4
-	VFMADD213PS lanes<>+4256(SB), Y5, Y4
-	VFMADD213PS lanes<>+1408(SB), Y5, Y4
-	VFMADD231PS lanes<>+2016(SB), Y2, Y5
+	VFMADD213PS lanes<>+4320(SB), Y5, Y4
+	VFMADD213PS lanes<>+1472(SB), Y5, Y4
+	VFMADD231PS lanes<>+2080(SB), Y2, Y5
 	VFMADD231PS Y4, Y3, Y5
 	VANDPS Y15, Y1, Y2
-	VCMPPS $17, lanes<>+1248(SB), Y2, Y2
-	VCMPPS $17, lanes<>+1536(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1312(SB), Y2, Y2
+	VCMPPS $17, lanes<>+1600(SB), Y1, Y3
 	VBLENDVPS Y3, Y5, Y1, Y3
 	VCMPPS $0, Y11, Y1, Y4
-	VBROADCASTSS lanes<>+5320(SB), Y5
+	VBROADCASTSS lanes<>+5400(SB), Y5
 	VBLENDVPS Y4, Y13, Y5, Y4
 	VCMPPS $30, Y11, Y1, Y5
 	VBLENDVPS Y5, Y3, Y4, Y3
 	VBLENDVPS Y2, Y1, Y3, Y1
-	VMULPS lanes<>+1280(SB), Y1, Y1
+	VMULPS lanes<>+1344(SB), Y1, Y1
 	VANDPS Y15, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -10730,27 +10737,27 @@ TEXT ·atanhFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+5088(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+5308(SB), Z29
-	VBROADCASTSS lanes<>+5300(SB), Z28
-	VBROADCASTSS lanes<>+1568(SB), Z27
-	VBROADCASTSS lanes<>+1440(SB), Z26
-	VBROADCASTSS lanes<>+5304(SB), Z25
-	VBROADCASTSS lanes<>+5360(SB), Z24
-	VBROADCASTSS lanes<>+2208(SB), Z23
-	VBROADCASTSS lanes<>+2752(SB), Z22
-	VBROADCASTSS lanes<>+4128(SB), Z21
-	VBROADCASTSS lanes<>+2624(SB), Z20
-	VBROADCASTSS lanes<>+3648(SB), Z19
-	VBROADCASTSS lanes<>+2560(SB), Z18
-	VBROADCASTSS lanes<>+4256(SB), Z17
-	VBROADCASTSS lanes<>+1408(SB), Z16
-	VBROADCASTSS lanes<>+2016(SB), Z15
-	VBROADCASTSS lanes<>+1248(SB), Z14
-	VBROADCASTSS lanes<>+1536(SB), Z13
-	VBROADCASTSS lanes<>+5320(SB), Z12
-	VBROADCASTSS lanes<>+1280(SB), Z11
+	VBROADCASTSS lanes<>+5388(SB), Z29
+	VBROADCASTSS lanes<>+5380(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1504(SB), Z26
+	VBROADCASTSS lanes<>+5384(SB), Z25
+	VBROADCASTSS lanes<>+5440(SB), Z24
+	VBROADCASTSS lanes<>+2272(SB), Z23
+	VBROADCASTSS lanes<>+2816(SB), Z22
+	VBROADCASTSS lanes<>+4192(SB), Z21
+	VBROADCASTSS lanes<>+2688(SB), Z20
+	VBROADCASTSS lanes<>+3712(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+4320(SB), Z17
+	VBROADCASTSS lanes<>+1472(SB), Z16
+	VBROADCASTSS lanes<>+2080(SB), Z15
+	VBROADCASTSS lanes<>+1312(SB), Z14
+	VBROADCASTSS lanes<>+1600(SB), Z13
+	VBROADCASTSS lanes<>+5400(SB), Z12
+	VBROADCASTSS lanes<>+1344(SB), Z11
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -10939,27 +10946,27 @@ TEXT ·atanhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5024(SB), Z31
+	VBROADCASTSS lanes<>+5088(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+5308(SB), Z29
-	VBROADCASTSS lanes<>+5300(SB), Z28
-	VBROADCASTSS lanes<>+1568(SB), Z27
-	VBROADCASTSS lanes<>+1440(SB), Z26
-	VBROADCASTSS lanes<>+5304(SB), Z25
-	VBROADCASTSS lanes<>+5360(SB), Z24
-	VBROADCASTSS lanes<>+2208(SB), Z23
-	VBROADCASTSS lanes<>+2752(SB), Z22
-	VBROADCASTSS lanes<>+4128(SB), Z21
-	VBROADCASTSS lanes<>+2624(SB), Z20
-	VBROADCASTSS lanes<>+3648(SB), Z19
-	VBROADCASTSS lanes<>+2560(SB), Z18
-	VBROADCASTSS lanes<>+4256(SB), Z17
-	VBROADCASTSS lanes<>+1408(SB), Z16
-	VBROADCASTSS lanes<>+2016(SB), Z15
-	VBROADCASTSS lanes<>+1248(SB), Z14
-	VBROADCASTSS lanes<>+1536(SB), Z13
-	VBROADCASTSS lanes<>+5320(SB), Z12
-	VBROADCASTSS lanes<>+1280(SB), Z11
+	VBROADCASTSS lanes<>+5388(SB), Z29
+	VBROADCASTSS lanes<>+5380(SB), Z28
+	VBROADCASTSS lanes<>+1632(SB), Z27
+	VBROADCASTSS lanes<>+1504(SB), Z26
+	VBROADCASTSS lanes<>+5384(SB), Z25
+	VBROADCASTSS lanes<>+5440(SB), Z24
+	VBROADCASTSS lanes<>+2272(SB), Z23
+	VBROADCASTSS lanes<>+2816(SB), Z22
+	VBROADCASTSS lanes<>+4192(SB), Z21
+	VBROADCASTSS lanes<>+2688(SB), Z20
+	VBROADCASTSS lanes<>+3712(SB), Z19
+	VBROADCASTSS lanes<>+2624(SB), Z18
+	VBROADCASTSS lanes<>+4320(SB), Z17
+	VBROADCASTSS lanes<>+1472(SB), Z16
+	VBROADCASTSS lanes<>+2080(SB), Z15
+	VBROADCASTSS lanes<>+1312(SB), Z14
+	VBROADCASTSS lanes<>+1600(SB), Z13
+	VBROADCASTSS lanes<>+5400(SB), Z12
+	VBROADCASTSS lanes<>+1344(SB), Z11
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11102,8 +11109,8 @@ TEXT ·atanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Y15
-	VBROADCASTSD lanes<>+5056(SB), Y14
+	VBROADCASTSD lanes<>+1152(SB), Y15
+	VBROADCASTSD lanes<>+5120(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -11123,9 +11130,9 @@ main:
 	VADDPD Y15, Y3, Y5
 	VPSUBQ lanes<>+1088(SB), Y4, Y4
 	VPSUBQ lanes<>+1088(SB), Y5, Y5
-	VPAND lanes<>+1216(SB), Y4, Y4
-	VPAND lanes<>+1216(SB), Y5, Y5
-	VBROADCASTSD lanes<>+5088(SB), Y6
+	VPAND lanes<>+1280(SB), Y4, Y4
+	VPAND lanes<>+1280(SB), Y5, Y5
+	VBROADCASTSD lanes<>+5152(SB), Y6
 	VPSUBQ Y4, Y6, Y7
 	VPSUBQ Y5, Y6, Y6
 	VMULPD lanes<>+1024(SB), Y1, Y8
@@ -11142,8 +11149,8 @@ main:
 	VPSRLQ $52, Y5, Y5
 	VPOR lanes<>+896(SB), Y4, Y4
 	VPOR lanes<>+896(SB), Y5, Y5
-	VSUBPD lanes<>+4960(SB), Y4, Y4
-	VSUBPD lanes<>+4960(SB), Y5, Y5
+	VSUBPD lanes<>+5024(SB), Y4, Y4
+	VSUBPD lanes<>+5024(SB), Y5, Y5
 	VMULPD Y10, Y10, Y6
 	VMULPD Y11, Y11, Y7
 	VADDPD lanes<>+832(SB), Y10, Y8
@@ -11154,48 +11161,48 @@ main:
 	VMULPD Y9, Y9, Y13
 	VMULPD lanes<>+1056(SB), Y6, Y6
 	VMULPD lanes<>+1056(SB), Y7, Y7
-	VBROADCASTSD lanes<>+5216(SB), Y2
-	VBROADCASTSD lanes<>+3552(SB), Y0
+	VBROADCASTSD lanes<>+5296(SB), Y2
+	VBROADCASTSD lanes<>+3616(SB), Y0
 	VFMADD231PD Y12, Y2, Y0
-	VFMADD213PD lanes<>+3552(SB), Y13, Y2
-	VFMADD213PD lanes<>+3104(SB), Y12, Y0
-	VFMADD213PD lanes<>+3104(SB), Y13, Y2
-	VFMADD213PD lanes<>+2656(SB), Y12, Y0
-	VFMADD213PD lanes<>+2656(SB), Y13, Y2
-	VFMADD213PD lanes<>+4672(SB), Y12, Y0
-	VFMADD213PD lanes<>+4672(SB), Y13, Y2
-	VFMADD213PD lanes<>+3392(SB), Y12, Y0
-	VFMADD213PD lanes<>+3392(SB), Y13, Y2
-	VFMADD213PD lanes<>+3424(SB), Y12, Y0
-	VFMADD213PD lanes<>+3424(SB), Y13, Y2
-	VFMADD213PD lanes<>+2816(SB), Y12, Y0
-	VFMADD213PD lanes<>+2816(SB), Y13, Y2
+	VFMADD213PD lanes<>+3616(SB), Y13, Y2
+	VFMADD213PD lanes<>+3168(SB), Y12, Y0
+	VFMADD213PD lanes<>+3168(SB), Y13, Y2
+	VFMADD213PD lanes<>+2720(SB), Y12, Y0
+	VFMADD213PD lanes<>+2720(SB), Y13, Y2
+	VFMADD213PD lanes<>+4736(SB), Y12, Y0
+	VFMADD213PD lanes<>+4736(SB), Y13, Y2
+	VFMADD213PD lanes<>+3456(SB), Y12, Y0
+	VFMADD213PD lanes<>+3456(SB), Y13, Y2
+	VFMADD213PD lanes<>+3488(SB), Y12, Y0
+	VFMADD213PD lanes<>+3488(SB), Y13, Y2
+	VFMADD213PD lanes<>+2880(SB), Y12, Y0
+	VFMADD213PD lanes<>+2880(SB), Y13, Y2
 	VFMADD213PD Y6, Y0, Y12
 	VFMADD213PD Y7, Y2, Y13
 	VFMSUB231PD Y12, Y8, Y6
 	VFMSUB231PD Y13, Y9, Y7
-	VFMADD231PD lanes<>+2528(SB), Y4, Y6
-	VFMADD231PD lanes<>+2528(SB), Y5, Y7
+	VFMADD231PD lanes<>+2592(SB), Y4, Y6
+	VFMADD231PD lanes<>+2592(SB), Y5, Y7
 	VADDPD Y10, Y6, Y0
 	VADDPD Y11, Y7, Y2
-	VFMADD231PD lanes<>+4640(SB), Y4, Y0
-	VFMADD231PD lanes<>+4640(SB), Y5, Y2
+	VFMADD231PD lanes<>+4704(SB), Y4, Y0
+	VFMADD231PD lanes<>+4704(SB), Y5, Y2
 	VANDPD Y14, Y1, Y4
 	VANDPD Y14, Y3, Y5
 	VCMPPD $17, lanes<>+960(SB), Y4, Y4
 	VCMPPD $17, lanes<>+960(SB), Y5, Y5
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y6
-	VCMPPD $17, lanes<>+1152(SB), Y3, Y7
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y6
+	VCMPPD $17, lanes<>+1216(SB), Y3, Y7
 	VBLENDVPD Y6, Y0, Y1, Y0
 	VBLENDVPD Y7, Y2, Y3, Y2
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y6
-	VCMPPD $0, lanes<>+1184(SB), Y3, Y7
-	VBROADCASTSD lanes<>+5144(SB), Y8
-	VBROADCASTSD lanes<>+1216(SB), Y9
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y6
+	VCMPPD $0, lanes<>+1248(SB), Y3, Y7
+	VBROADCASTSD lanes<>+5224(SB), Y8
+	VBROADCASTSD lanes<>+1280(SB), Y9
 	VBLENDVPD Y6, Y9, Y8, Y6
 	VBLENDVPD Y7, Y9, Y8, Y7
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y8
-	VCMPPD $30, lanes<>+1184(SB), Y3, Y9
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y8
+	VCMPPD $30, lanes<>+1248(SB), Y3, Y9
 	VBLENDVPD Y8, Y0, Y6, Y0
 	VBLENDVPD Y9, Y2, Y7, Y2
 	VBLENDVPD Y4, Y1, Y0, Y0
@@ -11228,8 +11235,8 @@ single:
 	VDIVPD Y1, Y2, Y1
 	VADDPD Y15, Y1, Y2
 	VPSUBQ lanes<>+1088(SB), Y2, Y2
-	VPAND lanes<>+1216(SB), Y2, Y2
-	VBROADCASTSD lanes<>+5088(SB), Y3
+	VPAND lanes<>+1280(SB), Y2, Y2
+	VBROADCASTSD lanes<>+5152(SB), Y3
 	VPSUBQ Y2, Y3, Y3
 	VMULPD lanes<>+1024(SB), Y1, Y4
 	VMOVAPS Y15, Y5
@@ -11238,34 +11245,34 @@ single:
 	VPADDQ Y15, Y2, Y2
 	VPSRLQ $52, Y2, Y2
 	VPOR lanes<>+896(SB), Y2, Y2
-	VSUBPD lanes<>+4960(SB), Y2, Y2
+	VSUBPD lanes<>+5024(SB), Y2, Y2
 	VMULPD Y5, Y5, Y3
 	VADDPD lanes<>+832(SB), Y5, Y4
 	VDIVPD Y4, Y5, Y4
 	VMULPD Y4, Y4, Y6
 	VMULPD lanes<>+1056(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5216(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y6, Y7
-	VFMADD213PD lanes<>+3104(SB), Y6, Y7
-	VFMADD213PD lanes<>+2656(SB), Y6, Y7
-	VFMADD213PD lanes<>+4672(SB), Y6, Y7
-	VFMADD213PD lanes<>+3392(SB), Y6, Y7
-	VFMADD213PD lanes<>+3424(SB), Y6, Y7
-	VFMADD213PD lanes<>+2816(SB), Y6, Y7
+	VBROADCASTSD lanes<>+5296(SB), Y7
+	VFMADD213PD lanes<>+3616(SB), Y6, Y7
+	VFMADD213PD lanes<>+3168(SB), Y6, Y7
+	VFMADD213PD lanes<>+2720(SB), Y6, Y7
+	VFMADD213PD lanes<>+4736(SB), Y6, Y7
+	VFMADD213PD lanes<>+3456(SB), Y6, Y7
+	VFMADD213PD lanes<>+3488(SB), Y6, Y7
+	VFMADD213PD lanes<>+2880(SB), Y6, Y7
 	VFMADD213PD Y3, Y7, Y6
 	VFMSUB231PD Y6, Y4, Y3
-	VFMADD231PD lanes<>+2528(SB), Y2, Y3
+	VFMADD231PD lanes<>+2592(SB), Y2, Y3
 	VADDPD Y5, Y3, Y3
-	VFMADD231PD lanes<>+4640(SB), Y2, Y3
+	VFMADD231PD lanes<>+4704(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
 	VCMPPD $17, lanes<>+960(SB), Y2, Y2
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VBROADCASTSD lanes<>+1216(SB), Y6
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VBROADCASTSD lanes<>+1280(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VMULPD lanes<>+1056(SB), Y1, Y1
@@ -11290,8 +11297,8 @@ tail:
 	VDIVPD Y1, Y2, Y1
 	VADDPD Y15, Y1, Y2
 	VPSUBQ lanes<>+1088(SB), Y2, Y2
-	VPAND lanes<>+1216(SB), Y2, Y2
-	VBROADCASTSD lanes<>+5088(SB), Y3
+	VPAND lanes<>+1280(SB), Y2, Y2
+	VBROADCASTSD lanes<>+5152(SB), Y3
 	VPSUBQ Y2, Y3, Y3
 	VMULPD lanes<>+1024(SB), Y1, Y4
 	VMOVAPS Y15, Y5
@@ -11300,34 +11307,34 @@ tail:
 	VPADDQ Y15, Y2, Y2
 	VPSRLQ $52, Y2, Y2
 	VPOR lanes<>+896(SB), Y2, Y2
-	VSUBPD lanes<>+4960(SB), Y2, Y2
+	VSUBPD lanes<>+5024(SB), Y2, Y2
 	VMULPD Y5, Y5, Y3
 	VADDPD lanes<>+832(SB), Y5, Y4
 	VDIVPD Y4, Y5, Y4
 	VMULPD Y4, Y4, Y6
 	VMULPD lanes<>+1056(SB), Y3, Y3
-	VBROADCASTSD lanes<>+5216(SB), Y7
-	VFMADD213PD lanes<>+3552(SB), Y6, Y7
-	VFMADD213PD lanes<>+3104(SB), Y6, Y7
-	VFMADD213PD lanes<>+2656(SB), Y6, Y7
-	VFMADD213PD lanes<>+4672(SB), Y6, Y7
-	VFMADD213PD lanes<>+3392(SB), Y6, Y7
-	VFMADD213PD lanes<>+3424(SB), Y6, Y7
-	VFMADD213PD lanes<>+2816(SB), Y6, Y7
+	VBROADCASTSD lanes<>+5296(SB), Y7
+	VFMADD213PD lanes<>+3616(SB), Y6, Y7
+	VFMADD213PD lanes<>+3168(SB), Y6, Y7
+	VFMADD213PD lanes<>+2720(SB), Y6, Y7
+	VFMADD213PD lanes<>+4736(SB), Y6, Y7
+	VFMADD213PD lanes<>+3456(SB), Y6, Y7
+	VFMADD213PD lanes<>+3488(SB), Y6, Y7
+	VFMADD213PD lanes<>+2880(SB), Y6, Y7
 	VFMADD213PD Y3, Y7, Y6
 	VFMSUB231PD Y6, Y4, Y3
-	VFMADD231PD lanes<>+2528(SB), Y2, Y3
+	VFMADD231PD lanes<>+2592(SB), Y2, Y3
 	VADDPD Y5, Y3, Y3
-	VFMADD231PD lanes<>+4640(SB), Y2, Y3
+	VFMADD231PD lanes<>+4704(SB), Y2, Y3
 	VANDPD Y14, Y1, Y2
 	VCMPPD $17, lanes<>+960(SB), Y2, Y2
-	VCMPPD $17, lanes<>+1152(SB), Y1, Y4
+	VCMPPD $17, lanes<>+1216(SB), Y1, Y4
 	VBLENDVPD Y4, Y3, Y1, Y3
-	VCMPPD $0, lanes<>+1184(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VBROADCASTSD lanes<>+1216(SB), Y6
+	VCMPPD $0, lanes<>+1248(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VBROADCASTSD lanes<>+1280(SB), Y6
 	VBLENDVPD Y4, Y6, Y5, Y4
-	VCMPPD $30, lanes<>+1184(SB), Y1, Y5
+	VCMPPD $30, lanes<>+1248(SB), Y1, Y5
 	VBLENDVPD Y5, Y3, Y4, Y3
 	VBLENDVPD Y2, Y1, Y3, Y1
 	VMULPD lanes<>+1056(SB), Y1, Y1
@@ -11346,24 +11353,24 @@ TEXT ·atanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Z31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+1216(SB), Z29
+	VBROADCASTSD lanes<>+1152(SB), Z31
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+1280(SB), Z29
 	VBROADCASTSD lanes<>+1024(SB), Z28
 	VBROADCASTSD lanes<>+1056(SB), Z27
-	VBROADCASTSD lanes<>+1184(SB), Z26
+	VBROADCASTSD lanes<>+1248(SB), Z26
 	VBROADCASTSD lanes<>+1088(SB), Z25
-	VBROADCASTSD lanes<>+5088(SB), Z24
+	VBROADCASTSD lanes<>+5152(SB), Z24
 	VBROADCASTSD lanes<>+896(SB), Z23
-	VBROADCASTSD lanes<>+4960(SB), Z22
+	VBROADCASTSD lanes<>+5024(SB), Z22
 	VBROADCASTSD lanes<>+832(SB), Z21
-	VBROADCASTSD lanes<>+5216(SB), Z20
-	VBROADCASTSD lanes<>+3552(SB), Z19
-	VBROADCASTSD lanes<>+3104(SB), Z18
-	VBROADCASTSD lanes<>+2656(SB), Z17
-	VBROADCASTSD lanes<>+4672(SB), Z16
-	VBROADCASTSD lanes<>+3392(SB), Z15
-	VBROADCASTSD lanes<>+3424(SB), Z14
+	VBROADCASTSD lanes<>+5296(SB), Z20
+	VBROADCASTSD lanes<>+3616(SB), Z19
+	VBROADCASTSD lanes<>+3168(SB), Z18
+	VBROADCASTSD lanes<>+2720(SB), Z17
+	VBROADCASTSD lanes<>+4736(SB), Z16
+	VBROADCASTSD lanes<>+3456(SB), Z15
+	VBROADCASTSD lanes<>+3488(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11427,29 +11434,29 @@ main:
 	VFMADD213PD Z15, Z13, Z0
 	VFMADD213PD Z14, Z12, Z2
 	VFMADD213PD Z14, Z13, Z0
-	VFMADD213PD.BCST lanes<>+2816(SB), Z12, Z2
-	VFMADD213PD.BCST lanes<>+2816(SB), Z13, Z0
+	VFMADD213PD.BCST lanes<>+2880(SB), Z12, Z2
+	VFMADD213PD.BCST lanes<>+2880(SB), Z13, Z0
 	VFMADD213PD Z6, Z2, Z12
 	VFMADD213PD Z7, Z0, Z13
 	VFMSUB231PD Z12, Z8, Z6
 	VFMSUB231PD Z13, Z9, Z7
-	VFMADD231PD.BCST lanes<>+2528(SB), Z4, Z6
-	VFMADD231PD.BCST lanes<>+2528(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2592(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+2592(SB), Z5, Z7
 	VADDPD Z10, Z6, Z0
 	VADDPD Z11, Z7, Z2
-	VFMADD231PD.BCST lanes<>+4640(SB), Z4, Z0
-	VFMADD231PD.BCST lanes<>+4640(SB), Z5, Z2
+	VFMADD231PD.BCST lanes<>+4704(SB), Z4, Z0
+	VFMADD231PD.BCST lanes<>+4704(SB), Z5, Z2
 	VANDPD Z30, Z1, Z4
 	VANDPD Z30, Z3, Z5
 	VCMPPD.BCST $17, lanes<>+960(SB), Z4, K1
 	VCMPPD.BCST $17, lanes<>+960(SB), Z5, K2
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K3
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z3, K4
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z1, K3
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z3, K4
 	VBLENDMPD Z0, Z1, K3, Z0
 	VBLENDMPD Z2, Z3, K4, Z2
 	VCMPPD $0, Z26, Z1, K3
 	VCMPPD $0, Z26, Z3, K4
-	VBROADCASTSD lanes<>+5144(SB), Z4
+	VBROADCASTSD lanes<>+5224(SB), Z4
 	VBLENDMPD Z29, Z4, K3, Z5
 	VBLENDMPD Z29, Z4, K4, Z4
 	VCMPPD $30, Z26, Z1, K3
@@ -11504,18 +11511,18 @@ masked:
 	VFMADD213PD Z16, Z6, Z7
 	VFMADD213PD Z15, Z6, Z7
 	VFMADD213PD Z14, Z6, Z7
-	VFMADD213PD.BCST lanes<>+2816(SB), Z6, Z7
+	VFMADD213PD.BCST lanes<>+2880(SB), Z6, Z7
 	VFMADD213PD Z3, Z7, Z6
 	VFMSUB231PD Z6, Z4, Z3
-	VFMADD231PD.BCST lanes<>+2528(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+2592(SB), Z2, Z3
 	VADDPD Z5, Z3, Z3
-	VFMADD231PD.BCST lanes<>+4640(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+4704(SB), Z2, Z3
 	VANDPD Z30, Z1, Z2
 	VCMPPD.BCST $17, lanes<>+960(SB), Z2, K1
-	VCMPPD.BCST $17, lanes<>+1152(SB), Z1, K2
+	VCMPPD.BCST $17, lanes<>+1216(SB), Z1, K2
 	VBLENDMPD Z3, Z1, K2, Z2
 	VCMPPD $0, Z26, Z1, K2
-	VBROADCASTSD lanes<>+5144(SB), Z3
+	VBROADCASTSD lanes<>+5224(SB), Z3
 	VBLENDMPD Z29, Z3, K2, Z3
 	VCMPPD $30, Z26, Z1, K2
 	VBLENDMPD Z2, Z3, K2, Z2
@@ -11560,14 +11567,14 @@ line:
 	VSUBPS Y1, Y15, Y1
 	VSUBPS Y2, Y15, Y2
 	VSUBPS Y3, Y15, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -11603,14 +11610,14 @@ main:
 	VSUBPS Y1, Y15, Y1
 	VSUBPS Y2, Y15, Y2
 	VSUBPS Y3, Y15, Y3
-	VMOVUPS (SI)(CX*4), Y4
-	VDIVPS Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*4), Y4
-	VDIVPS Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*4), Y4
-	VDIVPS Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*4), Y4
-	VDIVPS Y3, Y4, Y3
+	VDIVPS Y0, Y15, Y0
+	VDIVPS Y1, Y15, Y1
+	VDIVPS Y2, Y15, Y2
+	VDIVPS Y3, Y15, Y3
+	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS 32(SI)(CX*4), Y1, Y1
+	VMULPS 64(SI)(CX*4), Y2, Y2
+	VMULPS 96(SI)(CX*4), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -11627,8 +11634,8 @@ single:
 	VMOVUPS (DI)(CX*4), Y0
 	VMULPS Y0, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMOVUPS (SI)(CX*4), Y1
-	VDIVPS Y0, Y1, Y0
+	VDIVPS Y0, Y15, Y0
+	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -11643,9 +11650,10 @@ tail:
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VMULPS Y0, Y0, Y0
 	VSUBPS Y0, Y15, Y0
+	VDIVPS Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VDIVPS Y0, Y1, Y0
+	VMULPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -11695,14 +11703,14 @@ line:
 	VSUBPS Z1, Z31, Z1
 	VSUBPS Z2, Z31, Z2
 	VSUBPS Z3, Z31, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 4096(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 8192(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 12288(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 4096(SI)(CX*4), Z1, Z1
+	VMULPS 8192(SI)(CX*4), Z2, Z2
+	VMULPS 12288(SI)(CX*4), Z3, Z3
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	VMOVNTPS Z2, 8192(DX)(CX*4)
@@ -11747,14 +11755,14 @@ main:
 	VSUBPS Z1, Z31, Z1
 	VSUBPS Z2, Z31, Z2
 	VSUBPS Z3, Z31, Z3
-	VMOVUPS (SI)(CX*4), Z4
-	VDIVPS Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*4), Z4
-	VDIVPS Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*4), Z4
-	VDIVPS Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*4), Z4
-	VDIVPS Z3, Z4, Z3
+	VDIVPS Z0, Z31, Z0
+	VDIVPS Z1, Z31, Z1
+	VDIVPS Z2, Z31, Z2
+	VDIVPS Z3, Z31, Z3
+	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS 64(SI)(CX*4), Z1, Z1
+	VMULPS 128(SI)(CX*4), Z2, Z2
+	VMULPS 192(SI)(CX*4), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	VMOVUPS Z2, 128(DX)(CX*4)
@@ -11773,8 +11781,9 @@ masked:
 	VMOVUPS.Z (DI)(CX*4), K7, Z0
 	VMULPS Z0, Z0, Z0
 	VSUBPS Z0, Z31, Z0
+	VDIVPS Z0, Z31, Z0
 	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VDIVPS Z0, Z1, Z0
+	VMULPS Z0, Z1, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -11789,7 +11798,7 @@ TEXT ·atanhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11807,14 +11816,14 @@ main:
 	VSUBPD Y1, Y15, Y1
 	VSUBPD Y2, Y15, Y2
 	VSUBPD Y3, Y15, Y3
-	VMOVUPS (SI)(CX*8), Y4
-	VDIVPD Y0, Y4, Y0
-	VMOVUPS 32(SI)(CX*8), Y4
-	VDIVPD Y1, Y4, Y1
-	VMOVUPS 64(SI)(CX*8), Y4
-	VDIVPD Y2, Y4, Y2
-	VMOVUPS 96(SI)(CX*8), Y4
-	VDIVPD Y3, Y4, Y3
+	VDIVPD Y0, Y15, Y0
+	VDIVPD Y1, Y15, Y1
+	VDIVPD Y2, Y15, Y2
+	VDIVPD Y3, Y15, Y3
+	VMULPD (SI)(CX*8), Y0, Y0
+	VMULPD 32(SI)(CX*8), Y1, Y1
+	VMULPD 64(SI)(CX*8), Y2, Y2
+	VMULPD 96(SI)(CX*8), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*8)
 	VMOVUPS Y1, 32(DX)(CX*8)
 	VMOVUPS Y2, 64(DX)(CX*8)
@@ -11831,8 +11840,8 @@ single:
 	VMOVUPS (DI)(CX*8), Y0
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
-	VMOVUPS (SI)(CX*8), Y1
-	VDIVPD Y0, Y1, Y0
+	VDIVPD Y0, Y15, Y0
+	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -11847,9 +11856,10 @@ tail:
 	VMASKMOVPD (DI)(CX*8), Y0, Y0
 	VMULPD Y0, Y0, Y0
 	VSUBPD Y0, Y15, Y0
+	VDIVPD Y0, Y15, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VDIVPD Y0, Y1, Y0
+	VMULPD Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -11863,7 +11873,7 @@ TEXT ·atanhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11881,14 +11891,14 @@ main:
 	VSUBPD Z1, Z31, Z1
 	VSUBPD Z2, Z31, Z2
 	VSUBPD Z3, Z31, Z3
-	VMOVUPS (SI)(CX*8), Z4
-	VDIVPD Z0, Z4, Z0
-	VMOVUPS 64(SI)(CX*8), Z4
-	VDIVPD Z1, Z4, Z1
-	VMOVUPS 128(SI)(CX*8), Z4
-	VDIVPD Z2, Z4, Z2
-	VMOVUPS 192(SI)(CX*8), Z4
-	VDIVPD Z3, Z4, Z3
+	VDIVPD Z0, Z31, Z0
+	VDIVPD Z1, Z31, Z1
+	VDIVPD Z2, Z31, Z2
+	VDIVPD Z3, Z31, Z3
+	VMULPD (SI)(CX*8), Z0, Z0
+	VMULPD 64(SI)(CX*8), Z1, Z1
+	VMULPD 128(SI)(CX*8), Z2, Z2
+	VMULPD 192(SI)(CX*8), Z3, Z3
 	VMOVUPS Z0, (DX)(CX*8)
 	VMOVUPS Z1, 64(DX)(CX*8)
 	VMOVUPS Z2, 128(DX)(CX*8)
@@ -11907,8 +11917,9 @@ masked:
 	VMOVUPD.Z (DI)(CX*8), K7, Z0
 	VMULPD Z0, Z0, Z0
 	VSUBPD Z0, Z31, Z0
+	VDIVPD Z0, Z31, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VDIVPD Z0, Z1, Z0
+	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -12398,10 +12409,10 @@ TEXT ·coshFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+5436(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+5024(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -12418,13 +12429,13 @@ line:
 	VMINPS Y2, Y12, Y2
 	VMINPS Y3, Y12, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2432(SB), Y0, Y4
+	VFMADD231PS lanes<>+2496(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2432(SB), Y1, Y5
+	VFMADD231PS lanes<>+2496(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2432(SB), Y2, Y6
+	VFMADD231PS lanes<>+2496(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2432(SB), Y3, Y7
+	VFMADD231PS lanes<>+2496(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -12433,34 +12444,34 @@ line:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+2048(SB), Y8, Y0
+	VFNMADD231PS lanes<>+2048(SB), Y9, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y10, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3712(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3712(SB), Y11
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3712(SB), Y3, Y8
-	VFMADD213PS lanes<>+2272(SB), Y0, Y9
-	VFMADD213PS lanes<>+2272(SB), Y1, Y10
-	VFMADD213PS lanes<>+2272(SB), Y2, Y11
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+2688(SB), Y0, Y9
-	VFMADD213PS lanes<>+2688(SB), Y1, Y10
-	VFMADD213PS lanes<>+2688(SB), Y2, Y11
-	VFMADD213PS lanes<>+2688(SB), Y3, Y8
-	VFMADD213PS lanes<>+4928(SB), Y0, Y9
-	VFMADD213PS lanes<>+4928(SB), Y1, Y10
-	VFMADD213PS lanes<>+4928(SB), Y2, Y11
-	VFMADD213PS lanes<>+4928(SB), Y3, Y8
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+2336(SB), Y0, Y9
+	VFMADD213PS lanes<>+2336(SB), Y1, Y10
+	VFMADD213PS lanes<>+2336(SB), Y2, Y11
+	VFMADD213PS lanes<>+2336(SB), Y3, Y8
+	VFMADD213PS lanes<>+2752(SB), Y0, Y9
+	VFMADD213PS lanes<>+2752(SB), Y1, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y3, Y8
+	VFMADD213PS lanes<>+4992(SB), Y0, Y9
+	VFMADD213PS lanes<>+4992(SB), Y1, Y10
+	VFMADD213PS lanes<>+4992(SB), Y2, Y11
+	VFMADD213PS lanes<>+4992(SB), Y3, Y8
 	VFMADD213PS Y14, Y0, Y9
 	VFMADD213PS Y14, Y1, Y10
 	VFMADD213PS Y14, Y2, Y11
@@ -12473,7 +12484,7 @@ line:
 	VMULPS Y5, Y10, Y1
 	VMULPS Y6, Y11, Y2
 	VMULPS Y7, Y8, Y3
-	VBROADCASTSS lanes<>+5296(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VDIVPS Y0, Y4, Y5
 	VDIVPS Y1, Y4, Y6
 	VDIVPS Y2, Y4, Y7
@@ -12502,10 +12513,10 @@ TEXT ·coshFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+5436(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+5024(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12520,13 +12531,13 @@ main:
 	VMINPS Y2, Y12, Y2
 	VMINPS Y3, Y12, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2432(SB), Y0, Y4
+	VFMADD231PS lanes<>+2496(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2432(SB), Y1, Y5
+	VFMADD231PS lanes<>+2496(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2432(SB), Y2, Y6
+	VFMADD231PS lanes<>+2496(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2432(SB), Y3, Y7
+	VFMADD231PS lanes<>+2496(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -12535,34 +12546,34 @@ main:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+2048(SB), Y8, Y0
+	VFNMADD231PS lanes<>+2048(SB), Y9, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y10, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3712(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3712(SB), Y11
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3712(SB), Y3, Y8
-	VFMADD213PS lanes<>+2272(SB), Y0, Y9
-	VFMADD213PS lanes<>+2272(SB), Y1, Y10
-	VFMADD213PS lanes<>+2272(SB), Y2, Y11
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+2688(SB), Y0, Y9
-	VFMADD213PS lanes<>+2688(SB), Y1, Y10
-	VFMADD213PS lanes<>+2688(SB), Y2, Y11
-	VFMADD213PS lanes<>+2688(SB), Y3, Y8
-	VFMADD213PS lanes<>+4928(SB), Y0, Y9
-	VFMADD213PS lanes<>+4928(SB), Y1, Y10
-	VFMADD213PS lanes<>+4928(SB), Y2, Y11
-	VFMADD213PS lanes<>+4928(SB), Y3, Y8
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+2336(SB), Y0, Y9
+	VFMADD213PS lanes<>+2336(SB), Y1, Y10
+	VFMADD213PS lanes<>+2336(SB), Y2, Y11
+	VFMADD213PS lanes<>+2336(SB), Y3, Y8
+	VFMADD213PS lanes<>+2752(SB), Y0, Y9
+	VFMADD213PS lanes<>+2752(SB), Y1, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y3, Y8
+	VFMADD213PS lanes<>+4992(SB), Y0, Y9
+	VFMADD213PS lanes<>+4992(SB), Y1, Y10
+	VFMADD213PS lanes<>+4992(SB), Y2, Y11
+	VFMADD213PS lanes<>+4992(SB), Y3, Y8
 	VFMADD213PS Y14, Y0, Y9
 	VFMADD213PS Y14, Y1, Y10
 	VFMADD213PS Y14, Y2, Y11
@@ -12575,7 +12586,7 @@ main:
 	VMULPS Y5, Y10, Y1
 	VMULPS Y6, Y11, Y2
 	VMULPS Y7, Y8, Y3
-	VBROADCASTSS lanes<>+5296(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VDIVPS Y0, Y4, Y5
 	VDIVPS Y1, Y4, Y6
 	VDIVPS Y2, Y4, Y7
@@ -12604,20 +12615,20 @@ single:
 	VANDPS (SI)(CX*4), Y13, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2432(SB), Y0, Y1
+	VFMADD231PS lanes<>+2496(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
-	VBROADCASTSS lanes<>+5348(SB), Y2
-	VFMADD213PS lanes<>+3712(SB), Y0, Y2
-	VFMADD213PS lanes<>+2272(SB), Y0, Y2
-	VFMADD213PS lanes<>+2688(SB), Y0, Y2
-	VFMADD213PS lanes<>+4928(SB), Y0, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5428(SB), Y2
+	VFMADD213PS lanes<>+3776(SB), Y0, Y2
+	VFMADD213PS lanes<>+2336(SB), Y0, Y2
+	VFMADD213PS lanes<>+2752(SB), Y0, Y2
+	VFMADD213PS lanes<>+4992(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+5296(SB), Y1
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -12636,20 +12647,20 @@ tail:
 	VANDPS Y13, Y0, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2432(SB), Y0, Y1
+	VFMADD231PS lanes<>+2496(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
-	VBROADCASTSS lanes<>+5348(SB), Y2
-	VFMADD213PS lanes<>+3712(SB), Y0, Y2
-	VFMADD213PS lanes<>+2272(SB), Y0, Y2
-	VFMADD213PS lanes<>+2688(SB), Y0, Y2
-	VFMADD213PS lanes<>+4928(SB), Y0, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5428(SB), Y2
+	VFMADD213PS lanes<>+3776(SB), Y0, Y2
+	VFMADD213PS lanes<>+2336(SB), Y0, Y2
+	VFMADD213PS lanes<>+2752(SB), Y0, Y2
+	VFMADD213PS lanes<>+4992(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+5296(SB), Y1
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -12665,19 +12676,19 @@ TEXT ·coshFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+5436(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+5024(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
-	VBROADCASTSS lanes<>+5296(SB), Z19
+	VBROADCASTSS lanes<>+5088(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
+	VBROADCASTSS lanes<>+5376(SB), Z19
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -12794,19 +12805,19 @@ TEXT ·coshFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+5436(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+5024(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
-	VBROADCASTSS lanes<>+5296(SB), Z19
+	VBROADCASTSS lanes<>+5088(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
+	VBROADCASTSS lanes<>+5376(SB), Z19
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -12936,12 +12947,12 @@ TEXT ·coshFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5264(SB), Y15
-	VBROADCASTSD lanes<>+1120(SB), Y14
-	VBROADCASTSD lanes<>+5056(SB), Y13
-	VBROADCASTSD lanes<>+5136(SB), Y12
-	VBROADCASTSD lanes<>+4896(SB), Y11
-	VBROADCASTSD lanes<>+4640(SB), Y10
+	VBROADCASTSD lanes<>+5344(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y14
+	VBROADCASTSD lanes<>+5120(SB), Y13
+	VBROADCASTSD lanes<>+5216(SB), Y12
+	VBROADCASTSD lanes<>+4960(SB), Y11
+	VBROADCASTSD lanes<>+4704(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -12961,30 +12972,30 @@ main:
 	VPSLLQ $52, Y3, Y3
 	VFNMADD231PD Y10, Y4, Y0
 	VFNMADD231PD Y10, Y5, Y1
-	VFNMADD231PD lanes<>+2528(SB), Y4, Y0
-	VFNMADD231PD lanes<>+2528(SB), Y5, Y1
+	VFNMADD231PD lanes<>+2592(SB), Y4, Y0
+	VFNMADD231PD lanes<>+2592(SB), Y5, Y1
 	VMULPD Y0, Y0, Y4
 	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+5192(SB), Y6
-	VBROADCASTSD lanes<>+1856(SB), Y7
+	VBROADCASTSD lanes<>+5272(SB), Y6
+	VBROADCASTSD lanes<>+1920(SB), Y7
 	VFMADD231PD Y4, Y6, Y7
-	VFMADD213PD lanes<>+1856(SB), Y5, Y6
-	VFMADD213PD lanes<>+3904(SB), Y4, Y7
-	VFMADD213PD lanes<>+3904(SB), Y5, Y6
-	VFMADD213PD lanes<>+4096(SB), Y4, Y7
-	VFMADD213PD lanes<>+4096(SB), Y5, Y6
-	VFMADD213PD lanes<>+1600(SB), Y4, Y7
-	VFMADD213PD lanes<>+1600(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5152(SB), Y8
-	VBROADCASTSD lanes<>+3232(SB), Y9
+	VFMADD213PD lanes<>+1920(SB), Y5, Y6
+	VFMADD213PD lanes<>+3968(SB), Y4, Y7
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+4160(SB), Y4, Y7
+	VFMADD213PD lanes<>+4160(SB), Y5, Y6
+	VFMADD213PD lanes<>+1664(SB), Y4, Y7
+	VFMADD213PD lanes<>+1664(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5232(SB), Y8
+	VBROADCASTSD lanes<>+3296(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+3232(SB), Y5, Y8
-	VFMADD213PD lanes<>+4704(SB), Y4, Y9
-	VFMADD213PD lanes<>+4704(SB), Y5, Y8
+	VFMADD213PD lanes<>+3296(SB), Y5, Y8
+	VFMADD213PD lanes<>+4768(SB), Y4, Y9
+	VFMADD213PD lanes<>+4768(SB), Y5, Y8
+	VFMADD213PD lanes<>+1888(SB), Y4, Y9
+	VFMADD213PD lanes<>+1888(SB), Y5, Y8
 	VFMADD213PD lanes<>+1824(SB), Y4, Y9
 	VFMADD213PD lanes<>+1824(SB), Y5, Y8
-	VFMADD213PD lanes<>+1760(SB), Y4, Y9
-	VFMADD213PD lanes<>+1760(SB), Y5, Y8
 	VFMADD231PD Y0, Y7, Y9
 	VFMADD231PD Y1, Y6, Y8
 	VFMADD213PD Y14, Y0, Y9
@@ -12993,7 +13004,7 @@ main:
 	VFMADD213PD Y14, Y1, Y8
 	VMULPD Y2, Y9, Y0
 	VMULPD Y3, Y8, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y2
+	VBROADCASTSD lanes<>+5200(SB), Y2
 	VDIVPD Y0, Y2, Y3
 	VDIVPD Y1, Y2, Y2
 	VADDPD Y3, Y0, Y0
@@ -13018,23 +13029,23 @@ single:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2592(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+5192(SB), Y3
-	VFMADD213PD lanes<>+1856(SB), Y2, Y3
-	VFMADD213PD lanes<>+3904(SB), Y2, Y3
-	VFMADD213PD lanes<>+4096(SB), Y2, Y3
-	VFMADD213PD lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5152(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y2, Y4
-	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5272(SB), Y3
+	VFMADD213PD lanes<>+1920(SB), Y2, Y3
+	VFMADD213PD lanes<>+3968(SB), Y2, Y3
+	VFMADD213PD lanes<>+4160(SB), Y2, Y3
+	VFMADD213PD lanes<>+1664(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5232(SB), Y4
+	VFMADD213PD lanes<>+3296(SB), Y2, Y4
+	VFMADD213PD lanes<>+4768(SB), Y2, Y4
+	VFMADD213PD lanes<>+1888(SB), Y2, Y4
 	VFMADD213PD lanes<>+1824(SB), Y2, Y4
-	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+5120(SB), Y1
+	VBROADCASTSD lanes<>+5200(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -13057,23 +13068,23 @@ tail:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2592(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+5192(SB), Y3
-	VFMADD213PD lanes<>+1856(SB), Y2, Y3
-	VFMADD213PD lanes<>+3904(SB), Y2, Y3
-	VFMADD213PD lanes<>+4096(SB), Y2, Y3
-	VFMADD213PD lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5152(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y2, Y4
-	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5272(SB), Y3
+	VFMADD213PD lanes<>+1920(SB), Y2, Y3
+	VFMADD213PD lanes<>+3968(SB), Y2, Y3
+	VFMADD213PD lanes<>+4160(SB), Y2, Y3
+	VFMADD213PD lanes<>+1664(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5232(SB), Y4
+	VFMADD213PD lanes<>+3296(SB), Y2, Y4
+	VFMADD213PD lanes<>+4768(SB), Y2, Y4
+	VFMADD213PD lanes<>+1888(SB), Y2, Y4
 	VFMADD213PD lanes<>+1824(SB), Y2, Y4
-	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+5120(SB), Y1
+	VBROADCASTSD lanes<>+5200(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -13089,18 +13100,18 @@ TEXT ·coshFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5264(SB), Z31
-	VBROADCASTSD lanes<>+1120(SB), Z30
-	VBROADCASTSD lanes<>+5056(SB), Z29
-	VBROADCASTSD lanes<>+5136(SB), Z28
-	VBROADCASTSD lanes<>+4896(SB), Z27
-	VBROADCASTSD lanes<>+4640(SB), Z26
-	VBROADCASTSD lanes<>+2528(SB), Z25
-	VBROADCASTSD lanes<>+5192(SB), Z24
-	VBROADCASTSD lanes<>+1856(SB), Z23
-	VBROADCASTSD lanes<>+3904(SB), Z22
-	VBROADCASTSD lanes<>+4096(SB), Z21
-	VBROADCASTSD lanes<>+1600(SB), Z20
+	VBROADCASTSD lanes<>+5344(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z30
+	VBROADCASTSD lanes<>+5120(SB), Z29
+	VBROADCASTSD lanes<>+5216(SB), Z28
+	VBROADCASTSD lanes<>+4960(SB), Z27
+	VBROADCASTSD lanes<>+4704(SB), Z26
+	VBROADCASTSD lanes<>+2592(SB), Z25
+	VBROADCASTSD lanes<>+5272(SB), Z24
+	VBROADCASTSD lanes<>+1920(SB), Z23
+	VBROADCASTSD lanes<>+3968(SB), Z22
+	VBROADCASTSD lanes<>+4160(SB), Z21
+	VBROADCASTSD lanes<>+1664(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -13162,26 +13173,26 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VBROADCASTSD lanes<>+5152(SB), Z16
-	VBROADCASTSD lanes<>+3232(SB), Z17
+	VBROADCASTSD lanes<>+5232(SB), Z16
+	VBROADCASTSD lanes<>+3296(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+3232(SB), Z18
+	VBROADCASTSD lanes<>+3296(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+3232(SB), Z19
+	VBROADCASTSD lanes<>+3296(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+3232(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+4704(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+4704(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+4704(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+4704(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3296(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4768(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4768(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4768(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4768(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1888(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1888(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1888(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1888(SB), Z11, Z16
 	VFMADD213PD.BCST lanes<>+1824(SB), Z8, Z17
 	VFMADD213PD.BCST lanes<>+1824(SB), Z9, Z18
 	VFMADD213PD.BCST lanes<>+1824(SB), Z10, Z19
 	VFMADD213PD.BCST lanes<>+1824(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -13198,7 +13209,7 @@ main:
 	VMULPD Z5, Z18, Z1
 	VMULPD Z6, Z19, Z2
 	VMULPD Z7, Z16, Z3
-	VBROADCASTSD lanes<>+5120(SB), Z4
+	VBROADCASTSD lanes<>+5200(SB), Z4
 	VDIVPD Z0, Z4, Z5
 	VDIVPD Z1, Z4, Z6
 	VDIVPD Z2, Z4, Z7
@@ -13241,16 +13252,16 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VBROADCASTSD lanes<>+5152(SB), Z4
-	VFMADD213PD.BCST lanes<>+3232(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4704(SB), Z2, Z4
+	VBROADCASTSD lanes<>+5232(SB), Z4
+	VFMADD213PD.BCST lanes<>+3296(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4768(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1888(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1824(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VMULPD Z1, Z4, Z0
-	VBROADCASTSD lanes<>+5120(SB), Z1
+	VBROADCASTSD lanes<>+5200(SB), Z1
 	VDIVPD Z0, Z1, Z1
 	VADDPD Z1, Z0, Z0
 	VADDPD Z0, Z0, Z0
@@ -13269,11 +13280,11 @@ TEXT ·coshGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5356(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
-	VBROADCASTSS lanes<>+2432(SB), Y11
-	VBROADCASTSS lanes<>+1984(SB), Y10
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5436(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
+	VBROADCASTSS lanes<>+2496(SB), Y11
+	VBROADCASTSS lanes<>+2048(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -13297,25 +13308,25 @@ line:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+3712(SB), Y5, Y8
-	VFMADD213PS lanes<>+2272(SB), Y4, Y9
-	VFMADD213PS lanes<>+2272(SB), Y5, Y8
-	VFMADD213PS lanes<>+2688(SB), Y4, Y9
-	VFMADD213PS lanes<>+2688(SB), Y5, Y8
-	VFMADD213PS lanes<>+4928(SB), Y4, Y9
-	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS lanes<>+3776(SB), Y5, Y8
+	VFMADD213PS lanes<>+2336(SB), Y4, Y9
+	VFMADD213PS lanes<>+2336(SB), Y5, Y8
+	VFMADD213PS lanes<>+2752(SB), Y4, Y9
+	VFMADD213PS lanes<>+2752(SB), Y5, Y8
+	VFMADD213PS lanes<>+4992(SB), Y4, Y9
+	VFMADD213PS lanes<>+4992(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+5296(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -13324,14 +13335,14 @@ line:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+5344(SB), Y2
-	VBROADCASTSS lanes<>+3136(SB), Y0
+	VBROADCASTSS lanes<>+5424(SB), Y2
+	VBROADCASTSS lanes<>+3200(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3136(SB), Y7, Y2
-	VFMADD213PS lanes<>+3360(SB), Y6, Y0
-	VFMADD213PS lanes<>+3360(SB), Y7, Y2
-	VFMADD213PS lanes<>+4064(SB), Y6, Y0
-	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS lanes<>+3200(SB), Y7, Y2
+	VFMADD213PS lanes<>+3424(SB), Y6, Y0
+	VFMADD213PS lanes<>+3424(SB), Y7, Y2
+	VFMADD213PS lanes<>+4128(SB), Y6, Y0
+	VFMADD213PS lanes<>+4128(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -13343,9 +13354,9 @@ line:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (DI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMULPS (SI)(CX*4), Y0, Y0
@@ -13372,25 +13383,25 @@ line:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+3712(SB), Y5, Y8
-	VFMADD213PS lanes<>+2272(SB), Y4, Y9
-	VFMADD213PS lanes<>+2272(SB), Y5, Y8
-	VFMADD213PS lanes<>+2688(SB), Y4, Y9
-	VFMADD213PS lanes<>+2688(SB), Y5, Y8
-	VFMADD213PS lanes<>+4928(SB), Y4, Y9
-	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS lanes<>+3776(SB), Y5, Y8
+	VFMADD213PS lanes<>+2336(SB), Y4, Y9
+	VFMADD213PS lanes<>+2336(SB), Y5, Y8
+	VFMADD213PS lanes<>+2752(SB), Y4, Y9
+	VFMADD213PS lanes<>+2752(SB), Y5, Y8
+	VFMADD213PS lanes<>+4992(SB), Y4, Y9
+	VFMADD213PS lanes<>+4992(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+5296(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -13399,14 +13410,14 @@ line:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+5344(SB), Y2
-	VBROADCASTSS lanes<>+3136(SB), Y0
+	VBROADCASTSS lanes<>+5424(SB), Y2
+	VBROADCASTSS lanes<>+3200(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3136(SB), Y7, Y2
-	VFMADD213PS lanes<>+3360(SB), Y6, Y0
-	VFMADD213PS lanes<>+3360(SB), Y7, Y2
-	VFMADD213PS lanes<>+4064(SB), Y6, Y0
-	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS lanes<>+3200(SB), Y7, Y2
+	VFMADD213PS lanes<>+3424(SB), Y6, Y0
+	VFMADD213PS lanes<>+3424(SB), Y7, Y2
+	VFMADD213PS lanes<>+4128(SB), Y6, Y0
+	VFMADD213PS lanes<>+4128(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -13418,9 +13429,9 @@ line:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS 64(DI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 96(DI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMULPS 64(SI)(CX*4), Y0, Y0
@@ -13441,11 +13452,11 @@ TEXT ·coshGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5356(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
-	VBROADCASTSS lanes<>+2432(SB), Y11
-	VBROADCASTSS lanes<>+1984(SB), Y10
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5436(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
+	VBROADCASTSS lanes<>+2496(SB), Y11
+	VBROADCASTSS lanes<>+2048(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -13467,25 +13478,25 @@ main:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+3712(SB), Y5, Y8
-	VFMADD213PS lanes<>+2272(SB), Y4, Y9
-	VFMADD213PS lanes<>+2272(SB), Y5, Y8
-	VFMADD213PS lanes<>+2688(SB), Y4, Y9
-	VFMADD213PS lanes<>+2688(SB), Y5, Y8
-	VFMADD213PS lanes<>+4928(SB), Y4, Y9
-	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS lanes<>+3776(SB), Y5, Y8
+	VFMADD213PS lanes<>+2336(SB), Y4, Y9
+	VFMADD213PS lanes<>+2336(SB), Y5, Y8
+	VFMADD213PS lanes<>+2752(SB), Y4, Y9
+	VFMADD213PS lanes<>+2752(SB), Y5, Y8
+	VFMADD213PS lanes<>+4992(SB), Y4, Y9
+	VFMADD213PS lanes<>+4992(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+5296(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -13494,14 +13505,14 @@ main:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+5344(SB), Y2
-	VBROADCASTSS lanes<>+3136(SB), Y0
+	VBROADCASTSS lanes<>+5424(SB), Y2
+	VBROADCASTSS lanes<>+3200(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3136(SB), Y7, Y2
-	VFMADD213PS lanes<>+3360(SB), Y6, Y0
-	VFMADD213PS lanes<>+3360(SB), Y7, Y2
-	VFMADD213PS lanes<>+4064(SB), Y6, Y0
-	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS lanes<>+3200(SB), Y7, Y2
+	VFMADD213PS lanes<>+3424(SB), Y6, Y0
+	VFMADD213PS lanes<>+3424(SB), Y7, Y2
+	VFMADD213PS lanes<>+4128(SB), Y6, Y0
+	VFMADD213PS lanes<>+4128(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -13513,9 +13524,9 @@ main:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (DI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMULPS (SI)(CX*4), Y0, Y0
@@ -13539,30 +13550,30 @@ single:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
-	VBROADCASTSS lanes<>+5348(SB), Y4
-	VFMADD213PS lanes<>+3712(SB), Y2, Y4
-	VFMADD213PS lanes<>+2272(SB), Y2, Y4
-	VFMADD213PS lanes<>+2688(SB), Y2, Y4
-	VFMADD213PS lanes<>+4928(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5428(SB), Y4
+	VFMADD213PS lanes<>+3776(SB), Y2, Y4
+	VFMADD213PS lanes<>+2336(SB), Y2, Y4
+	VFMADD213PS lanes<>+2752(SB), Y2, Y4
+	VFMADD213PS lanes<>+4992(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+5296(SB), Y3
+	VBROADCASTSS lanes<>+5376(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+5344(SB), Y5
-	VFMADD213PS lanes<>+3136(SB), Y3, Y5
-	VFMADD213PS lanes<>+3360(SB), Y3, Y5
-	VFMADD213PS lanes<>+4064(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5424(SB), Y5
+	VFMADD213PS lanes<>+3200(SB), Y3, Y5
+	VFMADD213PS lanes<>+3424(SB), Y3, Y5
+	VFMADD213PS lanes<>+4128(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -13584,30 +13595,30 @@ tail:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
-	VBROADCASTSS lanes<>+5348(SB), Y4
-	VFMADD213PS lanes<>+3712(SB), Y2, Y4
-	VFMADD213PS lanes<>+2272(SB), Y2, Y4
-	VFMADD213PS lanes<>+2688(SB), Y2, Y4
-	VFMADD213PS lanes<>+4928(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5428(SB), Y4
+	VFMADD213PS lanes<>+3776(SB), Y2, Y4
+	VFMADD213PS lanes<>+2336(SB), Y2, Y4
+	VFMADD213PS lanes<>+2752(SB), Y2, Y4
+	VFMADD213PS lanes<>+4992(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+5296(SB), Y3
+	VBROADCASTSS lanes<>+5376(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+5344(SB), Y5
-	VFMADD213PS lanes<>+3136(SB), Y3, Y5
-	VFMADD213PS lanes<>+3360(SB), Y3, Y5
-	VFMADD213PS lanes<>+4064(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5424(SB), Y5
+	VFMADD213PS lanes<>+3200(SB), Y3, Y5
+	VFMADD213PS lanes<>+3424(SB), Y3, Y5
+	VFMADD213PS lanes<>+4128(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
@@ -13626,17 +13637,17 @@ TEXT ·coshGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5356(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5436(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -13728,7 +13739,7 @@ line:
 	VMULPS Z13, Z17, Z9
 	VMULPS Z14, Z18, Z10
 	VMULPS Z15, Z19, Z11
-	VBROADCASTSS lanes<>+5296(SB), Z12
+	VBROADCASTSS lanes<>+5376(SB), Z12
 	VDIVPS Z8, Z12, Z13
 	VDIVPS Z9, Z12, Z14
 	VDIVPS Z10, Z12, Z15
@@ -13745,22 +13756,22 @@ line:
 	VMULPS Z3, Z13, Z17
 	VMULPS Z5, Z14, Z18
 	VMULPS Z7, Z15, Z19
-	VBROADCASTSS lanes<>+5344(SB), Z6
-	VBROADCASTSS lanes<>+3136(SB), Z4
+	VBROADCASTSS lanes<>+5424(SB), Z6
+	VBROADCASTSS lanes<>+3200(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+3136(SB), Z2
+	VBROADCASTSS lanes<>+3200(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+3136(SB), Z0
+	VBROADCASTSS lanes<>+3200(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3200(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3424(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3424(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3424(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3424(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4128(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4128(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4128(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4128(SB), Z15, Z6
 	VFMADD213PS Z1, Z4, Z16
 	VFMADD213PS Z3, Z2, Z17
 	VFMADD213PS Z5, Z0, Z18
@@ -13808,17 +13819,17 @@ TEXT ·coshGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5356(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5436(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -13892,7 +13903,7 @@ main:
 	VMULPS Z13, Z17, Z9
 	VMULPS Z14, Z18, Z10
 	VMULPS Z15, Z19, Z11
-	VBROADCASTSS lanes<>+5296(SB), Z12
+	VBROADCASTSS lanes<>+5376(SB), Z12
 	VDIVPS Z8, Z12, Z13
 	VDIVPS Z9, Z12, Z14
 	VDIVPS Z10, Z12, Z15
@@ -13909,22 +13920,22 @@ main:
 	VMULPS Z3, Z13, Z17
 	VMULPS Z5, Z14, Z18
 	VMULPS Z7, Z15, Z19
-	VBROADCASTSS lanes<>+5344(SB), Z6
-	VBROADCASTSS lanes<>+3136(SB), Z4
+	VBROADCASTSS lanes<>+5424(SB), Z6
+	VBROADCASTSS lanes<>+3200(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+3136(SB), Z2
+	VBROADCASTSS lanes<>+3200(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+3136(SB), Z0
+	VBROADCASTSS lanes<>+3200(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3200(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3424(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3424(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3424(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3424(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4128(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4128(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4128(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4128(SB), Z15, Z6
 	VFMADD213PS Z1, Z4, Z16
 	VFMADD213PS Z3, Z2, Z17
 	VFMADD213PS Z5, Z0, Z18
@@ -13977,15 +13988,15 @@ masked:
 	VFMADD213PS Z31, Z2, Z4
 	VFMADD213PS Z31, Z2, Z4
 	VMULPS Z3, Z4, Z2
-	VBROADCASTSS lanes<>+5296(SB), Z3
+	VBROADCASTSS lanes<>+5376(SB), Z3
 	VDIVPS Z2, Z3, Z3
 	VSUBPS Z3, Z2, Z2
 	VMULPS Z1, Z1, Z3
 	VMULPS Z1, Z3, Z4
-	VBROADCASTSS lanes<>+5344(SB), Z5
-	VFMADD213PS.BCST lanes<>+3136(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+3360(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+4064(SB), Z3, Z5
+	VBROADCASTSS lanes<>+5424(SB), Z5
+	VFMADD213PS.BCST lanes<>+3200(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+4128(SB), Z3, Z5
 	VFMADD213PS Z1, Z5, Z4
 	VCMPPS $21, Z31, Z1, K1
 	VADDPS Z2, Z2, K1, Z4
@@ -14006,10 +14017,10 @@ TEXT ·coshGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
-	VBROADCASTSD lanes<>+5056(SB), Y14
-	VBROADCASTSD lanes<>+5264(SB), Y13
-	VBROADCASTSD lanes<>+5136(SB), Y12
+	VBROADCASTSD lanes<>+1152(SB), Y15
+	VBROADCASTSD lanes<>+5120(SB), Y14
+	VBROADCASTSD lanes<>+5344(SB), Y13
+	VBROADCASTSD lanes<>+5216(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -14022,39 +14033,39 @@ main:
 	VMINPD Y1, Y12, Y4
 	VMINPD Y3, Y12, Y5
 	VMOVAPS Y13, Y6
-	VFMADD231PD lanes<>+4896(SB), Y4, Y6
+	VFMADD231PD lanes<>+4960(SB), Y4, Y6
 	VMOVAPS Y13, Y7
-	VFMADD231PD lanes<>+4896(SB), Y5, Y7
+	VFMADD231PD lanes<>+4960(SB), Y5, Y7
 	VSUBPD Y13, Y6, Y8
 	VSUBPD Y13, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+4640(SB), Y8, Y4
-	VFNMADD231PD lanes<>+4640(SB), Y9, Y5
-	VFNMADD231PD lanes<>+2528(SB), Y8, Y4
-	VFNMADD231PD lanes<>+2528(SB), Y9, Y5
+	VFNMADD231PD lanes<>+4704(SB), Y8, Y4
+	VFNMADD231PD lanes<>+4704(SB), Y9, Y5
+	VFNMADD231PD lanes<>+2592(SB), Y8, Y4
+	VFNMADD231PD lanes<>+2592(SB), Y9, Y5
 	VMULPD Y4, Y4, Y8
 	VMULPD Y5, Y5, Y9
-	VBROADCASTSD lanes<>+5192(SB), Y10
-	VBROADCASTSD lanes<>+1856(SB), Y11
+	VBROADCASTSD lanes<>+5272(SB), Y10
+	VBROADCASTSD lanes<>+1920(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+1856(SB), Y9, Y10
-	VFMADD213PD lanes<>+3904(SB), Y8, Y11
-	VFMADD213PD lanes<>+3904(SB), Y9, Y10
-	VFMADD213PD lanes<>+4096(SB), Y8, Y11
-	VFMADD213PD lanes<>+4096(SB), Y9, Y10
-	VFMADD213PD lanes<>+1600(SB), Y8, Y11
-	VFMADD213PD lanes<>+1600(SB), Y9, Y10
-	VBROADCASTSD lanes<>+5152(SB), Y2
-	VBROADCASTSD lanes<>+3232(SB), Y0
+	VFMADD213PD lanes<>+1920(SB), Y9, Y10
+	VFMADD213PD lanes<>+3968(SB), Y8, Y11
+	VFMADD213PD lanes<>+3968(SB), Y9, Y10
+	VFMADD213PD lanes<>+4160(SB), Y8, Y11
+	VFMADD213PD lanes<>+4160(SB), Y9, Y10
+	VFMADD213PD lanes<>+1664(SB), Y8, Y11
+	VFMADD213PD lanes<>+1664(SB), Y9, Y10
+	VBROADCASTSD lanes<>+5232(SB), Y2
+	VBROADCASTSD lanes<>+3296(SB), Y0
 	VFMADD231PD Y8, Y2, Y0
-	VFMADD213PD lanes<>+3232(SB), Y9, Y2
-	VFMADD213PD lanes<>+4704(SB), Y8, Y0
-	VFMADD213PD lanes<>+4704(SB), Y9, Y2
+	VFMADD213PD lanes<>+3296(SB), Y9, Y2
+	VFMADD213PD lanes<>+4768(SB), Y8, Y0
+	VFMADD213PD lanes<>+4768(SB), Y9, Y2
+	VFMADD213PD lanes<>+1888(SB), Y8, Y0
+	VFMADD213PD lanes<>+1888(SB), Y9, Y2
 	VFMADD213PD lanes<>+1824(SB), Y8, Y0
 	VFMADD213PD lanes<>+1824(SB), Y9, Y2
-	VFMADD213PD lanes<>+1760(SB), Y8, Y0
-	VFMADD213PD lanes<>+1760(SB), Y9, Y2
 	VFMADD231PD Y4, Y11, Y0
 	VFMADD231PD Y5, Y10, Y2
 	VFMADD213PD Y15, Y4, Y0
@@ -14063,7 +14074,7 @@ main:
 	VFMADD213PD Y15, Y5, Y2
 	VMULPD Y6, Y0, Y0
 	VMULPD Y7, Y2, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y4
+	VBROADCASTSD lanes<>+5200(SB), Y4
 	VDIVPD Y0, Y4, Y5
 	VDIVPD Y2, Y4, Y4
 	VSUBPD Y5, Y0, Y0
@@ -14072,20 +14083,20 @@ main:
 	VMULPD Y3, Y3, Y5
 	VMULPD Y1, Y4, Y6
 	VMULPD Y3, Y5, Y7
-	VBROADCASTSD lanes<>+5240(SB), Y8
-	VBROADCASTSD lanes<>+4032(SB), Y9
+	VBROADCASTSD lanes<>+5320(SB), Y8
+	VBROADCASTSD lanes<>+4096(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+4032(SB), Y5, Y8
-	VFMADD213PD lanes<>+4288(SB), Y4, Y9
-	VFMADD213PD lanes<>+4288(SB), Y5, Y8
-	VFMADD213PD lanes<>+2112(SB), Y4, Y9
-	VFMADD213PD lanes<>+2112(SB), Y5, Y8
-	VFMADD213PD lanes<>+3328(SB), Y4, Y9
-	VFMADD213PD lanes<>+3328(SB), Y5, Y8
-	VFMADD213PD lanes<>+2080(SB), Y4, Y9
-	VFMADD213PD lanes<>+2080(SB), Y5, Y8
-	VFMADD213PD lanes<>+2944(SB), Y4, Y9
-	VFMADD213PD lanes<>+2944(SB), Y5, Y8
+	VFMADD213PD lanes<>+4096(SB), Y5, Y8
+	VFMADD213PD lanes<>+4352(SB), Y4, Y9
+	VFMADD213PD lanes<>+4352(SB), Y5, Y8
+	VFMADD213PD lanes<>+2176(SB), Y4, Y9
+	VFMADD213PD lanes<>+2176(SB), Y5, Y8
+	VFMADD213PD lanes<>+3392(SB), Y4, Y9
+	VFMADD213PD lanes<>+3392(SB), Y5, Y8
+	VFMADD213PD lanes<>+2144(SB), Y4, Y9
+	VFMADD213PD lanes<>+2144(SB), Y5, Y8
+	VFMADD213PD lanes<>+3008(SB), Y4, Y9
+	VFMADD213PD lanes<>+3008(SB), Y5, Y8
 	VFMADD213PD Y1, Y9, Y6
 	VFMADD213PD Y3, Y8, Y7
 	VCMPPD $17, Y15, Y1, Y1
@@ -14119,38 +14130,38 @@ single:
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4896(SB), Y2, Y3
+	VFMADD231PD lanes<>+4960(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2592(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5192(SB), Y5
-	VFMADD213PD lanes<>+1856(SB), Y4, Y5
-	VFMADD213PD lanes<>+3904(SB), Y4, Y5
-	VFMADD213PD lanes<>+4096(SB), Y4, Y5
-	VFMADD213PD lanes<>+1600(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5152(SB), Y6
-	VFMADD213PD lanes<>+3232(SB), Y4, Y6
-	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5272(SB), Y5
+	VFMADD213PD lanes<>+1920(SB), Y4, Y5
+	VFMADD213PD lanes<>+3968(SB), Y4, Y5
+	VFMADD213PD lanes<>+4160(SB), Y4, Y5
+	VFMADD213PD lanes<>+1664(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5232(SB), Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VFMADD213PD lanes<>+4768(SB), Y4, Y6
+	VFMADD213PD lanes<>+1888(SB), Y4, Y6
 	VFMADD213PD lanes<>+1824(SB), Y4, Y6
-	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y3
+	VBROADCASTSD lanes<>+5200(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+5240(SB), Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+4288(SB), Y3, Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3328(SB), Y3, Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5320(SB), Y5
+	VFMADD213PD lanes<>+4096(SB), Y3, Y5
+	VFMADD213PD lanes<>+4352(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
@@ -14174,38 +14185,38 @@ tail:
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4896(SB), Y2, Y3
+	VFMADD231PD lanes<>+4960(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2592(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5192(SB), Y5
-	VFMADD213PD lanes<>+1856(SB), Y4, Y5
-	VFMADD213PD lanes<>+3904(SB), Y4, Y5
-	VFMADD213PD lanes<>+4096(SB), Y4, Y5
-	VFMADD213PD lanes<>+1600(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5152(SB), Y6
-	VFMADD213PD lanes<>+3232(SB), Y4, Y6
-	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5272(SB), Y5
+	VFMADD213PD lanes<>+1920(SB), Y4, Y5
+	VFMADD213PD lanes<>+3968(SB), Y4, Y5
+	VFMADD213PD lanes<>+4160(SB), Y4, Y5
+	VFMADD213PD lanes<>+1664(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5232(SB), Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VFMADD213PD lanes<>+4768(SB), Y4, Y6
+	VFMADD213PD lanes<>+1888(SB), Y4, Y6
 	VFMADD213PD lanes<>+1824(SB), Y4, Y6
-	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y3
+	VBROADCASTSD lanes<>+5200(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+5240(SB), Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+4288(SB), Y3, Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3328(SB), Y3, Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5320(SB), Y5
+	VFMADD213PD lanes<>+4096(SB), Y3, Y5
+	VFMADD213PD lanes<>+4352(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
@@ -14229,14 +14240,14 @@ TEXT ·coshGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+5264(SB), Z29
-	VBROADCASTSD lanes<>+5136(SB), Z28
-	VBROADCASTSD lanes<>+4896(SB), Z27
-	VBROADCASTSD lanes<>+4640(SB), Z26
-	VBROADCASTSD lanes<>+2528(SB), Z25
-	VBROADCASTSD lanes<>+5192(SB), Z24
+	VBROADCASTSD lanes<>+1152(SB), Z31
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+5344(SB), Z29
+	VBROADCASTSD lanes<>+5216(SB), Z28
+	VBROADCASTSD lanes<>+4960(SB), Z27
+	VBROADCASTSD lanes<>+4704(SB), Z26
+	VBROADCASTSD lanes<>+2592(SB), Z25
+	VBROADCASTSD lanes<>+5272(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -14282,46 +14293,46 @@ main:
 	VMULPD Z9, Z9, Z17
 	VMULPD Z10, Z10, Z18
 	VMULPD Z11, Z11, Z19
-	VBROADCASTSD lanes<>+1856(SB), Z20
+	VBROADCASTSD lanes<>+1920(SB), Z20
 	VFMADD231PD Z16, Z24, Z20
-	VBROADCASTSD lanes<>+1856(SB), Z21
+	VBROADCASTSD lanes<>+1920(SB), Z21
 	VFMADD231PD Z17, Z24, Z21
-	VBROADCASTSD lanes<>+1856(SB), Z22
+	VBROADCASTSD lanes<>+1920(SB), Z22
 	VFMADD231PD Z18, Z24, Z22
-	VBROADCASTSD lanes<>+1856(SB), Z23
+	VBROADCASTSD lanes<>+1920(SB), Z23
 	VFMADD231PD Z19, Z24, Z23
-	VFMADD213PD.BCST lanes<>+3904(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3904(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3904(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3904(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+4096(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+4096(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+4096(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+4096(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+1600(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+1600(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+1600(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+1600(SB), Z19, Z23
-	VBROADCASTSD lanes<>+5152(SB), Z6
-	VBROADCASTSD lanes<>+3232(SB), Z4
+	VFMADD213PD.BCST lanes<>+3968(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+3968(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+3968(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+3968(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4160(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4160(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4160(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4160(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+1664(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+1664(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+1664(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+1664(SB), Z19, Z23
+	VBROADCASTSD lanes<>+5232(SB), Z6
+	VBROADCASTSD lanes<>+3296(SB), Z4
 	VFMADD231PD Z16, Z6, Z4
-	VBROADCASTSD lanes<>+3232(SB), Z2
+	VBROADCASTSD lanes<>+3296(SB), Z2
 	VFMADD231PD Z17, Z6, Z2
-	VBROADCASTSD lanes<>+3232(SB), Z0
+	VBROADCASTSD lanes<>+3296(SB), Z0
 	VFMADD231PD Z18, Z6, Z0
-	VFMADD213PD.BCST lanes<>+3232(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+4704(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+4704(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+4704(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+4704(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+3296(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+4768(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+4768(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+4768(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+4768(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1888(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+1888(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+1888(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+1888(SB), Z19, Z6
 	VFMADD213PD.BCST lanes<>+1824(SB), Z16, Z4
 	VFMADD213PD.BCST lanes<>+1824(SB), Z17, Z2
 	VFMADD213PD.BCST lanes<>+1824(SB), Z18, Z0
 	VFMADD213PD.BCST lanes<>+1824(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+1760(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+1760(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+1760(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+1760(SB), Z19, Z6
 	VFMADD231PD Z8, Z20, Z4
 	VFMADD231PD Z9, Z21, Z2
 	VFMADD231PD Z10, Z22, Z0
@@ -14338,7 +14349,7 @@ main:
 	VMULPD Z13, Z2, Z2
 	VMULPD Z14, Z0, Z0
 	VMULPD Z15, Z6, Z6
-	VBROADCASTSD lanes<>+5120(SB), Z8
+	VBROADCASTSD lanes<>+5200(SB), Z8
 	VDIVPD Z4, Z8, Z9
 	VDIVPD Z2, Z8, Z10
 	VDIVPD Z0, Z8, Z11
@@ -14355,34 +14366,34 @@ main:
 	VMULPD Z3, Z9, Z13
 	VMULPD Z5, Z10, Z14
 	VMULPD Z7, Z11, Z15
-	VBROADCASTSD lanes<>+5240(SB), Z16
-	VBROADCASTSD lanes<>+4032(SB), Z17
+	VBROADCASTSD lanes<>+5320(SB), Z16
+	VBROADCASTSD lanes<>+4096(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+4032(SB), Z18
+	VBROADCASTSD lanes<>+4096(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+4032(SB), Z19
+	VBROADCASTSD lanes<>+4096(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+4032(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+4288(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+4288(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+4288(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+4288(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2112(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2112(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2112(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2112(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3328(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3328(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3328(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3328(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2080(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2080(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2080(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2080(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2944(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2944(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2944(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2944(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4352(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4352(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4352(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4352(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2176(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2176(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3392(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3392(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2144(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2144(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2144(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2144(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3008(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3008(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3008(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3008(SB), Z11, Z16
 	VFMADD213PD Z1, Z17, Z12
 	VFMADD213PD Z3, Z18, Z13
 	VFMADD213PD Z5, Z19, Z14
@@ -14428,32 +14439,32 @@ masked:
 	VFNMADD231PD Z26, Z4, Z2
 	VFNMADD231PD Z25, Z4, Z2
 	VMULPD Z2, Z2, Z4
-	VBROADCASTSD lanes<>+1856(SB), Z5
+	VBROADCASTSD lanes<>+1920(SB), Z5
 	VFMADD231PD Z4, Z24, Z5
-	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+4096(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+1600(SB), Z4, Z5
-	VBROADCASTSD lanes<>+5152(SB), Z6
-	VFMADD213PD.BCST lanes<>+3232(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4704(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3968(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4160(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+1664(SB), Z4, Z5
+	VBROADCASTSD lanes<>+5232(SB), Z6
+	VFMADD213PD.BCST lanes<>+3296(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4768(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1888(SB), Z4, Z6
 	VFMADD213PD.BCST lanes<>+1824(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1760(SB), Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VMULPD Z3, Z6, Z2
-	VBROADCASTSD lanes<>+5120(SB), Z3
+	VBROADCASTSD lanes<>+5200(SB), Z3
 	VDIVPD Z2, Z3, Z3
 	VSUBPD Z3, Z2, Z2
 	VMULPD Z1, Z1, Z3
 	VMULPD Z1, Z3, Z4
-	VBROADCASTSD lanes<>+5240(SB), Z5
-	VFMADD213PD.BCST lanes<>+4032(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4288(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2112(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2080(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2944(SB), Z3, Z5
+	VBROADCASTSD lanes<>+5320(SB), Z5
+	VFMADD213PD.BCST lanes<>+4096(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4352(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2176(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2144(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3008(SB), Z3, Z5
 	VFMADD213PD Z1, Z5, Z4
 	VCMPPD $21, Z31, Z1, K1
 	VADDPD Z2, Z2, K1, Z4
@@ -14927,7 +14938,7 @@ TEXT ·sincFloat32PastAVX2(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4384(SB), Y15
+	VBROADCASTSS lanes<>+4448(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
 	VPXOR X13, X13, X13
 	XORQ CX, CX
@@ -14941,11 +14952,11 @@ line:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+1280(SB), Y12, Y1
+	VMULPS lanes<>+1344(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -14958,11 +14969,11 @@ line:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+1280(SB), Y12, Y1
+	VMULPS lanes<>+1344(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -14977,11 +14988,11 @@ line:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+1280(SB), Y12, Y1
+	VMULPS lanes<>+1344(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -14994,11 +15005,11 @@ line:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+1280(SB), Y12, Y1
+	VMULPS lanes<>+1344(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -15017,7 +15028,7 @@ TEXT ·sincFloat32AVX2(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4384(SB), Y15
+	VBROADCASTSS lanes<>+4448(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
 	VPXOR X13, X13, X13
 	XORQ CX, CX
@@ -15032,11 +15043,11 @@ single:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+1280(SB), Y12, Y1
+	VMULPS lanes<>+1344(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -15059,11 +15070,11 @@ tail:
 	VSUBPS Y12, Y10, Y0
 	VMULPS Y0, Y15, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+1280(SB), Y12, Y1
+	VMULPS lanes<>+1344(SB), Y12, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y12, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBLENDVPS Y1, Y14, Y2, Y1
 	VMULPS Y1, Y0, Y0
 	VMULPS Y10, Y15, Y1
@@ -15081,12 +15092,12 @@ TEXT ·sincFloat32PastAVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+4448(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+1344(SB), Z28
 	VBROADCASTSS lanes<>+836(SB), Z27
-	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+1632(SB), Z26
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -15187,12 +15198,12 @@ TEXT ·sincFloat32AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4384(SB), Z31
+	VBROADCASTSS lanes<>+4448(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSS lanes<>+1280(SB), Z28
+	VBROADCASTSS lanes<>+1344(SB), Z28
 	VBROADCASTSS lanes<>+836(SB), Z27
-	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+1632(SB), Z26
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -15250,8 +15261,8 @@ TEXT ·sincFloat64AVX2(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1952(SB), Y15
-	VBROADCASTSD lanes<>+1120(SB), Y14
+	VBROADCASTSD lanes<>+2016(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y14
 	VPXOR X13, X13, X13
 	XORQ CX, CX
 	SUBQ $4, AX
@@ -15269,7 +15280,7 @@ single:
 	VROUNDPD $9, Y1, Y1
 	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y12, Y1
-	VBROADCASTSD lanes<>+1184(SB), Y2
+	VBROADCASTSD lanes<>+1248(SB), Y2
 	VBLENDVPD Y1, Y14, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VMULPD Y10, Y15, Y1
@@ -15296,7 +15307,7 @@ tail:
 	VROUNDPD $9, Y1, Y1
 	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y12, Y1
-	VBROADCASTSD lanes<>+1184(SB), Y2
+	VBROADCASTSD lanes<>+1248(SB), Y2
 	VBLENDVPD Y1, Y14, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VMULPD Y10, Y15, Y1
@@ -15314,12 +15325,12 @@ TEXT ·sincFloat64AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1952(SB), Z31
-	VBROADCASTSD lanes<>+1120(SB), Z30
+	VBROADCASTSD lanes<>+2016(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z30
 	VPXORD X29, X29, X29
 	VBROADCASTSD lanes<>+1056(SB), Z28
 	VBROADCASTSD lanes<>+832(SB), Z27
-	VBROADCASTSD lanes<>+1184(SB), Z26
+	VBROADCASTSD lanes<>+1248(SB), Z26
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -15383,35 +15394,35 @@ line:
 	PREFETCHT1 2048(SI)(CX*4)
 	PREFETCHT0 256(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2976(SB), Y1, Y1
+	VADDPS lanes<>+3040(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+3072(SB), Y1, Y1
+	VADDPS lanes<>+3136(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+2400(SB), Y0, Y0
+	VADDPS lanes<>+2464(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMULPS lanes<>+4448(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y10, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+1280(SB), Y13, Y1
+	VMULPS lanes<>+1344(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
@@ -15419,35 +15430,35 @@ line:
 	VBLENDVPS Y11, Y12, Y0, Y0
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVUPS 32(SI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2976(SB), Y1, Y1
+	VADDPS lanes<>+3040(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+3072(SB), Y1, Y1
+	VADDPS lanes<>+3136(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+2400(SB), Y0, Y0
+	VADDPS lanes<>+2464(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMULPS lanes<>+4448(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y10, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+1280(SB), Y13, Y1
+	VMULPS lanes<>+1344(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
@@ -15457,35 +15468,35 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS 64(SI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2976(SB), Y1, Y1
+	VADDPS lanes<>+3040(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+3072(SB), Y1, Y1
+	VADDPS lanes<>+3136(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+2400(SB), Y0, Y0
+	VADDPS lanes<>+2464(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMULPS lanes<>+4448(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y10, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+1280(SB), Y13, Y1
+	VMULPS lanes<>+1344(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
@@ -15493,35 +15504,35 @@ line:
 	VBLENDVPS Y11, Y12, Y0, Y0
 	VMOVNTPS Y0, 64(DX)(CX*4)
 	VMOVUPS 96(SI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2976(SB), Y1, Y1
+	VADDPS lanes<>+3040(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+3072(SB), Y1, Y1
+	VADDPS lanes<>+3136(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+2400(SB), Y0, Y0
+	VADDPS lanes<>+2464(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMULPS lanes<>+4448(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y10, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+1280(SB), Y13, Y1
+	VMULPS lanes<>+1344(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
@@ -15547,35 +15558,35 @@ TEXT ·sincGradFloat32AVX2(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2976(SB), Y1, Y1
+	VADDPS lanes<>+3040(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+3072(SB), Y1, Y1
+	VADDPS lanes<>+3136(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+2400(SB), Y0, Y0
+	VADDPS lanes<>+2464(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMULPS lanes<>+4448(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y10, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+1280(SB), Y13, Y1
+	VMULPS lanes<>+1344(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
@@ -15593,35 +15604,35 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y10
 	VMASKMOVPS (SI)(CX*4), Y10, Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+2976(SB), Y1, Y1
+	VADDPS lanes<>+3040(SB), Y1, Y1
 	VMULPS Y1, Y0, Y1
-	VADDPS lanes<>+3072(SB), Y1, Y1
+	VADDPS lanes<>+3136(SB), Y1, Y1
 	VMULPS Y1, Y0, Y0
-	VADDPS lanes<>+2400(SB), Y0, Y0
+	VADDPS lanes<>+2464(SB), Y0, Y0
 	VMULPS Y0, Y10, Y12
 	VROUNDPS $8, Y10, Y13
 	VSUBPS Y13, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
+	VMULPS lanes<>+4448(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y10, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y1
 	VDIVPS Y1, Y0, Y0
 	VSUBPS Y0, Y15, Y0
-	VMULPS lanes<>+1280(SB), Y13, Y1
+	VMULPS lanes<>+1344(SB), Y13, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
 	VCMPPS $0, Y1, Y13, Y1
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VBROADCASTSS lanes<>+1632(SB), Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VMULPS Y1, Y0, Y0
@@ -15639,17 +15650,17 @@ TEXT ·sincGradFloat32PastAVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4384(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+4192(SB), Z29
-	VBROADCASTSS lanes<>+4480(SB), Z28
-	VBROADCASTSS lanes<>+5328(SB), Z27
-	VBROADCASTSS lanes<>+2976(SB), Z26
-	VBROADCASTSS lanes<>+3072(SB), Z25
-	VBROADCASTSS lanes<>+2400(SB), Z24
-	VBROADCASTSS lanes<>+1280(SB), Z23
+	VBROADCASTSS lanes<>+4448(SB), Z31
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+4256(SB), Z29
+	VBROADCASTSS lanes<>+4544(SB), Z28
+	VBROADCASTSS lanes<>+5408(SB), Z27
+	VBROADCASTSS lanes<>+3040(SB), Z26
+	VBROADCASTSS lanes<>+3136(SB), Z25
+	VBROADCASTSS lanes<>+2464(SB), Z24
+	VBROADCASTSS lanes<>+1344(SB), Z23
 	VBROADCASTSS lanes<>+836(SB), Z22
-	VBROADCASTSS lanes<>+1568(SB), Z21
+	VBROADCASTSS lanes<>+1632(SB), Z21
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -15814,17 +15825,17 @@ TEXT ·sincGradFloat32AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4384(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+4192(SB), Z29
-	VBROADCASTSS lanes<>+4480(SB), Z28
-	VBROADCASTSS lanes<>+5328(SB), Z27
-	VBROADCASTSS lanes<>+2976(SB), Z26
-	VBROADCASTSS lanes<>+3072(SB), Z25
-	VBROADCASTSS lanes<>+2400(SB), Z24
-	VBROADCASTSS lanes<>+1280(SB), Z23
+	VBROADCASTSS lanes<>+4448(SB), Z31
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+4256(SB), Z29
+	VBROADCASTSS lanes<>+4544(SB), Z28
+	VBROADCASTSS lanes<>+5408(SB), Z27
+	VBROADCASTSS lanes<>+3040(SB), Z26
+	VBROADCASTSS lanes<>+3136(SB), Z25
+	VBROADCASTSS lanes<>+2464(SB), Z24
+	VBROADCASTSS lanes<>+1344(SB), Z23
 	VBROADCASTSS lanes<>+836(SB), Z22
-	VBROADCASTSS lanes<>+1568(SB), Z21
+	VBROADCASTSS lanes<>+1632(SB), Z21
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -15921,36 +15932,36 @@ TEXT ·sincGradFloat64AVX2(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y10
-	VANDPD lanes<>+5056(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
+	VANDPD lanes<>+5120(SB), Y10, Y0
+	VCMPPD $17, lanes<>+4032(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5208(SB), Y2
+	VMULPD lanes<>+3936(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5288(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+3776(SB), Y1, Y1
+	VADDPD lanes<>+3840(SB), Y1, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+3264(SB), Y1, Y1
+	VADDPD lanes<>+3328(SB), Y1, Y1
 	VMULPD Y1, Y0, Y0
-	VADDPD lanes<>+4224(SB), Y0, Y0
+	VADDPD lanes<>+4288(SB), Y0, Y0
 	VMULPD Y0, Y10, Y12
 	VROUNDPD $8, Y10, Y13
 	VSUBPD Y13, Y10, Y0
-	VMULPD lanes<>+1952(SB), Y0, Y14
+	VMULPD lanes<>+2016(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1952(SB), Y10, Y1
+	VMULPD lanes<>+2016(SB), Y10, Y1
 	VDIVPD Y1, Y0, Y0
 	VSUBPD Y0, Y15, Y0
 	VMULPD lanes<>+1056(SB), Y13, Y1
 	VROUNDPD $9, Y1, Y1
 	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y13, Y1
-	VBROADCASTSD lanes<>+1184(SB), Y2
-	VBROADCASTSD lanes<>+1120(SB), Y3
+	VBROADCASTSD lanes<>+1248(SB), Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
 	VBLENDVPD Y1, Y3, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VDIVPD Y10, Y0, Y0
@@ -15967,36 +15978,36 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (SI)(CX*8), Y10, Y10
-	VANDPD lanes<>+5056(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
+	VANDPD lanes<>+5120(SB), Y10, Y0
+	VCMPPD $17, lanes<>+4032(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5208(SB), Y2
+	VMULPD lanes<>+3936(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5288(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+3776(SB), Y1, Y1
+	VADDPD lanes<>+3840(SB), Y1, Y1
 	VMULPD Y1, Y0, Y1
-	VADDPD lanes<>+3264(SB), Y1, Y1
+	VADDPD lanes<>+3328(SB), Y1, Y1
 	VMULPD Y1, Y0, Y0
-	VADDPD lanes<>+4224(SB), Y0, Y0
+	VADDPD lanes<>+4288(SB), Y0, Y0
 	VMULPD Y0, Y10, Y12
 	VROUNDPD $8, Y10, Y13
 	VSUBPD Y13, Y10, Y0
-	VMULPD lanes<>+1952(SB), Y0, Y14
+	VMULPD lanes<>+2016(SB), Y0, Y14
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
 	VMOVAPS Y0, Y15
 	VMOVAPS Y14, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1952(SB), Y10, Y1
+	VMULPD lanes<>+2016(SB), Y10, Y1
 	VDIVPD Y1, Y0, Y0
 	VSUBPD Y0, Y15, Y0
 	VMULPD lanes<>+1056(SB), Y13, Y1
 	VROUNDPD $9, Y1, Y1
 	VMULPD lanes<>+832(SB), Y1, Y1
 	VCMPPD $0, Y1, Y13, Y1
-	VBROADCASTSD lanes<>+1184(SB), Y2
-	VBROADCASTSD lanes<>+1120(SB), Y3
+	VBROADCASTSD lanes<>+1248(SB), Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
 	VBLENDVPD Y1, Y3, Y2, Y1
 	VMULPD Y1, Y0, Y0
 	VDIVPD Y10, Y0, Y0
@@ -16013,17 +16024,17 @@ TEXT ·sincGradFloat64AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1952(SB), Z31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+3968(SB), Z29
-	VBROADCASTSD lanes<>+3872(SB), Z28
-	VBROADCASTSD lanes<>+5208(SB), Z27
-	VBROADCASTSD lanes<>+3776(SB), Z26
-	VBROADCASTSD lanes<>+3264(SB), Z25
-	VBROADCASTSD lanes<>+4224(SB), Z24
+	VBROADCASTSD lanes<>+2016(SB), Z31
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+4032(SB), Z29
+	VBROADCASTSD lanes<>+3936(SB), Z28
+	VBROADCASTSD lanes<>+5288(SB), Z27
+	VBROADCASTSD lanes<>+3840(SB), Z26
+	VBROADCASTSD lanes<>+3328(SB), Z25
+	VBROADCASTSD lanes<>+4288(SB), Z24
 	VBROADCASTSD lanes<>+1056(SB), Z23
 	VBROADCASTSD lanes<>+832(SB), Z22
-	VBROADCASTSD lanes<>+1184(SB), Z21
+	VBROADCASTSD lanes<>+1248(SB), Z21
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -16057,7 +16068,7 @@ single:
 	VRNDSCALEPD $9, Z1, Z1
 	VMULPD Z1, Z22, Z1
 	VCMPPD $0, Z1, Z18, K1
-	VBLENDMPD.BCST lanes<>+1120(SB), Z21, K1, Z1
+	VBLENDMPD.BCST lanes<>+1152(SB), Z21, K1, Z1
 	VMULPD Z1, Z0, Z0
 	VDIVPD Z16, Z0, Z0
 	VMULPD Z17, Z16, K5, Z0
@@ -16099,7 +16110,7 @@ tail:
 	VRNDSCALEPD $9, Z1, Z1
 	VMULPD Z1, Z22, Z1
 	VCMPPD $0, Z1, Z18, K1
-	VBLENDMPD.BCST lanes<>+1120(SB), Z21, K1, Z1
+	VBLENDMPD.BCST lanes<>+1152(SB), Z21, K1, Z1
 	VMULPD Z1, Z0, Z0
 	VDIVPD Z16, Z0, Z0
 	VMULPD Z17, Z16, K5, Z0
@@ -16108,12 +16119,13 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·sincGradGradXFloat32PastAVX2(SB), 0, $32-64
+TEXT ·sincGradGradXFloat32PastAVX2(SB), 0, $192-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+868(SB), Y15
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -16122,260 +16134,404 @@ line:
 	PREFETCHT1 2048(DI)(CX*4)
 	PREFETCHT0 256(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2976(SB), Y2, Y2
+	VADDPS lanes<>+3040(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+3072(SB), Y3, Y3
+	VADDPS lanes<>+3136(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+2400(SB), Y4, Y4
-	VMULPS lanes<>+1312(SB), Y10, Y5
-	VMULPS Y5, Y3, Y3
-	VMULPS Y5, Y2, Y2
-	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+4480(SB), Y5, Y5
-	VMULPS Y5, Y0, Y5
-	VSUBPS Y5, Y1, Y1
-	VMULPS Y1, Y0, Y1
-	VADDPS Y1, Y2, Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2464(SB), Y4, Y4
+	VMOVUPS (SI)(CX*4), Y12
+	VMULPS Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPS Y10, Y12, Y5
+	VMULPS Y3, Y5, Y3
+	VMULPS Y10, Y3, Y3
+	VMULPS lanes<>+1376(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPS Y0, Y5, Y5
+	VMULPS Y2, Y5, Y2
+	VMULPS Y10, Y2, Y2
+	VMULPS lanes<>+1376(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPS Y0, Y5, Y5
+	VMULPS Y1, Y5, Y1
+	VMULPS Y10, Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPS Y0, Y5, Y0
+	VMULPS lanes<>+4544(SB), Y0, Y0
+	VMULPS Y10, Y0, Y0
+	VMULPS lanes<>+1376(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPS Y0, Y1, Y0
+	VADDPS Y0, Y2, Y0
 	VADDPS Y0, Y3, Y0
-	VMULPS Y0, Y10, Y0
-	VADDPS Y0, Y4, Y12
+	VADDPS Y0, Y4, Y13
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+1280(SB), Y0, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
-	VCMPPS $0, Y1, Y0, Y13
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y14
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VDIVPS Y10, Y1, Y2
+	VMULPS Y2, Y12, Y2
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMULPS lanes<>+4448(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VMULPS lanes<>+4384(SB), Y10, Y2
-	VDIVPS Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPS Y2, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+4384(SB), Y2, Y2
-	VSUBPS Y2, Y1, Y1
-	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y2
-	VBLENDVPS Y13, Y1, Y2, Y1
-	VDIVPS Y10, Y1, Y1
-	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y1
+	VMULPS 32(SP), Y1, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
-	VBLENDVPS Y13, Y3, Y2, Y2
+	VDIVPS Y2, Y3, Y4
+	VMULPS 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 160(SP), Y0, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VXORPS Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPS 128(SP), Y2, Y2
+	VXORPS Y15, Y2, Y3
+	VDIVPS 128(SP), Y3, Y3
+	VMULPS 32(SP), Y3, Y3
+	VMULPS lanes<>+4448(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPS Y15, Y3, Y4
+	VBLENDVPS Y14, Y3, Y4, Y3
+	VSUBPS Y3, Y1, Y1
+	VADDPS 96(SP), Y1, Y1
+	VSUBPS Y2, Y0, Y0
+	VBROADCASTSS lanes<>+1632(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y14, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
+	VXORPS Y15, Y0, Y0
 	VDIVPS Y10, Y0, Y0
-	VSUBPS Y0, Y1, Y0
-	VBLENDVPS Y11, Y12, Y0, Y0
-	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y13, Y0
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVUPS 32(DI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2976(SB), Y2, Y2
+	VADDPS lanes<>+3040(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+3072(SB), Y3, Y3
+	VADDPS lanes<>+3136(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+2400(SB), Y4, Y4
-	VMULPS lanes<>+1312(SB), Y10, Y5
-	VMULPS Y5, Y3, Y3
-	VMULPS Y5, Y2, Y2
-	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+4480(SB), Y5, Y5
-	VMULPS Y5, Y0, Y5
-	VSUBPS Y5, Y1, Y1
-	VMULPS Y1, Y0, Y1
-	VADDPS Y1, Y2, Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2464(SB), Y4, Y4
+	VMOVUPS 32(SI)(CX*4), Y12
+	VMULPS Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPS Y10, Y12, Y5
+	VMULPS Y3, Y5, Y3
+	VMULPS Y10, Y3, Y3
+	VMULPS lanes<>+1376(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPS Y0, Y5, Y5
+	VMULPS Y2, Y5, Y2
+	VMULPS Y10, Y2, Y2
+	VMULPS lanes<>+1376(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPS Y0, Y5, Y5
+	VMULPS Y1, Y5, Y1
+	VMULPS Y10, Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPS Y0, Y5, Y0
+	VMULPS lanes<>+4544(SB), Y0, Y0
+	VMULPS Y10, Y0, Y0
+	VMULPS lanes<>+1376(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPS Y0, Y1, Y0
+	VADDPS Y0, Y2, Y0
 	VADDPS Y0, Y3, Y0
-	VMULPS Y0, Y10, Y0
-	VADDPS Y0, Y4, Y12
+	VADDPS Y0, Y4, Y13
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+1280(SB), Y0, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
-	VCMPPS $0, Y1, Y0, Y13
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y14
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VDIVPS Y10, Y1, Y2
+	VMULPS Y2, Y12, Y2
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMULPS lanes<>+4448(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VMULPS lanes<>+4384(SB), Y10, Y2
-	VDIVPS Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPS Y2, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+4384(SB), Y2, Y2
-	VSUBPS Y2, Y1, Y1
-	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y2
-	VBLENDVPS Y13, Y1, Y2, Y1
-	VDIVPS Y10, Y1, Y1
-	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y1
+	VMULPS 32(SP), Y1, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
-	VBLENDVPS Y13, Y3, Y2, Y2
+	VDIVPS Y2, Y3, Y4
+	VMULPS 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 160(SP), Y0, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VXORPS Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPS 128(SP), Y2, Y2
+	VXORPS Y15, Y2, Y3
+	VDIVPS 128(SP), Y3, Y3
+	VMULPS 32(SP), Y3, Y3
+	VMULPS lanes<>+4448(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPS Y15, Y3, Y4
+	VBLENDVPS Y14, Y3, Y4, Y3
+	VSUBPS Y3, Y1, Y1
+	VADDPS 96(SP), Y1, Y1
+	VSUBPS Y2, Y0, Y0
+	VBROADCASTSS lanes<>+1632(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y14, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
+	VXORPS Y15, Y0, Y0
 	VDIVPS Y10, Y0, Y0
-	VSUBPS Y0, Y1, Y0
-	VBLENDVPS Y11, Y12, Y0, Y0
-	VMULPS 32(SI)(CX*4), Y0, Y0
+	VMULPS Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y13, Y0
 	VMOVNTPS Y0, 32(DX)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
 	VMOVUPS 64(DI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2976(SB), Y2, Y2
+	VADDPS lanes<>+3040(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+3072(SB), Y3, Y3
+	VADDPS lanes<>+3136(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+2400(SB), Y4, Y4
-	VMULPS lanes<>+1312(SB), Y10, Y5
-	VMULPS Y5, Y3, Y3
-	VMULPS Y5, Y2, Y2
-	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+4480(SB), Y5, Y5
-	VMULPS Y5, Y0, Y5
-	VSUBPS Y5, Y1, Y1
-	VMULPS Y1, Y0, Y1
-	VADDPS Y1, Y2, Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2464(SB), Y4, Y4
+	VMOVUPS 64(SI)(CX*4), Y12
+	VMULPS Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPS Y10, Y12, Y5
+	VMULPS Y3, Y5, Y3
+	VMULPS Y10, Y3, Y3
+	VMULPS lanes<>+1376(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPS Y0, Y5, Y5
+	VMULPS Y2, Y5, Y2
+	VMULPS Y10, Y2, Y2
+	VMULPS lanes<>+1376(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPS Y0, Y5, Y5
+	VMULPS Y1, Y5, Y1
+	VMULPS Y10, Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPS Y0, Y5, Y0
+	VMULPS lanes<>+4544(SB), Y0, Y0
+	VMULPS Y10, Y0, Y0
+	VMULPS lanes<>+1376(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPS Y0, Y1, Y0
+	VADDPS Y0, Y2, Y0
 	VADDPS Y0, Y3, Y0
-	VMULPS Y0, Y10, Y0
-	VADDPS Y0, Y4, Y12
+	VADDPS Y0, Y4, Y13
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+1280(SB), Y0, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
-	VCMPPS $0, Y1, Y0, Y13
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y14
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VDIVPS Y10, Y1, Y2
+	VMULPS Y2, Y12, Y2
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMULPS lanes<>+4448(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VMULPS lanes<>+4384(SB), Y10, Y2
-	VDIVPS Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPS Y2, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+4384(SB), Y2, Y2
-	VSUBPS Y2, Y1, Y1
-	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y2
-	VBLENDVPS Y13, Y1, Y2, Y1
-	VDIVPS Y10, Y1, Y1
-	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y1
+	VMULPS 32(SP), Y1, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
-	VBLENDVPS Y13, Y3, Y2, Y2
+	VDIVPS Y2, Y3, Y4
+	VMULPS 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 160(SP), Y0, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VXORPS Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPS 128(SP), Y2, Y2
+	VXORPS Y15, Y2, Y3
+	VDIVPS 128(SP), Y3, Y3
+	VMULPS 32(SP), Y3, Y3
+	VMULPS lanes<>+4448(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPS Y15, Y3, Y4
+	VBLENDVPS Y14, Y3, Y4, Y3
+	VSUBPS Y3, Y1, Y1
+	VADDPS 96(SP), Y1, Y1
+	VSUBPS Y2, Y0, Y0
+	VBROADCASTSS lanes<>+1632(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y14, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
+	VXORPS Y15, Y0, Y0
 	VDIVPS Y10, Y0, Y0
-	VSUBPS Y0, Y1, Y0
-	VBLENDVPS Y11, Y12, Y0, Y0
-	VMULPS 64(SI)(CX*4), Y0, Y0
+	VMULPS Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y13, Y0
 	VMOVNTPS Y0, 64(DX)(CX*4)
 	VMOVUPS 96(DI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2976(SB), Y2, Y2
+	VADDPS lanes<>+3040(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+3072(SB), Y3, Y3
+	VADDPS lanes<>+3136(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+2400(SB), Y4, Y4
-	VMULPS lanes<>+1312(SB), Y10, Y5
-	VMULPS Y5, Y3, Y3
-	VMULPS Y5, Y2, Y2
-	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+4480(SB), Y5, Y5
-	VMULPS Y5, Y0, Y5
-	VSUBPS Y5, Y1, Y1
-	VMULPS Y1, Y0, Y1
-	VADDPS Y1, Y2, Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2464(SB), Y4, Y4
+	VMOVUPS 96(SI)(CX*4), Y12
+	VMULPS Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPS Y10, Y12, Y5
+	VMULPS Y3, Y5, Y3
+	VMULPS Y10, Y3, Y3
+	VMULPS lanes<>+1376(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPS Y0, Y5, Y5
+	VMULPS Y2, Y5, Y2
+	VMULPS Y10, Y2, Y2
+	VMULPS lanes<>+1376(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPS Y0, Y5, Y5
+	VMULPS Y1, Y5, Y1
+	VMULPS Y10, Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPS Y0, Y5, Y0
+	VMULPS lanes<>+4544(SB), Y0, Y0
+	VMULPS Y10, Y0, Y0
+	VMULPS lanes<>+1376(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPS Y0, Y1, Y0
+	VADDPS Y0, Y2, Y0
 	VADDPS Y0, Y3, Y0
-	VMULPS Y0, Y10, Y0
-	VADDPS Y0, Y4, Y12
+	VADDPS Y0, Y4, Y13
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+1280(SB), Y0, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
-	VCMPPS $0, Y1, Y0, Y13
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y14
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VDIVPS Y10, Y1, Y2
+	VMULPS Y2, Y12, Y2
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMULPS lanes<>+4448(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VMULPS lanes<>+4384(SB), Y10, Y2
-	VDIVPS Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPS Y2, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+4384(SB), Y2, Y2
-	VSUBPS Y2, Y1, Y1
-	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y2
-	VBLENDVPS Y13, Y1, Y2, Y1
-	VDIVPS Y10, Y1, Y1
-	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y1
+	VMULPS 32(SP), Y1, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
-	VBLENDVPS Y13, Y3, Y2, Y2
+	VDIVPS Y2, Y3, Y4
+	VMULPS 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 160(SP), Y0, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VXORPS Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPS 128(SP), Y2, Y2
+	VXORPS Y15, Y2, Y3
+	VDIVPS 128(SP), Y3, Y3
+	VMULPS 32(SP), Y3, Y3
+	VMULPS lanes<>+4448(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPS Y15, Y3, Y4
+	VBLENDVPS Y14, Y3, Y4, Y3
+	VSUBPS Y3, Y1, Y1
+	VADDPS 96(SP), Y1, Y1
+	VSUBPS Y2, Y0, Y0
+	VBROADCASTSS lanes<>+1632(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y14, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
+	VXORPS Y15, Y0, Y0
 	VDIVPS Y10, Y0, Y0
-	VSUBPS Y0, Y1, Y0
-	VBLENDVPS Y11, Y12, Y0, Y0
-	VMULPS 96(SI)(CX*4), Y0, Y0
+	VMULPS Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y13, Y0
 	VMOVNTPS Y0, 96(DX)(CX*4)
 	ADDQ $32, CX
 	CMPQ CX, AX
@@ -16384,12 +16540,13 @@ line:
 	VZEROUPPER
 	RET
 
-TEXT ·sincGradGradXFloat32AVX2(SB), 0, $32-64
+TEXT ·sincGradGradXFloat32AVX2(SB), 0, $192-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
+	VBROADCASTSS lanes<>+868(SB), Y15
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -16397,67 +16554,103 @@ TEXT ·sincGradGradXFloat32AVX2(SB), 0, $32-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2976(SB), Y2, Y2
+	VADDPS lanes<>+3040(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+3072(SB), Y3, Y3
+	VADDPS lanes<>+3136(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+2400(SB), Y4, Y4
-	VMULPS lanes<>+1312(SB), Y10, Y5
-	VMULPS Y5, Y3, Y3
-	VMULPS Y5, Y2, Y2
-	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+4480(SB), Y5, Y5
-	VMULPS Y5, Y0, Y5
-	VSUBPS Y5, Y1, Y1
-	VMULPS Y1, Y0, Y1
-	VADDPS Y1, Y2, Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2464(SB), Y4, Y4
+	VMOVUPS (SI)(CX*4), Y12
+	VMULPS Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPS Y10, Y12, Y5
+	VMULPS Y3, Y5, Y3
+	VMULPS Y10, Y3, Y3
+	VMULPS lanes<>+1376(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPS Y0, Y5, Y5
+	VMULPS Y2, Y5, Y2
+	VMULPS Y10, Y2, Y2
+	VMULPS lanes<>+1376(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPS Y0, Y5, Y5
+	VMULPS Y1, Y5, Y1
+	VMULPS Y10, Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPS Y0, Y5, Y0
+	VMULPS lanes<>+4544(SB), Y0, Y0
+	VMULPS Y10, Y0, Y0
+	VMULPS lanes<>+1376(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPS Y0, Y1, Y0
+	VADDPS Y0, Y2, Y0
 	VADDPS Y0, Y3, Y0
-	VMULPS Y0, Y10, Y0
-	VADDPS Y0, Y4, Y12
+	VADDPS Y0, Y4, Y13
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+1280(SB), Y0, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
-	VCMPPS $0, Y1, Y0, Y13
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y14
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VDIVPS Y10, Y1, Y2
+	VMULPS Y2, Y12, Y2
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMULPS lanes<>+4448(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VMULPS lanes<>+4384(SB), Y10, Y2
-	VDIVPS Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPS Y2, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+4384(SB), Y2, Y2
-	VSUBPS Y2, Y1, Y1
-	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y2
-	VBLENDVPS Y13, Y1, Y2, Y1
-	VDIVPS Y10, Y1, Y1
-	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y1
+	VMULPS 32(SP), Y1, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
-	VBLENDVPS Y13, Y3, Y2, Y2
+	VDIVPS Y2, Y3, Y4
+	VMULPS 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 160(SP), Y0, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VXORPS Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPS 128(SP), Y2, Y2
+	VXORPS Y15, Y2, Y3
+	VDIVPS 128(SP), Y3, Y3
+	VMULPS 32(SP), Y3, Y3
+	VMULPS lanes<>+4448(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPS Y15, Y3, Y4
+	VBLENDVPS Y14, Y3, Y4, Y3
+	VSUBPS Y3, Y1, Y1
+	VADDPS 96(SP), Y1, Y1
+	VSUBPS Y2, Y0, Y0
+	VBROADCASTSS lanes<>+1632(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y14, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
+	VXORPS Y15, Y0, Y0
 	VDIVPS Y10, Y0, Y0
-	VSUBPS Y0, Y1, Y0
-	VBLENDVPS Y11, Y12, Y0, Y0
-	VMULPS (SI)(CX*4), Y0, Y0
+	VMULPS Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y13, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -16470,69 +16663,104 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y10
 	VMASKMOVPS (DI)(CX*4), Y10, Y10
-	VANDPS lanes<>+5024(SB), Y10, Y0
-	VCMPPS $17, lanes<>+4192(SB), Y0, Y11
+	VANDPS lanes<>+5088(SB), Y10, Y0
+	VCMPPS $17, lanes<>+4256(SB), Y0, Y11
 	VMULPS Y10, Y10, Y0
-	VMULPS lanes<>+4480(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5328(SB), Y2
+	VMULPS lanes<>+4544(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5408(SB), Y2
 	VSUBPS Y1, Y2, Y1
 	VMULPS Y1, Y0, Y2
-	VADDPS lanes<>+2976(SB), Y2, Y2
+	VADDPS lanes<>+3040(SB), Y2, Y2
 	VMULPS Y2, Y0, Y3
-	VADDPS lanes<>+3072(SB), Y3, Y3
+	VADDPS lanes<>+3136(SB), Y3, Y3
 	VMULPS Y3, Y0, Y4
-	VADDPS lanes<>+2400(SB), Y4, Y4
-	VMULPS lanes<>+1312(SB), Y10, Y5
-	VMULPS Y5, Y3, Y3
-	VMULPS Y5, Y2, Y2
-	VMULPS Y5, Y1, Y1
-	VMULPS lanes<>+4480(SB), Y5, Y5
-	VMULPS Y5, Y0, Y5
-	VSUBPS Y5, Y1, Y1
-	VMULPS Y1, Y0, Y1
-	VADDPS Y1, Y2, Y1
-	VMULPS Y1, Y0, Y0
+	VADDPS lanes<>+2464(SB), Y4, Y4
+	VMOVUPS 32(R11)(AX*4), Y12
+	VMASKMOVPS (SI)(CX*4), Y12, Y12
+	VMULPS Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPS Y10, Y12, Y5
+	VMULPS Y3, Y5, Y3
+	VMULPS Y10, Y3, Y3
+	VMULPS lanes<>+1376(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPS Y0, Y5, Y5
+	VMULPS Y2, Y5, Y2
+	VMULPS Y10, Y2, Y2
+	VMULPS lanes<>+1376(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPS Y0, Y5, Y5
+	VMULPS Y1, Y5, Y1
+	VMULPS Y10, Y1, Y1
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPS Y0, Y5, Y0
+	VMULPS lanes<>+4544(SB), Y0, Y0
+	VMULPS Y10, Y0, Y0
+	VMULPS lanes<>+1376(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPS Y0, Y1, Y0
+	VADDPS Y0, Y2, Y0
 	VADDPS Y0, Y3, Y0
-	VMULPS Y0, Y10, Y0
-	VADDPS Y0, Y4, Y12
+	VADDPS Y0, Y4, Y13
 	VROUNDPS $8, Y10, Y0
-	VMULPS lanes<>+1280(SB), Y0, Y1
+	VMULPS lanes<>+1344(SB), Y0, Y1
 	VROUNDPS $9, Y1, Y1
-	VMULPS lanes<>+1312(SB), Y1, Y1
-	VCMPPS $0, Y1, Y0, Y13
+	VMULPS lanes<>+1376(SB), Y1, Y1
+	VCMPPS $0, Y1, Y0, Y14
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VDIVPS Y10, Y1, Y2
+	VMULPS Y2, Y12, Y2
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4384(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y15
+	VMULPS lanes<>+4448(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4384(SB), Y0, Y1
-	VMULPS lanes<>+4384(SB), Y10, Y2
-	VDIVPS Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPS Y2, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VMULPS lanes<>+4384(SB), Y2, Y2
-	VSUBPS Y2, Y1, Y1
-	VSUBPS Y1, Y15, Y1
-	VXORPS lanes<>+1376(SB), Y1, Y2
-	VBLENDVPS Y13, Y1, Y2, Y1
-	VDIVPS Y10, Y1, Y1
-	VSUBPS Y3, Y0, Y0
-	VBROADCASTSS lanes<>+1568(SB), Y2
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF32AVX2(SB)
+	VXORPS Y15, Y0, Y1
+	VMULPS 32(SP), Y1, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VMULPS lanes<>+4448(SB), Y10, Y2
 	VBROADCASTSS lanes<>+64(SB), Y3
-	VBLENDVPS Y13, Y3, Y2, Y2
+	VDIVPS Y2, Y3, Y4
+	VMULPS 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
+	CALL sinter∕vmath·cosF32AVX2(SB)
+	VMULPS 160(SP), Y0, Y1
+	VMULPS lanes<>+4448(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPS Y15, Y1, Y2
+	VBLENDVPS Y14, Y1, Y2, Y1
+	VXORPS Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPS 128(SP), Y2, Y2
+	VXORPS Y15, Y2, Y3
+	VDIVPS 128(SP), Y3, Y3
+	VMULPS 32(SP), Y3, Y3
+	VMULPS lanes<>+4448(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPS Y15, Y3, Y4
+	VBLENDVPS Y14, Y3, Y4, Y3
+	VSUBPS Y3, Y1, Y1
+	VADDPS 96(SP), Y1, Y1
+	VSUBPS Y2, Y0, Y0
+	VBROADCASTSS lanes<>+1632(SB), Y2
+	VBROADCASTSS lanes<>+64(SB), Y3
+	VBLENDVPS Y14, Y3, Y2, Y2
 	VMULPS Y2, Y0, Y0
 	VDIVPS Y10, Y0, Y0
+	VXORPS Y15, Y0, Y0
 	VDIVPS Y10, Y0, Y0
-	VSUBPS Y0, Y1, Y0
-	VBLENDVPS Y11, Y12, Y0, Y0
-	VMOVUPS 32(R11)(AX*4), Y1
-	VMASKMOVPS (SI)(CX*4), Y1, Y1
-	VMULPS Y0, Y1, Y0
+	VMULPS Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPS Y0, Y1, Y0
+	VADDPS Y0, Y13, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -16546,16 +16774,13 @@ TEXT ·sincGradGradXFloat32PastAVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4384(SB), Z31
-	VBROADCASTSS lanes<>+4480(SB), Z30
-	VBROADCASTSS lanes<>+836(SB), Z29
-	VBROADCASTSS lanes<>+868(SB), Z28
-	VBROADCASTSS lanes<>+5024(SB), Z27
-	VBROADCASTSS lanes<>+4192(SB), Z26
-	VBROADCASTSS lanes<>+5328(SB), Z25
-	VBROADCASTSS lanes<>+2976(SB), Z24
-	VBROADCASTSS lanes<>+3072(SB), Z23
-	VBROADCASTSS lanes<>+2400(SB), Z22
+	VBROADCASTSS lanes<>+868(SB), Z31
+	VBROADCASTSS lanes<>+836(SB), Z30
+	VBROADCASTSS lanes<>+4448(SB), Z29
+	VPXORD X28, X28, X28
+	VBROADCASTSS lanes<>+64(SB), Z27
+	VBROADCASTSS lanes<>+4544(SB), Z26
+	VBROADCASTSS lanes<>+5088(SB), Z25
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -16568,252 +16793,360 @@ line:
 	PREFETCHT1 1024(DI)(R10*1)
 	PREFETCHT0 192(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Z16
-	VANDPS Z27, Z16, Z0
-	VCMPPS $17, Z26, Z0, K5
+	VANDPS Z25, Z16, Z0
+	VCMPPS.BCST $17, lanes<>+4256(SB), Z0, K5
 	VMULPS Z16, Z16, Z0
-	VMULPS Z30, Z0, Z1
-	VSUBPS Z1, Z25, Z1
+	VMULPS Z26, Z0, Z1
+	VBROADCASTSS lanes<>+5408(SB), Z2
+	VSUBPS Z1, Z2, Z1
 	VMULPS Z1, Z0, Z2
-	VADDPS Z2, Z24, Z2
+	VADDPS.BCST lanes<>+3040(SB), Z2, Z2
 	VMULPS Z2, Z0, Z3
-	VADDPS Z3, Z23, Z3
+	VADDPS.BCST lanes<>+3136(SB), Z3, Z3
 	VMULPS Z3, Z0, Z4
-	VADDPS Z4, Z22, Z17
-	VMULPS Z16, Z29, Z4
-	VMULPS Z4, Z3, Z3
-	VMULPS Z4, Z2, Z2
-	VMULPS Z4, Z1, Z1
-	VMULPS Z4, Z30, Z4
-	VMULPS Z4, Z0, Z4
-	VSUBPS Z4, Z1, Z1
-	VMULPS Z1, Z0, Z1
-	VADDPS Z1, Z2, Z1
-	VMULPS Z1, Z0, Z0
+	VADDPS.BCST lanes<>+2464(SB), Z4, Z4
+	VMOVUPS (SI)(CX*4), Z17
+	VMULPS.Z Z4, Z17, K5, Z4
+	VMULPS Z16, Z17, Z5
+	VMULPS Z3, Z5, Z3
+	VMULPS Z16, Z3, Z3
+	VMULPS.Z Z3, Z30, K5, Z3
+	VMULPS Z0, Z5, Z5
+	VMULPS Z2, Z5, Z2
+	VMULPS Z16, Z2, Z2
+	VMULPS.Z Z2, Z30, K5, Z2
+	VMULPS Z0, Z5, Z5
+	VMULPS Z1, Z5, Z1
+	VMULPS Z16, Z1, Z1
+	VMULPS.Z Z1, Z30, K5, Z1
+	VMULPS Z0, Z5, Z0
+	VMULPS Z0, Z26, Z0
+	VMULPS Z16, Z0, Z0
+	VMULPS.Z Z0, Z30, K5, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z0, Z2, Z0
 	VADDPS Z0, Z3, Z0
-	VMULPS Z0, Z16, Z18
+	VADDPS Z0, Z4, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1344(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
-	VMULPS Z1, Z29, Z1
+	VMULPS Z1, Z30, Z1
 	VCMPPS $0, Z1, Z0, K6
+	VDIVPS Z16, Z27, Z1
+	VMULPS Z1, Z17, Z19
 	VSUBPS Z0, Z16, Z0
-	VMULPS Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPS Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VXORPS Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPS Z31, Z0, Z1
+	VMULPS Z1, Z19, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z21
+	VMULPS Z16, Z29, Z22
+	VDIVPS Z22, Z27, Z1
+	VMULPS Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VMULPS Z16, Z31, Z2
-	VDIVPS Z2, Z1, Z1
-	VDIVPS Z2, Z21, Z3
-	VDIVPS Z2, Z3, Z2
-	VMULPS Z31, Z2, Z2
-	VSUBPS Z2, Z1, Z1
-	VSUBPS Z1, Z20, Z1
-	VXORPS Z28, Z1, Z2
+	VMULPS Z0, Z23, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
 	VBLENDMPS Z1, Z2, K6, Z1
-	VDIVPS Z16, Z1, Z1
-	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+1568(SB), Z2
-	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VXORPS Z31, Z1, Z1
+	VDIVPS Z22, Z24, Z2
+	VXORPS Z31, Z2, Z3
+	VDIVPS Z22, Z3, Z3
+	VMULPS Z3, Z19, Z3
+	VMULPS Z29, Z3, Z3
+	VBLENDMPS Z28, Z3, K5, Z3
+	VXORPS Z31, Z3, Z4
+	VBLENDMPS Z3, Z4, K6, Z3
+	VSUBPS Z3, Z1, Z1
+	VADDPS Z1, Z21, Z1
+	VSUBPS Z2, Z0, Z0
+	VBROADCASTSS lanes<>+1632(SB), Z2
+	VBLENDMPS Z27, Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
+	VXORPS Z31, Z0, Z0
 	VDIVPS Z16, Z0, Z0
-	VSUBPS Z0, Z1, Z0
-	VADDPS Z18, Z17, K5, Z0
-	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS Z0, Z17, Z0
+	VBLENDMPS Z28, Z0, K5, Z0
+	VADDPS Z0, Z1, Z0
+	VADDPS Z0, Z18, Z0
 	VMOVNTPS Z0, (DX)(CX*4)
 	PREFETCHT1 5120(SI)(R10*1)
 	PREFETCHT0 4288(SI)(CX*4)
 	PREFETCHT1 5120(DI)(R10*1)
 	PREFETCHT0 4288(DI)(CX*4)
 	VMOVUPS 4096(DI)(CX*4), Z16
-	VANDPS Z27, Z16, Z0
-	VCMPPS $17, Z26, Z0, K5
+	VANDPS Z25, Z16, Z0
+	VCMPPS.BCST $17, lanes<>+4256(SB), Z0, K5
 	VMULPS Z16, Z16, Z0
-	VMULPS Z30, Z0, Z1
-	VSUBPS Z1, Z25, Z1
+	VMULPS Z26, Z0, Z1
+	VBROADCASTSS lanes<>+5408(SB), Z2
+	VSUBPS Z1, Z2, Z1
 	VMULPS Z1, Z0, Z2
-	VADDPS Z2, Z24, Z2
+	VADDPS.BCST lanes<>+3040(SB), Z2, Z2
 	VMULPS Z2, Z0, Z3
-	VADDPS Z3, Z23, Z3
+	VADDPS.BCST lanes<>+3136(SB), Z3, Z3
 	VMULPS Z3, Z0, Z4
-	VADDPS Z4, Z22, Z17
-	VMULPS Z16, Z29, Z4
-	VMULPS Z4, Z3, Z3
-	VMULPS Z4, Z2, Z2
-	VMULPS Z4, Z1, Z1
-	VMULPS Z4, Z30, Z4
-	VMULPS Z4, Z0, Z4
-	VSUBPS Z4, Z1, Z1
-	VMULPS Z1, Z0, Z1
-	VADDPS Z1, Z2, Z1
-	VMULPS Z1, Z0, Z0
+	VADDPS.BCST lanes<>+2464(SB), Z4, Z4
+	VMOVUPS 4096(SI)(CX*4), Z17
+	VMULPS.Z Z4, Z17, K5, Z4
+	VMULPS Z16, Z17, Z5
+	VMULPS Z3, Z5, Z3
+	VMULPS Z16, Z3, Z3
+	VMULPS.Z Z3, Z30, K5, Z3
+	VMULPS Z0, Z5, Z5
+	VMULPS Z2, Z5, Z2
+	VMULPS Z16, Z2, Z2
+	VMULPS.Z Z2, Z30, K5, Z2
+	VMULPS Z0, Z5, Z5
+	VMULPS Z1, Z5, Z1
+	VMULPS Z16, Z1, Z1
+	VMULPS.Z Z1, Z30, K5, Z1
+	VMULPS Z0, Z5, Z0
+	VMULPS Z0, Z26, Z0
+	VMULPS Z16, Z0, Z0
+	VMULPS.Z Z0, Z30, K5, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z0, Z2, Z0
 	VADDPS Z0, Z3, Z0
-	VMULPS Z0, Z16, Z18
+	VADDPS Z0, Z4, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1344(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
-	VMULPS Z1, Z29, Z1
+	VMULPS Z1, Z30, Z1
 	VCMPPS $0, Z1, Z0, K6
+	VDIVPS Z16, Z27, Z1
+	VMULPS Z1, Z17, Z19
 	VSUBPS Z0, Z16, Z0
-	VMULPS Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPS Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VXORPS Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPS Z31, Z0, Z1
+	VMULPS Z1, Z19, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z21
+	VMULPS Z16, Z29, Z22
+	VDIVPS Z22, Z27, Z1
+	VMULPS Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VMULPS Z16, Z31, Z2
-	VDIVPS Z2, Z1, Z1
-	VDIVPS Z2, Z21, Z3
-	VDIVPS Z2, Z3, Z2
-	VMULPS Z31, Z2, Z2
-	VSUBPS Z2, Z1, Z1
-	VSUBPS Z1, Z20, Z1
-	VXORPS Z28, Z1, Z2
+	VMULPS Z0, Z23, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
 	VBLENDMPS Z1, Z2, K6, Z1
-	VDIVPS Z16, Z1, Z1
-	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+1568(SB), Z2
-	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VXORPS Z31, Z1, Z1
+	VDIVPS Z22, Z24, Z2
+	VXORPS Z31, Z2, Z3
+	VDIVPS Z22, Z3, Z3
+	VMULPS Z3, Z19, Z3
+	VMULPS Z29, Z3, Z3
+	VBLENDMPS Z28, Z3, K5, Z3
+	VXORPS Z31, Z3, Z4
+	VBLENDMPS Z3, Z4, K6, Z3
+	VSUBPS Z3, Z1, Z1
+	VADDPS Z1, Z21, Z1
+	VSUBPS Z2, Z0, Z0
+	VBROADCASTSS lanes<>+1632(SB), Z2
+	VBLENDMPS Z27, Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
+	VXORPS Z31, Z0, Z0
 	VDIVPS Z16, Z0, Z0
-	VSUBPS Z0, Z1, Z0
-	VADDPS Z18, Z17, K5, Z0
-	VMULPS 4096(SI)(CX*4), Z0, Z0
+	VMULPS Z0, Z17, Z0
+	VBLENDMPS Z28, Z0, K5, Z0
+	VADDPS Z0, Z1, Z0
+	VADDPS Z0, Z18, Z0
 	VMOVNTPS Z0, 4096(DX)(CX*4)
 	PREFETCHT1 9216(SI)(R10*1)
 	PREFETCHT0 8384(SI)(CX*4)
 	PREFETCHT1 9216(DI)(R10*1)
 	PREFETCHT0 8384(DI)(CX*4)
 	VMOVUPS 8192(DI)(CX*4), Z16
-	VANDPS Z27, Z16, Z0
-	VCMPPS $17, Z26, Z0, K5
+	VANDPS Z25, Z16, Z0
+	VCMPPS.BCST $17, lanes<>+4256(SB), Z0, K5
 	VMULPS Z16, Z16, Z0
-	VMULPS Z30, Z0, Z1
-	VSUBPS Z1, Z25, Z1
+	VMULPS Z26, Z0, Z1
+	VBROADCASTSS lanes<>+5408(SB), Z2
+	VSUBPS Z1, Z2, Z1
 	VMULPS Z1, Z0, Z2
-	VADDPS Z2, Z24, Z2
+	VADDPS.BCST lanes<>+3040(SB), Z2, Z2
 	VMULPS Z2, Z0, Z3
-	VADDPS Z3, Z23, Z3
+	VADDPS.BCST lanes<>+3136(SB), Z3, Z3
 	VMULPS Z3, Z0, Z4
-	VADDPS Z4, Z22, Z17
-	VMULPS Z16, Z29, Z4
-	VMULPS Z4, Z3, Z3
-	VMULPS Z4, Z2, Z2
-	VMULPS Z4, Z1, Z1
-	VMULPS Z4, Z30, Z4
-	VMULPS Z4, Z0, Z4
-	VSUBPS Z4, Z1, Z1
-	VMULPS Z1, Z0, Z1
-	VADDPS Z1, Z2, Z1
-	VMULPS Z1, Z0, Z0
+	VADDPS.BCST lanes<>+2464(SB), Z4, Z4
+	VMOVUPS 8192(SI)(CX*4), Z17
+	VMULPS.Z Z4, Z17, K5, Z4
+	VMULPS Z16, Z17, Z5
+	VMULPS Z3, Z5, Z3
+	VMULPS Z16, Z3, Z3
+	VMULPS.Z Z3, Z30, K5, Z3
+	VMULPS Z0, Z5, Z5
+	VMULPS Z2, Z5, Z2
+	VMULPS Z16, Z2, Z2
+	VMULPS.Z Z2, Z30, K5, Z2
+	VMULPS Z0, Z5, Z5
+	VMULPS Z1, Z5, Z1
+	VMULPS Z16, Z1, Z1
+	VMULPS.Z Z1, Z30, K5, Z1
+	VMULPS Z0, Z5, Z0
+	VMULPS Z0, Z26, Z0
+	VMULPS Z16, Z0, Z0
+	VMULPS.Z Z0, Z30, K5, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z0, Z2, Z0
 	VADDPS Z0, Z3, Z0
-	VMULPS Z0, Z16, Z18
+	VADDPS Z0, Z4, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1344(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
-	VMULPS Z1, Z29, Z1
+	VMULPS Z1, Z30, Z1
 	VCMPPS $0, Z1, Z0, K6
+	VDIVPS Z16, Z27, Z1
+	VMULPS Z1, Z17, Z19
 	VSUBPS Z0, Z16, Z0
-	VMULPS Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPS Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VXORPS Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPS Z31, Z0, Z1
+	VMULPS Z1, Z19, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z21
+	VMULPS Z16, Z29, Z22
+	VDIVPS Z22, Z27, Z1
+	VMULPS Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VMULPS Z16, Z31, Z2
-	VDIVPS Z2, Z1, Z1
-	VDIVPS Z2, Z21, Z3
-	VDIVPS Z2, Z3, Z2
-	VMULPS Z31, Z2, Z2
-	VSUBPS Z2, Z1, Z1
-	VSUBPS Z1, Z20, Z1
-	VXORPS Z28, Z1, Z2
+	VMULPS Z0, Z23, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
 	VBLENDMPS Z1, Z2, K6, Z1
-	VDIVPS Z16, Z1, Z1
-	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+1568(SB), Z2
-	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VXORPS Z31, Z1, Z1
+	VDIVPS Z22, Z24, Z2
+	VXORPS Z31, Z2, Z3
+	VDIVPS Z22, Z3, Z3
+	VMULPS Z3, Z19, Z3
+	VMULPS Z29, Z3, Z3
+	VBLENDMPS Z28, Z3, K5, Z3
+	VXORPS Z31, Z3, Z4
+	VBLENDMPS Z3, Z4, K6, Z3
+	VSUBPS Z3, Z1, Z1
+	VADDPS Z1, Z21, Z1
+	VSUBPS Z2, Z0, Z0
+	VBROADCASTSS lanes<>+1632(SB), Z2
+	VBLENDMPS Z27, Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
+	VXORPS Z31, Z0, Z0
 	VDIVPS Z16, Z0, Z0
-	VSUBPS Z0, Z1, Z0
-	VADDPS Z18, Z17, K5, Z0
-	VMULPS 8192(SI)(CX*4), Z0, Z0
+	VMULPS Z0, Z17, Z0
+	VBLENDMPS Z28, Z0, K5, Z0
+	VADDPS Z0, Z1, Z0
+	VADDPS Z0, Z18, Z0
 	VMOVNTPS Z0, 8192(DX)(CX*4)
 	PREFETCHT1 13312(SI)(R10*1)
 	PREFETCHT0 12480(SI)(CX*4)
 	PREFETCHT1 13312(DI)(R10*1)
 	PREFETCHT0 12480(DI)(CX*4)
 	VMOVUPS 12288(DI)(CX*4), Z16
-	VANDPS Z27, Z16, Z0
-	VCMPPS $17, Z26, Z0, K5
+	VANDPS Z25, Z16, Z0
+	VCMPPS.BCST $17, lanes<>+4256(SB), Z0, K5
 	VMULPS Z16, Z16, Z0
-	VMULPS Z30, Z0, Z1
-	VSUBPS Z1, Z25, Z1
+	VMULPS Z26, Z0, Z1
+	VBROADCASTSS lanes<>+5408(SB), Z2
+	VSUBPS Z1, Z2, Z1
 	VMULPS Z1, Z0, Z2
-	VADDPS Z2, Z24, Z2
+	VADDPS.BCST lanes<>+3040(SB), Z2, Z2
 	VMULPS Z2, Z0, Z3
-	VADDPS Z3, Z23, Z3
+	VADDPS.BCST lanes<>+3136(SB), Z3, Z3
 	VMULPS Z3, Z0, Z4
-	VADDPS Z4, Z22, Z17
-	VMULPS Z16, Z29, Z4
-	VMULPS Z4, Z3, Z3
-	VMULPS Z4, Z2, Z2
-	VMULPS Z4, Z1, Z1
-	VMULPS Z4, Z30, Z4
-	VMULPS Z4, Z0, Z4
-	VSUBPS Z4, Z1, Z1
-	VMULPS Z1, Z0, Z1
-	VADDPS Z1, Z2, Z1
-	VMULPS Z1, Z0, Z0
+	VADDPS.BCST lanes<>+2464(SB), Z4, Z4
+	VMOVUPS 12288(SI)(CX*4), Z17
+	VMULPS.Z Z4, Z17, K5, Z4
+	VMULPS Z16, Z17, Z5
+	VMULPS Z3, Z5, Z3
+	VMULPS Z16, Z3, Z3
+	VMULPS.Z Z3, Z30, K5, Z3
+	VMULPS Z0, Z5, Z5
+	VMULPS Z2, Z5, Z2
+	VMULPS Z16, Z2, Z2
+	VMULPS.Z Z2, Z30, K5, Z2
+	VMULPS Z0, Z5, Z5
+	VMULPS Z1, Z5, Z1
+	VMULPS Z16, Z1, Z1
+	VMULPS.Z Z1, Z30, K5, Z1
+	VMULPS Z0, Z5, Z0
+	VMULPS Z0, Z26, Z0
+	VMULPS Z16, Z0, Z0
+	VMULPS.Z Z0, Z30, K5, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z0, Z2, Z0
 	VADDPS Z0, Z3, Z0
-	VMULPS Z0, Z16, Z18
+	VADDPS Z0, Z4, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1344(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
-	VMULPS Z1, Z29, Z1
+	VMULPS Z1, Z30, Z1
 	VCMPPS $0, Z1, Z0, K6
+	VDIVPS Z16, Z27, Z1
+	VMULPS Z1, Z17, Z19
 	VSUBPS Z0, Z16, Z0
-	VMULPS Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPS Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VXORPS Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPS Z31, Z0, Z1
+	VMULPS Z1, Z19, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z21
+	VMULPS Z16, Z29, Z22
+	VDIVPS Z22, Z27, Z1
+	VMULPS Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VMULPS Z16, Z31, Z2
-	VDIVPS Z2, Z1, Z1
-	VDIVPS Z2, Z21, Z3
-	VDIVPS Z2, Z3, Z2
-	VMULPS Z31, Z2, Z2
-	VSUBPS Z2, Z1, Z1
-	VSUBPS Z1, Z20, Z1
-	VXORPS Z28, Z1, Z2
+	VMULPS Z0, Z23, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
 	VBLENDMPS Z1, Z2, K6, Z1
-	VDIVPS Z16, Z1, Z1
-	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+1568(SB), Z2
-	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VXORPS Z31, Z1, Z1
+	VDIVPS Z22, Z24, Z2
+	VXORPS Z31, Z2, Z3
+	VDIVPS Z22, Z3, Z3
+	VMULPS Z3, Z19, Z3
+	VMULPS Z29, Z3, Z3
+	VBLENDMPS Z28, Z3, K5, Z3
+	VXORPS Z31, Z3, Z4
+	VBLENDMPS Z3, Z4, K6, Z3
+	VSUBPS Z3, Z1, Z1
+	VADDPS Z1, Z21, Z1
+	VSUBPS Z2, Z0, Z0
+	VBROADCASTSS lanes<>+1632(SB), Z2
+	VBLENDMPS Z27, Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
+	VXORPS Z31, Z0, Z0
 	VDIVPS Z16, Z0, Z0
-	VSUBPS Z0, Z1, Z0
-	VADDPS Z18, Z17, K5, Z0
-	VMULPS 12288(SI)(CX*4), Z0, Z0
+	VMULPS Z0, Z17, Z0
+	VBLENDMPS Z28, Z0, K5, Z0
+	VADDPS Z0, Z1, Z0
+	VADDPS Z0, Z18, Z0
 	VMOVNTPS Z0, 12288(DX)(CX*4)
 	ADDQ $16, CX
 	CMPQ CX, R9
@@ -16837,16 +17170,13 @@ TEXT ·sincGradGradXFloat32AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4384(SB), Z31
-	VBROADCASTSS lanes<>+4480(SB), Z30
-	VBROADCASTSS lanes<>+836(SB), Z29
-	VBROADCASTSS lanes<>+868(SB), Z28
-	VBROADCASTSS lanes<>+5024(SB), Z27
-	VBROADCASTSS lanes<>+4192(SB), Z26
-	VBROADCASTSS lanes<>+5328(SB), Z25
-	VBROADCASTSS lanes<>+2976(SB), Z24
-	VBROADCASTSS lanes<>+3072(SB), Z23
-	VBROADCASTSS lanes<>+2400(SB), Z22
+	VBROADCASTSS lanes<>+868(SB), Z31
+	VBROADCASTSS lanes<>+836(SB), Z30
+	VBROADCASTSS lanes<>+4448(SB), Z29
+	VPXORD X28, X28, X28
+	VBROADCASTSS lanes<>+64(SB), Z27
+	VBROADCASTSS lanes<>+4544(SB), Z26
+	VBROADCASTSS lanes<>+5088(SB), Z25
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -16854,63 +17184,90 @@ TEXT ·sincGradGradXFloat32AVX512(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Z16
-	VANDPS Z27, Z16, Z0
-	VCMPPS $17, Z26, Z0, K5
+	VANDPS Z25, Z16, Z0
+	VCMPPS.BCST $17, lanes<>+4256(SB), Z0, K5
 	VMULPS Z16, Z16, Z0
-	VMULPS Z30, Z0, Z1
-	VSUBPS Z1, Z25, Z1
+	VMULPS Z26, Z0, Z1
+	VBROADCASTSS lanes<>+5408(SB), Z2
+	VSUBPS Z1, Z2, Z1
 	VMULPS Z1, Z0, Z2
-	VADDPS Z2, Z24, Z2
+	VADDPS.BCST lanes<>+3040(SB), Z2, Z2
 	VMULPS Z2, Z0, Z3
-	VADDPS Z3, Z23, Z3
+	VADDPS.BCST lanes<>+3136(SB), Z3, Z3
 	VMULPS Z3, Z0, Z4
-	VADDPS Z4, Z22, Z17
-	VMULPS Z16, Z29, Z4
-	VMULPS Z4, Z3, Z3
-	VMULPS Z4, Z2, Z2
-	VMULPS Z4, Z1, Z1
-	VMULPS Z4, Z30, Z4
-	VMULPS Z4, Z0, Z4
-	VSUBPS Z4, Z1, Z1
-	VMULPS Z1, Z0, Z1
-	VADDPS Z1, Z2, Z1
-	VMULPS Z1, Z0, Z0
+	VADDPS.BCST lanes<>+2464(SB), Z4, Z4
+	VMOVUPS (SI)(CX*4), Z17
+	VMULPS.Z Z4, Z17, K5, Z4
+	VMULPS Z16, Z17, Z5
+	VMULPS Z3, Z5, Z3
+	VMULPS Z16, Z3, Z3
+	VMULPS.Z Z3, Z30, K5, Z3
+	VMULPS Z0, Z5, Z5
+	VMULPS Z2, Z5, Z2
+	VMULPS Z16, Z2, Z2
+	VMULPS.Z Z2, Z30, K5, Z2
+	VMULPS Z0, Z5, Z5
+	VMULPS Z1, Z5, Z1
+	VMULPS Z16, Z1, Z1
+	VMULPS.Z Z1, Z30, K5, Z1
+	VMULPS Z0, Z5, Z0
+	VMULPS Z0, Z26, Z0
+	VMULPS Z16, Z0, Z0
+	VMULPS.Z Z0, Z30, K5, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z0, Z2, Z0
 	VADDPS Z0, Z3, Z0
-	VMULPS Z0, Z16, Z18
+	VADDPS Z0, Z4, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1344(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
-	VMULPS Z1, Z29, Z1
+	VMULPS Z1, Z30, Z1
 	VCMPPS $0, Z1, Z0, K6
+	VDIVPS Z16, Z27, Z1
+	VMULPS Z1, Z17, Z19
 	VSUBPS Z0, Z16, Z0
-	VMULPS Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPS Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VXORPS Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPS Z31, Z0, Z1
+	VMULPS Z1, Z19, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z21
+	VMULPS Z16, Z29, Z22
+	VDIVPS Z22, Z27, Z1
+	VMULPS Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VMULPS Z16, Z31, Z2
-	VDIVPS Z2, Z1, Z1
-	VDIVPS Z2, Z21, Z3
-	VDIVPS Z2, Z3, Z2
-	VMULPS Z31, Z2, Z2
-	VSUBPS Z2, Z1, Z1
-	VSUBPS Z1, Z20, Z1
-	VXORPS Z28, Z1, Z2
+	VMULPS Z0, Z23, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
 	VBLENDMPS Z1, Z2, K6, Z1
-	VDIVPS Z16, Z1, Z1
-	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+1568(SB), Z2
-	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VXORPS Z31, Z1, Z1
+	VDIVPS Z22, Z24, Z2
+	VXORPS Z31, Z2, Z3
+	VDIVPS Z22, Z3, Z3
+	VMULPS Z3, Z19, Z3
+	VMULPS Z29, Z3, Z3
+	VBLENDMPS Z28, Z3, K5, Z3
+	VXORPS Z31, Z3, Z4
+	VBLENDMPS Z3, Z4, K6, Z3
+	VSUBPS Z3, Z1, Z1
+	VADDPS Z1, Z21, Z1
+	VSUBPS Z2, Z0, Z0
+	VBROADCASTSS lanes<>+1632(SB), Z2
+	VBLENDMPS Z27, Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
+	VXORPS Z31, Z0, Z0
 	VDIVPS Z16, Z0, Z0
-	VSUBPS Z0, Z1, Z0
-	VADDPS Z18, Z17, K5, Z0
-	VMULPS (SI)(CX*4), Z0, Z0
+	VMULPS Z0, Z17, Z0
+	VBLENDMPS Z28, Z0, K5, Z0
+	VADDPS Z0, Z1, Z0
+	VADDPS Z0, Z18, Z0
 	VMOVUPS Z0, (DX)(CX*4)
 	ADDQ $16, CX
 	CMPQ CX, AX
@@ -16923,75 +17280,102 @@ tail:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z16
-	VANDPS Z27, Z16, Z0
-	VCMPPS $17, Z26, Z0, K5
+	VANDPS Z25, Z16, Z0
+	VCMPPS.BCST $17, lanes<>+4256(SB), Z0, K5
 	VMULPS Z16, Z16, Z0
-	VMULPS Z30, Z0, Z1
-	VSUBPS Z1, Z25, Z1
+	VMULPS Z26, Z0, Z1
+	VBROADCASTSS lanes<>+5408(SB), Z2
+	VSUBPS Z1, Z2, Z1
 	VMULPS Z1, Z0, Z2
-	VADDPS Z2, Z24, Z2
+	VADDPS.BCST lanes<>+3040(SB), Z2, Z2
 	VMULPS Z2, Z0, Z3
-	VADDPS Z3, Z23, Z3
+	VADDPS.BCST lanes<>+3136(SB), Z3, Z3
 	VMULPS Z3, Z0, Z4
-	VADDPS Z4, Z22, Z17
-	VMULPS Z16, Z29, Z4
-	VMULPS Z4, Z3, Z3
-	VMULPS Z4, Z2, Z2
-	VMULPS Z4, Z1, Z1
-	VMULPS Z4, Z30, Z4
-	VMULPS Z4, Z0, Z4
-	VSUBPS Z4, Z1, Z1
-	VMULPS Z1, Z0, Z1
-	VADDPS Z1, Z2, Z1
-	VMULPS Z1, Z0, Z0
+	VADDPS.BCST lanes<>+2464(SB), Z4, Z4
+	VMOVUPS.Z (SI)(CX*4), K7, Z17
+	VMULPS.Z Z4, Z17, K5, Z4
+	VMULPS Z16, Z17, Z5
+	VMULPS Z3, Z5, Z3
+	VMULPS Z16, Z3, Z3
+	VMULPS.Z Z3, Z30, K5, Z3
+	VMULPS Z0, Z5, Z5
+	VMULPS Z2, Z5, Z2
+	VMULPS Z16, Z2, Z2
+	VMULPS.Z Z2, Z30, K5, Z2
+	VMULPS Z0, Z5, Z5
+	VMULPS Z1, Z5, Z1
+	VMULPS Z16, Z1, Z1
+	VMULPS.Z Z1, Z30, K5, Z1
+	VMULPS Z0, Z5, Z0
+	VMULPS Z0, Z26, Z0
+	VMULPS Z16, Z0, Z0
+	VMULPS.Z Z0, Z30, K5, Z0
+	VSUBPS Z0, Z1, Z0
+	VADDPS Z0, Z2, Z0
 	VADDPS Z0, Z3, Z0
-	VMULPS Z0, Z16, Z18
+	VADDPS Z0, Z4, Z18
 	VRNDSCALEPS $8, Z16, Z0
-	VMULPS.BCST lanes<>+1280(SB), Z0, Z1
+	VMULPS.BCST lanes<>+1344(SB), Z0, Z1
 	VRNDSCALEPS $9, Z1, Z1
-	VMULPS Z1, Z29, Z1
+	VMULPS Z1, Z30, Z1
 	VCMPPS $0, Z1, Z0, K6
+	VDIVPS Z16, Z27, Z1
+	VMULPS Z1, Z17, Z19
 	VSUBPS Z0, Z16, Z0
-	VMULPS Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPS Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VXORPS Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPS Z31, Z0, Z1
+	VMULPS Z1, Z19, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
+	VBLENDMPS Z1, Z2, K6, Z21
+	VMULPS Z16, Z29, Z22
+	VDIVPS Z22, Z27, Z1
+	VMULPS Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
-	VMULPS Z31, Z0, Z1
-	VMULPS Z16, Z31, Z2
-	VDIVPS Z2, Z1, Z1
-	VDIVPS Z2, Z21, Z3
-	VDIVPS Z2, Z3, Z2
-	VMULPS Z31, Z2, Z2
-	VSUBPS Z2, Z1, Z1
-	VSUBPS Z1, Z20, Z1
-	VXORPS Z28, Z1, Z2
+	VMULPS Z0, Z23, Z1
+	VMULPS Z29, Z1, Z1
+	VBLENDMPS Z28, Z1, K5, Z1
+	VXORPS Z31, Z1, Z2
 	VBLENDMPS Z1, Z2, K6, Z1
-	VDIVPS Z16, Z1, Z1
-	VSUBPS Z3, Z0, Z0
-	VBROADCASTSS lanes<>+1568(SB), Z2
-	VBLENDMPS.BCST lanes<>+64(SB), Z2, K6, Z2
+	VXORPS Z31, Z1, Z1
+	VDIVPS Z22, Z24, Z2
+	VXORPS Z31, Z2, Z3
+	VDIVPS Z22, Z3, Z3
+	VMULPS Z3, Z19, Z3
+	VMULPS Z29, Z3, Z3
+	VBLENDMPS Z28, Z3, K5, Z3
+	VXORPS Z31, Z3, Z4
+	VBLENDMPS Z3, Z4, K6, Z3
+	VSUBPS Z3, Z1, Z1
+	VADDPS Z1, Z21, Z1
+	VSUBPS Z2, Z0, Z0
+	VBROADCASTSS lanes<>+1632(SB), Z2
+	VBLENDMPS Z27, Z2, K6, Z2
 	VMULPS Z2, Z0, Z0
 	VDIVPS Z16, Z0, Z0
+	VXORPS Z31, Z0, Z0
 	VDIVPS Z16, Z0, Z0
-	VSUBPS Z0, Z1, Z0
-	VADDPS Z18, Z17, K5, Z0
-	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VMULPS Z0, Z1, Z0
+	VMULPS Z0, Z17, Z0
+	VBLENDMPS Z28, Z0, K5, Z0
+	VADDPS Z0, Z1, Z0
+	VADDPS Z0, Z18, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 done:
 	VZEROUPPER
 	RET
 
-TEXT ·sincGradGradXFloat64AVX2(SB), 0, $32-64
+TEXT ·sincGradGradXFloat64AVX2(SB), 0, $192-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
+	VBROADCASTSD lanes<>+864(SB), Y15
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -16999,67 +17383,103 @@ TEXT ·sincGradGradXFloat64AVX2(SB), 0, $32-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y10
-	VANDPD lanes<>+5056(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
+	VANDPD lanes<>+5120(SB), Y10, Y0
+	VCMPPD $17, lanes<>+4032(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5208(SB), Y2
+	VMULPD lanes<>+3936(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5288(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y2
-	VADDPD lanes<>+3776(SB), Y2, Y2
+	VADDPD lanes<>+3840(SB), Y2, Y2
 	VMULPD Y2, Y0, Y3
-	VADDPD lanes<>+3264(SB), Y3, Y3
+	VADDPD lanes<>+3328(SB), Y3, Y3
 	VMULPD Y3, Y0, Y4
-	VADDPD lanes<>+4224(SB), Y4, Y4
-	VMULPD lanes<>+832(SB), Y10, Y5
-	VMULPD Y5, Y3, Y3
-	VMULPD Y5, Y2, Y2
-	VMULPD Y5, Y1, Y1
-	VMULPD lanes<>+3872(SB), Y5, Y5
-	VMULPD Y5, Y0, Y5
-	VSUBPD Y5, Y1, Y1
-	VMULPD Y1, Y0, Y1
-	VADDPD Y1, Y2, Y1
-	VMULPD Y1, Y0, Y0
+	VADDPD lanes<>+4288(SB), Y4, Y4
+	VMOVUPS (SI)(CX*8), Y12
+	VMULPD Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPD Y10, Y12, Y5
+	VMULPD Y3, Y5, Y3
+	VMULPD Y10, Y3, Y3
+	VMULPD lanes<>+832(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPD Y0, Y5, Y5
+	VMULPD Y2, Y5, Y2
+	VMULPD Y10, Y2, Y2
+	VMULPD lanes<>+832(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPD Y0, Y5, Y5
+	VMULPD Y1, Y5, Y1
+	VMULPD Y10, Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPD Y0, Y5, Y0
+	VMULPD lanes<>+3936(SB), Y0, Y0
+	VMULPD Y10, Y0, Y0
+	VMULPD lanes<>+832(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPD Y0, Y1, Y0
+	VADDPD Y0, Y2, Y0
 	VADDPD Y0, Y3, Y0
-	VMULPD Y0, Y10, Y0
-	VADDPD Y0, Y4, Y12
+	VADDPD Y0, Y4, Y13
 	VROUNDPD $8, Y10, Y0
 	VMULPD lanes<>+1056(SB), Y0, Y1
 	VROUNDPD $9, Y1, Y1
 	VMULPD lanes<>+832(SB), Y1, Y1
-	VCMPPD $0, Y1, Y0, Y13
+	VCMPPD $0, Y1, Y0, Y14
+	VBROADCASTSD lanes<>+1152(SB), Y1
+	VDIVPD Y10, Y1, Y2
+	VMULPD Y2, Y12, Y2
 	VSUBPD Y0, Y10, Y0
-	VMULPD lanes<>+1952(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1952(SB), Y0, Y1
-	VXORPD lanes<>+864(SB), Y1, Y15
+	VMULPD lanes<>+2016(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF64AVX2(SB)
+	VXORPD Y15, Y0, Y1
+	VMULPD 32(SP), Y1, Y1
+	VMULPD lanes<>+2016(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPD Y15, Y1, Y2
+	VBLENDVPD Y14, Y1, Y2, Y1
+	VMULPD lanes<>+2016(SB), Y10, Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
+	VDIVPD Y2, Y3, Y4
+	VMULPD 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
-	VMULPD lanes<>+1952(SB), Y0, Y1
-	VMULPD lanes<>+1952(SB), Y10, Y2
-	VDIVPD Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPD Y2, Y3, Y3
-	VDIVPD Y2, Y3, Y2
-	VMULPD lanes<>+1952(SB), Y2, Y2
-	VSUBPD Y2, Y1, Y1
-	VSUBPD Y1, Y15, Y1
-	VXORPD lanes<>+864(SB), Y1, Y2
-	VBLENDVPD Y13, Y1, Y2, Y1
-	VDIVPD Y10, Y1, Y1
-	VSUBPD Y3, Y0, Y0
-	VBROADCASTSD lanes<>+1184(SB), Y2
-	VBROADCASTSD lanes<>+1120(SB), Y3
-	VBLENDVPD Y13, Y3, Y2, Y2
+	VMULPD 160(SP), Y0, Y1
+	VMULPD lanes<>+2016(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPD Y15, Y1, Y2
+	VBLENDVPD Y14, Y1, Y2, Y1
+	VXORPD Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPD 128(SP), Y2, Y2
+	VXORPD Y15, Y2, Y3
+	VDIVPD 128(SP), Y3, Y3
+	VMULPD 32(SP), Y3, Y3
+	VMULPD lanes<>+2016(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPD Y15, Y3, Y4
+	VBLENDVPD Y14, Y3, Y4, Y3
+	VSUBPD Y3, Y1, Y1
+	VADDPD 96(SP), Y1, Y1
+	VSUBPD Y2, Y0, Y0
+	VBROADCASTSD lanes<>+1248(SB), Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
+	VBLENDVPD Y14, Y3, Y2, Y2
 	VMULPD Y2, Y0, Y0
 	VDIVPD Y10, Y0, Y0
+	VXORPD Y15, Y0, Y0
 	VDIVPD Y10, Y0, Y0
-	VSUBPD Y0, Y1, Y0
-	VBLENDVPD Y11, Y12, Y0, Y0
-	VMULPD (SI)(CX*8), Y0, Y0
+	VMULPD Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPD Y0, Y1, Y0
+	VADDPD Y0, Y13, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -17072,69 +17492,104 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (DI)(CX*8), Y10, Y10
-	VANDPD lanes<>+5056(SB), Y10, Y0
-	VCMPPD $17, lanes<>+3968(SB), Y0, Y11
+	VANDPD lanes<>+5120(SB), Y10, Y0
+	VCMPPD $17, lanes<>+4032(SB), Y0, Y11
 	VMULPD Y10, Y10, Y0
-	VMULPD lanes<>+3872(SB), Y0, Y1
-	VBROADCASTSD lanes<>+5208(SB), Y2
+	VMULPD lanes<>+3936(SB), Y0, Y1
+	VBROADCASTSD lanes<>+5288(SB), Y2
 	VSUBPD Y1, Y2, Y1
 	VMULPD Y1, Y0, Y2
-	VADDPD lanes<>+3776(SB), Y2, Y2
+	VADDPD lanes<>+3840(SB), Y2, Y2
 	VMULPD Y2, Y0, Y3
-	VADDPD lanes<>+3264(SB), Y3, Y3
+	VADDPD lanes<>+3328(SB), Y3, Y3
 	VMULPD Y3, Y0, Y4
-	VADDPD lanes<>+4224(SB), Y4, Y4
-	VMULPD lanes<>+832(SB), Y10, Y5
-	VMULPD Y5, Y3, Y3
-	VMULPD Y5, Y2, Y2
-	VMULPD Y5, Y1, Y1
-	VMULPD lanes<>+3872(SB), Y5, Y5
-	VMULPD Y5, Y0, Y5
-	VSUBPD Y5, Y1, Y1
-	VMULPD Y1, Y0, Y1
-	VADDPD Y1, Y2, Y1
-	VMULPD Y1, Y0, Y0
+	VADDPD lanes<>+4288(SB), Y4, Y4
+	VMOVUPS 32(R11)(AX*8), Y12
+	VMASKMOVPD (SI)(CX*8), Y12, Y12
+	VMULPD Y4, Y12, Y4
+	VANDPS Y4, Y11, Y4
+	VMULPD Y10, Y12, Y5
+	VMULPD Y3, Y5, Y3
+	VMULPD Y10, Y3, Y3
+	VMULPD lanes<>+832(SB), Y3, Y3
+	VANDPS Y3, Y11, Y3
+	VMULPD Y0, Y5, Y5
+	VMULPD Y2, Y5, Y2
+	VMULPD Y10, Y2, Y2
+	VMULPD lanes<>+832(SB), Y2, Y2
+	VANDPS Y2, Y11, Y2
+	VMULPD Y0, Y5, Y5
+	VMULPD Y1, Y5, Y1
+	VMULPD Y10, Y1, Y1
+	VMULPD lanes<>+832(SB), Y1, Y1
+	VANDPS Y1, Y11, Y1
+	VMULPD Y0, Y5, Y0
+	VMULPD lanes<>+3936(SB), Y0, Y0
+	VMULPD Y10, Y0, Y0
+	VMULPD lanes<>+832(SB), Y0, Y0
+	VANDPS Y0, Y11, Y0
+	VSUBPD Y0, Y1, Y0
+	VADDPD Y0, Y2, Y0
 	VADDPD Y0, Y3, Y0
-	VMULPD Y0, Y10, Y0
-	VADDPD Y0, Y4, Y12
+	VADDPD Y0, Y4, Y13
 	VROUNDPD $8, Y10, Y0
 	VMULPD lanes<>+1056(SB), Y0, Y1
 	VROUNDPD $9, Y1, Y1
 	VMULPD lanes<>+832(SB), Y1, Y1
-	VCMPPD $0, Y1, Y0, Y13
+	VCMPPD $0, Y1, Y0, Y14
+	VBROADCASTSD lanes<>+1152(SB), Y1
+	VDIVPD Y10, Y1, Y2
+	VMULPD Y2, Y12, Y2
 	VSUBPD Y0, Y10, Y0
-	VMULPD lanes<>+1952(SB), Y0, Y14
-	VMOVAPS Y14, Y0
-	CALL sinter∕vmath·sinF64AVX2(SB)
-	VMULPD lanes<>+1952(SB), Y0, Y1
-	VXORPD lanes<>+864(SB), Y1, Y15
+	VMULPD lanes<>+2016(SB), Y0, Y0
 	VMOVUPS Y0, 0(SP)
-	VMOVAPS Y14, Y0
+	VMOVUPS Y2, 32(SP)
+	CALL sinter∕vmath·sinF64AVX2(SB)
+	VXORPD Y15, Y0, Y1
+	VMULPD 32(SP), Y1, Y1
+	VMULPD lanes<>+2016(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPD Y15, Y1, Y2
+	VBLENDVPD Y14, Y1, Y2, Y1
+	VMULPD lanes<>+2016(SB), Y10, Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
+	VDIVPD Y2, Y3, Y4
+	VMULPD 32(SP), Y4, Y4
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y1, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y4, 160(SP)
+	VMOVUPS 0(SP), Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
-	VMULPD lanes<>+1952(SB), Y0, Y1
-	VMULPD lanes<>+1952(SB), Y10, Y2
-	VDIVPD Y2, Y1, Y1
-	VMOVUPS 0(SP), Y3
-	VDIVPD Y2, Y3, Y3
-	VDIVPD Y2, Y3, Y2
-	VMULPD lanes<>+1952(SB), Y2, Y2
-	VSUBPD Y2, Y1, Y1
-	VSUBPD Y1, Y15, Y1
-	VXORPD lanes<>+864(SB), Y1, Y2
-	VBLENDVPD Y13, Y1, Y2, Y1
-	VDIVPD Y10, Y1, Y1
-	VSUBPD Y3, Y0, Y0
-	VBROADCASTSD lanes<>+1184(SB), Y2
-	VBROADCASTSD lanes<>+1120(SB), Y3
-	VBLENDVPD Y13, Y3, Y2, Y2
+	VMULPD 160(SP), Y0, Y1
+	VMULPD lanes<>+2016(SB), Y1, Y1
+	VANDNPS Y1, Y11, Y1
+	VXORPD Y15, Y1, Y2
+	VBLENDVPD Y14, Y1, Y2, Y1
+	VXORPD Y15, Y1, Y1
+	VMOVUPS 64(SP), Y2
+	VDIVPD 128(SP), Y2, Y2
+	VXORPD Y15, Y2, Y3
+	VDIVPD 128(SP), Y3, Y3
+	VMULPD 32(SP), Y3, Y3
+	VMULPD lanes<>+2016(SB), Y3, Y3
+	VANDNPS Y3, Y11, Y3
+	VXORPD Y15, Y3, Y4
+	VBLENDVPD Y14, Y3, Y4, Y3
+	VSUBPD Y3, Y1, Y1
+	VADDPD 96(SP), Y1, Y1
+	VSUBPD Y2, Y0, Y0
+	VBROADCASTSD lanes<>+1248(SB), Y2
+	VBROADCASTSD lanes<>+1152(SB), Y3
+	VBLENDVPD Y14, Y3, Y2, Y2
 	VMULPD Y2, Y0, Y0
 	VDIVPD Y10, Y0, Y0
+	VXORPD Y15, Y0, Y0
 	VDIVPD Y10, Y0, Y0
-	VSUBPD Y0, Y1, Y0
-	VBLENDVPD Y11, Y12, Y0, Y0
-	VMOVUPS 32(R11)(AX*8), Y1
-	VMASKMOVPD (SI)(CX*8), Y1, Y1
-	VMULPD Y0, Y1, Y0
+	VMULPD Y0, Y12, Y0
+	VANDNPS Y0, Y11, Y0
+	VADDPD Y0, Y1, Y0
+	VADDPD Y0, Y13, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -17148,16 +17603,13 @@ TEXT ·sincGradGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1952(SB), Z31
-	VBROADCASTSD lanes<>+3872(SB), Z30
-	VBROADCASTSD lanes<>+832(SB), Z29
-	VBROADCASTSD lanes<>+864(SB), Z28
-	VBROADCASTSD lanes<>+5056(SB), Z27
-	VBROADCASTSD lanes<>+3968(SB), Z26
-	VBROADCASTSD lanes<>+5208(SB), Z25
-	VBROADCASTSD lanes<>+3776(SB), Z24
-	VBROADCASTSD lanes<>+3264(SB), Z23
-	VBROADCASTSD lanes<>+4224(SB), Z22
+	VBROADCASTSD lanes<>+864(SB), Z31
+	VBROADCASTSD lanes<>+832(SB), Z30
+	VBROADCASTSD lanes<>+2016(SB), Z29
+	VPXORD X28, X28, X28
+	VBROADCASTSD lanes<>+1152(SB), Z27
+	VBROADCASTSD lanes<>+3936(SB), Z26
+	VBROADCASTSD lanes<>+5120(SB), Z25
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -17165,63 +17617,90 @@ TEXT ·sincGradGradXFloat64AVX512(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Z16
-	VANDPD Z27, Z16, Z0
-	VCMPPD $17, Z26, Z0, K5
+	VANDPD Z25, Z16, Z0
+	VCMPPD.BCST $17, lanes<>+4032(SB), Z0, K5
 	VMULPD Z16, Z16, Z0
-	VMULPD Z30, Z0, Z1
-	VSUBPD Z1, Z25, Z1
+	VMULPD Z26, Z0, Z1
+	VBROADCASTSD lanes<>+5288(SB), Z2
+	VSUBPD Z1, Z2, Z1
 	VMULPD Z1, Z0, Z2
-	VADDPD Z2, Z24, Z2
+	VADDPD.BCST lanes<>+3840(SB), Z2, Z2
 	VMULPD Z2, Z0, Z3
-	VADDPD Z3, Z23, Z3
+	VADDPD.BCST lanes<>+3328(SB), Z3, Z3
 	VMULPD Z3, Z0, Z4
-	VADDPD Z4, Z22, Z17
-	VMULPD Z16, Z29, Z4
-	VMULPD Z4, Z3, Z3
-	VMULPD Z4, Z2, Z2
-	VMULPD Z4, Z1, Z1
-	VMULPD Z4, Z30, Z4
-	VMULPD Z4, Z0, Z4
-	VSUBPD Z4, Z1, Z1
-	VMULPD Z1, Z0, Z1
-	VADDPD Z1, Z2, Z1
-	VMULPD Z1, Z0, Z0
+	VADDPD.BCST lanes<>+4288(SB), Z4, Z4
+	VMOVUPS (SI)(CX*8), Z17
+	VMULPD.Z Z4, Z17, K5, Z4
+	VMULPD Z16, Z17, Z5
+	VMULPD Z3, Z5, Z3
+	VMULPD Z16, Z3, Z3
+	VMULPD.Z Z3, Z30, K5, Z3
+	VMULPD Z0, Z5, Z5
+	VMULPD Z2, Z5, Z2
+	VMULPD Z16, Z2, Z2
+	VMULPD.Z Z2, Z30, K5, Z2
+	VMULPD Z0, Z5, Z5
+	VMULPD Z1, Z5, Z1
+	VMULPD Z16, Z1, Z1
+	VMULPD.Z Z1, Z30, K5, Z1
+	VMULPD Z0, Z5, Z0
+	VMULPD Z0, Z26, Z0
+	VMULPD Z16, Z0, Z0
+	VMULPD.Z Z0, Z30, K5, Z0
+	VSUBPD Z0, Z1, Z0
+	VADDPD Z0, Z2, Z0
 	VADDPD Z0, Z3, Z0
-	VMULPD Z0, Z16, Z18
+	VADDPD Z0, Z4, Z18
 	VRNDSCALEPD $8, Z16, Z0
 	VMULPD.BCST lanes<>+1056(SB), Z0, Z1
 	VRNDSCALEPD $9, Z1, Z1
-	VMULPD Z1, Z29, Z1
+	VMULPD Z1, Z30, Z1
 	VCMPPD $0, Z1, Z0, K6
+	VDIVPD Z16, Z27, Z1
+	VMULPD Z1, Z17, Z19
 	VSUBPD Z0, Z16, Z0
-	VMULPD Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPD Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF64AVX512(SB)
-	VMULPD Z31, Z0, Z1
-	VXORPD Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPD Z31, Z0, Z1
+	VMULPD Z1, Z19, Z1
+	VMULPD Z29, Z1, Z1
+	VBLENDMPD Z28, Z1, K5, Z1
+	VXORPD Z31, Z1, Z2
+	VBLENDMPD Z1, Z2, K6, Z21
+	VMULPD Z16, Z29, Z22
+	VDIVPD Z22, Z27, Z1
+	VMULPD Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF64AVX512(SB)
-	VMULPD Z31, Z0, Z1
-	VMULPD Z16, Z31, Z2
-	VDIVPD Z2, Z1, Z1
-	VDIVPD Z2, Z21, Z3
-	VDIVPD Z2, Z3, Z2
-	VMULPD Z31, Z2, Z2
-	VSUBPD Z2, Z1, Z1
-	VSUBPD Z1, Z20, Z1
-	VXORPD Z28, Z1, Z2
+	VMULPD Z0, Z23, Z1
+	VMULPD Z29, Z1, Z1
+	VBLENDMPD Z28, Z1, K5, Z1
+	VXORPD Z31, Z1, Z2
 	VBLENDMPD Z1, Z2, K6, Z1
-	VDIVPD Z16, Z1, Z1
-	VSUBPD Z3, Z0, Z0
-	VBROADCASTSD lanes<>+1184(SB), Z2
-	VBLENDMPD.BCST lanes<>+1120(SB), Z2, K6, Z2
+	VXORPD Z31, Z1, Z1
+	VDIVPD Z22, Z24, Z2
+	VXORPD Z31, Z2, Z3
+	VDIVPD Z22, Z3, Z3
+	VMULPD Z3, Z19, Z3
+	VMULPD Z29, Z3, Z3
+	VBLENDMPD Z28, Z3, K5, Z3
+	VXORPD Z31, Z3, Z4
+	VBLENDMPD Z3, Z4, K6, Z3
+	VSUBPD Z3, Z1, Z1
+	VADDPD Z1, Z21, Z1
+	VSUBPD Z2, Z0, Z0
+	VBROADCASTSD lanes<>+1248(SB), Z2
+	VBLENDMPD Z27, Z2, K6, Z2
 	VMULPD Z2, Z0, Z0
 	VDIVPD Z16, Z0, Z0
+	VXORPD Z31, Z0, Z0
 	VDIVPD Z16, Z0, Z0
-	VSUBPD Z0, Z1, Z0
-	VADDPD Z18, Z17, K5, Z0
-	VMULPD (SI)(CX*8), Z0, Z0
+	VMULPD Z0, Z17, Z0
+	VBLENDMPD Z28, Z0, K5, Z0
+	VADDPD Z0, Z1, Z0
+	VADDPD Z0, Z18, Z0
 	VMOVUPS Z0, (DX)(CX*8)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -17234,64 +17713,90 @@ tail:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPD.Z (DI)(CX*8), K7, Z16
-	VANDPD Z27, Z16, Z0
-	VCMPPD $17, Z26, Z0, K5
+	VANDPD Z25, Z16, Z0
+	VCMPPD.BCST $17, lanes<>+4032(SB), Z0, K5
 	VMULPD Z16, Z16, Z0
-	VMULPD Z30, Z0, Z1
-	VSUBPD Z1, Z25, Z1
+	VMULPD Z26, Z0, Z1
+	VBROADCASTSD lanes<>+5288(SB), Z2
+	VSUBPD Z1, Z2, Z1
 	VMULPD Z1, Z0, Z2
-	VADDPD Z2, Z24, Z2
+	VADDPD.BCST lanes<>+3840(SB), Z2, Z2
 	VMULPD Z2, Z0, Z3
-	VADDPD Z3, Z23, Z3
+	VADDPD.BCST lanes<>+3328(SB), Z3, Z3
 	VMULPD Z3, Z0, Z4
-	VADDPD Z4, Z22, Z17
-	VMULPD Z16, Z29, Z4
-	VMULPD Z4, Z3, Z3
-	VMULPD Z4, Z2, Z2
-	VMULPD Z4, Z1, Z1
-	VMULPD Z4, Z30, Z4
-	VMULPD Z4, Z0, Z4
-	VSUBPD Z4, Z1, Z1
-	VMULPD Z1, Z0, Z1
-	VADDPD Z1, Z2, Z1
-	VMULPD Z1, Z0, Z0
+	VADDPD.BCST lanes<>+4288(SB), Z4, Z4
+	VMOVUPD.Z (SI)(CX*8), K7, Z17
+	VMULPD.Z Z4, Z17, K5, Z4
+	VMULPD Z16, Z17, Z5
+	VMULPD Z3, Z5, Z3
+	VMULPD Z16, Z3, Z3
+	VMULPD.Z Z3, Z30, K5, Z3
+	VMULPD Z0, Z5, Z5
+	VMULPD Z2, Z5, Z2
+	VMULPD Z16, Z2, Z2
+	VMULPD.Z Z2, Z30, K5, Z2
+	VMULPD Z0, Z5, Z5
+	VMULPD Z1, Z5, Z1
+	VMULPD Z16, Z1, Z1
+	VMULPD.Z Z1, Z30, K5, Z1
+	VMULPD Z0, Z5, Z0
+	VMULPD Z0, Z26, Z0
+	VMULPD Z16, Z0, Z0
+	VMULPD.Z Z0, Z30, K5, Z0
+	VSUBPD Z0, Z1, Z0
+	VADDPD Z0, Z2, Z0
 	VADDPD Z0, Z3, Z0
-	VMULPD Z0, Z16, Z18
+	VADDPD Z0, Z4, Z18
 	VRNDSCALEPD $8, Z16, Z0
 	VMULPD.BCST lanes<>+1056(SB), Z0, Z1
 	VRNDSCALEPD $9, Z1, Z1
-	VMULPD Z1, Z29, Z1
+	VMULPD Z1, Z30, Z1
 	VCMPPD $0, Z1, Z0, K6
+	VDIVPD Z16, Z27, Z1
+	VMULPD Z1, Z17, Z19
 	VSUBPD Z0, Z16, Z0
-	VMULPD Z0, Z31, Z19
-	VMOVAPS Z19, Z0
+	VMULPD Z0, Z29, Z20
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·sinF64AVX512(SB)
-	VMULPD Z31, Z0, Z1
-	VXORPD Z28, Z1, Z20
-	VMOVAPS Z0, Z21
-	VMOVAPS Z19, Z0
+	VXORPD Z31, Z0, Z1
+	VMULPD Z1, Z19, Z1
+	VMULPD Z29, Z1, Z1
+	VBLENDMPD Z28, Z1, K5, Z1
+	VXORPD Z31, Z1, Z2
+	VBLENDMPD Z1, Z2, K6, Z21
+	VMULPD Z16, Z29, Z22
+	VDIVPD Z22, Z27, Z1
+	VMULPD Z1, Z19, Z23
+	VMOVAPS Z0, Z24
+	VMOVAPS Z20, Z0
 	CALL sinter∕vmath·cosF64AVX512(SB)
-	VMULPD Z31, Z0, Z1
-	VMULPD Z16, Z31, Z2
-	VDIVPD Z2, Z1, Z1
-	VDIVPD Z2, Z21, Z3
-	VDIVPD Z2, Z3, Z2
-	VMULPD Z31, Z2, Z2
-	VSUBPD Z2, Z1, Z1
-	VSUBPD Z1, Z20, Z1
-	VXORPD Z28, Z1, Z2
+	VMULPD Z0, Z23, Z1
+	VMULPD Z29, Z1, Z1
+	VBLENDMPD Z28, Z1, K5, Z1
+	VXORPD Z31, Z1, Z2
 	VBLENDMPD Z1, Z2, K6, Z1
-	VDIVPD Z16, Z1, Z1
-	VSUBPD Z3, Z0, Z0
-	VBROADCASTSD lanes<>+1184(SB), Z2
-	VBLENDMPD.BCST lanes<>+1120(SB), Z2, K6, Z2
+	VXORPD Z31, Z1, Z1
+	VDIVPD Z22, Z24, Z2
+	VXORPD Z31, Z2, Z3
+	VDIVPD Z22, Z3, Z3
+	VMULPD Z3, Z19, Z3
+	VMULPD Z29, Z3, Z3
+	VBLENDMPD Z28, Z3, K5, Z3
+	VXORPD Z31, Z3, Z4
+	VBLENDMPD Z3, Z4, K6, Z3
+	VSUBPD Z3, Z1, Z1
+	VADDPD Z1, Z21, Z1
+	VSUBPD Z2, Z0, Z0
+	VBROADCASTSD lanes<>+1248(SB), Z2
+	VBLENDMPD Z27, Z2, K6, Z2
 	VMULPD Z2, Z0, Z0
 	VDIVPD Z16, Z0, Z0
+	VXORPD Z31, Z0, Z0
 	VDIVPD Z16, Z0, Z0
-	VSUBPD Z0, Z1, Z0
-	VADDPD Z18, Z17, K5, Z0
-	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VMULPD Z0, Z1, Z0
+	VMULPD Z0, Z17, Z0
+	VBLENDMPD Z28, Z0, K5, Z0
+	VADDPD Z0, Z1, Z0
+	VADDPD Z0, Z18, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
 done:
 	VZEROUPPER
@@ -17303,11 +17808,11 @@ TEXT ·sinhFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5356(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
-	VBROADCASTSS lanes<>+2432(SB), Y11
-	VBROADCASTSS lanes<>+1984(SB), Y10
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5436(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
+	VBROADCASTSS lanes<>+2496(SB), Y11
+	VBROADCASTSS lanes<>+2048(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -17329,25 +17834,25 @@ line:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+3712(SB), Y5, Y8
-	VFMADD213PS lanes<>+2272(SB), Y4, Y9
-	VFMADD213PS lanes<>+2272(SB), Y5, Y8
-	VFMADD213PS lanes<>+2688(SB), Y4, Y9
-	VFMADD213PS lanes<>+2688(SB), Y5, Y8
-	VFMADD213PS lanes<>+4928(SB), Y4, Y9
-	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS lanes<>+3776(SB), Y5, Y8
+	VFMADD213PS lanes<>+2336(SB), Y4, Y9
+	VFMADD213PS lanes<>+2336(SB), Y5, Y8
+	VFMADD213PS lanes<>+2752(SB), Y4, Y9
+	VFMADD213PS lanes<>+2752(SB), Y5, Y8
+	VFMADD213PS lanes<>+4992(SB), Y4, Y9
+	VFMADD213PS lanes<>+4992(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+5296(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -17356,14 +17861,14 @@ line:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+5344(SB), Y2
-	VBROADCASTSS lanes<>+3136(SB), Y0
+	VBROADCASTSS lanes<>+5424(SB), Y2
+	VBROADCASTSS lanes<>+3200(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3136(SB), Y7, Y2
-	VFMADD213PS lanes<>+3360(SB), Y6, Y0
-	VFMADD213PS lanes<>+3360(SB), Y7, Y2
-	VFMADD213PS lanes<>+4064(SB), Y6, Y0
-	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS lanes<>+3200(SB), Y7, Y2
+	VFMADD213PS lanes<>+3424(SB), Y6, Y0
+	VFMADD213PS lanes<>+3424(SB), Y7, Y2
+	VFMADD213PS lanes<>+4128(SB), Y6, Y0
+	VFMADD213PS lanes<>+4128(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -17375,9 +17880,9 @@ line:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVNTPS Y0, (DX)(CX*4)
@@ -17400,25 +17905,25 @@ line:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+3712(SB), Y5, Y8
-	VFMADD213PS lanes<>+2272(SB), Y4, Y9
-	VFMADD213PS lanes<>+2272(SB), Y5, Y8
-	VFMADD213PS lanes<>+2688(SB), Y4, Y9
-	VFMADD213PS lanes<>+2688(SB), Y5, Y8
-	VFMADD213PS lanes<>+4928(SB), Y4, Y9
-	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS lanes<>+3776(SB), Y5, Y8
+	VFMADD213PS lanes<>+2336(SB), Y4, Y9
+	VFMADD213PS lanes<>+2336(SB), Y5, Y8
+	VFMADD213PS lanes<>+2752(SB), Y4, Y9
+	VFMADD213PS lanes<>+2752(SB), Y5, Y8
+	VFMADD213PS lanes<>+4992(SB), Y4, Y9
+	VFMADD213PS lanes<>+4992(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+5296(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -17427,14 +17932,14 @@ line:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+5344(SB), Y2
-	VBROADCASTSS lanes<>+3136(SB), Y0
+	VBROADCASTSS lanes<>+5424(SB), Y2
+	VBROADCASTSS lanes<>+3200(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3136(SB), Y7, Y2
-	VFMADD213PS lanes<>+3360(SB), Y6, Y0
-	VFMADD213PS lanes<>+3360(SB), Y7, Y2
-	VFMADD213PS lanes<>+4064(SB), Y6, Y0
-	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS lanes<>+3200(SB), Y7, Y2
+	VFMADD213PS lanes<>+3424(SB), Y6, Y0
+	VFMADD213PS lanes<>+3424(SB), Y7, Y2
+	VFMADD213PS lanes<>+4128(SB), Y6, Y0
+	VFMADD213PS lanes<>+4128(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -17446,9 +17951,9 @@ line:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS 64(SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 96(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVNTPS Y0, 64(DX)(CX*4)
@@ -17466,11 +17971,11 @@ TEXT ·sinhFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5024(SB), Y14
-	VBROADCASTSS lanes<>+5356(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
-	VBROADCASTSS lanes<>+2432(SB), Y11
-	VBROADCASTSS lanes<>+1984(SB), Y10
+	VBROADCASTSS lanes<>+5088(SB), Y14
+	VBROADCASTSS lanes<>+5436(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
+	VBROADCASTSS lanes<>+2496(SB), Y11
+	VBROADCASTSS lanes<>+2048(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -17492,25 +17997,25 @@ main:
 	VPSLLD $23, Y7, Y7
 	VFNMADD231PS Y10, Y8, Y4
 	VFNMADD231PS Y10, Y9, Y5
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y4
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y5
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y5
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y4, Y8, Y9
-	VFMADD213PS lanes<>+3712(SB), Y5, Y8
-	VFMADD213PS lanes<>+2272(SB), Y4, Y9
-	VFMADD213PS lanes<>+2272(SB), Y5, Y8
-	VFMADD213PS lanes<>+2688(SB), Y4, Y9
-	VFMADD213PS lanes<>+2688(SB), Y5, Y8
-	VFMADD213PS lanes<>+4928(SB), Y4, Y9
-	VFMADD213PS lanes<>+4928(SB), Y5, Y8
+	VFMADD213PS lanes<>+3776(SB), Y5, Y8
+	VFMADD213PS lanes<>+2336(SB), Y4, Y9
+	VFMADD213PS lanes<>+2336(SB), Y5, Y8
+	VFMADD213PS lanes<>+2752(SB), Y4, Y9
+	VFMADD213PS lanes<>+2752(SB), Y5, Y8
+	VFMADD213PS lanes<>+4992(SB), Y4, Y9
+	VFMADD213PS lanes<>+4992(SB), Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VFMADD213PS Y15, Y4, Y9
 	VFMADD213PS Y15, Y5, Y8
 	VMULPS Y6, Y9, Y4
 	VMULPS Y7, Y8, Y5
-	VBROADCASTSS lanes<>+5296(SB), Y6
+	VBROADCASTSS lanes<>+5376(SB), Y6
 	VDIVPS Y4, Y6, Y7
 	VDIVPS Y5, Y6, Y6
 	VSUBPS Y7, Y4, Y4
@@ -17519,14 +18024,14 @@ main:
 	VMULPS Y3, Y3, Y7
 	VMULPS Y1, Y6, Y8
 	VMULPS Y3, Y7, Y9
-	VBROADCASTSS lanes<>+5344(SB), Y2
-	VBROADCASTSS lanes<>+3136(SB), Y0
+	VBROADCASTSS lanes<>+5424(SB), Y2
+	VBROADCASTSS lanes<>+3200(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+3136(SB), Y7, Y2
-	VFMADD213PS lanes<>+3360(SB), Y6, Y0
-	VFMADD213PS lanes<>+3360(SB), Y7, Y2
-	VFMADD213PS lanes<>+4064(SB), Y6, Y0
-	VFMADD213PS lanes<>+4064(SB), Y7, Y2
+	VFMADD213PS lanes<>+3200(SB), Y7, Y2
+	VFMADD213PS lanes<>+3424(SB), Y6, Y0
+	VFMADD213PS lanes<>+3424(SB), Y7, Y2
+	VFMADD213PS lanes<>+4128(SB), Y6, Y0
+	VFMADD213PS lanes<>+4128(SB), Y7, Y2
 	VFMADD213PS Y1, Y0, Y8
 	VFMADD213PS Y3, Y2, Y9
 	VCMPPS $17, Y15, Y1, Y0
@@ -17538,9 +18043,9 @@ main:
 	VANDPS Y14, Y0, Y0
 	VANDPS Y14, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+1376(SB), Y2, Y2
+	VANDPS lanes<>+1440(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+1376(SB), Y3, Y3
+	VANDPS lanes<>+1440(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -17562,30 +18067,30 @@ single:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
-	VBROADCASTSS lanes<>+5348(SB), Y4
-	VFMADD213PS lanes<>+3712(SB), Y2, Y4
-	VFMADD213PS lanes<>+2272(SB), Y2, Y4
-	VFMADD213PS lanes<>+2688(SB), Y2, Y4
-	VFMADD213PS lanes<>+4928(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5428(SB), Y4
+	VFMADD213PS lanes<>+3776(SB), Y2, Y4
+	VFMADD213PS lanes<>+2336(SB), Y2, Y4
+	VFMADD213PS lanes<>+2752(SB), Y2, Y4
+	VFMADD213PS lanes<>+4992(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+5296(SB), Y3
+	VBROADCASTSS lanes<>+5376(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+5344(SB), Y5
-	VFMADD213PS lanes<>+3136(SB), Y3, Y5
-	VFMADD213PS lanes<>+3360(SB), Y3, Y5
-	VFMADD213PS lanes<>+4064(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5424(SB), Y5
+	VFMADD213PS lanes<>+3200(SB), Y3, Y5
+	VFMADD213PS lanes<>+3424(SB), Y3, Y5
+	VFMADD213PS lanes<>+4128(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -17606,30 +18111,30 @@ tail:
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
 	VFNMADD231PS Y10, Y4, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y4, Y2
-	VBROADCASTSS lanes<>+5348(SB), Y4
-	VFMADD213PS lanes<>+3712(SB), Y2, Y4
-	VFMADD213PS lanes<>+2272(SB), Y2, Y4
-	VFMADD213PS lanes<>+2688(SB), Y2, Y4
-	VFMADD213PS lanes<>+4928(SB), Y2, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y4, Y2
+	VBROADCASTSS lanes<>+5428(SB), Y4
+	VFMADD213PS lanes<>+3776(SB), Y2, Y4
+	VFMADD213PS lanes<>+2336(SB), Y2, Y4
+	VFMADD213PS lanes<>+2752(SB), Y2, Y4
+	VFMADD213PS lanes<>+4992(SB), Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VFMADD213PS Y15, Y2, Y4
 	VMULPS Y3, Y4, Y2
-	VBROADCASTSS lanes<>+5296(SB), Y3
+	VBROADCASTSS lanes<>+5376(SB), Y3
 	VDIVPS Y2, Y3, Y3
 	VSUBPS Y3, Y2, Y2
 	VMULPS Y1, Y1, Y3
 	VMULPS Y1, Y3, Y4
-	VBROADCASTSS lanes<>+5344(SB), Y5
-	VFMADD213PS lanes<>+3136(SB), Y3, Y5
-	VFMADD213PS lanes<>+3360(SB), Y3, Y5
-	VFMADD213PS lanes<>+4064(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5424(SB), Y5
+	VFMADD213PS lanes<>+3200(SB), Y3, Y5
+	VFMADD213PS lanes<>+3424(SB), Y3, Y5
+	VFMADD213PS lanes<>+4128(SB), Y3, Y5
 	VFMADD213PS Y1, Y5, Y4
 	VCMPPS $17, Y15, Y1, Y1
 	VADDPS Y2, Y2, Y2
 	VBLENDVPS Y1, Y4, Y2, Y1
 	VANDPS Y14, Y1, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -17644,17 +18149,17 @@ TEXT ·sinhFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5356(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5436(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -17738,7 +18243,7 @@ line:
 	VMULPS Z13, Z17, Z9
 	VMULPS Z14, Z18, Z10
 	VMULPS Z15, Z19, Z11
-	VBROADCASTSS lanes<>+5296(SB), Z12
+	VBROADCASTSS lanes<>+5376(SB), Z12
 	VDIVPS Z8, Z12, Z13
 	VDIVPS Z9, Z12, Z14
 	VDIVPS Z10, Z12, Z15
@@ -17755,22 +18260,22 @@ line:
 	VMULPS Z3, Z13, Z17
 	VMULPS Z5, Z14, Z18
 	VMULPS Z7, Z15, Z19
-	VBROADCASTSS lanes<>+5344(SB), Z6
-	VBROADCASTSS lanes<>+3136(SB), Z4
+	VBROADCASTSS lanes<>+5424(SB), Z6
+	VBROADCASTSS lanes<>+3200(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+3136(SB), Z2
+	VBROADCASTSS lanes<>+3200(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+3136(SB), Z0
+	VBROADCASTSS lanes<>+3200(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3200(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3424(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3424(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3424(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3424(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4128(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4128(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4128(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4128(SB), Z15, Z6
 	VFMADD213PS Z1, Z4, Z16
 	VFMADD213PS Z3, Z2, Z17
 	VFMADD213PS Z5, Z0, Z18
@@ -17813,17 +18318,17 @@ TEXT ·sinhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5024(SB), Z30
-	VBROADCASTSS lanes<>+5356(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
+	VBROADCASTSS lanes<>+5088(SB), Z30
+	VBROADCASTSS lanes<>+5436(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -17897,7 +18402,7 @@ main:
 	VMULPS Z13, Z17, Z9
 	VMULPS Z14, Z18, Z10
 	VMULPS Z15, Z19, Z11
-	VBROADCASTSS lanes<>+5296(SB), Z12
+	VBROADCASTSS lanes<>+5376(SB), Z12
 	VDIVPS Z8, Z12, Z13
 	VDIVPS Z9, Z12, Z14
 	VDIVPS Z10, Z12, Z15
@@ -17914,22 +18419,22 @@ main:
 	VMULPS Z3, Z13, Z17
 	VMULPS Z5, Z14, Z18
 	VMULPS Z7, Z15, Z19
-	VBROADCASTSS lanes<>+5344(SB), Z6
-	VBROADCASTSS lanes<>+3136(SB), Z4
+	VBROADCASTSS lanes<>+5424(SB), Z6
+	VBROADCASTSS lanes<>+3200(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+3136(SB), Z2
+	VBROADCASTSS lanes<>+3200(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+3136(SB), Z0
+	VBROADCASTSS lanes<>+3200(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+3136(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3360(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3360(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3360(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3360(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3200(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3424(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3424(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3424(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3424(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4128(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4128(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4128(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4128(SB), Z15, Z6
 	VFMADD213PS Z1, Z4, Z16
 	VFMADD213PS Z3, Z2, Z17
 	VFMADD213PS Z5, Z0, Z18
@@ -17978,15 +18483,15 @@ masked:
 	VFMADD213PS Z31, Z2, Z4
 	VFMADD213PS Z31, Z2, Z4
 	VMULPS Z3, Z4, Z2
-	VBROADCASTSS lanes<>+5296(SB), Z3
+	VBROADCASTSS lanes<>+5376(SB), Z3
 	VDIVPS Z2, Z3, Z3
 	VSUBPS Z3, Z2, Z2
 	VMULPS Z1, Z1, Z3
 	VMULPS Z1, Z3, Z4
-	VBROADCASTSS lanes<>+5344(SB), Z5
-	VFMADD213PS.BCST lanes<>+3136(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+3360(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+4064(SB), Z3, Z5
+	VBROADCASTSS lanes<>+5424(SB), Z5
+	VFMADD213PS.BCST lanes<>+3200(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3424(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+4128(SB), Z3, Z5
 	VFMADD213PS Z1, Z5, Z4
 	VCMPPS $21, Z31, Z1, K1
 	VADDPS Z2, Z2, K1, Z4
@@ -18004,10 +18509,10 @@ TEXT ·sinhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Y15
-	VBROADCASTSD lanes<>+5056(SB), Y14
-	VBROADCASTSD lanes<>+5264(SB), Y13
-	VBROADCASTSD lanes<>+5136(SB), Y12
+	VBROADCASTSD lanes<>+1152(SB), Y15
+	VBROADCASTSD lanes<>+5120(SB), Y14
+	VBROADCASTSD lanes<>+5344(SB), Y13
+	VBROADCASTSD lanes<>+5216(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -18020,39 +18525,39 @@ main:
 	VMINPD Y1, Y12, Y4
 	VMINPD Y3, Y12, Y5
 	VMOVAPS Y13, Y6
-	VFMADD231PD lanes<>+4896(SB), Y4, Y6
+	VFMADD231PD lanes<>+4960(SB), Y4, Y6
 	VMOVAPS Y13, Y7
-	VFMADD231PD lanes<>+4896(SB), Y5, Y7
+	VFMADD231PD lanes<>+4960(SB), Y5, Y7
 	VSUBPD Y13, Y6, Y8
 	VSUBPD Y13, Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VFNMADD231PD lanes<>+4640(SB), Y8, Y4
-	VFNMADD231PD lanes<>+4640(SB), Y9, Y5
-	VFNMADD231PD lanes<>+2528(SB), Y8, Y4
-	VFNMADD231PD lanes<>+2528(SB), Y9, Y5
+	VFNMADD231PD lanes<>+4704(SB), Y8, Y4
+	VFNMADD231PD lanes<>+4704(SB), Y9, Y5
+	VFNMADD231PD lanes<>+2592(SB), Y8, Y4
+	VFNMADD231PD lanes<>+2592(SB), Y9, Y5
 	VMULPD Y4, Y4, Y8
 	VMULPD Y5, Y5, Y9
-	VBROADCASTSD lanes<>+5192(SB), Y10
-	VBROADCASTSD lanes<>+1856(SB), Y11
+	VBROADCASTSD lanes<>+5272(SB), Y10
+	VBROADCASTSD lanes<>+1920(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+1856(SB), Y9, Y10
-	VFMADD213PD lanes<>+3904(SB), Y8, Y11
-	VFMADD213PD lanes<>+3904(SB), Y9, Y10
-	VFMADD213PD lanes<>+4096(SB), Y8, Y11
-	VFMADD213PD lanes<>+4096(SB), Y9, Y10
-	VFMADD213PD lanes<>+1600(SB), Y8, Y11
-	VFMADD213PD lanes<>+1600(SB), Y9, Y10
-	VBROADCASTSD lanes<>+5152(SB), Y2
-	VBROADCASTSD lanes<>+3232(SB), Y0
+	VFMADD213PD lanes<>+1920(SB), Y9, Y10
+	VFMADD213PD lanes<>+3968(SB), Y8, Y11
+	VFMADD213PD lanes<>+3968(SB), Y9, Y10
+	VFMADD213PD lanes<>+4160(SB), Y8, Y11
+	VFMADD213PD lanes<>+4160(SB), Y9, Y10
+	VFMADD213PD lanes<>+1664(SB), Y8, Y11
+	VFMADD213PD lanes<>+1664(SB), Y9, Y10
+	VBROADCASTSD lanes<>+5232(SB), Y2
+	VBROADCASTSD lanes<>+3296(SB), Y0
 	VFMADD231PD Y8, Y2, Y0
-	VFMADD213PD lanes<>+3232(SB), Y9, Y2
-	VFMADD213PD lanes<>+4704(SB), Y8, Y0
-	VFMADD213PD lanes<>+4704(SB), Y9, Y2
+	VFMADD213PD lanes<>+3296(SB), Y9, Y2
+	VFMADD213PD lanes<>+4768(SB), Y8, Y0
+	VFMADD213PD lanes<>+4768(SB), Y9, Y2
+	VFMADD213PD lanes<>+1888(SB), Y8, Y0
+	VFMADD213PD lanes<>+1888(SB), Y9, Y2
 	VFMADD213PD lanes<>+1824(SB), Y8, Y0
 	VFMADD213PD lanes<>+1824(SB), Y9, Y2
-	VFMADD213PD lanes<>+1760(SB), Y8, Y0
-	VFMADD213PD lanes<>+1760(SB), Y9, Y2
 	VFMADD231PD Y4, Y11, Y0
 	VFMADD231PD Y5, Y10, Y2
 	VFMADD213PD Y15, Y4, Y0
@@ -18061,7 +18566,7 @@ main:
 	VFMADD213PD Y15, Y5, Y2
 	VMULPD Y6, Y0, Y0
 	VMULPD Y7, Y2, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y4
+	VBROADCASTSD lanes<>+5200(SB), Y4
 	VDIVPD Y0, Y4, Y5
 	VDIVPD Y2, Y4, Y4
 	VSUBPD Y5, Y0, Y0
@@ -18070,20 +18575,20 @@ main:
 	VMULPD Y3, Y3, Y5
 	VMULPD Y1, Y4, Y6
 	VMULPD Y3, Y5, Y7
-	VBROADCASTSD lanes<>+5240(SB), Y8
-	VBROADCASTSD lanes<>+4032(SB), Y9
+	VBROADCASTSD lanes<>+5320(SB), Y8
+	VBROADCASTSD lanes<>+4096(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+4032(SB), Y5, Y8
-	VFMADD213PD lanes<>+4288(SB), Y4, Y9
-	VFMADD213PD lanes<>+4288(SB), Y5, Y8
-	VFMADD213PD lanes<>+2112(SB), Y4, Y9
-	VFMADD213PD lanes<>+2112(SB), Y5, Y8
-	VFMADD213PD lanes<>+3328(SB), Y4, Y9
-	VFMADD213PD lanes<>+3328(SB), Y5, Y8
-	VFMADD213PD lanes<>+2080(SB), Y4, Y9
-	VFMADD213PD lanes<>+2080(SB), Y5, Y8
-	VFMADD213PD lanes<>+2944(SB), Y4, Y9
-	VFMADD213PD lanes<>+2944(SB), Y5, Y8
+	VFMADD213PD lanes<>+4096(SB), Y5, Y8
+	VFMADD213PD lanes<>+4352(SB), Y4, Y9
+	VFMADD213PD lanes<>+4352(SB), Y5, Y8
+	VFMADD213PD lanes<>+2176(SB), Y4, Y9
+	VFMADD213PD lanes<>+2176(SB), Y5, Y8
+	VFMADD213PD lanes<>+3392(SB), Y4, Y9
+	VFMADD213PD lanes<>+3392(SB), Y5, Y8
+	VFMADD213PD lanes<>+2144(SB), Y4, Y9
+	VFMADD213PD lanes<>+2144(SB), Y5, Y8
+	VFMADD213PD lanes<>+3008(SB), Y4, Y9
+	VFMADD213PD lanes<>+3008(SB), Y5, Y8
 	VFMADD213PD Y1, Y9, Y6
 	VFMADD213PD Y3, Y8, Y7
 	VCMPPD $17, Y15, Y1, Y1
@@ -18115,38 +18620,38 @@ single:
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4896(SB), Y2, Y3
+	VFMADD231PD lanes<>+4960(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2592(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5192(SB), Y5
-	VFMADD213PD lanes<>+1856(SB), Y4, Y5
-	VFMADD213PD lanes<>+3904(SB), Y4, Y5
-	VFMADD213PD lanes<>+4096(SB), Y4, Y5
-	VFMADD213PD lanes<>+1600(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5152(SB), Y6
-	VFMADD213PD lanes<>+3232(SB), Y4, Y6
-	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5272(SB), Y5
+	VFMADD213PD lanes<>+1920(SB), Y4, Y5
+	VFMADD213PD lanes<>+3968(SB), Y4, Y5
+	VFMADD213PD lanes<>+4160(SB), Y4, Y5
+	VFMADD213PD lanes<>+1664(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5232(SB), Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VFMADD213PD lanes<>+4768(SB), Y4, Y6
+	VFMADD213PD lanes<>+1888(SB), Y4, Y6
 	VFMADD213PD lanes<>+1824(SB), Y4, Y6
-	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y3
+	VBROADCASTSD lanes<>+5200(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+5240(SB), Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+4288(SB), Y3, Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3328(SB), Y3, Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5320(SB), Y5
+	VFMADD213PD lanes<>+4096(SB), Y3, Y5
+	VFMADD213PD lanes<>+4352(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
@@ -18169,38 +18674,38 @@ tail:
 	VANDPD Y14, Y0, Y1
 	VMINPD Y1, Y12, Y2
 	VMOVAPS Y13, Y3
-	VFMADD231PD lanes<>+4896(SB), Y2, Y3
+	VFMADD231PD lanes<>+4960(SB), Y2, Y3
 	VSUBPD Y13, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VFNMADD231PD lanes<>+4640(SB), Y4, Y2
-	VFNMADD231PD lanes<>+2528(SB), Y4, Y2
+	VFNMADD231PD lanes<>+4704(SB), Y4, Y2
+	VFNMADD231PD lanes<>+2592(SB), Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5192(SB), Y5
-	VFMADD213PD lanes<>+1856(SB), Y4, Y5
-	VFMADD213PD lanes<>+3904(SB), Y4, Y5
-	VFMADD213PD lanes<>+4096(SB), Y4, Y5
-	VFMADD213PD lanes<>+1600(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5152(SB), Y6
-	VFMADD213PD lanes<>+3232(SB), Y4, Y6
-	VFMADD213PD lanes<>+4704(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5272(SB), Y5
+	VFMADD213PD lanes<>+1920(SB), Y4, Y5
+	VFMADD213PD lanes<>+3968(SB), Y4, Y5
+	VFMADD213PD lanes<>+4160(SB), Y4, Y5
+	VFMADD213PD lanes<>+1664(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5232(SB), Y6
+	VFMADD213PD lanes<>+3296(SB), Y4, Y6
+	VFMADD213PD lanes<>+4768(SB), Y4, Y6
+	VFMADD213PD lanes<>+1888(SB), Y4, Y6
 	VFMADD213PD lanes<>+1824(SB), Y4, Y6
-	VFMADD213PD lanes<>+1760(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VFMADD213PD Y15, Y2, Y6
 	VMULPD Y3, Y6, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y3
+	VBROADCASTSD lanes<>+5200(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y3, Y2, Y2
 	VMULPD Y1, Y1, Y3
 	VMULPD Y1, Y3, Y4
-	VBROADCASTSD lanes<>+5240(SB), Y5
-	VFMADD213PD lanes<>+4032(SB), Y3, Y5
-	VFMADD213PD lanes<>+4288(SB), Y3, Y5
-	VFMADD213PD lanes<>+2112(SB), Y3, Y5
-	VFMADD213PD lanes<>+3328(SB), Y3, Y5
-	VFMADD213PD lanes<>+2080(SB), Y3, Y5
-	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5320(SB), Y5
+	VFMADD213PD lanes<>+4096(SB), Y3, Y5
+	VFMADD213PD lanes<>+4352(SB), Y3, Y5
+	VFMADD213PD lanes<>+2176(SB), Y3, Y5
+	VFMADD213PD lanes<>+3392(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+3008(SB), Y3, Y5
 	VFMADD213PD Y1, Y5, Y4
 	VCMPPD $17, Y15, Y1, Y1
 	VADDPD Y2, Y2, Y2
@@ -18220,14 +18725,14 @@ TEXT ·sinhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+1120(SB), Z31
-	VBROADCASTSD lanes<>+5056(SB), Z30
-	VBROADCASTSD lanes<>+5264(SB), Z29
-	VBROADCASTSD lanes<>+5136(SB), Z28
-	VBROADCASTSD lanes<>+4896(SB), Z27
-	VBROADCASTSD lanes<>+4640(SB), Z26
-	VBROADCASTSD lanes<>+2528(SB), Z25
-	VBROADCASTSD lanes<>+5192(SB), Z24
+	VBROADCASTSD lanes<>+1152(SB), Z31
+	VBROADCASTSD lanes<>+5120(SB), Z30
+	VBROADCASTSD lanes<>+5344(SB), Z29
+	VBROADCASTSD lanes<>+5216(SB), Z28
+	VBROADCASTSD lanes<>+4960(SB), Z27
+	VBROADCASTSD lanes<>+4704(SB), Z26
+	VBROADCASTSD lanes<>+2592(SB), Z25
+	VBROADCASTSD lanes<>+5272(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18273,46 +18778,46 @@ main:
 	VMULPD Z9, Z9, Z17
 	VMULPD Z10, Z10, Z18
 	VMULPD Z11, Z11, Z19
-	VBROADCASTSD lanes<>+1856(SB), Z20
+	VBROADCASTSD lanes<>+1920(SB), Z20
 	VFMADD231PD Z16, Z24, Z20
-	VBROADCASTSD lanes<>+1856(SB), Z21
+	VBROADCASTSD lanes<>+1920(SB), Z21
 	VFMADD231PD Z17, Z24, Z21
-	VBROADCASTSD lanes<>+1856(SB), Z22
+	VBROADCASTSD lanes<>+1920(SB), Z22
 	VFMADD231PD Z18, Z24, Z22
-	VBROADCASTSD lanes<>+1856(SB), Z23
+	VBROADCASTSD lanes<>+1920(SB), Z23
 	VFMADD231PD Z19, Z24, Z23
-	VFMADD213PD.BCST lanes<>+3904(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+3904(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+3904(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+3904(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+4096(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+4096(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+4096(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+4096(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+1600(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+1600(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+1600(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+1600(SB), Z19, Z23
-	VBROADCASTSD lanes<>+5152(SB), Z6
-	VBROADCASTSD lanes<>+3232(SB), Z4
+	VFMADD213PD.BCST lanes<>+3968(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+3968(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+3968(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+3968(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+4160(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+4160(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+4160(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+4160(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+1664(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+1664(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+1664(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+1664(SB), Z19, Z23
+	VBROADCASTSD lanes<>+5232(SB), Z6
+	VBROADCASTSD lanes<>+3296(SB), Z4
 	VFMADD231PD Z16, Z6, Z4
-	VBROADCASTSD lanes<>+3232(SB), Z2
+	VBROADCASTSD lanes<>+3296(SB), Z2
 	VFMADD231PD Z17, Z6, Z2
-	VBROADCASTSD lanes<>+3232(SB), Z0
+	VBROADCASTSD lanes<>+3296(SB), Z0
 	VFMADD231PD Z18, Z6, Z0
-	VFMADD213PD.BCST lanes<>+3232(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+4704(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+4704(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+4704(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+4704(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+3296(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+4768(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+4768(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+4768(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+4768(SB), Z19, Z6
+	VFMADD213PD.BCST lanes<>+1888(SB), Z16, Z4
+	VFMADD213PD.BCST lanes<>+1888(SB), Z17, Z2
+	VFMADD213PD.BCST lanes<>+1888(SB), Z18, Z0
+	VFMADD213PD.BCST lanes<>+1888(SB), Z19, Z6
 	VFMADD213PD.BCST lanes<>+1824(SB), Z16, Z4
 	VFMADD213PD.BCST lanes<>+1824(SB), Z17, Z2
 	VFMADD213PD.BCST lanes<>+1824(SB), Z18, Z0
 	VFMADD213PD.BCST lanes<>+1824(SB), Z19, Z6
-	VFMADD213PD.BCST lanes<>+1760(SB), Z16, Z4
-	VFMADD213PD.BCST lanes<>+1760(SB), Z17, Z2
-	VFMADD213PD.BCST lanes<>+1760(SB), Z18, Z0
-	VFMADD213PD.BCST lanes<>+1760(SB), Z19, Z6
 	VFMADD231PD Z8, Z20, Z4
 	VFMADD231PD Z9, Z21, Z2
 	VFMADD231PD Z10, Z22, Z0
@@ -18329,7 +18834,7 @@ main:
 	VMULPD Z13, Z2, Z2
 	VMULPD Z14, Z0, Z0
 	VMULPD Z15, Z6, Z6
-	VBROADCASTSD lanes<>+5120(SB), Z8
+	VBROADCASTSD lanes<>+5200(SB), Z8
 	VDIVPD Z4, Z8, Z9
 	VDIVPD Z2, Z8, Z10
 	VDIVPD Z0, Z8, Z11
@@ -18346,34 +18851,34 @@ main:
 	VMULPD Z3, Z9, Z13
 	VMULPD Z5, Z10, Z14
 	VMULPD Z7, Z11, Z15
-	VBROADCASTSD lanes<>+5240(SB), Z16
-	VBROADCASTSD lanes<>+4032(SB), Z17
+	VBROADCASTSD lanes<>+5320(SB), Z16
+	VBROADCASTSD lanes<>+4096(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+4032(SB), Z18
+	VBROADCASTSD lanes<>+4096(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+4032(SB), Z19
+	VBROADCASTSD lanes<>+4096(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+4032(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+4288(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+4288(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+4288(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+4288(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2112(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2112(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2112(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2112(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+3328(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+3328(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+3328(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+3328(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2080(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2080(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2080(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2080(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+2944(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+2944(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+2944(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+2944(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4352(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4352(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4352(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4352(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2176(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2176(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3392(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3392(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3392(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3392(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2144(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+2144(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+2144(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+2144(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3008(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+3008(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+3008(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+3008(SB), Z11, Z16
 	VFMADD213PD Z1, Z17, Z12
 	VFMADD213PD Z3, Z18, Z13
 	VFMADD213PD Z5, Z19, Z14
@@ -18415,32 +18920,32 @@ masked:
 	VFNMADD231PD Z26, Z4, Z2
 	VFNMADD231PD Z25, Z4, Z2
 	VMULPD Z2, Z2, Z4
-	VBROADCASTSD lanes<>+1856(SB), Z5
+	VBROADCASTSD lanes<>+1920(SB), Z5
 	VFMADD231PD Z4, Z24, Z5
-	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+4096(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+1600(SB), Z4, Z5
-	VBROADCASTSD lanes<>+5152(SB), Z6
-	VFMADD213PD.BCST lanes<>+3232(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4704(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3968(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+4160(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+1664(SB), Z4, Z5
+	VBROADCASTSD lanes<>+5232(SB), Z6
+	VFMADD213PD.BCST lanes<>+3296(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4768(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1888(SB), Z4, Z6
 	VFMADD213PD.BCST lanes<>+1824(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1760(SB), Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VFMADD213PD Z31, Z2, Z6
 	VMULPD Z3, Z6, Z2
-	VBROADCASTSD lanes<>+5120(SB), Z3
+	VBROADCASTSD lanes<>+5200(SB), Z3
 	VDIVPD Z2, Z3, Z3
 	VSUBPD Z3, Z2, Z2
 	VMULPD Z1, Z1, Z3
 	VMULPD Z1, Z3, Z4
-	VBROADCASTSD lanes<>+5240(SB), Z5
-	VFMADD213PD.BCST lanes<>+4032(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4288(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2112(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2080(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2944(SB), Z3, Z5
+	VBROADCASTSD lanes<>+5320(SB), Z5
+	VFMADD213PD.BCST lanes<>+4096(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4352(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2176(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3392(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2144(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3008(SB), Z3, Z5
 	VFMADD213PD Z1, Z5, Z4
 	VCMPPD $21, Z31, Z1, K1
 	VADDPD Z2, Z2, K1, Z4
@@ -18459,10 +18964,10 @@ TEXT ·sinhGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+5436(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+5024(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -18483,13 +18988,13 @@ line:
 	VMINPS Y2, Y12, Y2
 	VMINPS Y3, Y12, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2432(SB), Y0, Y4
+	VFMADD231PS lanes<>+2496(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2432(SB), Y1, Y5
+	VFMADD231PS lanes<>+2496(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2432(SB), Y2, Y6
+	VFMADD231PS lanes<>+2496(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2432(SB), Y3, Y7
+	VFMADD231PS lanes<>+2496(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -18498,34 +19003,34 @@ line:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+2048(SB), Y8, Y0
+	VFNMADD231PS lanes<>+2048(SB), Y9, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y10, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3712(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3712(SB), Y11
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3712(SB), Y3, Y8
-	VFMADD213PS lanes<>+2272(SB), Y0, Y9
-	VFMADD213PS lanes<>+2272(SB), Y1, Y10
-	VFMADD213PS lanes<>+2272(SB), Y2, Y11
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+2688(SB), Y0, Y9
-	VFMADD213PS lanes<>+2688(SB), Y1, Y10
-	VFMADD213PS lanes<>+2688(SB), Y2, Y11
-	VFMADD213PS lanes<>+2688(SB), Y3, Y8
-	VFMADD213PS lanes<>+4928(SB), Y0, Y9
-	VFMADD213PS lanes<>+4928(SB), Y1, Y10
-	VFMADD213PS lanes<>+4928(SB), Y2, Y11
-	VFMADD213PS lanes<>+4928(SB), Y3, Y8
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+2336(SB), Y0, Y9
+	VFMADD213PS lanes<>+2336(SB), Y1, Y10
+	VFMADD213PS lanes<>+2336(SB), Y2, Y11
+	VFMADD213PS lanes<>+2336(SB), Y3, Y8
+	VFMADD213PS lanes<>+2752(SB), Y0, Y9
+	VFMADD213PS lanes<>+2752(SB), Y1, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y3, Y8
+	VFMADD213PS lanes<>+4992(SB), Y0, Y9
+	VFMADD213PS lanes<>+4992(SB), Y1, Y10
+	VFMADD213PS lanes<>+4992(SB), Y2, Y11
+	VFMADD213PS lanes<>+4992(SB), Y3, Y8
 	VFMADD213PS Y14, Y0, Y9
 	VFMADD213PS Y14, Y1, Y10
 	VFMADD213PS Y14, Y2, Y11
@@ -18538,7 +19043,7 @@ line:
 	VMULPS Y5, Y10, Y1
 	VMULPS Y6, Y11, Y2
 	VMULPS Y7, Y8, Y3
-	VBROADCASTSS lanes<>+5296(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VDIVPS Y0, Y4, Y5
 	VDIVPS Y1, Y4, Y6
 	VDIVPS Y2, Y4, Y7
@@ -18572,10 +19077,10 @@ TEXT ·sinhGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5356(SB), Y15
+	VBROADCASTSS lanes<>+5436(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+5024(SB), Y13
-	VBROADCASTSS lanes<>+5316(SB), Y12
+	VBROADCASTSS lanes<>+5088(SB), Y13
+	VBROADCASTSS lanes<>+5396(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18590,13 +19095,13 @@ main:
 	VMINPS Y2, Y12, Y2
 	VMINPS Y3, Y12, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2432(SB), Y0, Y4
+	VFMADD231PS lanes<>+2496(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2432(SB), Y1, Y5
+	VFMADD231PS lanes<>+2496(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2432(SB), Y2, Y6
+	VFMADD231PS lanes<>+2496(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2432(SB), Y3, Y7
+	VFMADD231PS lanes<>+2496(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -18605,34 +19110,34 @@ main:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFNMADD231PS lanes<>+1984(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1984(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1984(SB), Y11, Y3
-	VFNMADD231PS lanes<>+1728(SB), Y8, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y9, Y1
-	VFNMADD231PS lanes<>+1728(SB), Y10, Y2
-	VFNMADD231PS lanes<>+1728(SB), Y11, Y3
-	VBROADCASTSS lanes<>+5348(SB), Y8
-	VBROADCASTSS lanes<>+3712(SB), Y9
+	VFNMADD231PS lanes<>+2048(SB), Y8, Y0
+	VFNMADD231PS lanes<>+2048(SB), Y9, Y1
+	VFNMADD231PS lanes<>+2048(SB), Y10, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y11, Y3
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y1
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y3
+	VBROADCASTSS lanes<>+5428(SB), Y8
+	VBROADCASTSS lanes<>+3776(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3712(SB), Y10
+	VBROADCASTSS lanes<>+3776(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3712(SB), Y11
+	VBROADCASTSS lanes<>+3776(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3712(SB), Y3, Y8
-	VFMADD213PS lanes<>+2272(SB), Y0, Y9
-	VFMADD213PS lanes<>+2272(SB), Y1, Y10
-	VFMADD213PS lanes<>+2272(SB), Y2, Y11
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+2688(SB), Y0, Y9
-	VFMADD213PS lanes<>+2688(SB), Y1, Y10
-	VFMADD213PS lanes<>+2688(SB), Y2, Y11
-	VFMADD213PS lanes<>+2688(SB), Y3, Y8
-	VFMADD213PS lanes<>+4928(SB), Y0, Y9
-	VFMADD213PS lanes<>+4928(SB), Y1, Y10
-	VFMADD213PS lanes<>+4928(SB), Y2, Y11
-	VFMADD213PS lanes<>+4928(SB), Y3, Y8
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+2336(SB), Y0, Y9
+	VFMADD213PS lanes<>+2336(SB), Y1, Y10
+	VFMADD213PS lanes<>+2336(SB), Y2, Y11
+	VFMADD213PS lanes<>+2336(SB), Y3, Y8
+	VFMADD213PS lanes<>+2752(SB), Y0, Y9
+	VFMADD213PS lanes<>+2752(SB), Y1, Y10
+	VFMADD213PS lanes<>+2752(SB), Y2, Y11
+	VFMADD213PS lanes<>+2752(SB), Y3, Y8
+	VFMADD213PS lanes<>+4992(SB), Y0, Y9
+	VFMADD213PS lanes<>+4992(SB), Y1, Y10
+	VFMADD213PS lanes<>+4992(SB), Y2, Y11
+	VFMADD213PS lanes<>+4992(SB), Y3, Y8
 	VFMADD213PS Y14, Y0, Y9
 	VFMADD213PS Y14, Y1, Y10
 	VFMADD213PS Y14, Y2, Y11
@@ -18645,7 +19150,7 @@ main:
 	VMULPS Y5, Y10, Y1
 	VMULPS Y6, Y11, Y2
 	VMULPS Y7, Y8, Y3
-	VBROADCASTSS lanes<>+5296(SB), Y4
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VDIVPS Y0, Y4, Y5
 	VDIVPS Y1, Y4, Y6
 	VDIVPS Y2, Y4, Y7
@@ -18678,20 +19183,20 @@ single:
 	VANDPS (DI)(CX*4), Y13, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2432(SB), Y0, Y1
+	VFMADD231PS lanes<>+2496(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
-	VBROADCASTSS lanes<>+5348(SB), Y2
-	VFMADD213PS lanes<>+3712(SB), Y0, Y2
-	VFMADD213PS lanes<>+2272(SB), Y0, Y2
-	VFMADD213PS lanes<>+2688(SB), Y0, Y2
-	VFMADD213PS lanes<>+4928(SB), Y0, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5428(SB), Y2
+	VFMADD213PS lanes<>+3776(SB), Y0, Y2
+	VFMADD213PS lanes<>+2336(SB), Y0, Y2
+	VFMADD213PS lanes<>+2752(SB), Y0, Y2
+	VFMADD213PS lanes<>+4992(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+5296(SB), Y1
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -18711,20 +19216,20 @@ tail:
 	VANDPS Y13, Y0, Y0
 	VMINPS Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2432(SB), Y0, Y1
+	VFMADD231PS lanes<>+2496(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFNMADD231PS lanes<>+1984(SB), Y2, Y0
-	VFNMADD231PS lanes<>+1728(SB), Y2, Y0
-	VBROADCASTSS lanes<>+5348(SB), Y2
-	VFMADD213PS lanes<>+3712(SB), Y0, Y2
-	VFMADD213PS lanes<>+2272(SB), Y0, Y2
-	VFMADD213PS lanes<>+2688(SB), Y0, Y2
-	VFMADD213PS lanes<>+4928(SB), Y0, Y2
+	VFNMADD231PS lanes<>+2048(SB), Y2, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y0
+	VBROADCASTSS lanes<>+5428(SB), Y2
+	VFMADD213PS lanes<>+3776(SB), Y0, Y2
+	VFMADD213PS lanes<>+2336(SB), Y0, Y2
+	VFMADD213PS lanes<>+2752(SB), Y0, Y2
+	VFMADD213PS lanes<>+4992(SB), Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y14, Y0, Y2
 	VMULPS Y1, Y2, Y0
-	VBROADCASTSS lanes<>+5296(SB), Y1
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VDIVPS Y0, Y1, Y1
 	VADDPS Y1, Y0, Y0
 	VADDPS Y0, Y0, Y0
@@ -18744,19 +19249,19 @@ TEXT ·sinhGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+5436(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+5024(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
-	VBROADCASTSS lanes<>+5296(SB), Z19
+	VBROADCASTSS lanes<>+5088(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
+	VBROADCASTSS lanes<>+5376(SB), Z19
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -18886,19 +19391,19 @@ TEXT ·sinhGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5356(SB), Z31
+	VBROADCASTSS lanes<>+5436(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+5024(SB), Z29
-	VBROADCASTSS lanes<>+5316(SB), Z28
-	VBROADCASTSS lanes<>+2432(SB), Z27
-	VBROADCASTSS lanes<>+1984(SB), Z26
-	VBROADCASTSS lanes<>+1728(SB), Z25
-	VBROADCASTSS lanes<>+5348(SB), Z24
-	VBROADCASTSS lanes<>+3712(SB), Z23
-	VBROADCASTSS lanes<>+2272(SB), Z22
-	VBROADCASTSS lanes<>+2688(SB), Z21
-	VBROADCASTSS lanes<>+4928(SB), Z20
-	VBROADCASTSS lanes<>+5296(SB), Z19
+	VBROADCASTSS lanes<>+5088(SB), Z29
+	VBROADCASTSS lanes<>+5396(SB), Z28
+	VBROADCASTSS lanes<>+2496(SB), Z27
+	VBROADCASTSS lanes<>+2048(SB), Z26
+	VBROADCASTSS lanes<>+1792(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+3776(SB), Z23
+	VBROADCASTSS lanes<>+2336(SB), Z22
+	VBROADCASTSS lanes<>+2752(SB), Z21
+	VBROADCASTSS lanes<>+4992(SB), Z20
+	VBROADCASTSS lanes<>+5376(SB), Z19
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -19035,12 +19540,12 @@ TEXT ·sinhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5264(SB), Y15
-	VBROADCASTSD lanes<>+1120(SB), Y14
-	VBROADCASTSD lanes<>+5056(SB), Y13
-	VBROADCASTSD lanes<>+5136(SB), Y12
-	VBROADCASTSD lanes<>+4896(SB), Y11
-	VBROADCASTSD lanes<>+4640(SB), Y10
+	VBROADCASTSD lanes<>+5344(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y14
+	VBROADCASTSD lanes<>+5120(SB), Y13
+	VBROADCASTSD lanes<>+5216(SB), Y12
+	VBROADCASTSD lanes<>+4960(SB), Y11
+	VBROADCASTSD lanes<>+4704(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -19060,30 +19565,30 @@ main:
 	VPSLLQ $52, Y3, Y3
 	VFNMADD231PD Y10, Y4, Y0
 	VFNMADD231PD Y10, Y5, Y1
-	VFNMADD231PD lanes<>+2528(SB), Y4, Y0
-	VFNMADD231PD lanes<>+2528(SB), Y5, Y1
+	VFNMADD231PD lanes<>+2592(SB), Y4, Y0
+	VFNMADD231PD lanes<>+2592(SB), Y5, Y1
 	VMULPD Y0, Y0, Y4
 	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+5192(SB), Y6
-	VBROADCASTSD lanes<>+1856(SB), Y7
+	VBROADCASTSD lanes<>+5272(SB), Y6
+	VBROADCASTSD lanes<>+1920(SB), Y7
 	VFMADD231PD Y4, Y6, Y7
-	VFMADD213PD lanes<>+1856(SB), Y5, Y6
-	VFMADD213PD lanes<>+3904(SB), Y4, Y7
-	VFMADD213PD lanes<>+3904(SB), Y5, Y6
-	VFMADD213PD lanes<>+4096(SB), Y4, Y7
-	VFMADD213PD lanes<>+4096(SB), Y5, Y6
-	VFMADD213PD lanes<>+1600(SB), Y4, Y7
-	VFMADD213PD lanes<>+1600(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5152(SB), Y8
-	VBROADCASTSD lanes<>+3232(SB), Y9
+	VFMADD213PD lanes<>+1920(SB), Y5, Y6
+	VFMADD213PD lanes<>+3968(SB), Y4, Y7
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+4160(SB), Y4, Y7
+	VFMADD213PD lanes<>+4160(SB), Y5, Y6
+	VFMADD213PD lanes<>+1664(SB), Y4, Y7
+	VFMADD213PD lanes<>+1664(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5232(SB), Y8
+	VBROADCASTSD lanes<>+3296(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+3232(SB), Y5, Y8
-	VFMADD213PD lanes<>+4704(SB), Y4, Y9
-	VFMADD213PD lanes<>+4704(SB), Y5, Y8
+	VFMADD213PD lanes<>+3296(SB), Y5, Y8
+	VFMADD213PD lanes<>+4768(SB), Y4, Y9
+	VFMADD213PD lanes<>+4768(SB), Y5, Y8
+	VFMADD213PD lanes<>+1888(SB), Y4, Y9
+	VFMADD213PD lanes<>+1888(SB), Y5, Y8
 	VFMADD213PD lanes<>+1824(SB), Y4, Y9
 	VFMADD213PD lanes<>+1824(SB), Y5, Y8
-	VFMADD213PD lanes<>+1760(SB), Y4, Y9
-	VFMADD213PD lanes<>+1760(SB), Y5, Y8
 	VFMADD231PD Y0, Y7, Y9
 	VFMADD231PD Y1, Y6, Y8
 	VFMADD213PD Y14, Y0, Y9
@@ -19092,7 +19597,7 @@ main:
 	VFMADD213PD Y14, Y1, Y8
 	VMULPD Y2, Y9, Y0
 	VMULPD Y3, Y8, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y2
+	VBROADCASTSD lanes<>+5200(SB), Y2
 	VDIVPD Y0, Y2, Y3
 	VDIVPD Y1, Y2, Y2
 	VADDPD Y3, Y0, Y0
@@ -19119,23 +19624,23 @@ single:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2592(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+5192(SB), Y3
-	VFMADD213PD lanes<>+1856(SB), Y2, Y3
-	VFMADD213PD lanes<>+3904(SB), Y2, Y3
-	VFMADD213PD lanes<>+4096(SB), Y2, Y3
-	VFMADD213PD lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5152(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y2, Y4
-	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5272(SB), Y3
+	VFMADD213PD lanes<>+1920(SB), Y2, Y3
+	VFMADD213PD lanes<>+3968(SB), Y2, Y3
+	VFMADD213PD lanes<>+4160(SB), Y2, Y3
+	VFMADD213PD lanes<>+1664(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5232(SB), Y4
+	VFMADD213PD lanes<>+3296(SB), Y2, Y4
+	VFMADD213PD lanes<>+4768(SB), Y2, Y4
+	VFMADD213PD lanes<>+1888(SB), Y2, Y4
 	VFMADD213PD lanes<>+1824(SB), Y2, Y4
-	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+5120(SB), Y1
+	VBROADCASTSD lanes<>+5200(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -19159,23 +19664,23 @@ tail:
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VFNMADD231PD Y10, Y2, Y0
-	VFNMADD231PD lanes<>+2528(SB), Y2, Y0
+	VFNMADD231PD lanes<>+2592(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+5192(SB), Y3
-	VFMADD213PD lanes<>+1856(SB), Y2, Y3
-	VFMADD213PD lanes<>+3904(SB), Y2, Y3
-	VFMADD213PD lanes<>+4096(SB), Y2, Y3
-	VFMADD213PD lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5152(SB), Y4
-	VFMADD213PD lanes<>+3232(SB), Y2, Y4
-	VFMADD213PD lanes<>+4704(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5272(SB), Y3
+	VFMADD213PD lanes<>+1920(SB), Y2, Y3
+	VFMADD213PD lanes<>+3968(SB), Y2, Y3
+	VFMADD213PD lanes<>+4160(SB), Y2, Y3
+	VFMADD213PD lanes<>+1664(SB), Y2, Y3
+	VBROADCASTSD lanes<>+5232(SB), Y4
+	VFMADD213PD lanes<>+3296(SB), Y2, Y4
+	VFMADD213PD lanes<>+4768(SB), Y2, Y4
+	VFMADD213PD lanes<>+1888(SB), Y2, Y4
 	VFMADD213PD lanes<>+1824(SB), Y2, Y4
-	VFMADD213PD lanes<>+1760(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VFMADD213PD Y14, Y0, Y4
 	VMULPD Y1, Y4, Y0
-	VBROADCASTSD lanes<>+5120(SB), Y1
+	VBROADCASTSD lanes<>+5200(SB), Y1
 	VDIVPD Y0, Y1, Y1
 	VADDPD Y1, Y0, Y0
 	VADDPD Y0, Y0, Y0
@@ -19195,18 +19700,18 @@ TEXT ·sinhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5264(SB), Z31
-	VBROADCASTSD lanes<>+1120(SB), Z30
-	VBROADCASTSD lanes<>+5056(SB), Z29
-	VBROADCASTSD lanes<>+5136(SB), Z28
-	VBROADCASTSD lanes<>+4896(SB), Z27
-	VBROADCASTSD lanes<>+4640(SB), Z26
-	VBROADCASTSD lanes<>+2528(SB), Z25
-	VBROADCASTSD lanes<>+5192(SB), Z24
-	VBROADCASTSD lanes<>+1856(SB), Z23
-	VBROADCASTSD lanes<>+3904(SB), Z22
-	VBROADCASTSD lanes<>+4096(SB), Z21
-	VBROADCASTSD lanes<>+1600(SB), Z20
+	VBROADCASTSD lanes<>+5344(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z30
+	VBROADCASTSD lanes<>+5120(SB), Z29
+	VBROADCASTSD lanes<>+5216(SB), Z28
+	VBROADCASTSD lanes<>+4960(SB), Z27
+	VBROADCASTSD lanes<>+4704(SB), Z26
+	VBROADCASTSD lanes<>+2592(SB), Z25
+	VBROADCASTSD lanes<>+5272(SB), Z24
+	VBROADCASTSD lanes<>+1920(SB), Z23
+	VBROADCASTSD lanes<>+3968(SB), Z22
+	VBROADCASTSD lanes<>+4160(SB), Z21
+	VBROADCASTSD lanes<>+1664(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19268,26 +19773,26 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VBROADCASTSD lanes<>+5152(SB), Z16
-	VBROADCASTSD lanes<>+3232(SB), Z17
+	VBROADCASTSD lanes<>+5232(SB), Z16
+	VBROADCASTSD lanes<>+3296(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+3232(SB), Z18
+	VBROADCASTSD lanes<>+3296(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+3232(SB), Z19
+	VBROADCASTSD lanes<>+3296(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+3232(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+4704(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+4704(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+4704(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+4704(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+3296(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4768(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4768(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4768(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4768(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1888(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1888(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1888(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1888(SB), Z11, Z16
 	VFMADD213PD.BCST lanes<>+1824(SB), Z8, Z17
 	VFMADD213PD.BCST lanes<>+1824(SB), Z9, Z18
 	VFMADD213PD.BCST lanes<>+1824(SB), Z10, Z19
 	VFMADD213PD.BCST lanes<>+1824(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -19304,7 +19809,7 @@ main:
 	VMULPD Z5, Z18, Z1
 	VMULPD Z6, Z19, Z2
 	VMULPD Z7, Z16, Z3
-	VBROADCASTSD lanes<>+5120(SB), Z4
+	VBROADCASTSD lanes<>+5200(SB), Z4
 	VDIVPD Z0, Z4, Z5
 	VDIVPD Z1, Z4, Z6
 	VDIVPD Z2, Z4, Z7
@@ -19351,16 +19856,16 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VBROADCASTSD lanes<>+5152(SB), Z4
-	VFMADD213PD.BCST lanes<>+3232(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4704(SB), Z2, Z4
+	VBROADCASTSD lanes<>+5232(SB), Z4
+	VFMADD213PD.BCST lanes<>+3296(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4768(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1888(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1824(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VFMADD213PD Z30, Z0, Z4
 	VMULPD Z1, Z4, Z0
-	VBROADCASTSD lanes<>+5120(SB), Z1
+	VBROADCASTSD lanes<>+5200(SB), Z1
 	VDIVPD Z0, Z1, Z1
 	VADDPD Z1, Z0, Z0
 	VADDPD Z0, Z0, Z0
@@ -19789,7 +20294,7 @@ TEXT ·tanGradXFloat64AVX2(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y15
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -19832,7 +20337,7 @@ TEXT ·tanGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z31
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -19879,67 +20384,67 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
+	VANDPS lanes<>+5088(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VANDPS lanes<>+5024(SB), Y2, Y3
+	VANDPS lanes<>+5088(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VANDPS lanes<>+5024(SB), Y4, Y5
+	VANDPS lanes<>+5088(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VANDPS lanes<>+5024(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5288(SB), Y8
+	VANDPS lanes<>+5088(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5368(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+5352(SB), Y8
-	VBROADCASTSS lanes<>+3456(SB), Y9
+	VBROADCASTSS lanes<>+5432(SB), Y8
+	VBROADCASTSS lanes<>+3520(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+3456(SB), Y10
+	VBROADCASTSS lanes<>+3520(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+3456(SB), Y11
+	VBROADCASTSS lanes<>+3520(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+3456(SB), Y7, Y8
-	VSUBPS lanes<>+3456(SB), Y9, Y12
-	VSUBPS lanes<>+3456(SB), Y10, Y13
-	VSUBPS lanes<>+3456(SB), Y11, Y14
-	VSUBPS lanes<>+3456(SB), Y8, Y15
+	VFMADD213PS lanes<>+3520(SB), Y7, Y8
+	VSUBPS lanes<>+3520(SB), Y9, Y12
+	VSUBPS lanes<>+3520(SB), Y10, Y13
+	VSUBPS lanes<>+3520(SB), Y11, Y14
+	VSUBPS lanes<>+3520(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
-	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
-	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
-	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
+	VFNMADD231PS lanes<>+2112(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2112(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2112(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+5332(SB), Y6
-	VBROADCASTSS lanes<>+2176(SB), Y4
+	VBROADCASTSS lanes<>+5412(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+2176(SB), Y2
+	VBROADCASTSS lanes<>+2240(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+2176(SB), Y0
+	VBROADCASTSS lanes<>+2240(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+2176(SB), Y7, Y6
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y3, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y0
-	VFMADD213PS lanes<>+3296(SB), Y7, Y6
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y3, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y0
-	VFMADD213PS lanes<>+2912(SB), Y7, Y6
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y3, Y2
-	VFMADD213PS lanes<>+4992(SB), Y5, Y0
-	VFMADD213PS lanes<>+4992(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y3, Y2
+	VFMADD213PS lanes<>+3360(SB), Y5, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y6
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y3, Y2
+	VFMADD213PS lanes<>+2976(SB), Y5, Y0
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y3, Y2
+	VFMADD213PS lanes<>+5056(SB), Y5, Y0
+	VFMADD213PS lanes<>+5056(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+1280(SB), Y0
+	VBROADCASTSS lanes<>+1344(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -19952,22 +20457,22 @@ line:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+1472(SB), Y2, Y0
-	VADDPS lanes<>+1472(SB), Y4, Y1
-	VADDPS lanes<>+1472(SB), Y6, Y3
-	VADDPS lanes<>+1472(SB), Y12, Y5
+	VADDPS lanes<>+1536(SB), Y2, Y0
+	VADDPS lanes<>+1536(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y6, Y3
+	VADDPS lanes<>+1536(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (SI)(CX*4), Y4
-	VANDPS lanes<>+1376(SB), Y4, Y4
+	VANDPS lanes<>+1440(SB), Y4, Y4
 	VMOVUPS 32(SI)(CX*4), Y5
-	VANDPS lanes<>+1376(SB), Y5, Y5
+	VANDPS lanes<>+1440(SB), Y5, Y5
 	VMOVUPS 64(SI)(CX*4), Y6
-	VANDPS lanes<>+1376(SB), Y6, Y6
+	VANDPS lanes<>+1440(SB), Y6, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
-	VANDPS lanes<>+1376(SB), Y7, Y7
+	VANDPS lanes<>+1440(SB), Y7, Y7
 	VORPS Y4, Y0, Y0
 	VORPS Y5, Y1, Y1
 	VORPS Y6, Y2, Y2
@@ -19994,67 +20499,67 @@ TEXT ·tanhFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
+	VANDPS lanes<>+5088(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VANDPS lanes<>+5024(SB), Y2, Y3
+	VANDPS lanes<>+5088(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VANDPS lanes<>+5024(SB), Y4, Y5
+	VANDPS lanes<>+5088(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VANDPS lanes<>+5024(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5288(SB), Y8
+	VANDPS lanes<>+5088(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5368(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+5352(SB), Y8
-	VBROADCASTSS lanes<>+3456(SB), Y9
+	VBROADCASTSS lanes<>+5432(SB), Y8
+	VBROADCASTSS lanes<>+3520(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+3456(SB), Y10
+	VBROADCASTSS lanes<>+3520(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+3456(SB), Y11
+	VBROADCASTSS lanes<>+3520(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+3456(SB), Y7, Y8
-	VSUBPS lanes<>+3456(SB), Y9, Y12
-	VSUBPS lanes<>+3456(SB), Y10, Y13
-	VSUBPS lanes<>+3456(SB), Y11, Y14
-	VSUBPS lanes<>+3456(SB), Y8, Y15
+	VFMADD213PS lanes<>+3520(SB), Y7, Y8
+	VSUBPS lanes<>+3520(SB), Y9, Y12
+	VSUBPS lanes<>+3520(SB), Y10, Y13
+	VSUBPS lanes<>+3520(SB), Y11, Y14
+	VSUBPS lanes<>+3520(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
-	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
-	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
-	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
+	VFNMADD231PS lanes<>+2112(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2112(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2112(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+5332(SB), Y6
-	VBROADCASTSS lanes<>+2176(SB), Y4
+	VBROADCASTSS lanes<>+5412(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+2176(SB), Y2
+	VBROADCASTSS lanes<>+2240(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+2176(SB), Y0
+	VBROADCASTSS lanes<>+2240(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+2176(SB), Y7, Y6
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y3, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y0
-	VFMADD213PS lanes<>+3296(SB), Y7, Y6
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y3, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y0
-	VFMADD213PS lanes<>+2912(SB), Y7, Y6
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y3, Y2
-	VFMADD213PS lanes<>+4992(SB), Y5, Y0
-	VFMADD213PS lanes<>+4992(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y3, Y2
+	VFMADD213PS lanes<>+3360(SB), Y5, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y6
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y3, Y2
+	VFMADD213PS lanes<>+2976(SB), Y5, Y0
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y3, Y2
+	VFMADD213PS lanes<>+5056(SB), Y5, Y0
+	VFMADD213PS lanes<>+5056(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+1280(SB), Y0
+	VBROADCASTSS lanes<>+1344(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -20067,22 +20572,22 @@ main:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+1472(SB), Y2, Y0
-	VADDPS lanes<>+1472(SB), Y4, Y1
-	VADDPS lanes<>+1472(SB), Y6, Y3
-	VADDPS lanes<>+1472(SB), Y12, Y5
+	VADDPS lanes<>+1536(SB), Y2, Y0
+	VADDPS lanes<>+1536(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y6, Y3
+	VADDPS lanes<>+1536(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (SI)(CX*4), Y4
-	VANDPS lanes<>+1376(SB), Y4, Y4
+	VANDPS lanes<>+1440(SB), Y4, Y4
 	VMOVUPS 32(SI)(CX*4), Y5
-	VANDPS lanes<>+1376(SB), Y5, Y5
+	VANDPS lanes<>+1440(SB), Y5, Y5
 	VMOVUPS 64(SI)(CX*4), Y6
-	VANDPS lanes<>+1376(SB), Y6, Y6
+	VANDPS lanes<>+1440(SB), Y6, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
-	VANDPS lanes<>+1376(SB), Y7, Y7
+	VANDPS lanes<>+1440(SB), Y7, Y7
 	VORPS Y4, Y0, Y0
 	VORPS Y5, Y1, Y1
 	VORPS Y6, Y2, Y2
@@ -20101,28 +20606,28 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5288(SB), Y2
+	VANDPS lanes<>+5088(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5368(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5352(SB), Y2
-	VFMADD213PS lanes<>+3456(SB), Y1, Y2
-	VSUBPS lanes<>+3456(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5432(SB), Y2
+	VFMADD213PS lanes<>+3520(SB), Y1, Y2
+	VSUBPS lanes<>+3520(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5332(SB), Y4
-	VFMADD213PS lanes<>+2176(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5412(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+1280(SB), Y3
+	VBROADCASTSS lanes<>+1344(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -20136,28 +20641,28 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5288(SB), Y2
+	VANDPS lanes<>+5088(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5368(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5352(SB), Y2
-	VFMADD213PS lanes<>+3456(SB), Y1, Y2
-	VSUBPS lanes<>+3456(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5432(SB), Y2
+	VFMADD213PS lanes<>+3520(SB), Y1, Y2
+	VSUBPS lanes<>+3520(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5332(SB), Y4
-	VFMADD213PS lanes<>+2176(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5412(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+1280(SB), Y3
+	VBROADCASTSS lanes<>+1344(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -20171,11 +20676,11 @@ TEXT ·tanhFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5024(SB), Z31
-	VBROADCASTSS lanes<>+5292(SB), Z30
-	VBROADCASTSS lanes<>+5324(SB), Z29
-	VBROADCASTSS lanes<>+5336(SB), Z28
-	VBROADCASTSS lanes<>+5312(SB), Z27
+	VBROADCASTSS lanes<>+5088(SB), Z31
+	VBROADCASTSS lanes<>+5372(SB), Z30
+	VBROADCASTSS lanes<>+5404(SB), Z29
+	VBROADCASTSS lanes<>+5416(SB), Z28
+	VBROADCASTSS lanes<>+5392(SB), Z27
 	VMOVUPS lanes<>+640(SB), Z26
 	VMOVUPS lanes<>+256(SB), Z25
 	VMOVUPS lanes<>+448(SB), Z24
@@ -20323,11 +20828,11 @@ TEXT ·tanhFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+5024(SB), Z31
-	VBROADCASTSS lanes<>+5292(SB), Z30
-	VBROADCASTSS lanes<>+5324(SB), Z29
-	VBROADCASTSS lanes<>+5336(SB), Z28
-	VBROADCASTSS lanes<>+5312(SB), Z27
+	VBROADCASTSS lanes<>+5088(SB), Z31
+	VBROADCASTSS lanes<>+5372(SB), Z30
+	VBROADCASTSS lanes<>+5404(SB), Z29
+	VBROADCASTSS lanes<>+5416(SB), Z28
+	VBROADCASTSS lanes<>+5392(SB), Z27
 	VMOVUPS lanes<>+640(SB), Z26
 	VMOVUPS lanes<>+256(SB), Z25
 	VMOVUPS lanes<>+448(SB), Z24
@@ -20492,12 +20997,12 @@ TEXT ·tanhFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5280(SB), Y15
-	VBROADCASTSD lanes<>+1120(SB), Y14
+	VBROADCASTSD lanes<>+5360(SB), Y15
+	VBROADCASTSD lanes<>+1152(SB), Y14
 	VBROADCASTSD lanes<>+1056(SB), Y13
-	VBROADCASTSD lanes<>+5056(SB), Y12
-	VBROADCASTSD lanes<>+5096(SB), Y11
-	VBROADCASTSD lanes<>+5272(SB), Y10
+	VBROADCASTSD lanes<>+5120(SB), Y12
+	VBROADCASTSD lanes<>+5160(SB), Y11
+	VBROADCASTSD lanes<>+5352(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -20517,32 +21022,32 @@ main:
 	VSUBPD Y15, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+4608(SB), Y6, Y1
-	VFNMADD231PD lanes<>+4608(SB), Y7, Y3
-	VFNMADD231PD lanes<>+2496(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2496(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4672(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4672(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2560(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2560(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+5184(SB), Y8
-	VBROADCASTSD lanes<>+3488(SB), Y9
+	VBROADCASTSD lanes<>+5264(SB), Y8
+	VBROADCASTSD lanes<>+3552(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3488(SB), Y7, Y8
-	VFMADD213PD lanes<>+4448(SB), Y6, Y9
-	VFMADD213PD lanes<>+4448(SB), Y7, Y8
-	VFMADD213PD lanes<>+4832(SB), Y6, Y9
-	VFMADD213PD lanes<>+4832(SB), Y7, Y8
-	VFMADD213PD lanes<>+3040(SB), Y6, Y9
-	VFMADD213PD lanes<>+3040(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5224(SB), Y2
-	VBROADCASTSD lanes<>+2880(SB), Y0
+	VFMADD213PD lanes<>+3552(SB), Y7, Y8
+	VFMADD213PD lanes<>+4512(SB), Y6, Y9
+	VFMADD213PD lanes<>+4512(SB), Y7, Y8
+	VFMADD213PD lanes<>+4896(SB), Y6, Y9
+	VFMADD213PD lanes<>+4896(SB), Y7, Y8
+	VFMADD213PD lanes<>+3104(SB), Y6, Y9
+	VFMADD213PD lanes<>+3104(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5304(SB), Y2
+	VBROADCASTSD lanes<>+2944(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2880(SB), Y7, Y2
-	VFMADD213PD lanes<>+3808(SB), Y6, Y0
-	VFMADD213PD lanes<>+3808(SB), Y7, Y2
-	VFMADD213PD lanes<>+4160(SB), Y6, Y0
-	VFMADD213PD lanes<>+4160(SB), Y7, Y2
-	VFMADD213PD lanes<>+3008(SB), Y6, Y0
-	VFMADD213PD lanes<>+3008(SB), Y7, Y2
+	VFMADD213PD lanes<>+2944(SB), Y7, Y2
+	VFMADD213PD lanes<>+3872(SB), Y6, Y0
+	VFMADD213PD lanes<>+3872(SB), Y7, Y2
+	VFMADD213PD lanes<>+4224(SB), Y6, Y0
+	VFMADD213PD lanes<>+4224(SB), Y7, Y2
+	VFMADD213PD lanes<>+3072(SB), Y6, Y0
+	VFMADD213PD lanes<>+3072(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -20583,19 +21088,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2560(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5184(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+4448(SB), Y3, Y4
-	VFMADD213PD lanes<>+4832(SB), Y3, Y4
-	VFMADD213PD lanes<>+3040(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5224(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+3808(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
-	VFMADD213PD lanes<>+3008(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5264(SB), Y4
+	VFMADD213PD lanes<>+3552(SB), Y3, Y4
+	VFMADD213PD lanes<>+4512(SB), Y3, Y4
+	VFMADD213PD lanes<>+4896(SB), Y3, Y4
+	VFMADD213PD lanes<>+3104(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5304(SB), Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VFMADD213PD lanes<>+3872(SB), Y3, Y5
+	VFMADD213PD lanes<>+4224(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -20624,19 +21129,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2560(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5184(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+4448(SB), Y3, Y4
-	VFMADD213PD lanes<>+4832(SB), Y3, Y4
-	VFMADD213PD lanes<>+3040(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5224(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+3808(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
-	VFMADD213PD lanes<>+3008(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5264(SB), Y4
+	VFMADD213PD lanes<>+3552(SB), Y3, Y4
+	VFMADD213PD lanes<>+4512(SB), Y3, Y4
+	VFMADD213PD lanes<>+4896(SB), Y3, Y4
+	VFMADD213PD lanes<>+3104(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5304(SB), Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VFMADD213PD lanes<>+3872(SB), Y3, Y5
+	VFMADD213PD lanes<>+4224(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -20659,18 +21164,18 @@ TEXT ·tanhFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5280(SB), Z31
-	VBROADCASTSD lanes<>+1120(SB), Z30
+	VBROADCASTSD lanes<>+5360(SB), Z31
+	VBROADCASTSD lanes<>+1152(SB), Z30
 	VBROADCASTSD lanes<>+1056(SB), Z29
-	VBROADCASTSD lanes<>+5056(SB), Z28
-	VBROADCASTSD lanes<>+5096(SB), Z27
-	VBROADCASTSD lanes<>+5272(SB), Z26
-	VBROADCASTSD lanes<>+4608(SB), Z25
-	VBROADCASTSD lanes<>+2496(SB), Z24
-	VBROADCASTSD lanes<>+5184(SB), Z23
-	VBROADCASTSD lanes<>+3488(SB), Z22
-	VBROADCASTSD lanes<>+4448(SB), Z21
-	VBROADCASTSD lanes<>+4832(SB), Z20
+	VBROADCASTSD lanes<>+5120(SB), Z28
+	VBROADCASTSD lanes<>+5160(SB), Z27
+	VBROADCASTSD lanes<>+5352(SB), Z26
+	VBROADCASTSD lanes<>+4672(SB), Z25
+	VBROADCASTSD lanes<>+2560(SB), Z24
+	VBROADCASTSD lanes<>+5264(SB), Z23
+	VBROADCASTSD lanes<>+3552(SB), Z22
+	VBROADCASTSD lanes<>+4512(SB), Z21
+	VBROADCASTSD lanes<>+4896(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -20732,30 +21237,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+3040(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+3040(SB), Z15, Z19
-	VBROADCASTSD lanes<>+5224(SB), Z6
-	VBROADCASTSD lanes<>+2880(SB), Z4
+	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z19
+	VBROADCASTSD lanes<>+5304(SB), Z6
+	VBROADCASTSD lanes<>+2944(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2880(SB), Z2
+	VBROADCASTSD lanes<>+2944(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2880(SB), Z0
+	VBROADCASTSD lanes<>+2944(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2880(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3808(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3808(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3808(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3808(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4160(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4160(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4160(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4160(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3008(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3008(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2944(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3872(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3872(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3872(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3872(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4224(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4224(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3072(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3072(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3072(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3072(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -20825,12 +21330,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+3040(SB), Z3, Z4
-	VBROADCASTSD lanes<>+5224(SB), Z5
-	VFMADD213PD.BCST lanes<>+2880(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3808(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4160(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3008(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z4
+	VBROADCASTSD lanes<>+5304(SB), Z5
+	VFMADD213PD.BCST lanes<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3872(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4224(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3072(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
@@ -20866,67 +21371,67 @@ line:
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
+	VANDPS lanes<>+5088(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VANDPS lanes<>+5024(SB), Y2, Y3
+	VANDPS lanes<>+5088(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*4), Y4
-	VANDPS lanes<>+5024(SB), Y4, Y5
+	VANDPS lanes<>+5088(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
-	VANDPS lanes<>+5024(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5288(SB), Y8
+	VANDPS lanes<>+5088(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5368(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+5352(SB), Y8
-	VBROADCASTSS lanes<>+3456(SB), Y9
+	VBROADCASTSS lanes<>+5432(SB), Y8
+	VBROADCASTSS lanes<>+3520(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+3456(SB), Y10
+	VBROADCASTSS lanes<>+3520(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+3456(SB), Y11
+	VBROADCASTSS lanes<>+3520(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+3456(SB), Y7, Y8
-	VSUBPS lanes<>+3456(SB), Y9, Y12
-	VSUBPS lanes<>+3456(SB), Y10, Y13
-	VSUBPS lanes<>+3456(SB), Y11, Y14
-	VSUBPS lanes<>+3456(SB), Y8, Y15
+	VFMADD213PS lanes<>+3520(SB), Y7, Y8
+	VSUBPS lanes<>+3520(SB), Y9, Y12
+	VSUBPS lanes<>+3520(SB), Y10, Y13
+	VSUBPS lanes<>+3520(SB), Y11, Y14
+	VSUBPS lanes<>+3520(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
-	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
-	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
-	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
+	VFNMADD231PS lanes<>+2112(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2112(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2112(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+5332(SB), Y6
-	VBROADCASTSS lanes<>+2176(SB), Y4
+	VBROADCASTSS lanes<>+5412(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+2176(SB), Y2
+	VBROADCASTSS lanes<>+2240(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+2176(SB), Y0
+	VBROADCASTSS lanes<>+2240(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+2176(SB), Y7, Y6
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y3, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y0
-	VFMADD213PS lanes<>+3296(SB), Y7, Y6
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y3, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y0
-	VFMADD213PS lanes<>+2912(SB), Y7, Y6
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y3, Y2
-	VFMADD213PS lanes<>+4992(SB), Y5, Y0
-	VFMADD213PS lanes<>+4992(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y3, Y2
+	VFMADD213PS lanes<>+3360(SB), Y5, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y6
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y3, Y2
+	VFMADD213PS lanes<>+2976(SB), Y5, Y0
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y3, Y2
+	VFMADD213PS lanes<>+5056(SB), Y5, Y0
+	VFMADD213PS lanes<>+5056(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+1280(SB), Y0
+	VBROADCASTSS lanes<>+1344(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -20939,22 +21444,22 @@ line:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+1472(SB), Y2, Y0
-	VADDPS lanes<>+1472(SB), Y4, Y1
-	VADDPS lanes<>+1472(SB), Y6, Y3
-	VADDPS lanes<>+1472(SB), Y12, Y5
+	VADDPS lanes<>+1536(SB), Y2, Y0
+	VADDPS lanes<>+1536(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y6, Y3
+	VADDPS lanes<>+1536(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (DI)(CX*4), Y4
-	VANDPS lanes<>+1376(SB), Y4, Y4
+	VANDPS lanes<>+1440(SB), Y4, Y4
 	VMOVUPS 32(DI)(CX*4), Y5
-	VANDPS lanes<>+1376(SB), Y5, Y5
+	VANDPS lanes<>+1440(SB), Y5, Y5
 	VMOVUPS 64(DI)(CX*4), Y6
-	VANDPS lanes<>+1376(SB), Y6, Y6
+	VANDPS lanes<>+1440(SB), Y6, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
-	VANDPS lanes<>+1376(SB), Y7, Y7
+	VANDPS lanes<>+1440(SB), Y7, Y7
 	VORPS Y4, Y0, Y0
 	VORPS Y5, Y1, Y1
 	VORPS Y6, Y2, Y2
@@ -20995,67 +21500,67 @@ TEXT ·tanhGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
+	VANDPS lanes<>+5088(SB), Y0, Y1
 	VMOVUPS 32(DI)(CX*4), Y2
-	VANDPS lanes<>+5024(SB), Y2, Y3
+	VANDPS lanes<>+5088(SB), Y2, Y3
 	VMOVUPS 64(DI)(CX*4), Y4
-	VANDPS lanes<>+5024(SB), Y4, Y5
+	VANDPS lanes<>+5088(SB), Y4, Y5
 	VMOVUPS 96(DI)(CX*4), Y6
-	VANDPS lanes<>+5024(SB), Y6, Y7
-	VBROADCASTSS lanes<>+5288(SB), Y8
+	VANDPS lanes<>+5088(SB), Y6, Y7
+	VBROADCASTSS lanes<>+5368(SB), Y8
 	VMINPS Y1, Y8, Y1
 	VMINPS Y3, Y8, Y3
 	VMINPS Y5, Y8, Y5
 	VMINPS Y7, Y8, Y7
-	VBROADCASTSS lanes<>+5352(SB), Y8
-	VBROADCASTSS lanes<>+3456(SB), Y9
+	VBROADCASTSS lanes<>+5432(SB), Y8
+	VBROADCASTSS lanes<>+3520(SB), Y9
 	VFMADD231PS Y8, Y1, Y9
-	VBROADCASTSS lanes<>+3456(SB), Y10
+	VBROADCASTSS lanes<>+3520(SB), Y10
 	VFMADD231PS Y8, Y3, Y10
-	VBROADCASTSS lanes<>+3456(SB), Y11
+	VBROADCASTSS lanes<>+3520(SB), Y11
 	VFMADD231PS Y8, Y5, Y11
-	VFMADD213PS lanes<>+3456(SB), Y7, Y8
-	VSUBPS lanes<>+3456(SB), Y9, Y12
-	VSUBPS lanes<>+3456(SB), Y10, Y13
-	VSUBPS lanes<>+3456(SB), Y11, Y14
-	VSUBPS lanes<>+3456(SB), Y8, Y15
+	VFMADD213PS lanes<>+3520(SB), Y7, Y8
+	VSUBPS lanes<>+3520(SB), Y9, Y12
+	VSUBPS lanes<>+3520(SB), Y10, Y13
+	VSUBPS lanes<>+3520(SB), Y11, Y14
+	VSUBPS lanes<>+3520(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+2048(SB), Y12, Y1
-	VFNMADD231PS lanes<>+2048(SB), Y13, Y3
-	VFNMADD231PS lanes<>+2048(SB), Y14, Y5
-	VFNMADD231PS lanes<>+2048(SB), Y15, Y7
+	VFNMADD231PS lanes<>+2112(SB), Y12, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y13, Y3
+	VFNMADD231PS lanes<>+2112(SB), Y14, Y5
+	VFNMADD231PS lanes<>+2112(SB), Y15, Y7
 	VMULPS Y1, Y1, Y12
 	VMULPS Y3, Y3, Y13
 	VMULPS Y5, Y5, Y14
 	VMULPS Y7, Y7, Y15
-	VBROADCASTSS lanes<>+5332(SB), Y6
-	VBROADCASTSS lanes<>+2176(SB), Y4
+	VBROADCASTSS lanes<>+5412(SB), Y6
+	VBROADCASTSS lanes<>+2240(SB), Y4
 	VFMADD231PS Y1, Y6, Y4
-	VBROADCASTSS lanes<>+2176(SB), Y2
+	VBROADCASTSS lanes<>+2240(SB), Y2
 	VFMADD231PS Y3, Y6, Y2
-	VBROADCASTSS lanes<>+2176(SB), Y0
+	VBROADCASTSS lanes<>+2240(SB), Y0
 	VFMADD231PS Y5, Y6, Y0
-	VFMADD213PS lanes<>+2176(SB), Y7, Y6
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y3, Y2
-	VFMADD213PS lanes<>+3296(SB), Y5, Y0
-	VFMADD213PS lanes<>+3296(SB), Y7, Y6
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y3, Y2
-	VFMADD213PS lanes<>+2912(SB), Y5, Y0
-	VFMADD213PS lanes<>+2912(SB), Y7, Y6
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y3, Y2
-	VFMADD213PS lanes<>+4992(SB), Y5, Y0
-	VFMADD213PS lanes<>+4992(SB), Y7, Y6
+	VFMADD213PS lanes<>+2240(SB), Y7, Y6
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y3, Y2
+	VFMADD213PS lanes<>+3360(SB), Y5, Y0
+	VFMADD213PS lanes<>+3360(SB), Y7, Y6
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y3, Y2
+	VFMADD213PS lanes<>+2976(SB), Y5, Y0
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y3, Y2
+	VFMADD213PS lanes<>+5056(SB), Y5, Y0
+	VFMADD213PS lanes<>+5056(SB), Y7, Y6
 	VFMADD231PS Y4, Y12, Y1
 	VFMADD231PS Y2, Y13, Y3
 	VFMADD231PS Y0, Y14, Y5
 	VFMADD231PS Y6, Y15, Y7
-	VBROADCASTSS lanes<>+1280(SB), Y0
+	VBROADCASTSS lanes<>+1344(SB), Y0
 	VMOVAPS Y0, Y2
 	VFMSUB231PS Y0, Y9, Y2
 	VMOVAPS Y0, Y4
@@ -21068,22 +21573,22 @@ main:
 	VFMADD231PS Y3, Y10, Y4
 	VFMADD231PS Y5, Y11, Y6
 	VFMADD231PS Y7, Y8, Y12
-	VADDPS lanes<>+1472(SB), Y2, Y0
-	VADDPS lanes<>+1472(SB), Y4, Y1
-	VADDPS lanes<>+1472(SB), Y6, Y3
-	VADDPS lanes<>+1472(SB), Y12, Y5
+	VADDPS lanes<>+1536(SB), Y2, Y0
+	VADDPS lanes<>+1536(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y6, Y3
+	VADDPS lanes<>+1536(SB), Y12, Y5
 	VDIVPS Y0, Y2, Y0
 	VDIVPS Y1, Y4, Y1
 	VDIVPS Y3, Y6, Y2
 	VDIVPS Y5, Y12, Y3
 	VMOVUPS (DI)(CX*4), Y4
-	VANDPS lanes<>+1376(SB), Y4, Y4
+	VANDPS lanes<>+1440(SB), Y4, Y4
 	VMOVUPS 32(DI)(CX*4), Y5
-	VANDPS lanes<>+1376(SB), Y5, Y5
+	VANDPS lanes<>+1440(SB), Y5, Y5
 	VMOVUPS 64(DI)(CX*4), Y6
-	VANDPS lanes<>+1376(SB), Y6, Y6
+	VANDPS lanes<>+1440(SB), Y6, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
-	VANDPS lanes<>+1376(SB), Y7, Y7
+	VANDPS lanes<>+1440(SB), Y7, Y7
 	VORPS Y4, Y0, Y0
 	VORPS Y5, Y1, Y1
 	VORPS Y6, Y2, Y2
@@ -21115,28 +21620,28 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5288(SB), Y2
+	VANDPS lanes<>+5088(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5368(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5352(SB), Y2
-	VFMADD213PS lanes<>+3456(SB), Y1, Y2
-	VSUBPS lanes<>+3456(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5432(SB), Y2
+	VFMADD213PS lanes<>+3520(SB), Y1, Y2
+	VSUBPS lanes<>+3520(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5332(SB), Y4
-	VFMADD213PS lanes<>+2176(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5412(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+1280(SB), Y3
+	VBROADCASTSS lanes<>+1344(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS Y0, Y0, Y0
 	VBROADCASTSS lanes<>+64(SB), Y1
@@ -21154,28 +21659,28 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
-	VANDPS lanes<>+5024(SB), Y0, Y1
-	VBROADCASTSS lanes<>+5288(SB), Y2
+	VANDPS lanes<>+5088(SB), Y0, Y1
+	VBROADCASTSS lanes<>+5368(SB), Y2
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5352(SB), Y2
-	VFMADD213PS lanes<>+3456(SB), Y1, Y2
-	VSUBPS lanes<>+3456(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5432(SB), Y2
+	VFMADD213PS lanes<>+3520(SB), Y1, Y2
+	VSUBPS lanes<>+3520(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+2048(SB), Y3, Y1
+	VFNMADD231PS lanes<>+2112(SB), Y3, Y1
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5332(SB), Y4
-	VFMADD213PS lanes<>+2176(SB), Y1, Y4
-	VFMADD213PS lanes<>+3296(SB), Y1, Y4
-	VFMADD213PS lanes<>+2912(SB), Y1, Y4
-	VFMADD213PS lanes<>+4992(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5412(SB), Y4
+	VFMADD213PS lanes<>+2240(SB), Y1, Y4
+	VFMADD213PS lanes<>+3360(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y1, Y4
+	VFMADD213PS lanes<>+5056(SB), Y1, Y4
 	VFMADD231PS Y4, Y3, Y1
-	VBROADCASTSS lanes<>+1280(SB), Y3
+	VBROADCASTSS lanes<>+1344(SB), Y3
 	VMOVAPS Y3, Y4
 	VFMSUB231PS Y3, Y2, Y4
 	VFMADD231PS Y1, Y2, Y4
-	VADDPS lanes<>+1472(SB), Y4, Y1
+	VADDPS lanes<>+1536(SB), Y4, Y1
 	VDIVPS Y1, Y4, Y1
-	VANDPS lanes<>+1376(SB), Y0, Y0
+	VANDPS lanes<>+1440(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMULPS Y0, Y0, Y0
 	VBROADCASTSS lanes<>+64(SB), Y1
@@ -21196,11 +21701,11 @@ TEXT ·tanhGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5024(SB), Z31
-	VBROADCASTSS lanes<>+5292(SB), Z30
-	VBROADCASTSS lanes<>+5324(SB), Z29
-	VBROADCASTSS lanes<>+5336(SB), Z28
-	VBROADCASTSS lanes<>+5312(SB), Z27
+	VBROADCASTSS lanes<>+5088(SB), Z31
+	VBROADCASTSS lanes<>+5372(SB), Z30
+	VBROADCASTSS lanes<>+5404(SB), Z29
+	VBROADCASTSS lanes<>+5416(SB), Z28
+	VBROADCASTSS lanes<>+5392(SB), Z27
 	VMOVUPS lanes<>+640(SB), Z26
 	VMOVUPS lanes<>+256(SB), Z25
 	VMOVUPS lanes<>+448(SB), Z24
@@ -21370,11 +21875,11 @@ TEXT ·tanhGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5024(SB), Z31
-	VBROADCASTSS lanes<>+5292(SB), Z30
-	VBROADCASTSS lanes<>+5324(SB), Z29
-	VBROADCASTSS lanes<>+5336(SB), Z28
-	VBROADCASTSS lanes<>+5312(SB), Z27
+	VBROADCASTSS lanes<>+5088(SB), Z31
+	VBROADCASTSS lanes<>+5372(SB), Z30
+	VBROADCASTSS lanes<>+5404(SB), Z29
+	VBROADCASTSS lanes<>+5416(SB), Z28
+	VBROADCASTSS lanes<>+5392(SB), Z27
 	VMOVUPS lanes<>+640(SB), Z26
 	VMOVUPS lanes<>+256(SB), Z25
 	VMOVUPS lanes<>+448(SB), Z24
@@ -21558,12 +22063,12 @@ TEXT ·tanhGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Y15
-	VBROADCASTSD lanes<>+5280(SB), Y14
+	VBROADCASTSD lanes<>+1152(SB), Y15
+	VBROADCASTSD lanes<>+5360(SB), Y14
 	VBROADCASTSD lanes<>+1056(SB), Y13
-	VBROADCASTSD lanes<>+5056(SB), Y12
-	VBROADCASTSD lanes<>+5096(SB), Y11
-	VBROADCASTSD lanes<>+5272(SB), Y10
+	VBROADCASTSD lanes<>+5120(SB), Y12
+	VBROADCASTSD lanes<>+5160(SB), Y11
+	VBROADCASTSD lanes<>+5352(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -21583,32 +22088,32 @@ main:
 	VSUBPD Y14, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VFNMADD231PD lanes<>+4608(SB), Y6, Y1
-	VFNMADD231PD lanes<>+4608(SB), Y7, Y3
-	VFNMADD231PD lanes<>+2496(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2496(SB), Y7, Y3
+	VFNMADD231PD lanes<>+4672(SB), Y6, Y1
+	VFNMADD231PD lanes<>+4672(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2560(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2560(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+5184(SB), Y8
-	VBROADCASTSD lanes<>+3488(SB), Y9
+	VBROADCASTSD lanes<>+5264(SB), Y8
+	VBROADCASTSD lanes<>+3552(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3488(SB), Y7, Y8
-	VFMADD213PD lanes<>+4448(SB), Y6, Y9
-	VFMADD213PD lanes<>+4448(SB), Y7, Y8
-	VFMADD213PD lanes<>+4832(SB), Y6, Y9
-	VFMADD213PD lanes<>+4832(SB), Y7, Y8
-	VFMADD213PD lanes<>+3040(SB), Y6, Y9
-	VFMADD213PD lanes<>+3040(SB), Y7, Y8
-	VBROADCASTSD lanes<>+5224(SB), Y2
-	VBROADCASTSD lanes<>+2880(SB), Y0
+	VFMADD213PD lanes<>+3552(SB), Y7, Y8
+	VFMADD213PD lanes<>+4512(SB), Y6, Y9
+	VFMADD213PD lanes<>+4512(SB), Y7, Y8
+	VFMADD213PD lanes<>+4896(SB), Y6, Y9
+	VFMADD213PD lanes<>+4896(SB), Y7, Y8
+	VFMADD213PD lanes<>+3104(SB), Y6, Y9
+	VFMADD213PD lanes<>+3104(SB), Y7, Y8
+	VBROADCASTSD lanes<>+5304(SB), Y2
+	VBROADCASTSD lanes<>+2944(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2880(SB), Y7, Y2
-	VFMADD213PD lanes<>+3808(SB), Y6, Y0
-	VFMADD213PD lanes<>+3808(SB), Y7, Y2
-	VFMADD213PD lanes<>+4160(SB), Y6, Y0
-	VFMADD213PD lanes<>+4160(SB), Y7, Y2
-	VFMADD213PD lanes<>+3008(SB), Y6, Y0
-	VFMADD213PD lanes<>+3008(SB), Y7, Y2
+	VFMADD213PD lanes<>+2944(SB), Y7, Y2
+	VFMADD213PD lanes<>+3872(SB), Y6, Y0
+	VFMADD213PD lanes<>+3872(SB), Y7, Y2
+	VFMADD213PD lanes<>+4224(SB), Y6, Y0
+	VFMADD213PD lanes<>+4224(SB), Y7, Y2
+	VFMADD213PD lanes<>+3072(SB), Y6, Y0
+	VFMADD213PD lanes<>+3072(SB), Y7, Y2
 	VFMADD213PD Y15, Y6, Y0
 	VFMADD213PD Y15, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -21655,19 +22160,19 @@ single:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2560(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5184(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+4448(SB), Y3, Y4
-	VFMADD213PD lanes<>+4832(SB), Y3, Y4
-	VFMADD213PD lanes<>+3040(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5224(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+3808(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
-	VFMADD213PD lanes<>+3008(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5264(SB), Y4
+	VFMADD213PD lanes<>+3552(SB), Y3, Y4
+	VFMADD213PD lanes<>+4512(SB), Y3, Y4
+	VFMADD213PD lanes<>+4896(SB), Y3, Y4
+	VFMADD213PD lanes<>+3104(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5304(SB), Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VFMADD213PD lanes<>+3872(SB), Y3, Y5
+	VFMADD213PD lanes<>+4224(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -21699,19 +22204,19 @@ tail:
 	VFMADD231PD Y10, Y1, Y2
 	VSUBPD Y14, Y2, Y3
 	VPSLLQ $52, Y2, Y2
-	VFNMADD231PD lanes<>+4608(SB), Y3, Y1
-	VFNMADD231PD lanes<>+2496(SB), Y3, Y1
+	VFNMADD231PD lanes<>+4672(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2560(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+5184(SB), Y4
-	VFMADD213PD lanes<>+3488(SB), Y3, Y4
-	VFMADD213PD lanes<>+4448(SB), Y3, Y4
-	VFMADD213PD lanes<>+4832(SB), Y3, Y4
-	VFMADD213PD lanes<>+3040(SB), Y3, Y4
-	VBROADCASTSD lanes<>+5224(SB), Y5
-	VFMADD213PD lanes<>+2880(SB), Y3, Y5
-	VFMADD213PD lanes<>+3808(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
-	VFMADD213PD lanes<>+3008(SB), Y3, Y5
+	VBROADCASTSD lanes<>+5264(SB), Y4
+	VFMADD213PD lanes<>+3552(SB), Y3, Y4
+	VFMADD213PD lanes<>+4512(SB), Y3, Y4
+	VFMADD213PD lanes<>+4896(SB), Y3, Y4
+	VFMADD213PD lanes<>+3104(SB), Y3, Y4
+	VBROADCASTSD lanes<>+5304(SB), Y5
+	VFMADD213PD lanes<>+2944(SB), Y3, Y5
+	VFMADD213PD lanes<>+3872(SB), Y3, Y5
+	VFMADD213PD lanes<>+4224(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
 	VFMADD213PD Y15, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
@@ -21740,18 +22245,18 @@ TEXT ·tanhGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+1120(SB), Z31
-	VBROADCASTSD lanes<>+5280(SB), Z30
+	VBROADCASTSD lanes<>+1152(SB), Z31
+	VBROADCASTSD lanes<>+5360(SB), Z30
 	VBROADCASTSD lanes<>+1056(SB), Z29
-	VBROADCASTSD lanes<>+5056(SB), Z28
-	VBROADCASTSD lanes<>+5096(SB), Z27
-	VBROADCASTSD lanes<>+5272(SB), Z26
-	VBROADCASTSD lanes<>+4608(SB), Z25
-	VBROADCASTSD lanes<>+2496(SB), Z24
-	VBROADCASTSD lanes<>+5184(SB), Z23
-	VBROADCASTSD lanes<>+3488(SB), Z22
-	VBROADCASTSD lanes<>+4448(SB), Z21
-	VBROADCASTSD lanes<>+4832(SB), Z20
+	VBROADCASTSD lanes<>+5120(SB), Z28
+	VBROADCASTSD lanes<>+5160(SB), Z27
+	VBROADCASTSD lanes<>+5352(SB), Z26
+	VBROADCASTSD lanes<>+4672(SB), Z25
+	VBROADCASTSD lanes<>+2560(SB), Z24
+	VBROADCASTSD lanes<>+5264(SB), Z23
+	VBROADCASTSD lanes<>+3552(SB), Z22
+	VBROADCASTSD lanes<>+4512(SB), Z21
+	VBROADCASTSD lanes<>+4896(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -21813,30 +22318,30 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VFMADD213PD.BCST lanes<>+3040(SB), Z12, Z16
-	VFMADD213PD.BCST lanes<>+3040(SB), Z13, Z17
-	VFMADD213PD.BCST lanes<>+3040(SB), Z14, Z18
-	VFMADD213PD.BCST lanes<>+3040(SB), Z15, Z19
-	VBROADCASTSD lanes<>+5224(SB), Z6
-	VBROADCASTSD lanes<>+2880(SB), Z4
+	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z16
+	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z17
+	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z18
+	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z19
+	VBROADCASTSD lanes<>+5304(SB), Z6
+	VBROADCASTSD lanes<>+2944(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2880(SB), Z2
+	VBROADCASTSD lanes<>+2944(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2880(SB), Z0
+	VBROADCASTSD lanes<>+2944(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2880(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3808(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3808(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3808(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3808(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+4160(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+4160(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+4160(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4160(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3008(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3008(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3008(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3008(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2944(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3872(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3872(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3872(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3872(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+4224(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+4224(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+4224(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+4224(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3072(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3072(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3072(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3072(SB), Z15, Z6
 	VFMADD213PD Z31, Z12, Z4
 	VFMADD213PD Z31, Z13, Z2
 	VFMADD213PD Z31, Z14, Z0
@@ -21918,12 +22423,12 @@ masked:
 	VFMADD231PD Z3, Z23, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VFMADD213PD.BCST lanes<>+3040(SB), Z3, Z4
-	VBROADCASTSD lanes<>+5224(SB), Z5
-	VFMADD213PD.BCST lanes<>+2880(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3808(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+4160(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3008(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z4
+	VBROADCASTSD lanes<>+5304(SB), Z5
+	VFMADD213PD.BCST lanes<>+2944(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3872(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+4224(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3072(SB), Z3, Z5
 	VFMADD213PD Z31, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1

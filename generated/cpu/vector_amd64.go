@@ -30,6 +30,7 @@ var vectors = [][]vector.Loop{
 	reductionVectors,
 	roundingVectors,
 	samplingVectors,
+	scanVectors,
 	sortingVectors,
 	specialVectors,
 	trigonometricVectors,

@@ -9,25 +9,4 @@ import (
 )
 
 //go:noescape
-func diagonalFillUint8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func diagonalFillInt8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func diagonalFillInt16AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func diagonalFillInt32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func diagonalFillInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func diagonalFillFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func diagonalFillFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
 func windowIndexInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

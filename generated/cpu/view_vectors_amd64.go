@@ -9,48 +9,11 @@ import (
 	"unsafe"
 )
 
-func diagonalFillUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	diagonalFillUint8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func diagonalFillInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	diagonalFillInt8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func diagonalFillInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	diagonalFillInt16AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func diagonalFillInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	diagonalFillInt32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func diagonalFillInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	diagonalFillInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func diagonalFillFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	diagonalFillFloat32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func diagonalFillFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	diagonalFillFloat64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
 func windowIndexInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	windowIndexInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
 // viewVectors are the assembly loops of the group view.
 var viewVectors = []vector.Loop{
-	{Op: "diagonal_fill", Table: &DiagonalFill, Variant: 0, DType: ir.Uint8, AVX512: diagonalFillUint8AVX512Loop},
-	{Op: "diagonal_fill", Table: &DiagonalFill, Variant: 0, DType: ir.Int8, AVX512: diagonalFillInt8AVX512Loop},
-	{Op: "diagonal_fill", Table: &DiagonalFill, Variant: 0, DType: ir.Int16, AVX512: diagonalFillInt16AVX512Loop},
-	{Op: "diagonal_fill", Table: &DiagonalFill, Variant: 0, DType: ir.Int32, AVX512: diagonalFillInt32AVX512Loop},
-	{Op: "diagonal_fill", Table: &DiagonalFill, Variant: 0, DType: ir.Int64, AVX512: diagonalFillInt64AVX512Loop},
-	{Op: "diagonal_fill", Table: &DiagonalFill, Variant: 0, DType: ir.Float32, AVX512: diagonalFillFloat32AVX512Loop},
-	{Op: "diagonal_fill", Table: &DiagonalFill, Variant: 0, DType: ir.Float64, AVX512: diagonalFillFloat64AVX512Loop},
-	{Op: "diagonal_fill_grad_x", Table: &DiagonalFillGradX, Variant: 0, DType: ir.Float32, AVX512: diagonalFillFloat32AVX512Loop},
-	{Op: "diagonal_fill_grad_x", Table: &DiagonalFillGradX, Variant: 0, DType: ir.Float64, AVX512: diagonalFillFloat64AVX512Loop},
 	{Op: "window_index", Table: &WindowIndex, Variant: 0, DType: ir.Int64, AVX512: windowIndexInt64AVX512Loop},
 }

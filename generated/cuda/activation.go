@@ -65,7 +65,7 @@ var Mish = ir.CUDAKernels{Module: "activation", Symbol: "mish"}
 var MishGradX = ir.CUDAKernels{Module: "activation", Symbol: "mish_grad_x"}
 
 // Prelu names the device code of prelu.
-var Prelu = ir.CUDAKernels{Module: "activation", Symbol: "prelu"}
+var Prelu = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu"}
 
 // PreluGradWeight names the device code of prelu_grad_weight.
 var PreluGradWeight = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_grad_weight"}
@@ -119,7 +119,7 @@ var Tanhshrink = ir.CUDAKernels{Module: "activation_b", Symbol: "tanhshrink"}
 var TanhshrinkGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "tanhshrink_grad_x"}
 
 // Threshold names the device code of threshold.
-var Threshold = ir.CUDAKernels{Module: "activation_b", Symbol: "threshold"}
+var Threshold = ir.CUDAKernels{Module: "activation_c", Symbol: "threshold"}
 
 // ThresholdGradX names the device code of threshold_grad_x.
-var ThresholdGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "threshold_grad_x"}
+var ThresholdGradX = ir.CUDAKernels{Module: "activation_c", Symbol: "threshold_grad_x"}

@@ -38,7 +38,7 @@ var AddcmulGradZ = ir.CUDAKernels{Module: "arithmetic", Symbol: "addcmul_grad_z"
 var Clamp = ir.CUDAKernels{Module: "arithmetic", Symbol: "clamp"}
 
 // ClampMax names the device code of clamp_max.
-var ClampMax = ir.CUDAKernels{Module: "arithmetic", Symbol: "clamp_max"}
+var ClampMax = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "clamp_max"}
 
 // ClampMin names the device code of clamp_min.
 var ClampMin = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "clamp_min"}
@@ -51,6 +51,12 @@ var CopysignGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "copysign_gra
 
 // Deg2rad names the device code of deg2rad.
 var Deg2rad = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "deg2rad"}
+
+// Direction names the device code of direction.
+var Direction = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "direction"}
+
+// DirectionGradX names the device code of direction_grad_x.
+var DirectionGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "direction_grad_x"}
 
 // Div names the device code of div.
 var Div = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "div"}
@@ -83,19 +89,19 @@ var FminGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmin_grad_x"}
 var FminGradY = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmin_grad_y"}
 
 // Fmod names the device code of fmod.
-var Fmod = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmod"}
+var Fmod = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "fmod"}
 
 // FmodGradY names the device code of fmod_grad_y.
-var FmodGradY = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "fmod_grad_y"}
+var FmodGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "fmod_grad_y"}
 
 // Frac names the device code of frac.
-var Frac = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "frac"}
+var Frac = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "frac"}
 
 // Hypot names the device code of hypot.
-var Hypot = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "hypot"}
+var Hypot = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "hypot"}
 
 // HypotGradX names the device code of hypot_grad_x.
-var HypotGradX = ir.CUDAKernels{Module: "arithmetic_b", Symbol: "hypot_grad_x"}
+var HypotGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "hypot_grad_x"}
 
 // HypotGradY names the device code of hypot_grad_y.
 var HypotGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "hypot_grad_y"}
@@ -131,19 +137,19 @@ var MinimumGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "minimum_grad_
 var MinimumGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "minimum_grad_y"}
 
 // Mul names the device code of mul.
-var Mul = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "mul"}
+var Mul = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "mul"}
 
 // MulGradX names the device code of mul_grad_x.
-var MulGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "mul_grad_x"}
+var MulGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "mul_grad_x"}
 
 // MulGradY names the device code of mul_grad_y.
-var MulGradY = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "mul_grad_y"}
+var MulGradY = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "mul_grad_y"}
 
 // NanToNum names the device code of nan_to_num.
-var NanToNum = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "nan_to_num"}
+var NanToNum = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "nan_to_num"}
 
 // NanToNumGradX names the device code of nan_to_num_grad_x.
-var NanToNumGradX = ir.CUDAKernels{Module: "arithmetic_c", Symbol: "nan_to_num_grad_x"}
+var NanToNumGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "nan_to_num_grad_x"}
 
 // Neg names the device code of neg.
 var Neg = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "neg"}
@@ -173,19 +179,19 @@ var RdivGradY = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rdiv_grad_y"}
 var Reciprocal = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "reciprocal"}
 
 // ReciprocalGradX names the device code of reciprocal_grad_x.
-var ReciprocalGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "reciprocal_grad_x"}
+var ReciprocalGradX = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "reciprocal_grad_x"}
 
 // Remainder names the device code of remainder.
-var Remainder = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "remainder"}
+var Remainder = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "remainder"}
 
 // RemainderGradY names the device code of remainder_grad_y.
-var RemainderGradY = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "remainder_grad_y"}
+var RemainderGradY = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "remainder_grad_y"}
 
 // Rpow names the device code of rpow.
-var Rpow = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rpow"}
+var Rpow = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "rpow"}
 
 // RpowGradX names the device code of rpow_grad_x.
-var RpowGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "rpow_grad_x"}
+var RpowGradX = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "rpow_grad_x"}
 
 // RpowGradY names the device code of rpow_grad_y.
 var RpowGradY = ir.CUDAKernels{Module: "arithmetic_e", Symbol: "rpow_grad_y"}

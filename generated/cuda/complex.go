@@ -4,11 +4,17 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
+// AngleReal names the device code of angle_real.
+var AngleReal = ir.CUDAKernels{Module: "complex", Symbol: "angle_real"}
+
 // ConjPhysical names the device code of conj_physical.
 var ConjPhysical = ir.CUDAKernels{Module: "complex", Symbol: "conj_physical"}
 
 // Imag names the device code of imag.
 var Imag = ir.CUDAKernels{Module: "complex", Symbol: "imag"}
+
+// Paired names the device code of paired.
+var Paired = ir.CUDAKernels{Module: "complex", Symbol: "paired"}
 
 // RealPart names the device code of real_part.
 var RealPart = ir.CUDAKernels{Module: "complex", Symbol: "real_part"}

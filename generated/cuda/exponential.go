@@ -56,22 +56,22 @@ var Logaddexp2 = ir.CUDAKernels{Module: "exponential", Symbol: "logaddexp2"}
 var Logit = ir.CUDAKernels{Module: "exponential", Symbol: "logit"}
 
 // LogitGradX names the device code of logit_grad_x.
-var LogitGradX = ir.CUDAKernels{Module: "exponential", Symbol: "logit_grad_x"}
+var LogitGradX = ir.CUDAKernels{Module: "exponential_b", Symbol: "logit_grad_x"}
 
 // Rsqrt names the device code of rsqrt.
-var Rsqrt = ir.CUDAKernels{Module: "exponential", Symbol: "rsqrt"}
+var Rsqrt = ir.CUDAKernels{Module: "exponential_b", Symbol: "rsqrt"}
 
 // RsqrtGradX names the device code of rsqrt_grad_x.
-var RsqrtGradX = ir.CUDAKernels{Module: "exponential", Symbol: "rsqrt_grad_x"}
+var RsqrtGradX = ir.CUDAKernels{Module: "exponential_b", Symbol: "rsqrt_grad_x"}
 
 // Sigmoid names the device code of sigmoid.
-var Sigmoid = ir.CUDAKernels{Module: "exponential", Symbol: "sigmoid"}
+var Sigmoid = ir.CUDAKernels{Module: "exponential_b", Symbol: "sigmoid"}
 
 // SigmoidGrad names the device code of sigmoid_grad.
-var SigmoidGrad = ir.CUDAKernels{Module: "exponential", Symbol: "sigmoid_grad"}
+var SigmoidGrad = ir.CUDAKernels{Module: "exponential_b", Symbol: "sigmoid_grad"}
 
 // SigmoidGradGradG names the device code of sigmoid_grad_grad_g.
-var SigmoidGradGradG = ir.CUDAKernels{Module: "exponential", Symbol: "sigmoid_grad_grad_g"}
+var SigmoidGradGradG = ir.CUDAKernels{Module: "exponential_b", Symbol: "sigmoid_grad_grad_g"}
 
 // SigmoidGradGradY names the device code of sigmoid_grad_grad_y.
 var SigmoidGradGradY = ir.CUDAKernels{Module: "exponential_b", Symbol: "sigmoid_grad_grad_y"}

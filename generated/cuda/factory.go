@@ -7,14 +7,17 @@ import "github.com/sinter-go/sinter/ir"
 // ArangeSized names the device code of arange_sized.
 var ArangeSized = ir.CUDAKernels{Module: "factory", Symbol: "arange_sized"}
 
-// EyeSized names the device code of eye_sized.
-var EyeSized = ir.CUDAKernels{Module: "factory", Symbol: "eye_sized"}
-
 // Full names the device code of full.
 var Full = ir.CUDAKernels{Module: "factory", Symbol: "full"}
 
 // LinspaceSized names the device code of linspace_sized.
 var LinspaceSized = ir.CUDAKernels{Module: "factory", Symbol: "linspace_sized"}
+
+// LinspaceWhole names the device code of linspace_whole.
+var LinspaceWhole = ir.CUDAKernels{Module: "factory", Symbol: "linspace_whole"}
+
+// LogspaceSized names the device code of logspace_sized.
+var LogspaceSized = ir.CUDAKernels{Module: "factory", Symbol: "logspace_sized"}
 
 // Ones names the device code of ones.
 var Ones = ir.CUDAKernels{Module: "factory", Symbol: "ones"}

@@ -4,14 +4,5 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
-// TrilSized names the device code of tril_sized.
-var TrilSized = ir.CUDAKernels{Module: "indexing", Symbol: "tril_sized"}
-
-// TrilSizedGradX names the device code of tril_sized_grad_x.
-var TrilSizedGradX = ir.CUDAKernels{Module: "indexing", Symbol: "tril_sized_grad_x"}
-
-// TriuSized names the device code of triu_sized.
-var TriuSized = ir.CUDAKernels{Module: "indexing", Symbol: "triu_sized"}
-
-// TriuSizedGradX names the device code of triu_sized_grad_x.
-var TriuSizedGradX = ir.CUDAKernels{Module: "indexing", Symbol: "triu_sized_grad_x"}
+// WrappedIndex names the device code of wrapped_index.
+var WrappedIndex = ir.CUDAKernels{Module: "indexing", Symbol: "wrapped_index"}

@@ -25,3 +25,15 @@ var QuotientOrZeroGradY = ir.CUDAKernels{Module: "linear_algebra", Symbol: "quot
 
 // RowDistance names the device code of row_distance.
 var RowDistance = ir.CUDAKernels{Module: "linear_algebra", Symbol: "row_distance"}
+
+// Scaled names the device code of scaled.
+var Scaled = ir.CUDAKernels{Module: "linear_algebra", Symbol: "scaled"}
+
+// ScaledGradX names the device code of scaled_grad_x.
+var ScaledGradX = ir.CUDAKernels{Module: "linear_algebra", Symbol: "scaled_grad_x"}
+
+// ScaledOrZero names the device code of scaled_or_zero.
+var ScaledOrZero = ir.CUDAKernels{Module: "linear_algebra", Symbol: "scaled_or_zero"}
+
+// ScaledOrZeroGradX names the device code of scaled_or_zero_grad_x.
+var ScaledOrZeroGradX = ir.CUDAKernels{Module: "linear_algebra", Symbol: "scaled_or_zero_grad_x"}

@@ -4,6 +4,22 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
+// CentredAffine names the device code of centred_affine.
+var CentredAffine = ir.CUDAKernels{Module: "normalization", Symbol: "centred_affine"}
+
+// CentredAffineGradMean names the device code of centred_affine_grad_mean.
+var CentredAffineGradMean = ir.CUDAKernels{Module: "normalization", Symbol: "centred_affine_grad_mean"}
+
+// CentredAffineGradRstd names the device code of centred_affine_grad_rstd.
+var CentredAffineGradRstd = ir.CUDAKernels{Module: "normalization", Symbol: "centred_affine_grad_rstd"}
+
+// CentredAffineGradWeight names the device code of
+// centred_affine_grad_weight.
+var CentredAffineGradWeight = ir.CUDAKernels{Module: "normalization", Symbol: "centred_affine_grad_weight"}
+
+// CentredAffineGradX names the device code of centred_affine_grad_x.
+var CentredAffineGradX = ir.CUDAKernels{Module: "normalization", Symbol: "centred_affine_grad_x"}
+
 // CentredProduct names the device code of centred_product.
 var CentredProduct = ir.CUDAKernels{Module: "normalization", Symbol: "centred_product"}
 
@@ -71,21 +87,21 @@ var RmsNormAffineGrad = ir.CUDAKernels{Module: "normalization", Symbol: "rms_nor
 
 // RmsNormAffineGradGradC names the device code of
 // rms_norm_affine_grad_grad_c.
-var RmsNormAffineGradGradC = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad_grad_c"}
+var RmsNormAffineGradGradC = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_c"}
 
 // RmsNormAffineGradGradRstd names the device code of
 // rms_norm_affine_grad_grad_rstd.
-var RmsNormAffineGradGradRstd = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad_grad_rstd"}
+var RmsNormAffineGradGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_rstd"}
 
 // RmsNormAffineGradGradX names the device code of
 // rms_norm_affine_grad_grad_x.
-var RmsNormAffineGradGradX = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad_grad_x"}
+var RmsNormAffineGradGradX = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_x"}
 
 // RmsNormGrad names the device code of rms_norm_grad.
-var RmsNormGrad = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_grad"}
+var RmsNormGrad = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad"}
 
 // RmsNormGradGradC names the device code of rms_norm_grad_grad_c.
-var RmsNormGradGradC = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_grad_grad_c"}
+var RmsNormGradGradC = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_c"}
 
 // RmsNormGradGradRstd names the device code of rms_norm_grad_grad_rstd.
 var RmsNormGradGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_rstd"}

@@ -4,5 +4,8 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
+// AdaptivePlaces names the device code of adaptive_places.
+var AdaptivePlaces = ir.CUDAKernels{Module: "pooling", Symbol: "adaptive_places"}
+
 // AdaptiveWeights names the device code of adaptive_weights.
 var AdaptiveWeights = ir.CUDAKernels{Module: "pooling", Symbol: "adaptive_weights"}

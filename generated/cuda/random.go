@@ -4,11 +4,20 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
-// Bernoulli names the device code of bernoulli.
-var Bernoulli = ir.CUDAKernels{Module: "random", Symbol: "bernoulli"}
+// BernoulliElements names the device code of bernoulli_elements.
+var BernoulliElements = ir.CUDAKernels{Module: "random", Symbol: "bernoulli_elements"}
 
 // DropoutElements names the device code of dropout_elements.
 var DropoutElements = ir.CUDAKernels{Module: "random", Symbol: "dropout_elements"}
+
+// FoldWhole names the device code of fold_whole.
+var FoldWhole = ir.CUDAKernels{Module: "random", Symbol: "fold_whole"}
+
+// NoProbability names the device code of no_probability.
+var NoProbability = ir.CUDAKernels{Module: "random", Symbol: "no_probability"}
+
+// NoWeight names the device code of no_weight.
+var NoWeight = ir.CUDAKernels{Module: "random", Symbol: "no_weight"}
 
 // Race names the device code of race.
 var Race = ir.CUDAKernels{Module: "random", Symbol: "race"}
@@ -22,8 +31,14 @@ var Randn = ir.CUDAKernels{Module: "random", Symbol: "randn"}
 // RandomKeys names the device code of random_keys.
 var RandomKeys = ir.CUDAKernels{Module: "random", Symbol: "random_keys"}
 
+// RandomWhole names the device code of random_whole.
+var RandomWhole = ir.CUDAKernels{Module: "random", Symbol: "random_whole"}
+
 // ScaledUniform names the device code of scaled_uniform.
 var ScaledUniform = ir.CUDAKernels{Module: "random", Symbol: "scaled_uniform"}
 
 // UniformGrid names the device code of uniform_grid.
 var UniformGrid = ir.CUDAKernels{Module: "random", Symbol: "uniform_grid"}
+
+// UniformParts names the device code of uniform_parts.
+var UniformParts = ir.CUDAKernels{Module: "random", Symbol: "uniform_parts"}

@@ -10,6 +10,9 @@ var All = ir.CUDAKernels{Module: "reduction", Symbol: "all"}
 // Any names the device code of any.
 var Any = ir.CUDAKernels{Module: "reduction", Symbol: "any"}
 
+// CountNonzero names the device code of count_nonzero.
+var CountNonzero = ir.CUDAKernels{Module: "reduction", Symbol: "count_nonzero"}
+
 // Max names the device code of max.
 var Max = ir.CUDAKernels{Module: "reduction", Symbol: "max"}
 
@@ -19,14 +22,32 @@ var Mean = ir.CUDAKernels{Module: "reduction", Symbol: "mean"}
 // Min names the device code of min.
 var Min = ir.CUDAKernels{Module: "reduction", Symbol: "min"}
 
+// NormOne names the device code of norm_one.
+var NormOne = ir.CUDAKernels{Module: "reduction", Symbol: "norm_one"}
+
+// NormTwo names the device code of norm_two.
+var NormTwo = ir.CUDAKernels{Module: "reduction", Symbol: "norm_two"}
+
+// NormTwoGrad names the device code of norm_two_grad.
+var NormTwoGrad = ir.CUDAKernels{Module: "reduction", Symbol: "norm_two_grad"}
+
+// NormTwoGradGradG names the device code of norm_two_grad_grad_g.
+var NormTwoGradGradG = ir.CUDAKernels{Module: "reduction", Symbol: "norm_two_grad_grad_g"}
+
+// NormTwoGradGradN names the device code of norm_two_grad_grad_n.
+var NormTwoGradGradN = ir.CUDAKernels{Module: "reduction", Symbol: "norm_two_grad_grad_n"}
+
+// NormTwoGradGradX names the device code of norm_two_grad_grad_x.
+var NormTwoGradGradX = ir.CUDAKernels{Module: "reduction", Symbol: "norm_two_grad_grad_x"}
+
+// NotZero names the device code of not_zero.
+var NotZero = ir.CUDAKernels{Module: "reduction", Symbol: "not_zero"}
+
 // Prod names the device code of prod.
-var Prod = ir.CUDAKernels{Module: "reduction", Symbol: "prod"}
+var Prod = ir.CUDAKernels{Module: "reduction_b", Symbol: "prod"}
 
 // Root names the device code of root.
-var Root = ir.CUDAKernels{Module: "reduction", Symbol: "root"}
-
-// RootOf names the device code of root_of.
-var RootOf = ir.CUDAKernels{Module: "reduction", Symbol: "root_of"}
+var Root = ir.CUDAKernels{Module: "reduction_b", Symbol: "root"}
 
 // Sum names the device code of sum.
-var Sum = ir.CUDAKernels{Module: "reduction", Symbol: "sum"}
+var Sum = ir.CUDAKernels{Module: "reduction_b", Symbol: "sum"}

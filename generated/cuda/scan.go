@@ -10,5 +10,14 @@ var Cumprod = ir.CUDAKernels{Module: "scan", Symbol: "cumprod"}
 // Cumsum names the device code of cumsum.
 var Cumsum = ir.CUDAKernels{Module: "scan", Symbol: "cumsum"}
 
+// LogOver names the device code of log_over.
+var LogOver = ir.CUDAKernels{Module: "scan", Symbol: "log_over"}
+
+// LogOverGradG names the device code of log_over_grad_g.
+var LogOverGradG = ir.CUDAKernels{Module: "scan", Symbol: "log_over_grad_g"}
+
+// LogOverGradY names the device code of log_over_grad_y.
+var LogOverGradY = ir.CUDAKernels{Module: "scan", Symbol: "log_over_grad_y"}
+
 // Logcumsumexp names the device code of logcumsumexp.
 var Logcumsumexp = ir.CUDAKernels{Module: "scan", Symbol: "logcumsumexp"}

@@ -30,3 +30,18 @@ var Lgamma = ir.CUDAKernels{Module: "special", Symbol: "lgamma"}
 
 // LgammaGradX names the device code of lgamma_grad_x.
 var LgammaGradX = ir.CUDAKernels{Module: "special", Symbol: "lgamma_grad_x"}
+
+// ReflectedTrigamma names the device code of reflected_trigamma.
+var ReflectedTrigamma = ir.CUDAKernels{Module: "special", Symbol: "reflected_trigamma"}
+
+// ReflectedTrigammaGradX names the device code of reflected_trigamma_grad_x.
+var ReflectedTrigammaGradX = ir.CUDAKernels{Module: "special", Symbol: "reflected_trigamma_grad_x"}
+
+// ReflectedTrigammaGradY names the device code of reflected_trigamma_grad_y.
+var ReflectedTrigammaGradY = ir.CUDAKernels{Module: "special", Symbol: "reflected_trigamma_grad_y"}
+
+// TrigammaRight names the device code of trigamma_right.
+var TrigammaRight = ir.CUDAKernels{Module: "special", Symbol: "trigamma_right"}
+
+// TrigammaRightGradX names the device code of trigamma_right_grad_x.
+var TrigammaRightGradX = ir.CUDAKernels{Module: "special", Symbol: "trigamma_right_grad_x"}

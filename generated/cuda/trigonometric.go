@@ -56,22 +56,22 @@ var Cos = ir.CUDAKernels{Module: "trigonometric", Symbol: "cos"}
 var CosGradX = ir.CUDAKernels{Module: "trigonometric", Symbol: "cos_grad_x"}
 
 // Cosh names the device code of cosh.
-var Cosh = ir.CUDAKernels{Module: "trigonometric", Symbol: "cosh"}
+var Cosh = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "cosh"}
 
 // CoshGradX names the device code of cosh_grad_x.
-var CoshGradX = ir.CUDAKernels{Module: "trigonometric", Symbol: "cosh_grad_x"}
+var CoshGradX = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "cosh_grad_x"}
 
 // Sin names the device code of sin.
-var Sin = ir.CUDAKernels{Module: "trigonometric", Symbol: "sin"}
+var Sin = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sin"}
 
 // SinGradX names the device code of sin_grad_x.
-var SinGradX = ir.CUDAKernels{Module: "trigonometric", Symbol: "sin_grad_x"}
+var SinGradX = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sin_grad_x"}
 
 // Sinc names the device code of sinc.
-var Sinc = ir.CUDAKernels{Module: "trigonometric", Symbol: "sinc"}
+var Sinc = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sinc"}
 
 // SincGrad names the device code of sinc_grad.
-var SincGrad = ir.CUDAKernels{Module: "trigonometric", Symbol: "sinc_grad"}
+var SincGrad = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sinc_grad"}
 
 // SincGradGradX names the device code of sinc_grad_grad_x.
 var SincGradGradX = ir.CUDAKernels{Module: "trigonometric_b", Symbol: "sinc_grad_grad_x"}

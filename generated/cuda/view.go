@@ -4,11 +4,5 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
-// DiagonalFill names the device code of diagonal_fill.
-var DiagonalFill = ir.CUDAKernels{Module: "view", Symbol: "diagonal_fill"}
-
-// DiagonalFillGradX names the device code of diagonal_fill_grad_x.
-var DiagonalFillGradX = ir.CUDAKernels{Module: "view", Symbol: "diagonal_fill_grad_x"}
-
 // WindowIndex names the device code of window_index.
 var WindowIndex = ir.CUDAKernels{Module: "view", Symbol: "window_index"}

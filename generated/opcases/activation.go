@@ -10,7 +10,8 @@ import (
 )
 
 var celuCase = optest.Operator{
-	Op: ops.CeluOp(),
+	Op:     ops.CeluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Celu(a.In[0], a.Attrs[0].Scalar)}
 	},
@@ -30,10 +31,16 @@ var celuCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-0.950212931632136)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "celu(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var eluCase = optest.Operator{
-	Op: ops.EluOp(),
+	Op:     ops.EluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Elu(a.In[0], a.Attrs[0].Scalar)}
 	},
@@ -53,10 +60,16 @@ var eluCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-0.950212931632136)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "elu(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var geluCase = optest.Operator{
-	Op: ops.GeluOp(),
+	Op:     ops.GeluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Gelu(a.In[0], ops.Approximate(a.Attrs[0].Int))}
 	},
@@ -75,10 +88,16 @@ var geluCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-0.5)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: ir.FloatScalar(-0.15426876936299344)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "gelu(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}}
+		}},
+	},
 }
 
 var gluCase = optest.Operator{
-	Op: ops.GluOp(),
+	Op:     ops.GluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Glu(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -92,10 +111,16 @@ var gluCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "glu(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 2 * z.M}}, Attrs: []ir.Value{ir.IntValue(1)}}
+		}},
+	},
 }
 
 var hardshrinkCase = optest.Operator{
-	Op: ops.HardshrinkOp(),
+	Op:     ops.HardshrinkOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Hardshrink(a.In[0], a.Attrs[0].Scalar.Float())}
 	},
@@ -114,10 +139,16 @@ var hardshrinkCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: ir.IntScalar(0)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "hardshrink(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.FloatValue(0.5)}}
+		}},
+	},
 }
 
 var hardsigmoidCase = optest.Operator{
-	Op: ops.HardsigmoidOp(),
+	Op:     ops.HardsigmoidOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Hardsigmoid(a.In[0])}
 	},
@@ -137,10 +168,16 @@ var hardsigmoidCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(0.75)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "hardsigmoid(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var hardswishCase = optest.Operator{
-	Op: ops.HardswishOp(),
+	Op:     ops.HardswishOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Hardswish(a.In[0])}
 	},
@@ -160,10 +197,16 @@ var hardswishCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(1.125)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "hardswish(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var hardtanhCase = optest.Operator{
-	Op: ops.HardtanhOp(),
+	Op:     ops.HardtanhOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Hardtanh(a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
@@ -183,10 +226,16 @@ var hardtanhCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-4)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(-1)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "hardtanh(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var heavisideCase = optest.Operator{
-	Op: ops.HeavisideOp(),
+	Op:     ops.HeavisideOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Heaviside(a.In[0], a.In[1])}
 	},
@@ -204,10 +253,16 @@ var heavisideCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(0), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(0.5)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "heaviside(x, values)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var leakyReluCase = optest.Operator{
-	Op: ops.LeakyReluOp(),
+	Op:     ops.LeakyReluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LeakyRelu(a.In[0], a.Attrs[0].Scalar.Float())}
 	},
@@ -226,10 +281,16 @@ var leakyReluCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.FloatValue(0.01)}, Want: ir.FloatScalar(-0.03)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.leaky_relu(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.FloatValue(0.01)}}
+		}},
+	},
 }
 
 var logsigmoidCase = optest.Operator{
-	Op: ops.LogsigmoidOp(),
+	Op:     ops.LogsigmoidOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Logsigmoid(a.In[0])}
 	},
@@ -247,10 +308,16 @@ var logsigmoidCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-3.048587351573742)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "logsigmoid(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var mishCase = optest.Operator{
-	Op: ops.MishOp(),
+	Op:     ops.MishOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Mish(a.In[0])}
 	},
@@ -268,10 +335,16 @@ var mishCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-0.14564746127562458)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "mish(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var preluCase = optest.Operator{
-	Op: ops.PreluOp(),
+	Op:     ops.PreluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Prelu(a.In[0], a.In[1])}
 	},
@@ -289,10 +362,16 @@ var preluCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.25)}, Want: ir.FloatScalar(-0.75)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "prelu(x, weight)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}}
+		}},
+	},
 }
 
 var reluCase = optest.Operator{
-	Op: ops.ReluOp(),
+	Op:     ops.ReluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Relu(a.In[0])}
 	},
@@ -310,10 +389,16 @@ var reluCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.IntScalar(0)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "relu(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var relu6Case = optest.Operator{
-	Op: ops.Relu6Op(),
+	Op:     ops.Relu6Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Relu6(a.In[0])}
 	},
@@ -332,10 +417,16 @@ var relu6Case = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(7)}, Want: ir.IntScalar(6)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "relu6(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var seluCase = optest.Operator{
-	Op: ops.SeluOp(),
+	Op:     ops.SeluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Selu(a.In[0])}
 	},
@@ -353,10 +444,16 @@ var seluCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: ir.FloatScalar(-1.1113307378125628)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "selu(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var siluCase = optest.Operator{
-	Op: ops.SiluOp(),
+	Op:     ops.SiluOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Silu(a.In[0])}
 	},
@@ -374,10 +471,16 @@ var siluCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-0.14227761953270035)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "silu(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var softplusCase = optest.Operator{
-	Op: ops.SoftplusOp(),
+	Op:     ops.SoftplusOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Softplus(a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
@@ -396,10 +499,16 @@ var softplusCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}, Want: ir.FloatScalar(0.04858735157374206)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "softplus(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}}
+		}},
+	},
 }
 
 var softshrinkCase = optest.Operator{
-	Op: ops.SoftshrinkOp(),
+	Op:     ops.SoftshrinkOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Softshrink(a.In[0], a.Attrs[0].Scalar.Float())}
 	},
@@ -419,10 +528,16 @@ var softshrinkCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: ir.IntScalar(0)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "softshrink(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.FloatValue(0.5)}}
+		}},
+	},
 }
 
 var softsignCase = optest.Operator{
-	Op: ops.SoftsignOp(),
+	Op:     ops.SoftsignOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Softsign(a.In[0])}
 	},
@@ -439,10 +554,16 @@ var softsignCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-0.75)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "softsign(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var tanhshrinkCase = optest.Operator{
-	Op: ops.TanhshrinkOp(),
+	Op:     ops.TanhshrinkOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Tanhshrink(a.In[0])}
 	},
@@ -459,25 +580,36 @@ var tanhshrinkCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-2.0049452463132695)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "tanhshrink(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var thresholdCase = optest.Operator{
-	Op: ops.ThresholdOp(),
+	Op:     ops.ThresholdOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Threshold(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar)}
+		return []*core.Tensor{ops.Threshold(a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.ThresholdOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar)
+		return ops.ThresholdOut(dst, a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.ThresholdInPlace(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar)
+		return ops.ThresholdInPlace(a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
 	},
-	Defaults: []ir.Value{ir.FloatValue(0), ir.ScalarValue(ir.IntScalar(0))},
+	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(0)), ir.ScalarValue(ir.IntScalar(0))},
 	Domain:   [2]float64{-4, 4},
 	ULP:      0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(1), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.FloatValue(1), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(5)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(2)},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(5)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "threshold(x, limit, value)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}}
+		}},
+	},
 }

@@ -11,7 +11,8 @@ import (
 )
 
 var absCase = optest.Operator{
-	Op: ops.AbsOp(),
+	Op:     ops.AbsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Abs(a.In[0])}
 	},
@@ -26,10 +27,16 @@ var absCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.IntScalar(2)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "abs(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var absGradCase = optest.Operator{
-	Op: ops.AbsGradOp(),
+	Op:     ops.AbsGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AbsGrad(a.In[0], a.In[1])}
 	},
@@ -42,7 +49,8 @@ var absGradCase = optest.Operator{
 }
 
 var addCase = optest.Operator{
-	Op: ops.AddOp(),
+	Op:     ops.AddOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Add(a.In[0], a.In[1])}
 	},
@@ -59,10 +67,16 @@ var addCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-2.5)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "add(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var addScaledCase = optest.Operator{
-	Op: ops.AddScaledOp(),
+	Op:     ops.AddScaledOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AddScaled(a.In[0], a.In[1], a.Attrs[0].Scalar)}
 	},
@@ -80,10 +94,16 @@ var addScaledCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Attrs: []ir.Value{ir.ScalarValue(ir.FloatScalar(-0.5))}, Want: ir.IntScalar(-1)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.add(x, y, alpha=alpha)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(3))}}
+		}},
+	},
 }
 
 var addcdivCase = optest.Operator{
-	Op: ops.AddcdivOp(),
+	Op:     ops.AddcdivOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Addcdiv(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar)}
 	},
@@ -102,10 +122,16 @@ var addcdivCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.FloatScalar(-1.5), ir.IntScalar(3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(0)},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "addcdiv(x, y, z)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}, {z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var addcmulCase = optest.Operator{
-	Op: ops.AddcmulOp(),
+	Op:     ops.AddcmulOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Addcmul(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar)}
 	},
@@ -124,10 +150,16 @@ var addcmulCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.FloatScalar(-1.5), ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-2.5)},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "addcmul(x, y, z)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}, {z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var clampCase = optest.Operator{
-	Op: ops.ClampOp(),
+	Op:     ops.ClampOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Clamp(a.In[0], a.In[1], a.In[2])}
 	},
@@ -147,10 +179,16 @@ var clampCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.IntScalar(-1), ir.IntScalar(1)}, Want: ir.FloatScalar(0.5)},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "clamp(x, lo, hi)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}, {z.N}}}
+		}},
+	},
 }
 
 var clampMaxCase = optest.Operator{
-	Op: ops.ClampMaxOp(),
+	Op:     ops.ClampMaxOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ClampMax(a.In[0], a.In[1])}
 	},
@@ -168,10 +206,16 @@ var clampMaxCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(-3)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "clamp_max(x, hi)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var clampMinCase = optest.Operator{
-	Op: ops.ClampMinOp(),
+	Op:     ops.ClampMinOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ClampMin(a.In[0], a.In[1])}
 	},
@@ -189,10 +233,30 @@ var clampMinCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "clamp_min(x, lo)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
+}
+
+var complexAbsGradCase = optest.Operator{
+	Op:     ops.ComplexAbsGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ComplexAbsGrad(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}},
+	},
+	Grad: []bool{true, true},
 }
 
 var copysignCase = optest.Operator{
-	Op: ops.CopysignOp(),
+	Op:     ops.CopysignOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Copysign(a.In[0], a.In[1])}
 	},
@@ -210,10 +274,16 @@ var copysignCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-2), ir.IntScalar(1)}, Want: ir.IntScalar(2)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "copysign(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var deg2radCase = optest.Operator{
-	Op: ops.Deg2radOp(),
+	Op:     ops.Deg2radOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Deg2rad(a.In[0])}
 	},
@@ -230,10 +300,32 @@ var deg2radCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(30)}, Want: ir.FloatScalar(0.5235987755982989)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "deg2rad(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
+var directionCase = optest.Operator{
+	Op:     ops.DirectionOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Direction(a.In[0])}
+	},
+	Domain: [2]float64{0.5, 10},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.ComplexScalar(complex(3, 4))}, Want: ir.ComplexScalar(complex(0.6, 0.8))},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(-1)},
+	},
+	Grad: []bool{true},
 }
 
 var divCase = optest.Operator{
-	Op: ops.DivOp(),
+	Op:     ops.DivOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Div(a.In[0], a.In[1])}
 	},
@@ -252,10 +344,16 @@ var divCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-2), ir.IntScalar(7)}, Want: ir.FloatScalar(-0.2857142857142857)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "div(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var floorDivideCase = optest.Operator{
-	Op: ops.FloorDivideOp(),
+	Op:     ops.FloorDivideOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FloorDivide(a.In[0], a.In[1])}
 	},
@@ -274,11 +372,20 @@ var floorDivideCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: ir.IntScalar(-4)},
 		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(-2)}, Want: ir.IntScalar(3)},
 	},
-	Grad: []bool{false, false},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{Only: "forward", PyTorch: "floor_divide(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+		{Only: "gradients", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var fmaxCase = optest.Operator{
-	Op: ops.FmaxOp(),
+	Op:     ops.FmaxOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Fmax(a.In[0], a.In[1])}
 	},
@@ -296,10 +403,16 @@ var fmaxCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "fmax(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var fminCase = optest.Operator{
-	Op: ops.FminOp(),
+	Op:     ops.FminOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Fmin(a.In[0], a.In[1])}
 	},
@@ -317,10 +430,16 @@ var fminCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "fmin(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var fmodCase = optest.Operator{
-	Op: ops.FmodOp(),
+	Op:     ops.FmodOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Fmod(a.In[0], a.In[1])}
 	},
@@ -340,10 +459,16 @@ var fmodCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(5.5), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "fmod(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var fracCase = optest.Operator{
-	Op: ops.FracOp(),
+	Op:     ops.FracOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Frac(a.In[0])}
 	},
@@ -360,10 +485,16 @@ var fracCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-1.75)}, Want: ir.FloatScalar(-0.75)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "frac(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var hypotCase = optest.Operator{
-	Op: ops.HypotOp(),
+	Op:     ops.HypotOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Hypot(a.In[0], a.In[1])}
 	},
@@ -382,10 +513,16 @@ var hypotCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.3), ir.IntScalar(-2)}, Want: ir.FloatScalar(2.0223748416156684)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "hypot(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var lerpCase = optest.Operator{
-	Op: ops.LerpOp(),
+	Op:     ops.LerpOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Lerp(a.In[0], a.In[1], a.In[2])}
 	},
@@ -405,10 +542,16 @@ var lerpCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(-2), ir.IntScalar(1)}, Want: ir.IntScalar(-2)},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "lerp(x, end, weight)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}, {z.N}}}
+		}},
+	},
 }
 
 var maximumCase = optest.Operator{
-	Op: ops.MaximumOp(),
+	Op:     ops.MaximumOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Maximum(a.In[0], a.In[1])}
 	},
@@ -425,10 +568,16 @@ var maximumCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "maximum(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var minimumCase = optest.Operator{
-	Op: ops.MinimumOp(),
+	Op:     ops.MinimumOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Minimum(a.In[0], a.In[1])}
 	},
@@ -445,124 +594,9 @@ var minimumCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(-3)},
 	},
 	Grad: []bool{true, true},
-}
-
-var mulCase = optest.Operator{
-	Op: ops.MulOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Mul(a.In[0], a.In[1])}
+	Bench: []optest.Bench{
+		{PyTorch: "minimum(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
 	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.MulOut(dst, a.In[0], a.In[1])
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.MulInPlace(a.In[0], a.In[1])
-	},
-	Domain: [2]float64{-10, 10},
-	ULP:    0.5,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: ir.FloatScalar(3.75)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-1.5)},
-	},
-	Grad: []bool{true, true},
-}
-
-var nanToNumCase = optest.Operator{
-	Op: ops.NanToNumOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.NanToNum(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.NanToNumOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.NanToNumInPlace(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
-	},
-	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))},
-	Domain:   [2]float64{-10, 10},
-	ULP:      0,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: ir.FloatScalar(1.5)},
-	},
-	Grad: []bool{true},
-}
-
-var negCase = optest.Operator{
-	Op: ops.NegOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Neg(a.In[0])}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.NegOut(dst, a.In[0])
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.NegInPlace(a.In[0])
-	},
-	Domain: [2]float64{-10, 10},
-	ULP:    0,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(-1.5)},
-		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(2)},
-	},
-	Grad: []bool{true},
-}
-
-var positiveCase = optest.Operator{
-	Op: ops.PositiveOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Positive(a.In[0])}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.PositiveOut(dst, a.In[0])
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}},
-	},
-	Grad: []bool{true},
-}
-
-var powCase = optest.Operator{
-	Op: ops.PowOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Pow(a.In[0], a.In[1])}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.PowOut(dst, a.In[0], a.In[1])
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.PowInPlace(a.In[0], a.In[1])
-	},
-	Domain:  [2]float64{-2, 2},
-	Domains: [][2]float64{{0.2, 4}, {-3, 3}},
-	ULP:     4,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3)}, Want: ir.IntScalar(8)},
-		{In: []ir.Scalar{ir.IntScalar(9), ir.FloatScalar(0.5)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: ir.FloatScalar(2.7556759606310752)},
-		{In: []ir.Scalar{ir.FloatScalar(0.7), ir.FloatScalar(-1.3)}, Want: ir.FloatScalar(1.5899100258580596)},
-	},
-	Grad: []bool{true, true},
-}
-
-var rad2degCase = optest.Operator{
-	Op: ops.Rad2degOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Rad2deg(a.In[0])}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.Rad2degOut(dst, a.In[0])
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.Rad2degInPlace(a.In[0])
-	},
-	Domain: [2]float64{-6.3, 6.3},
-	ULP:    1,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(57.29577951308232)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.FloatScalar(28.64788975654116)},
-	},
-	Grad: []bool{true},
 }

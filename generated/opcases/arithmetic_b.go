@@ -7,10 +7,168 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
+var mulCase = optest.Operator{
+	Op:     ops.MulOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Mul(a.In[0], a.In[1])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.MulOut(dst, a.In[0], a.In[1])
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.MulInPlace(a.In[0], a.In[1])
+	},
+	Domain: [2]float64{-10, 10},
+	ULP:    0.5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: ir.FloatScalar(3.75)},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-1.5)},
+	},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "mul(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
+}
+
+var nanToNumCase = optest.Operator{
+	Op:     ops.NanToNumOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NanToNum(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.NanToNumOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.NanToNumInPlace(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))},
+	Domain:   [2]float64{-10, 10},
+	ULP:      0,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: ir.FloatScalar(1.5)},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "nan_to_num(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}}
+		}},
+	},
+}
+
+var negCase = optest.Operator{
+	Op:     ops.NegOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Neg(a.In[0])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.NegOut(dst, a.In[0])
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.NegInPlace(a.In[0])
+	},
+	Domain: [2]float64{-10, 10},
+	ULP:    0,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(-1.5)},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(2)},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "neg(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
+var positiveCase = optest.Operator{
+	Op:     ops.PositiveOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Positive(a.In[0])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.PositiveOut(dst, a.In[0])
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "positive(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
+var powCase = optest.Operator{
+	Op:     ops.PowOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Pow(a.In[0], a.In[1])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.PowOut(dst, a.In[0], a.In[1])
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.PowInPlace(a.In[0], a.In[1])
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{0.2, 4}, {-3, 3}},
+	ULP:     4,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3)}, Want: ir.IntScalar(8)},
+		{In: []ir.Scalar{ir.IntScalar(9), ir.FloatScalar(0.5)}, Want: ir.IntScalar(3)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: ir.FloatScalar(2.7556759606310752)},
+		{In: []ir.Scalar{ir.FloatScalar(0.7), ir.FloatScalar(-1.3)}, Want: ir.FloatScalar(1.5899100258580596)},
+	},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "pow(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
+}
+
+var rad2degCase = optest.Operator{
+	Op:     ops.Rad2degOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Rad2deg(a.In[0])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.Rad2degOut(dst, a.In[0])
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.Rad2degInPlace(a.In[0])
+	},
+	Domain: [2]float64{-6.3, 6.3},
+	ULP:    1,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(57.29577951308232)},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.FloatScalar(28.64788975654116)},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "rad2deg(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
 var rdivCase = optest.Operator{
-	Op: ops.RdivOp(),
+	Op:     ops.RdivOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Rdiv(a.In[0], a.In[1])}
 	},
@@ -28,10 +186,16 @@ var rdivCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.FloatScalar(0.3333333333333333)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "y / x", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var reciprocalCase = optest.Operator{
-	Op: ops.ReciprocalOp(),
+	Op:     ops.ReciprocalOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Reciprocal(a.In[0])}
 	},
@@ -48,10 +212,16 @@ var reciprocalCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.FloatScalar(0.3333333333333333)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "reciprocal(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var remainderCase = optest.Operator{
-	Op: ops.RemainderOp(),
+	Op:     ops.RemainderOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Remainder(a.In[0], a.In[1])}
 	},
@@ -73,10 +243,16 @@ var remainderCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(5.5), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "remainder(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var rpowCase = optest.Operator{
-	Op: ops.RpowOp(),
+	Op:     ops.RpowOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Rpow(a.In[0], a.In[1])}
 	},
@@ -94,10 +270,16 @@ var rpowCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(2.5), ir.FloatScalar(1.5)}, Want: ir.FloatScalar(2.7556759606310752)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.pow(y, x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var rsubCase = optest.Operator{
-	Op: ops.RsubOp(),
+	Op:     ops.RsubOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Rsub(a.In[0], a.In[1])}
 	},
@@ -114,10 +296,38 @@ var rsubCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(3.5)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "rsub(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
+}
+
+var sgnCase = optest.Operator{
+	Op:     ops.SgnOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Sgn(a.In[0])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.SgnOut(dst, a.In[0])
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sgn(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var signCase = optest.Operator{
-	Op: ops.SignOp(),
+	Op:     ops.SignOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sign(a.In[0])}
 	},
@@ -136,10 +346,16 @@ var signCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.IntScalar(1)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sign(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var squareCase = optest.Operator{
-	Op: ops.SquareOp(),
+	Op:     ops.SquareOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Square(a.In[0])}
 	},
@@ -156,10 +372,16 @@ var squareCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.IntScalar(9)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "square(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var subCase = optest.Operator{
-	Op: ops.SubOp(),
+	Op:     ops.SubOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sub(a.In[0], a.In[1])}
 	},
@@ -176,10 +398,16 @@ var subCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-3.5)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "sub(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var truncDivideCase = optest.Operator{
-	Op: ops.TruncDivideOp(),
+	Op:     ops.TruncDivideOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.TruncDivide(a.In[0], a.In[1])}
 	},
@@ -197,5 +425,10 @@ var truncDivideCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: ir.IntScalar(-3)},
 		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: ir.IntScalar(-3)},
 	},
-	Grad: []bool{false, false},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.div(x, y, rounding_mode='trunc')", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var bitwiseAndCase = optest.Operator{
-	Op: ops.BitwiseAndOp(),
+	Op:     ops.BitwiseAndOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BitwiseAnd(a.In[0], a.In[1])}
 	},
@@ -27,10 +28,16 @@ var bitwiseAndCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: ir.IntScalar(5)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "bitwise_and(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var bitwiseLeftShiftCase = optest.Operator{
-	Op: ops.BitwiseLeftShiftOp(),
+	Op:     ops.BitwiseLeftShiftOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BitwiseLeftShift(a.In[0], a.In[1])}
 	},
@@ -47,10 +54,16 @@ var bitwiseLeftShiftCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Want: ir.IntScalar(16)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "bitwise_left_shift(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var bitwiseNotCase = optest.Operator{
-	Op: ops.BitwiseNotOp(),
+	Op:     ops.BitwiseNotOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BitwiseNot(a.In[0])}
 	},
@@ -67,10 +80,16 @@ var bitwiseNotCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(-1)},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "bitwise_not(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var bitwiseOrCase = optest.Operator{
-	Op: ops.BitwiseOrOp(),
+	Op:     ops.BitwiseOrOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BitwiseOr(a.In[0], a.In[1])}
 	},
@@ -87,10 +106,16 @@ var bitwiseOrCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: ir.IntScalar(-1)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "bitwise_or(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var bitwiseRightShiftCase = optest.Operator{
-	Op: ops.BitwiseRightShiftOp(),
+	Op:     ops.BitwiseRightShiftOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BitwiseRightShift(a.In[0], a.In[1])}
 	},
@@ -107,10 +132,16 @@ var bitwiseRightShiftCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-8), ir.IntScalar(1)}, Want: ir.IntScalar(-4)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "bitwise_right_shift(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var bitwiseXorCase = optest.Operator{
-	Op: ops.BitwiseXorOp(),
+	Op:     ops.BitwiseXorOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BitwiseXor(a.In[0], a.In[1])}
 	},
@@ -127,4 +158,9 @@ var bitwiseXorCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: ir.IntScalar(-6)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "bitwise_xor(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }

@@ -11,7 +11,8 @@ import (
 )
 
 var allcloseCase = optest.Operator{
-	Op: ops.AllcloseOp(),
+	Op:     ops.AllcloseOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Allclose(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
 	},
@@ -25,10 +26,16 @@ var allcloseCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "allclose(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var eqCase = optest.Operator{
-	Op: ops.EqOp(),
+	Op:     ops.EqOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Eq(a.In[0], a.In[1])}
 	},
@@ -43,10 +50,16 @@ var eqCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "eq(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var equalCase = optest.Operator{
-	Op: ops.EqualOp(),
+	Op:     ops.EqualOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Equal(a.In[0], a.In[1])}
 	},
@@ -59,10 +72,16 @@ var equalCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {2, 3}}},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "equal(x, y)", DType: ir.Int64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}, Values: []string{"index(1)", "index(1)"}}
+		}},
+	},
 }
 
 var geCase = optest.Operator{
-	Op: ops.GeOp(),
+	Op:     ops.GeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Ge(a.In[0], a.In[1])}
 	},
@@ -76,10 +95,16 @@ var geCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "ge(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var gtCase = optest.Operator{
-	Op: ops.GtOp(),
+	Op:     ops.GtOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Gt(a.In[0], a.In[1])}
 	},
@@ -93,10 +118,16 @@ var gtCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "gt(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var iscloseCase = optest.Operator{
-	Op: ops.IscloseOp(),
+	Op:     ops.IscloseOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Isclose(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
 	},
@@ -113,10 +144,16 @@ var iscloseCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "isclose(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var isfiniteCase = optest.Operator{
-	Op: ops.IsfiniteOp(),
+	Op:     ops.IsfiniteOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Isfinite(a.In[0])}
 	},
@@ -131,10 +168,16 @@ var isfiniteCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(true)},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "isfinite(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var isinfCase = optest.Operator{
-	Op: ops.IsinfOp(),
+	Op:     ops.IsinfOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Isinf(a.In[0])}
 	},
@@ -148,10 +191,16 @@ var isinfCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "isinf(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var isnanCase = optest.Operator{
-	Op: ops.IsnanOp(),
+	Op:     ops.IsnanOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Isnan(a.In[0])}
 	},
@@ -165,10 +214,16 @@ var isnanCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "isnan(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var leCase = optest.Operator{
-	Op: ops.LeOp(),
+	Op:     ops.LeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Le(a.In[0], a.In[1])}
 	},
@@ -183,10 +238,16 @@ var leCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "le(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var ltCase = optest.Operator{
-	Op: ops.LtOp(),
+	Op:     ops.LtOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Lt(a.In[0], a.In[1])}
 	},
@@ -200,10 +261,16 @@ var ltCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "lt(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var neCase = optest.Operator{
-	Op: ops.NeOp(),
+	Op:     ops.NeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Ne(a.In[0], a.In[1])}
 	},
@@ -217,10 +284,16 @@ var neCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "ne(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var signbitCase = optest.Operator{
-	Op: ops.SignbitOp(),
+	Op:     ops.SignbitOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Signbit(a.In[0])}
 	},
@@ -234,4 +307,9 @@ var signbitCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "signbit(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var angleCase = optest.Operator{
-	Op: ops.AngleOp(),
+	Op:     ops.AngleOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Angle(a.In[0])}
 	},
@@ -23,10 +24,31 @@ var angleCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "angle(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
+}
+
+var angleRealCase = optest.Operator{
+	Op:     ops.AngleRealOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AngleReal(a.In[0])}
+	},
+	Domain: [2]float64{0.1, 10},
+	ULP:    0,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.FloatScalar(3.141592653589793)},
+		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.IntScalar(0)},
+	},
+	Grad: []bool{true},
 }
 
 var conjCase = optest.Operator{
-	Op: ops.ConjOp(),
+	Op:     ops.ConjOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Conj(a.In[0])}
 	},
@@ -39,10 +61,16 @@ var conjCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.conj_physical(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var conjPhysicalCase = optest.Operator{
-	Op: ops.ConjPhysicalOp(),
+	Op:     ops.ConjPhysicalOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ConjPhysical(a.In[0])}
 	},
@@ -56,7 +84,8 @@ var conjPhysicalCase = optest.Operator{
 }
 
 var imagCase = optest.Operator{
-	Op: ops.ImagOp(),
+	Op:     ops.ImagOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Imag(a.In[0])}
 	},
@@ -70,10 +99,16 @@ var imagCase = optest.Operator{
 		{In: []ir.Scalar{ir.ComplexScalar(complex(-3, 0.5))}, Want: ir.FloatScalar(0.5)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.imag(x).contiguous()", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var complexCase = optest.Operator{
-	Op: ops.ComplexOp(),
+	Op:     ops.ComplexOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Complex(a.In[0], a.In[1])}
 	},
@@ -84,12 +119,34 @@ var complexCase = optest.Operator{
 	ULP:    2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}, {2, 3}}},
+		{Shapes: [][]int{{2, 3}, {3}}},
+	},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.complex(re, im)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}}
+		}},
+	},
+}
+
+var pairedCase = optest.Operator{
+	Op:     ops.PairedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Paired(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-10, 10},
+	ULP:    0,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2)), ir.ComplexScalar(complex(3, -4))}, Want: ir.ComplexScalar(complex(1, 3))},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: ir.ComplexScalar(complex(-1, 2))},
 	},
 	Grad: []bool{true, true},
 }
 
 var realCase = optest.Operator{
-	Op: ops.RealOp(),
+	Op:     ops.RealOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Real(a.In[0])}
 	},
@@ -102,10 +159,16 @@ var realCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.real(x).contiguous()", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var realPartCase = optest.Operator{
-	Op: ops.RealPartOp(),
+	Op:     ops.RealPartOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RealPart(a.In[0])}
 	},

@@ -10,60 +10,100 @@ import (
 )
 
 var conv1dCase = optest.Operator{
-	Op: ops.Conv1dOp(),
+	Op:     ops.Conv1dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Conv1d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
+		return []*core.Tensor{ops.Conv1d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), ops.AutoPad(a.Attrs[4].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.Conv1dOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))
+		return ops.Conv1dOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), ops.AutoPad(a.Attrs[4].Int))
 	},
-	Defaults: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)},
+	Defaults: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
-		{Shapes: [][]int{{3, 8}, {4, 3, 3}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}},
+		{Shapes: [][]int{{3, 8}, {4, 3, 3}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}},
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadSame)}},
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadValid)}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "conv1d(x, weight, padding=padding)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 1024}, {64, 64, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}}
+		}},
+	},
 }
 
 var conv2dCase = optest.Operator{
-	Op: ops.Conv2dOp(),
+	Op:     ops.Conv2dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Conv2d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
+		return []*core.Tensor{ops.Conv2d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), ops.AutoPad(a.Attrs[4].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.Conv2dOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))
+		return ops.Conv2dOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), ops.AutoPad(a.Attrs[4].Int))
 	},
-	Defaults: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)},
+	Defaults: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 6, 5}, {4, 3, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
-		{Shapes: [][]int{{2, 4, 6, 5}, {4, 2, 3, 2}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(2)}},
+		{Shapes: [][]int{{2, 3, 6, 5}, {4, 3, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}},
+		{Shapes: [][]int{{2, 4, 6, 5}, {4, 2, 3, 2}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(2), ir.IntValue(ops.AutoPadNone)}},
+		{Shapes: [][]int{{2, 3, 6, 5}, {4, 3, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1, 3}), ir.IntValue(1), ir.IntValue(ops.AutoPadSame)}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "conv2d(x, weight, padding=padding)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64, 64, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1, 1}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}}
+		}},
+		{Name: "depthwise", PyTorch: "conv2d(x, weight, padding=padding, groups=groups)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64, 1, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1, 1}), ir.IntsValue([]int{1}), ir.IntValue(64), ir.IntValue(ops.AutoPadNone)}}
+		}},
+	},
 }
 
 var conv3dCase = optest.Operator{
-	Op: ops.Conv3dOp(),
+	Op:     ops.Conv3dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Conv3d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
+		return []*core.Tensor{ops.Conv3d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), ops.AutoPad(a.Attrs[4].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.Conv3dOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))
+		return ops.Conv3dOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), ops.AutoPad(a.Attrs[4].Int))
 	},
-	Defaults: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)},
+	Defaults: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{1, 2, 4, 4, 3}, {2, 2, 2, 2, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+		{Shapes: [][]int{{1, 2, 4, 4, 3}, {2, 2, 2, 2, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}},
+	},
+	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "conv3d(x, weight, padding=padding)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 16, 16, 16, 16}, {16, 16, 3, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1, 1, 1}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}}
+		}},
+	},
+}
+
+var convAnyCase = optest.Operator{
+	Op:     ops.ConvAnyOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvAny(a.In[0], a.In[1], int(a.Attrs[0].Int), a.In[2], a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
 	},
 	Grad: []bool{true, true, true},
 }
 
 var convBatchCase = optest.Operator{
-	Op: ops.ConvBatchOp(),
+	Op:     ops.ConvBatchOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ConvBatch(a.In[0], a.In[1], int(a.Attrs[0].Int), a.In[2], a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
 	},
@@ -77,21 +117,23 @@ var convBatchCase = optest.Operator{
 }
 
 var convNCase = optest.Operator{
-	Op: ops.ConvNOp(),
+	Op:     ops.ConvNOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ConvN(a.In[0], a.In[1], int(a.Attrs[0].Int), a.In[2], a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
+		return []*core.Tensor{ops.ConvN(a.In[0], a.In[1], int(a.Attrs[0].Int), a.In[2], a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int), ops.AutoPad(a.Attrs[5].Int))}
 	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+		{Shapes: [][]int{{3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntValue(ops.AutoPadNone)}},
 	},
 	Grad: []bool{true, true, true},
 }
 
 var convTransposeCase = optest.Operator{
-	Op: ops.ConvTransposeOp(),
+	Op:     ops.ConvTransposeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ConvTranspose(a.In[0], a.In[1], int(a.Attrs[0].Int), a.In[2], a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int), a.Attrs[5].Ints)}
 	},
@@ -100,12 +142,14 @@ var convTransposeCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{2}), ir.IntValue(1), ir.IntsValue([]int{3})}},
 	},
 	Grad: []bool{true, true, true},
 }
 
 var convTranspose1dCase = optest.Operator{
-	Op: ops.ConvTranspose1dOp(),
+	Op:     ops.ConvTranspose1dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ConvTranspose1d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), a.Attrs[4].Ints)}
 	},
@@ -119,10 +163,16 @@ var convTranspose1dCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.IntValue(1), ir.IntsValue([]int{1})}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "conv_transpose1d(x, weight)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 1024}, {64, 64, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}}
+		}},
+	},
 }
 
 var convTranspose2dCase = optest.Operator{
-	Op: ops.ConvTranspose2dOp(),
+	Op:     ops.ConvTranspose2dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ConvTranspose2d(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int), a.Attrs[4].Ints)}
 	},
@@ -136,10 +186,16 @@ var convTranspose2dCase = optest.Operator{
 		{Shapes: [][]int{{2, 4, 3, 3}, {4, 2, 3, 2}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{0}), ir.IntValue(2), ir.IntsValue([]int{1})}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "conv_transpose2d(x, weight, stride=stride)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64, 32, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}}
+		}},
+	},
 }
 
 var convolutionCase = optest.Operator{
-	Op: ops.ConvolutionOp(),
+	Op:     ops.ConvolutionOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Convolution(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
 	},
@@ -154,8 +210,26 @@ var convolutionCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
+var convolutionBiasCase = optest.Operator{
+	Op:     ops.ConvolutionBiasOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvolutionBias(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 4, 6, 5}, {6, 2, 3, 2}, {6}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{1, 2}), ir.IntValue(2)}},
+		{Shapes: [][]int{{2, 8, 3, 4}, {5, 8, 1, 1}, {5}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1}), ir.IntsValue([]int{0, 0}), ir.IntsValue([]int{1, 1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var convolutionGradInputCase = optest.Operator{
-	Op: ops.ConvolutionGradInputOp(),
+	Op:     ops.ConvolutionGradInputOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ConvolutionGradInput(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
 	},
@@ -165,12 +239,45 @@ var convolutionGradInputCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 4, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 8}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
 		{Shapes: [][]int{{2, 6, 3, 3}, {6, 2, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4, 6, 5}), ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{1, 2}), ir.IntValue(2)}},
+		{Shapes: [][]int{{1, 6, 1}, {6, 2, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 6, 1}), ir.IntsValue([]int{3}), ir.IntsValue([]int{2}), ir.IntsValue([]int{2}), ir.IntValue(3)}},
+		{Shapes: [][]int{{1, 5, 3, 1}, {5, 2, 2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 4, 1}), ir.IntsValue([]int{1, 2}), ir.IntsValue([]int{0, 1}), ir.IntsValue([]int{1, 1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var convolutionGradInputPlusCase = optest.Operator{
+	Op:     ops.ConvolutionGradInputPlusOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvolutionGradInputPlus(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4, 8}, {4, 3, 3}, {3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 8}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
+var convolutionGradInputSumCase = optest.Operator{
+	Op:     ops.ConvolutionGradInputSumOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvolutionGradInputSum(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 8}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
 	},
 	Grad: []bool{true, true},
 }
 
 var convolutionGradWeightCase = optest.Operator{
-	Op: ops.ConvolutionGradWeightOp(),
+	Op:     ops.ConvolutionGradWeightOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ConvolutionGradWeight(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
 	},
@@ -180,6 +287,67 @@ var convolutionGradWeightCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 4, 8}, {2, 3, 8}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 3, 3}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
 		{Shapes: [][]int{{2, 6, 3, 3}, {2, 4, 6, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{6, 2, 3, 2}), ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{1, 2}), ir.IntValue(2)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var convolutionNumCase = optest.Operator{
+	Op:     ops.ConvolutionNumOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvolutionNum(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var convolutionPlusCase = optest.Operator{
+	Op:     ops.ConvolutionPlusOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvolutionPlus(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
+var convolutionSumCase = optest.Operator{
+	Op:     ops.ConvolutionSumOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvolutionSum(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, int(a.Attrs[3].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 4, 6, 5}, {6, 2, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{1, 2}), ir.IntValue(2)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var convolutionTransposedCase = optest.Operator{
+	Op:     ops.ConvolutionTransposedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvolutionTransposed(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4, 8}, {4, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 8}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntValue(1)}},
 	},
 	Grad: []bool{true, true},
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var catCase = optest.Operator{
-	Op: ops.CatOp(),
+	Op:     ops.CatOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Cat(a.In, int(a.Attrs[0].Int))}
 	},
@@ -26,10 +27,16 @@ var catCase = optest.Operator{
 		{Shapes: [][]int{{3}, {0}, {2}}, Attrs: []ir.Value{ir.IntValue(0)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "cat(xs, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}}
+		}},
+	},
 }
 
 var circularIndexCase = optest.Operator{
-	Op: ops.CircularIndexOp(),
+	Op:     ops.CircularIndexOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CircularIndex(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
 	},
@@ -40,7 +47,8 @@ var circularIndexCase = optest.Operator{
 }
 
 var cloneCase = optest.Operator{
-	Op: ops.CloneOp(),
+	Op:     ops.CloneOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Clone(a.In[0])}
 	},
@@ -57,10 +65,16 @@ var cloneCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(-2)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "clone(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var convertCase = optest.Operator{
-	Op: ops.ConvertOp(),
+	Op:     ops.ConvertOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Convert(a.In[0], ir.DType(a.Attrs[0].Int))}
 	},
@@ -74,7 +88,8 @@ var convertCase = optest.Operator{
 }
 
 var flipCase = optest.Operator{
-	Op: ops.FlipOp(),
+	Op:     ops.FlipOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Flip(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -90,10 +105,34 @@ var flipCase = optest.Operator{
 		{Shapes: [][]int{{0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{0})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "flip(x, dims)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}}
+		}},
+		{Name: "columns", PyTorch: "flip(x, dims)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0})}}
+		}},
+	},
+}
+
+var inDTypeCase = optest.Operator{
+	Op:     ops.InDTypeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.InDType(a.In[0], ir.DType(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(ir.Invalid)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(ir.Float64)}},
+	},
+	Grad: []bool{true},
 }
 
 var padCase = optest.Operator{
-	Op: ops.PadOp(),
+	Op:     ops.PadOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Pad(a.In[0], a.Attrs[0].Ints, ops.Mode(a.Attrs[1].Int), a.Attrs[2].Scalar)}
 	},
@@ -108,12 +147,30 @@ var padCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(ops.ModeReflect), ir.ScalarValue(ir.IntScalar(0))}},
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(ops.ModeReplicate), ir.ScalarValue(ir.IntScalar(0))}},
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(ops.ModeCircular), ir.ScalarValue(ir.IntScalar(0))}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, 2, 2, -2}), ir.IntValue(ops.ModeReflect), ir.ScalarValue(ir.IntScalar(0))}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, 2, 2, -2}), ir.IntValue(ops.ModeReplicate), ir.ScalarValue(ir.IntScalar(0))}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, 2, 1, -2}), ir.IntValue(ops.ModeCircular), ir.ScalarValue(ir.IntScalar(0))}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.pad(x, padding)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1, 1, 1}), ir.IntValue(ops.ModeConstant), ir.ScalarValue(ir.IntScalar(0))}}
+		}},
+		{Name: "reflect", PyTorch: "F.pad(x, padding, 'reflect')", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1, 1, 1}), ir.IntValue(ops.ModeReflect), ir.ScalarValue(ir.IntScalar(0))}}
+		}},
+		{Name: "replicate", PyTorch: "F.pad(x, padding, 'replicate')", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1, 1, 1}), ir.IntValue(ops.ModeReplicate), ir.ScalarValue(ir.IntScalar(0))}}
+		}},
+		{Name: "circular", PyTorch: "F.pad(x, padding, 'circular')", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1, 1, 1}), ir.IntValue(ops.ModeCircular), ir.ScalarValue(ir.IntScalar(0))}}
+		}},
+	},
 }
 
 var padCircularCase = optest.Operator{
-	Op: ops.PadCircularOp(),
+	Op:     ops.PadCircularOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.PadCircular(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
@@ -127,7 +184,8 @@ var padCircularCase = optest.Operator{
 }
 
 var padConstantCase = optest.Operator{
-	Op: ops.PadConstantOp(),
+	Op:     ops.PadConstantOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.PadConstant(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar)}
 	},
@@ -143,7 +201,8 @@ var padConstantCase = optest.Operator{
 }
 
 var padReflectCase = optest.Operator{
-	Op: ops.PadReflectOp(),
+	Op:     ops.PadReflectOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.PadReflect(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
@@ -157,7 +216,8 @@ var padReflectCase = optest.Operator{
 }
 
 var padReplicateCase = optest.Operator{
-	Op: ops.PadReplicateOp(),
+	Op:     ops.PadReplicateOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.PadReplicate(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
@@ -171,7 +231,8 @@ var padReplicateCase = optest.Operator{
 }
 
 var reflectIndexCase = optest.Operator{
-	Op: ops.ReflectIndexOp(),
+	Op:     ops.ReflectIndexOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ReflectIndex(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
 	},
@@ -182,7 +243,8 @@ var reflectIndexCase = optest.Operator{
 }
 
 var repeatCase = optest.Operator{
-	Op: ops.RepeatOp(),
+	Op:     ops.RepeatOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Repeat(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -198,10 +260,16 @@ var repeatCase = optest.Operator{
 		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntsValue([]int{0})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.repeat(reps)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2})}}
+		}},
+	},
 }
 
 var repeatInterleaveCase = optest.Operator{
-	Op: ops.RepeatInterleaveOp(),
+	Op:     ops.RepeatInterleaveOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RepeatInterleave(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
@@ -215,10 +283,44 @@ var repeatInterleaveCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "repeat_interleave(x, n, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(1)}}
+		}},
+		{Name: "columns", PyTorch: "repeat_interleave(x, n, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(0)}}
+		}},
+	},
+}
+
+var repeatInterleaveByCase = optest.Operator{
+	Op:     ops.RepeatInterleaveByOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RepeatInterleaveBy(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.RepeatInterleaveByOut(dst, a.In[0], a.In[1], int(a.Attrs[0].Int))
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {3}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "index(3)"}},
+		{Shapes: [][]int{{2, 3}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)"}},
+	},
+	Grad: []bool{true, false},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.repeat_interleave(x, repeats, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)"}}
+		}},
+	},
+	Rounded: true,
 }
 
 var replicateIndexCase = optest.Operator{
-	Op: ops.ReplicateIndexOp(),
+	Op:     ops.ReplicateIndexOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ReplicateIndex(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
 	},
@@ -229,7 +331,8 @@ var replicateIndexCase = optest.Operator{
 }
 
 var rollCase = optest.Operator{
-	Op: ops.RollOp(),
+	Op:     ops.RollOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Roll(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints)}
 	},
@@ -245,10 +348,19 @@ var rollCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, -7}), ir.IntsValue([]int{0, -1})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "torch.roll(x, shifts, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{3}), ir.IntsValue([]int{1})}}
+		}},
+		{Name: "columns", PyTorch: "torch.roll(x, shifts, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{3}), ir.IntsValue([]int{0})}}
+		}},
+	},
 }
 
 var stackCase = optest.Operator{
-	Op: ops.StackOp(),
+	Op:     ops.StackOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Stack(a.In, int(a.Attrs[0].Int))}
 	},
@@ -263,10 +375,16 @@ var stackCase = optest.Operator{
 		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "stack(xs, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		}},
+	},
 }
 
 var tileCase = optest.Operator{
-	Op: ops.TileOp(),
+	Op:     ops.TileOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Tile(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -281,10 +399,16 @@ var tileCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 1, 3})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "tile(x, reps)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2})}}
+		}},
+	},
 }
 
 var toDTypeCase = optest.Operator{
-	Op: ops.ToDTypeOp(),
+	Op:     ops.ToDTypeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ToDType(a.In[0], ir.DType(a.Attrs[0].Int))}
 	},
@@ -299,10 +423,32 @@ var toDTypeCase = optest.Operator{
 		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntValue(ir.Complex128)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.to(torch.float16)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(ir.Float16)}}
+		}},
+	},
+}
+
+var trimmedCase = optest.Operator{
+	Op:     ops.TrimmedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Trimmed(a.In[0], a.Attrs[0].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, 2})}},
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2})}},
+	},
+	Grad: []bool{true},
 }
 
 var withMostAxesCase = optest.Operator{
-	Op: ops.WithMostAxesOp(),
+	Op:     ops.WithMostAxesOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.WithMostAxes(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -316,7 +462,8 @@ var withMostAxesCase = optest.Operator{
 }
 
 var withPaddingCase = optest.Operator{
-	Op: ops.WithPaddingOp(),
+	Op:     ops.WithPaddingOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.WithPadding(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},

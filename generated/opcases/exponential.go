@@ -7,10 +7,12 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var expCase = optest.Operator{
-	Op: ops.ExpOp(),
+	Op:     ops.ExpOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Exp(a.In[0])}
 	},
@@ -28,10 +30,16 @@ var expCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-2.5)}, Want: ir.FloatScalar(0.0820849986238988)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "exp(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var exp2Case = optest.Operator{
-	Op: ops.Exp2Op(),
+	Op:     ops.Exp2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Exp2(a.In[0])}
 	},
@@ -49,10 +57,16 @@ var exp2Case = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-2.3)}, Want: ir.FloatScalar(0.2030630990890589)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "exp2(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var expm1Case = optest.Operator{
-	Op: ops.Expm1Op(),
+	Op:     ops.Expm1Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Expm1(a.In[0])}
 	},
@@ -70,10 +84,16 @@ var expm1Case = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.FloatScalar(-0.7768698398515702)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "expm1(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var logCase = optest.Operator{
-	Op: ops.LogOp(),
+	Op:     ops.LogOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Log(a.In[0])}
 	},
@@ -91,10 +111,16 @@ var logCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.3)}, Want: ir.FloatScalar(-1.2039728043259361)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "log(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var log10Case = optest.Operator{
-	Op: ops.Log10Op(),
+	Op:     ops.Log10Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Log10(a.In[0])}
 	},
@@ -112,10 +138,16 @@ var log10Case = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.3)}, Want: ir.FloatScalar(-0.5228787452803376)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "log10(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var log1pCase = optest.Operator{
-	Op: ops.Log1pOp(),
+	Op:     ops.Log1pOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Log1p(a.In[0])}
 	},
@@ -133,10 +165,16 @@ var log1pCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.FloatScalar(1.0986122886681098)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "log1p(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var log2Case = optest.Operator{
-	Op: ops.Log2Op(),
+	Op:     ops.Log2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Log2(a.In[0])}
 	},
@@ -154,10 +192,16 @@ var log2Case = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.3)}, Want: ir.FloatScalar(-1.7369655941662063)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "log2(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var logaddexpCase = optest.Operator{
-	Op: ops.LogaddexpOp(),
+	Op:     ops.LogaddexpOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Logaddexp(a.In[0], a.In[1])}
 	},
@@ -176,10 +220,16 @@ var logaddexpCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: ir.FloatScalar(2.6931471805599454)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "logaddexp(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var logaddexp2Case = optest.Operator{
-	Op: ops.Logaddexp2Op(),
+	Op:     ops.Logaddexp2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Logaddexp2(a.In[0], a.In[1])}
 	},
@@ -197,10 +247,16 @@ var logaddexp2Case = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(0.6221934162022744)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "logaddexp2(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var logitCase = optest.Operator{
-	Op: ops.LogitOp(),
+	Op:     ops.LogitOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Logit(a.In[0], a.Attrs[0].Scalar.Float())}
 	},
@@ -210,19 +266,30 @@ var logitCase = optest.Operator{
 	InPlace: func(a optest.Args) error {
 		return ops.LogitInPlace(a.In[0], a.Attrs[0].Scalar.Float())
 	},
-	Defaults: []ir.Value{ir.FloatValue(0)},
+	Defaults: []ir.Value{ir.FloatValue(-1)},
 	Domain:   [2]float64{0.1, 0.9},
 	ULP:      8,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.FloatValue(0)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0)}, Want: ir.FloatScalar(-1.0986122886681098)},
-		{In: []ir.Scalar{ir.FloatScalar(0.9)}, Attrs: []ir.Value{ir.FloatValue(0)}, Want: ir.FloatScalar(2.1972245773362196)},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: ir.FloatScalar(-1.0986122886681098)},
+		{In: []ir.Scalar{ir.FloatScalar(0.9)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: ir.FloatScalar(2.1972245773362196)},
+		{In: []ir.Scalar{ir.IntScalar(-1)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: ir.FloatScalar(math.NaN())},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: ir.FloatScalar(math.NaN())},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: ir.FloatScalar(math.Inf(-1))},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: ir.FloatScalar(math.Inf(1))},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(0.1)}, Want: ir.FloatScalar(2.1972245773362196)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "logit(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.FloatValue(-1)}}
+		}},
+	},
 }
 
 var rsqrtCase = optest.Operator{
-	Op: ops.RsqrtOp(),
+	Op:     ops.RsqrtOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Rsqrt(a.In[0])}
 	},
@@ -240,10 +307,16 @@ var rsqrtCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.3)}, Want: ir.FloatScalar(1.8257418583505538)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "rsqrt(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var sigmoidCase = optest.Operator{
-	Op: ops.SigmoidOp(),
+	Op:     ops.SigmoidOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sigmoid(a.In[0])}
 	},
@@ -261,10 +334,17 @@ var sigmoidCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-3.5)}, Want: ir.FloatScalar(0.02931223075135632)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sigmoid(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+	Rounded: true,
 }
 
 var sigmoidGradCase = optest.Operator{
-	Op: ops.SigmoidGradOp(),
+	Op:     ops.SigmoidGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.SigmoidGrad(a.In[0], a.In[1])}
 	},
@@ -279,7 +359,8 @@ var sigmoidGradCase = optest.Operator{
 }
 
 var sqrtCase = optest.Operator{
-	Op: ops.SqrtOp(),
+	Op:     ops.SqrtOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sqrt(a.In[0])}
 	},
@@ -297,10 +378,16 @@ var sqrtCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(0.3)}, Want: ir.FloatScalar(0.5477225575051661)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sqrt(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var xlogyCase = optest.Operator{
-	Op: ops.XlogyOp(),
+	Op:     ops.XlogyOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Xlogy(a.In[0], a.In[1])}
 	},
@@ -319,4 +406,9 @@ var xlogyCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-1.5), ir.FloatScalar(0.2)}, Want: ir.FloatScalar(2.4141568686511503)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "xlogy(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var arangeCase = optest.Operator{
-	Op: ops.ArangeOp(),
+	Op:     ops.ArangeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Arange(a.Attrs[0].Scalar, a.Attrs[1].Scalar, a.Attrs[2].Scalar, a.Place)}
 	},
@@ -18,10 +19,16 @@ var arangeCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.arange(start, end, step, dtype=torch.float32, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(0)), ir.ScalarValue(ir.IntScalar(1048576)), ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var arangeSizedCase = optest.Operator{
-	Op: ops.ArangeSizedOp(),
+	Op:     ops.ArangeSizedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ArangeSized(a.Attrs[0].Ints, a.Attrs[1].Scalar, a.Attrs[2].Scalar, a.Place)}
 	},
@@ -32,7 +39,8 @@ var arangeSizedCase = optest.Operator{
 }
 
 var emptyCase = optest.Operator{
-	Op: ops.EmptyOp(),
+	Op:     ops.EmptyOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Empty(a.Attrs[0].Ints, a.Place)}
 	},
@@ -40,10 +48,16 @@ var emptyCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "empty(shape, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntsValue([]int{z.N})}}
+		}},
+	},
 }
 
 var eyeCase = optest.Operator{
-	Op: ops.EyeOp(),
+	Op:     ops.EyeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Eye(int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Place)}
 	},
@@ -51,21 +65,16 @@ var eyeCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
-}
-
-var eyeSizedCase = optest.Operator{
-	Op: ops.EyeSizedOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.EyeSized(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Place)}
+	Bench: []optest.Bench{
+		{PyTorch: "eye(rows, cols, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntValue(z.M), ir.IntValue(z.M)}}
+		}},
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Grad:     []bool{},
 }
 
 var fullCase = optest.Operator{
-	Op: ops.FullOp(),
+	Op:     ops.FullOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Full(a.Attrs[0].Ints, a.Attrs[1].Scalar, a.Place)}
 	},
@@ -73,10 +82,16 @@ var fullCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "full(shape, value, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntsValue([]int{z.N}), ir.ScalarValue(ir.IntScalar(2))}}
+		}},
+	},
 }
 
 var linspaceCase = optest.Operator{
-	Op: ops.LinspaceOp(),
+	Op:     ops.LinspaceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Linspace(a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), int(a.Attrs[2].Int), a.Place)}
 	},
@@ -84,10 +99,16 @@ var linspaceCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "linspace(start, end, steps, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(1), ir.IntValue(z.N)}}
+		}},
+	},
 }
 
 var linspaceSizedCase = optest.Operator{
-	Op: ops.LinspaceSizedOp(),
+	Op:     ops.LinspaceSizedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LinspaceSized(a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), int(a.Attrs[3].Int), a.Place)}
 	},
@@ -97,8 +118,21 @@ var linspaceSizedCase = optest.Operator{
 	Grad:     []bool{},
 }
 
+var linspaceWholeCase = optest.Operator{
+	Op:     ops.LinspaceWholeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LinspaceWhole(a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), int(a.Attrs[3].Int), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.FloatValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
 var logspaceCase = optest.Operator{
-	Op: ops.LogspaceOp(),
+	Op:     ops.LogspaceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Logspace(a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), int(a.Attrs[2].Int), a.Attrs[3].Scalar.Float(), a.Place)}
 	},
@@ -106,10 +140,28 @@ var logspaceCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "logspace(start, end, steps, base, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(1), ir.IntValue(z.N), ir.FloatValue(10)}}
+		}},
+	},
+}
+
+var logspaceSizedCase = optest.Operator{
+	Op:     ops.LogspaceSizedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LogspaceSized(a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), int(a.Attrs[3].Int), a.Attrs[4].Scalar.Float(), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.FloatValue(0), ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      1024,
+	Grad:     []bool{},
 }
 
 var onesCase = optest.Operator{
-	Op: ops.OnesOp(),
+	Op:     ops.OnesOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Ones(a.Attrs[0].Ints, a.Place)}
 	},
@@ -117,10 +169,16 @@ var onesCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "ones(shape, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntsValue([]int{z.N})}}
+		}},
+	},
 }
 
 var zerosCase = optest.Operator{
-	Op: ops.ZerosOp(),
+	Op:     ops.ZerosOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Zeros(a.Attrs[0].Ints, a.Place)}
 	},
@@ -128,4 +186,9 @@ var zerosCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "zeros(shape, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntsValue([]int{z.N})}}
+		}},
+	},
 }

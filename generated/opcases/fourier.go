@@ -10,7 +10,8 @@ import (
 )
 
 var fftCase = optest.Operator{
-	Op: ops.FFTOp(),
+	Op:     ops.FFTOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -28,10 +29,16 @@ var fftCase = optest.Operator{
 		{Shapes: [][]int{{0, 5}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.fft(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var ffT2Case = optest.Operator{
-	Op: ops.FFT2Op(),
+	Op:     ops.FFT2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFT2(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -46,10 +53,16 @@ var ffT2Case = optest.Operator{
 		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{4, -1}), ir.IntsValue([]int{0, 2}), ir.IntValue(ops.ScalingOrtho)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.fft2(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 256, 256}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var fftC2CCase = optest.Operator{
-	Op: ops.FFTC2COp(),
+	Op:     ops.FFTC2COp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFTC2C(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, a.Attrs[2].Scalar.Float())}
 	},
@@ -70,7 +83,8 @@ var fftC2CCase = optest.Operator{
 }
 
 var fftC2RCase = optest.Operator{
-	Op: ops.FFTC2ROp(),
+	Op:     ops.FFTC2ROp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFTC2R(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
 	},
@@ -90,7 +104,8 @@ var fftC2RCase = optest.Operator{
 }
 
 var fftR2CCase = optest.Operator{
-	Op: ops.FFTR2COp(),
+	Op:     ops.FFTR2COp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFTR2C(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
 	},
@@ -110,7 +125,8 @@ var fftR2CCase = optest.Operator{
 }
 
 var fftFreqCase = optest.Operator{
-	Op: ops.FFTFreqOp(),
+	Op:     ops.FFTFreqOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFTFreq(int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Place)}
 	},
@@ -118,10 +134,16 @@ var fftFreqCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.fftfreq(n, d, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntValue(z.N), ir.FloatValue(0.5)}}
+		}},
+	},
 }
 
 var fftfreqSizedCase = optest.Operator{
-	Op: ops.FftfreqSizedOp(),
+	Op:     ops.FftfreqSizedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FftfreqSized(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Place)}
 	},
@@ -132,7 +154,8 @@ var fftfreqSizedCase = optest.Operator{
 }
 
 var fftnCase = optest.Operator{
-	Op: ops.FFTNOp(),
+	Op:     ops.FFTNOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFTN(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -148,10 +171,16 @@ var fftnCase = optest.Operator{
 		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.fftn(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 32, 64, 64}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var fftShiftCase = optest.Operator{
-	Op: ops.FFTShiftOp(),
+	Op:     ops.FFTShiftOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.FFTShift(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -167,10 +196,22 @@ var fftShiftCase = optest.Operator{
 		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.IntsValue(nil)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.fftshift(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil)}}
+		}},
+		{Name: "rows", PyTorch: "torch.fft.fftshift(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}}
+		}},
+		{Name: "columns", PyTorch: "torch.fft.fftshift(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0})}}
+		}},
+	},
 }
 
 var hfftCase = optest.Operator{
-	Op: ops.HFFTOp(),
+	Op:     ops.HFFTOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.HFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -185,10 +226,16 @@ var hfftCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{5}), ir.IntsValue(nil), ir.IntValue(ops.ScalingOrtho)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.hfft(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 513}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var ifftCase = optest.Operator{
-	Op: ops.IFFTOp(),
+	Op:     ops.IFFTOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -204,10 +251,16 @@ var ifftCase = optest.Operator{
 		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{7}), ir.IntsValue(nil), ir.IntValue(ops.ScalingForward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.ifft(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var iffT2Case = optest.Operator{
-	Op: ops.IFFT2Op(),
+	Op:     ops.IFFT2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IFFT2(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -222,10 +275,16 @@ var iffT2Case = optest.Operator{
 		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 6}), ir.IntsValue(nil), ir.IntValue(ops.ScalingForward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.ifft2(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 256, 256}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var ifftnCase = optest.Operator{
-	Op: ops.IFFTNOp(),
+	Op:     ops.IFFTNOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IFFTN(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -240,10 +299,16 @@ var ifftnCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 2, 2}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue([]int{0, 1, 3}), ir.IntValue(ops.ScalingBackward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.ifftn(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 32, 64, 64}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var ifftShiftCase = optest.Operator{
-	Op: ops.IFFTShiftOp(),
+	Op:     ops.IFFTShiftOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IFFTShift(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -258,10 +323,22 @@ var ifftShiftCase = optest.Operator{
 		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.ifftshift(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil)}}
+		}},
+		{Name: "rows", PyTorch: "torch.fft.ifftshift(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}}
+		}},
+		{Name: "columns", PyTorch: "torch.fft.ifftshift(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0})}}
+		}},
+	},
 }
 
 var ihfftCase = optest.Operator{
-	Op: ops.IHFFTOp(),
+	Op:     ops.IHFFTOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IHFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -276,10 +353,16 @@ var ihfftCase = optest.Operator{
 		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntValue(ops.ScalingForward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.ihfft(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var irfftCase = optest.Operator{
-	Op: ops.IRFFTOp(),
+	Op:     ops.IRFFTOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IRFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -297,10 +380,16 @@ var irfftCase = optest.Operator{
 		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.irfft(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 513}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var irffT2Case = optest.Operator{
-	Op: ops.IRFFT2Op(),
+	Op:     ops.IRFFT2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IRFFT2(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -315,10 +404,16 @@ var irffT2Case = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 7}), ir.IntsValue(nil), ir.IntValue(ops.ScalingOrtho)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.irfft2(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 256, 129}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var irfftnCase = optest.Operator{
-	Op: ops.IRFFTNOp(),
+	Op:     ops.IRFFTNOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IRFFTN(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -333,10 +428,16 @@ var irfftnCase = optest.Operator{
 		{Shapes: [][]int{{3, 2, 3}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue([]int{1, 0}), ir.IntValue(ops.ScalingForward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.irfftn(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 32, 64, 33}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var rfftCase = optest.Operator{
-	Op: ops.RFFTOp(),
+	Op:     ops.RFFTOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -353,10 +454,16 @@ var rfftCase = optest.Operator{
 		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.rfft(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var rffT2Case = optest.Operator{
-	Op: ops.RFFT2Op(),
+	Op:     ops.RFFT2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RFFT2(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -371,10 +478,16 @@ var rffT2Case = optest.Operator{
 		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 6}), ir.IntsValue([]int{2, 0}), ir.IntValue(ops.ScalingForward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.rfft2(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 256, 256}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }
 
 var rfftFreqCase = optest.Operator{
-	Op: ops.RFFTFreqOp(),
+	Op:     ops.RFFTFreqOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RFFTFreq(int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Place)}
 	},
@@ -382,10 +495,16 @@ var rfftFreqCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.rfftfreq(n, d, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntValue(z.N), ir.FloatValue(0.5)}}
+		}},
+	},
 }
 
 var rfftfreqSizedCase = optest.Operator{
-	Op: ops.RfftfreqSizedOp(),
+	Op:     ops.RfftfreqSizedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RfftfreqSized(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Place)}
 	},
@@ -396,7 +515,8 @@ var rfftfreqSizedCase = optest.Operator{
 }
 
 var rfftnCase = optest.Operator{
-	Op: ops.RFFTNOp(),
+	Op:     ops.RFFTNOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RFFTN(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
 	},
@@ -411,4 +531,9 @@ var rfftnCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 4}), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.fft.rfftn(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 32, 64, 64}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
+		}},
+	},
 }

@@ -3,14 +3,17 @@
 package opcases
 
 import (
+	"fmt"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var argwhereCase = optest.Operator{
-	Op: ops.ArgwhereOp(),
+	Op:     ops.ArgwhereOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Argwhere(a.In[0])}
 	},
@@ -23,10 +26,16 @@ var argwhereCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "argwhere(x)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var bandCase = optest.Operator{
-	Op: ops.BandOp(),
+	Op:     ops.BandOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Band(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
@@ -37,30 +46,69 @@ var bandCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(-1), ir.IntValue(1)}},
 		{Shapes: [][]int{{2, 4, 3}}, Attrs: []ir.Value{ir.IntValue(-9), ir.IntValue(0)}},
 		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(3)}},
+		{Shapes: [][]int{{3, 5, 8}}, Attrs: []ir.Value{ir.IntValue(-2), ir.IntValue(3)}},
 	},
 	Grad: []bool{true},
 }
 
 var embeddingCase = optest.Operator{
-	Op: ops.EmbeddingOp(),
+	Op:     ops.EmbeddingOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Embedding(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+		return []*core.Tensor{ops.Embedding(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), a.Attrs[3].Int != 0)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.EmbeddingOut(dst, a.In[0], a.In[1], int(a.Attrs[0].Int))
+		return ops.EmbeddingOut(dst, a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), a.Attrs[3].Int != 0)
 	},
-	Defaults: []ir.Value{ir.IntValue(-1)},
+	Defaults: []ir.Value{ir.IntValue(-1), ir.FloatValue(math.Inf(1)), ir.FloatValue(2), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}, {5, 4}}, Attrs: []ir.Value{ir.IntValue(-1)}, Values: []string{"index(5)", ""}},
-		{Shapes: [][]int{{4}, {5, 2}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"index(4)", ""}},
+		{Shapes: [][]int{{2, 3}, {5, 4}}, Attrs: []ir.Value{ir.IntValue(-1), ir.FloatValue(math.Inf(1)), ir.FloatValue(2), ir.BoolValue(false)}, Values: []string{"index(5)", ""}},
+		{Shapes: [][]int{{4}, {5, 2}}, Attrs: []ir.Value{ir.IntValue(4), ir.FloatValue(math.Inf(1)), ir.FloatValue(2), ir.BoolValue(false)}, Values: []string{"index(4)", ""}},
+		{Shapes: [][]int{{}, {5, 2}}, Attrs: []ir.Value{ir.IntValue(-1), ir.FloatValue(math.Inf(1)), ir.FloatValue(2), ir.BoolValue(false)}, Values: []string{"index(5)", ""}},
+	},
+	Grad: []bool{false, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.embedding(index, weight)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{16 * z.M}, {1000, 64}}, Attrs: []ir.Value{ir.IntValue(-1), ir.FloatValue(math.Inf(1)), ir.FloatValue(2), ir.BoolValue(false)}, Values: []string{"index(1000)", ""}}
+		}},
+	},
+}
+
+var embeddingRowsCase = optest.Operator{
+	Op:     ops.EmbeddingRowsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.EmbeddingRows(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {5, 4}}, Attrs: []ir.Value{ir.IntValue(4), ir.BoolValue(false)}, Values: []string{"index(4)", ""}},
 	},
 	Grad: []bool{false, true},
 }
 
+var firstPartCase = optest.Operator{
+	Op:     ops.FirstPartOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FirstPart(a.In[0], a.Attrs[0].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4})}},
+	},
+	Grad: []bool{true},
+}
+
 var gatherCase = optest.Operator{
-	Op: ops.GatherOp(),
+	Op:     ops.GatherOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Gather(a.In[0], int(a.Attrs[0].Int), a.In[1])}
 	},
@@ -74,12 +122,24 @@ var gatherCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)"}},
 		{Shapes: [][]int{{3, 4, 2}, {2, 5, 2}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "index(4)"}},
 		{Shapes: [][]int{{3}, {0}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)"}},
+		{Shapes: [][]int{{}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)"}},
+		{Shapes: [][]int{{}, {3}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)"}},
+		{Shapes: [][]int{{3}, {}}, Attrs: []ir.Value{ir.IntValue(-1)}, Values: []string{"", "index(3)"}},
 	},
 	Grad: []bool{true, false},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "gather(x, dim, index)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M)}}
+		}},
+		{Name: "columns", PyTorch: "gather(x, dim, index)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M)}}
+		}},
+	},
 }
 
 var inRangeCase = optest.Operator{
-	Op: ops.InRangeOp(),
+	Op:     ops.InRangeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.InRange(a.In[0], a.Attrs[0].Str, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
 	},
@@ -93,7 +153,8 @@ var inRangeCase = optest.Operator{
 }
 
 var indexAddCase = optest.Operator{
-	Op: ops.IndexAddOp(),
+	Op:     ops.IndexAddOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IndexAdd(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])}
 	},
@@ -108,10 +169,19 @@ var indexAddCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}, {2}, {2, 3, 2}}, Attrs: []ir.Value{ir.IntValue(2)}, Values: []string{"", "index(4)", ""}},
 	},
 	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "index_add(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
+		}},
+		{Name: "columns", PyTorch: "index_add(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
+		}},
+	},
 }
 
 var indexCopyCase = optest.Operator{
-	Op: ops.IndexCopyOp(),
+	Op:     ops.IndexCopyOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IndexCopy(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])}
 	},
@@ -125,10 +195,16 @@ var indexCopyCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {2}, {3, 2}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "perm", ""}},
 	},
 	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{PyTorch: "index_copy(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "perm", ""}}
+		}},
+	},
 }
 
 var indexFillCase = optest.Operator{
-	Op: ops.IndexFillOp(),
+	Op:     ops.IndexFillOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IndexFill(a.In[0], int(a.Attrs[0].Int), a.In[1], a.Attrs[1].Scalar)}
 	},
@@ -140,13 +216,45 @@ var indexFillCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 4}, {2}}, Attrs: []ir.Value{ir.IntValue(1), ir.ScalarValue(ir.IntScalar(2))}, Values: []string{"", "index(4)"}},
-		{Shapes: [][]int{{3, 4}, {2}}, Attrs: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.BoolScalar(true))}, Values: []string{"", "index(3)"}},
+		{Shapes: [][]int{{3, 4}, {2}}, Attrs: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.BoolScalar(true))}, Values: []string{"", "domain(-3, 2)"}},
+		{Shapes: [][]int{{}, {1}}, Attrs: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.BoolScalar(true))}, Values: []string{"", "index(1)"}},
 	},
 	Grad: []bool{true, false},
+	Bench: []optest.Bench{
+		{PyTorch: "index_fill(x, dim, index, value)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.K}}, Attrs: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.IntScalar(0))}, Values: []string{"", fmt.Sprintf("index(%d)", z.K)}}
+		}},
+	},
+}
+
+var indexReduceCase = optest.Operator{
+	Op:     ops.IndexReduceOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.IndexReduce(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], ops.Reduce(a.Attrs[1].Int), a.Attrs[2].Int != 0)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.IndexReduceOut(dst, a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], ops.Reduce(a.Attrs[1].Int), a.Attrs[2].Int != 0)
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReduceSum), ir.BoolValue(true)},
+	Domain:   [2]float64{0.5, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {5}, {5, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReduceSum), ir.BoolValue(true)}, Values: []string{"", "index(3)", ""}},
+		{Shapes: [][]int{{3, 4}, {5}, {5, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReduceProd), ir.BoolValue(true)}, Values: []string{"", "index(3)", ""}},
+		{Shapes: [][]int{{2, 3}, {2}, {2, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReduceAmax), ir.BoolValue(false)}, Values: []string{"", "index(3)", ""}},
+	},
+	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.index_reduce(dim, index, src, 'amax')", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReduceAmax), ir.BoolValue(true)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
+		}},
+	},
 }
 
 var indexSelectCase = optest.Operator{
-	Op: ops.IndexSelectOp(),
+	Op:     ops.IndexSelectOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.IndexSelect(a.In[0], int(a.Attrs[0].Int), a.In[1])}
 	},
@@ -162,10 +270,19 @@ var indexSelectCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {0}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "index(4)"}},
 	},
 	Grad: []bool{true, false},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "index_select(x, dim, index)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M)}}
+		}},
+		{Name: "columns", PyTorch: "index_select(x, dim, index)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M)}}
+		}},
+	},
 }
 
 var maskedSelectCase = optest.Operator{
-	Op: ops.MaskedSelectOp(),
+	Op:     ops.MaskedSelectOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaskedSelect(a.In[0], a.In[1])}
 	},
@@ -178,10 +295,31 @@ var maskedSelectCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {4}}},
 	},
 	Grad: []bool{true, false},
+	Bench: []optest.Bench{
+		{PyTorch: "masked_select(x, mask)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
+}
+
+var maskedSelectSizedCase = optest.Operator{
+	Op:     ops.MaskedSelectSizedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaskedSelectSized(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(6)}, Values: []string{"", "domain(1, 2)"}},
+	},
+	Grad: []bool{true, false},
 }
 
 var nonzeroCase = optest.Operator{
-	Op: ops.NonzeroOp(),
+	Op:     ops.NonzeroOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Nonzero(a.In[0])}
 	},
@@ -194,10 +332,16 @@ var nonzeroCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "nonzero(x)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var nonzeroSizedCase = optest.Operator{
-	Op: ops.NonzeroSizedOp(),
+	Op:     ops.NonzeroSizedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.NonzeroSized(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -211,7 +355,8 @@ var nonzeroSizedCase = optest.Operator{
 }
 
 var oneHotCase = optest.Operator{
-	Op: ops.OneHotOp(),
+	Op:     ops.OneHotOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.OneHot(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -225,10 +370,16 @@ var oneHotCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"index(4)"}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "one_hot(x, classes)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{16 * z.M}}, Attrs: []ir.Value{ir.IntValue(100)}, Values: []string{"index(100)"}}
+		}},
+	},
 }
 
 var oneHotSizedCase = optest.Operator{
-	Op: ops.OneHotSizedOp(),
+	Op:     ops.OneHotSizedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.OneHotSized(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -241,8 +392,33 @@ var oneHotSizedCase = optest.Operator{
 	Grad: []bool{false},
 }
 
+var putCase = optest.Operator{
+	Op:     ops.PutOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Put(a.In[0], a.In[1], a.In[2], a.Attrs[0].Int != 0)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.PutOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Int != 0)
+	},
+	Defaults: []ir.Value{ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 2}, {4}}, Attrs: []ir.Value{ir.BoolValue(true)}, Values: []string{"", "domain(-6, 5)", ""}},
+		{Shapes: [][]int{{2, 3}, {1}, {1}}, Attrs: []ir.Value{ir.BoolValue(false)}, Values: []string{"", "domain(-6, 5)", ""}},
+	},
+	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.put(index, src, True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}, {z.N}}, Attrs: []ir.Value{ir.BoolValue(true)}, Values: []string{"", fmt.Sprintf("index(%d)", z.N), ""}}
+		}},
+	},
+}
+
 var refuseCase = optest.Operator{
-	Op: ops.RefuseOp(),
+	Op:     ops.RefuseOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Refuse(a.In[0], a.Attrs[0].Str)}
 	},
@@ -252,8 +428,38 @@ var refuseCase = optest.Operator{
 	Grad:     []bool{true},
 }
 
+var renormedRowsCase = optest.Operator{
+	Op:     ops.RenormedRowsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RenormedRows(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}, {5, 4}}, Attrs: []ir.Value{ir.FloatValue(1), ir.FloatValue(2)}, Values: []string{"index(5)", ""}},
+	},
+	Grad: []bool{false, false},
+}
+
+var scaledGradientCase = optest.Operator{
+	Op:     ops.ScaledGradientOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledGradient(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}},
+	},
+	Grad: []bool{false, false},
+}
+
 var scatterCase = optest.Operator{
-	Op: ops.ScatterOp(),
+	Op:     ops.ScatterOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Scatter(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])}
 	},
@@ -267,12 +473,24 @@ var scatterCase = optest.Operator{
 		{Shapes: [][]int{{4, 3}, {4, 3}, {4, 3}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "perm", ""}},
 		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "perm", ""}},
 		{Shapes: [][]int{{2, 5}, {2, 3}, {}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "perm", ""}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{}, {1}, {1}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{3}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)", ""}},
 	},
 	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "scatter(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "perm", ""}}
+		}},
+		{Name: "columns", PyTorch: "scatter(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "perm", ""}}
+		}},
+	},
 }
 
 var scatterAddCase = optest.Operator{
-	Op: ops.ScatterAddOp(),
+	Op:     ops.ScatterAddOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ScatterAdd(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])}
 	},
@@ -285,113 +503,67 @@ var scatterAddCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(4)", ""}},
 		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{}, {2}, {2}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{3}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)", ""}},
 	},
 	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "scatter_add(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
+		}},
+		{Name: "columns", PyTorch: "scatter_add(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
+		}},
+	},
 }
 
-var stopGradientCase = optest.Operator{
-	Op: ops.StopGradientOp(),
+var scatterAmaxCase = optest.Operator{
+	Op:     ops.ScatterAmaxOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.StopGradient(a.In[0])}
+		return []*core.Tensor{ops.ScatterAmax(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], a.Attrs[1].Int != 0)}
 	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2}}},
+		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(4)", ""}},
+		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(1)", ""}},
 	},
-	Grad: []bool{false},
+	Grad:    []bool{true, false, true},
+	Rounded: true,
 }
 
-var takeCase = optest.Operator{
-	Op: ops.TakeOp(),
+var scatterAminCase = optest.Operator{
+	Op:     ops.ScatterAminOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Take(a.In[0], a.In[1])}
+		return []*core.Tensor{ops.ScatterAmin(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], a.Attrs[1].Int != 0)}
 	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.TakeOut(dst, a.In[0], a.In[1])
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}, {4, 2}}, Values: []string{"", "index(6)"}},
+		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(4)", ""}},
+		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}, Values: []string{"", "index(5)", ""}},
+	},
+	Grad:    []bool{true, false, true},
+	Rounded: true,
+}
+
+var scatterBaseCase = optest.Operator{
+	Op:     ops.ScatterBaseOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScatterBase(a.In[0], int(a.Attrs[0].Int), a.In[1], a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}, Values: []string{"", "index(3)"}},
 	},
 	Grad: []bool{true, false},
-}
-
-var trilCase = optest.Operator{
-	Op: ops.TrilOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Tril(a.In[0], int(a.Attrs[0].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.TrilOut(dst, a.In[0], int(a.Attrs[0].Int))
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(0)}},
-		{Shapes: [][]int{{2, 3, 3}}, Attrs: []ir.Value{ir.IntValue(-1)}},
-	},
-	Grad: []bool{true},
-}
-
-var trilSizedCase = optest.Operator{
-	Op: ops.TrilSizedOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.TrilSized(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-4, 4},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(4), ir.IntValue(1)}},
-	},
-	Grad: []bool{true},
-}
-
-var triuCase = optest.Operator{
-	Op: ops.TriuOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Triu(a.In[0], int(a.Attrs[0].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.TriuOut(dst, a.In[0], int(a.Attrs[0].Int))
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(0)}},
-		{Shapes: [][]int{{2, 3, 3}}, Attrs: []ir.Value{ir.IntValue(-1)}},
-	},
-	Grad: []bool{true},
-}
-
-var triuSizedCase = optest.Operator{
-	Op: ops.TriuSizedOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.TriuSized(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-4, 4},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(4), ir.IntValue(1)}},
-	},
-	Grad: []bool{true},
-}
-
-var withDimCase = optest.Operator{
-	Op: ops.WithDimOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WithDim(a.In[0], int(a.Attrs[0].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(-1)}},
-	},
-	Grad: []bool{true},
 }

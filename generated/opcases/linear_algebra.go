@@ -7,10 +7,12 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var addmmCase = optest.Operator{
-	Op: ops.AddmmOp(),
+	Op:     ops.AddmmOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Addmm(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
@@ -24,10 +26,16 @@ var addmmCase = optest.Operator{
 		{Shapes: [][]int{{4}, {2, 3}, {3, 4}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(2)), ir.ScalarValue(ir.IntScalar(3))}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "addmm(x, y, z)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.K, z.K}, {z.K, z.K}, {z.K, z.K}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var addmvCase = optest.Operator{
-	Op: ops.AddmvOp(),
+	Op:     ops.AddmvOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Addmv(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
@@ -41,10 +49,16 @@ var addmvCase = optest.Operator{
 		{Shapes: [][]int{{2}, {2, 3}, {3}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "addmv(x, y, z)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M}, {z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var baddbmmCase = optest.Operator{
-	Op: ops.BaddbmmOp(),
+	Op:     ops.BaddbmmOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Baddbmm(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
@@ -58,10 +72,16 @@ var baddbmmCase = optest.Operator{
 		{Shapes: [][]int{{2, 2, 4}, {2, 2, 3}, {2, 3, 4}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "baddbmm(x, y, z)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 128}, {z.B, 128, 128}, {z.B, 128, 128}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))}}
+		}},
+	},
 }
 
 var bmmCase = optest.Operator{
-	Op: ops.BmmOp(),
+	Op:     ops.BmmOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Bmm(a.In[0], a.In[1])}
 	},
@@ -74,10 +94,16 @@ var bmmCase = optest.Operator{
 		{Shapes: [][]int{{2, 2, 3}, {2, 3, 4}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "bmm(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 128}, {z.B, 128, 128}}}
+		}},
+	},
 }
 
 var cDistCase = optest.Operator{
-	Op: ops.CDistOp(),
+	Op:     ops.CDistOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CDist(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), ops.ComputeMode(a.Attrs[1].Int))}
 	},
@@ -95,10 +121,16 @@ var cDistCase = optest.Operator{
 		{Shapes: [][]int{{4, 3}, {2, 5, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMm)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "cdist(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 64}, {z.M, 64}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)}}
+		}},
+	},
 }
 
 var distanceSlopeCase = optest.Operator{
-	Op: ops.DistanceSlopeOp(),
+	Op:     ops.DistanceSlopeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.DistanceSlope(a.In[0], a.In[1], a.Attrs[0].Scalar.Float())}
 	},
@@ -113,7 +145,8 @@ var distanceSlopeCase = optest.Operator{
 }
 
 var dotCase = optest.Operator{
-	Op: ops.DotOp(),
+	Op:     ops.DotOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Dot(a.In[0], a.In[1])}
 	},
@@ -126,10 +159,16 @@ var dotCase = optest.Operator{
 		{Shapes: [][]int{{3}, {3}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "dot(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var einsumCase = optest.Operator{
-	Op: ops.EinsumOp(),
+	Op:     ops.EinsumOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Einsum(a.Attrs[0].Str, a.In)}
 	},
@@ -146,10 +185,16 @@ var einsumCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {4, 3}}, Attrs: []ir.Value{ir.StringValue("...i,ji->...j")}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.einsum(equation, *xs)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 64}, {z.B, 64, 128}}, Attrs: []ir.Value{ir.StringValue("bij,bjk->bik")}}
+		}},
+	},
 }
 
 var euclideanDistanceCase = optest.Operator{
-	Op: ops.EuclideanDistanceOp(),
+	Op:     ops.EuclideanDistanceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.EuclideanDistance(a.In[0], a.In[1])}
 	},
@@ -164,7 +209,8 @@ var euclideanDistanceCase = optest.Operator{
 }
 
 var kronCase = optest.Operator{
-	Op: ops.KronOp(),
+	Op:     ops.KronOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Kron(a.In[0], a.In[1])}
 	},
@@ -175,27 +221,22 @@ var kronCase = optest.Operator{
 	ULP:    2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}, {2, 2}}},
+		{Shapes: [][]int{{3}, {2, 2}}},
+		{Shapes: [][]int{{2, 1, 2}, {3}}},
+		{Shapes: [][]int{{}, {2}}},
+		{Shapes: [][]int{{}, {}}},
 	},
 	Grad: []bool{true, true},
-}
-
-var lengthOfCase = optest.Operator{
-	Op: ops.LengthOfOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.LengthOf(a.In[0], a.Attrs[0].Scalar.Float())}
+	Bench: []optest.Bench{
+		{PyTorch: "kron(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{32, 32}, {32, 32}}}
+		}},
 	},
-	Defaults: []ir.Value{ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.FloatValue(1.5)}},
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.FloatValue(3)}},
-	},
-	Grad: []bool{true},
 }
 
 var linearCase = optest.Operator{
-	Op: ops.LinearOp(),
+	Op:     ops.LinearOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Linear(a.In[0], a.In[1], a.In[2])}
 	},
@@ -210,10 +251,16 @@ var linearCase = optest.Operator{
 		{Shapes: [][]int{{3}, {4, 3}, {4}}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "linear(x, weight, bias=bias)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.K, z.K}, {z.K, z.K}, {z.K}}}
+		}},
+	},
 }
 
 var matMulCase = optest.Operator{
-	Op: ops.MatMulOp(),
+	Op:     ops.MatMulOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MatMul(a.In[0], a.In[1])}
 	},
@@ -235,10 +282,16 @@ var matMulCase = optest.Operator{
 		{Shapes: [][]int{{33, 65}, {65, 17}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "matmul(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.K, z.K}, {z.K, z.K}}}
+		}},
+	},
 }
 
 var matMulBiasCase = optest.Operator{
-	Op: ops.MatMulBiasOp(),
+	Op:     ops.MatMulBiasOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MatMulBias(a.In[0], a.In[1], a.In[2])}
 	},
@@ -256,7 +309,8 @@ var matMulBiasCase = optest.Operator{
 }
 
 var matMulByCase = optest.Operator{
-	Op: ops.MatMulByOp(),
+	Op:     ops.MatMulByOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MatMulBy(a.In[0], a.In[1], a.Attrs[0].Int != 0)}
 	},
@@ -270,8 +324,24 @@ var matMulByCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
+var matMulPlusCase = optest.Operator{
+	Op:     ops.MatMulPlusOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MatMulPlus(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 2, 3}, {3, 4}, {1}}},
+		{Shapes: [][]int{{2, 3}, {3}, {2}}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var mmCase = optest.Operator{
-	Op: ops.MmOp(),
+	Op:     ops.MmOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Mm(a.In[0], a.In[1])}
 	},
@@ -284,10 +354,16 @@ var mmCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {3, 4}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "mm(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.K, z.K}, {z.K, z.K}}}
+		}},
+	},
 }
 
 var mvCase = optest.Operator{
-	Op: ops.MvOp(),
+	Op:     ops.MvOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Mv(a.In[0], a.In[1])}
 	},
@@ -300,10 +376,16 @@ var mvCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {3}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "mv(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}}
+		}},
+	},
 }
 
 var outerCase = optest.Operator{
-	Op: ops.OuterOp(),
+	Op:     ops.OuterOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Outer(a.In[0], a.In[1])}
 	},
@@ -316,10 +398,36 @@ var outerCase = optest.Operator{
 		{Shapes: [][]int{{3}, {4}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "outer(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M}, {z.M}}}
+		}},
+	},
+}
+
+var productCase = optest.Operator{
+	Op:     ops.ProductOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Product(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}, {3}}},
+		{Shapes: [][]int{{2, 3}, {3}}},
+		{Shapes: [][]int{{3}, {2, 3, 4}}},
+		{Shapes: [][]int{{5, 2, 3}, {3, 4}}},
+		{Shapes: [][]int{{5, 1, 2, 3}, {6, 3, 4}}},
+		{Shapes: [][]int{{2, 0}, {0, 3}}},
+		{Shapes: [][]int{{33, 65}, {65, 17}}},
+	},
+	Grad: []bool{true, true},
 }
 
 var quotientOrZeroCase = optest.Operator{
-	Op: ops.QuotientOrZeroOp(),
+	Op:     ops.QuotientOrZeroOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.QuotientOrZero(a.In[0], a.In[1])}
 	},
@@ -334,7 +442,8 @@ var quotientOrZeroCase = optest.Operator{
 }
 
 var rowDistanceCase = optest.Operator{
-	Op: ops.RowDistanceOp(),
+	Op:     ops.RowDistanceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RowDistance(a.In[0], a.In[1], a.In[2])}
 	},
@@ -348,8 +457,41 @@ var rowDistanceCase = optest.Operator{
 	Grad: []bool{false, false, false},
 }
 
+var scaledCase = optest.Operator{
+	Op:     ops.ScaledOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Scaled(a.In[0], a.Attrs[0].Scalar)}
+	},
+	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(0))},
+	Domain:   [2]float64{-2, 2},
+	ULP:      0.5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(2))}, Want: ir.IntScalar(3)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1))}, Want: ir.IntScalar(-2)},
+	},
+	Grad: []bool{true},
+}
+
+var scaledOrZeroCase = optest.Operator{
+	Op:     ops.ScaledOrZeroOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledOrZero(a.In[0], a.Attrs[0].Scalar)}
+	},
+	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(0))},
+	Domain:   [2]float64{-2, 2},
+	ULP:      0.5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(0))}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(2))}, Want: ir.IntScalar(3)},
+	},
+	Grad: []bool{true},
+}
+
 var tensordotCase = optest.Operator{
-	Op: ops.TensordotOp(),
+	Op:     ops.TensordotOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Tensordot(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints)}
 	},
@@ -364,10 +506,16 @@ var tensordotCase = optest.Operator{
 		{Shapes: [][]int{{2}, {3}}, Attrs: []ir.Value{ir.IntsValue([]int{}), ir.IntsValue([]int{})}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.tensordot(x, y, (x_dims, y_dims))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.K, z.K}, {z.K, z.K}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue([]int{0})}}
+		}},
+	},
 }
 
 var traceCase = optest.Operator{
-	Op: ops.TraceOp(),
+	Op:     ops.TraceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Trace(a.In[0])}
 	},
@@ -380,4 +528,9 @@ var traceCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "trace(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }

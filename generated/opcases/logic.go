@@ -10,7 +10,8 @@ import (
 )
 
 var logicalAndCase = optest.Operator{
-	Op: ops.LogicalAndOp(),
+	Op:     ops.LogicalAndOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LogicalAnd(a.In[0], a.In[1])}
 	},
@@ -24,10 +25,16 @@ var logicalAndCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "logical_and(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var logicalNotCase = optest.Operator{
-	Op: ops.LogicalNotOp(),
+	Op:     ops.LogicalNotOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LogicalNot(a.In[0])}
 	},
@@ -41,10 +48,16 @@ var logicalNotCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "logical_not(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var logicalOrCase = optest.Operator{
-	Op: ops.LogicalOrOp(),
+	Op:     ops.LogicalOrOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LogicalOr(a.In[0], a.In[1])}
 	},
@@ -58,10 +71,16 @@ var logicalOrCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(0)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "logical_or(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var logicalXorCase = optest.Operator{
-	Op: ops.LogicalXorOp(),
+	Op:     ops.LogicalXorOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LogicalXor(a.In[0], a.In[1])}
 	},
@@ -75,10 +94,16 @@ var logicalXorCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "logical_xor(x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var maskedFillCase = optest.Operator{
-	Op: ops.MaskedFillOp(),
+	Op:     ops.MaskedFillOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaskedFill(a.In[0], a.In[1], a.In[2])}
 	},
@@ -95,10 +120,16 @@ var maskedFillCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.BoolScalar(false), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
 	},
 	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{PyTorch: "masked_fill(x, mask, value)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}, {}}}
+		}},
+	},
 }
 
 var whereCase = optest.Operator{
-	Op: ops.WhereOp(),
+	Op:     ops.WhereOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Where(a.In[0], a.In[1], a.In[2])}
 	},
@@ -112,4 +143,9 @@ var whereCase = optest.Operator{
 		{In: []ir.Scalar{ir.BoolScalar(false), ir.FloatScalar(1.5), ir.IntScalar(2)}, Want: ir.IntScalar(2)},
 	},
 	Grad: []bool{false, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "where(cond, x, y)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}, {z.N}}}
+		}},
+	},
 }

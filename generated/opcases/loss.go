@@ -10,7 +10,8 @@ import (
 )
 
 var bceElementsCase = optest.Operator{
-	Op: ops.BceElementsOp(),
+	Op:     ops.BceElementsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BceElements(a.In[0], a.In[1])}
 	},
@@ -24,7 +25,8 @@ var bceElementsCase = optest.Operator{
 }
 
 var bceGradCase = optest.Operator{
-	Op: ops.BceGradOp(),
+	Op:     ops.BceGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BceGrad(a.In[0], a.In[1], a.In[2])}
 	},
@@ -38,7 +40,8 @@ var bceGradCase = optest.Operator{
 }
 
 var bceLogitsCase = optest.Operator{
-	Op: ops.BceLogitsOp(),
+	Op:     ops.BceLogitsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BceLogits(a.In[0], a.In[1], a.In[2])}
 	},
@@ -51,7 +54,8 @@ var bceLogitsCase = optest.Operator{
 }
 
 var bceLogitsElementsCase = optest.Operator{
-	Op: ops.BceLogitsElementsOp(),
+	Op:     ops.BceLogitsElementsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BceLogitsElements(a.In[0], a.In[1])}
 	},
@@ -65,7 +69,8 @@ var bceLogitsElementsCase = optest.Operator{
 }
 
 var bceLogitsWeightedCase = optest.Operator{
-	Op: ops.BceLogitsWeightedOp(),
+	Op:     ops.BceLogitsWeightedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BceLogitsWeighted(a.In[0], a.In[1], a.In[2])}
 	},
@@ -79,7 +84,8 @@ var bceLogitsWeightedCase = optest.Operator{
 }
 
 var binaryCrossEntropyCase = optest.Operator{
-	Op: ops.BinaryCrossEntropyOp(),
+	Op:     ops.BinaryCrossEntropyOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BinaryCrossEntropy(a.In[0], a.In[1], a.In[2], ops.Reduction(a.Attrs[0].Int))}
 	},
@@ -93,10 +99,16 @@ var binaryCrossEntropyCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}, Values: []string{"domain(0.1, 0.9)", "domain(0, 1)", ""}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "binary_cross_entropy(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}, Values: []string{"domain(0.1, 0.9)", "domain(0, 1)", ""}}
+		}},
+	},
 }
 
 var binaryCrossEntropyWithLogitsCase = optest.Operator{
-	Op: ops.BinaryCrossEntropyWithLogitsOp(),
+	Op:     ops.BinaryCrossEntropyWithLogitsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BinaryCrossEntropyWithLogits(a.In[0], a.In[1], a.In[2], a.In[3], ops.Reduction(a.Attrs[0].Int))}
 	},
@@ -111,10 +123,16 @@ var binaryCrossEntropyWithLogitsCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {3, 4}, {4}, {4}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}, Values: []string{"", "domain(0, 1)", "domain(0.5, 2)", "domain(0.5, 2)"}},
 	},
 	Grad: []bool{true, true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.binary_cross_entropy_with_logits(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}, Values: []string{"", "domain(0, 1)", "", ""}}
+		}},
+	},
 }
 
 var classWeightGradCase = optest.Operator{
-	Op: ops.ClassWeightGradOp(),
+	Op:     ops.ClassWeightGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ClassWeightGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
@@ -128,7 +146,8 @@ var classWeightGradCase = optest.Operator{
 }
 
 var classWeightGradGradCase = optest.Operator{
-	Op: ops.ClassWeightGradGradOp(),
+	Op:     ops.ClassWeightGradGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ClassWeightGradGrad(a.In[0], a.In[1], a.In[2], a.In[3], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
@@ -142,7 +161,8 @@ var classWeightGradGradCase = optest.Operator{
 }
 
 var classWeightsCase = optest.Operator{
-	Op: ops.ClassWeightsOp(),
+	Op:     ops.ClassWeightsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ClassWeights(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
@@ -156,7 +176,8 @@ var classWeightsCase = optest.Operator{
 }
 
 var cosineSimilarityCase = optest.Operator{
-	Op: ops.CosineSimilarityOp(),
+	Op:     ops.CosineSimilarityOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CosineSimilarity(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float())}
 	},
@@ -168,12 +189,19 @@ var cosineSimilarityCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-08)}},
+		{Shapes: [][]int{{3, 1}, {1, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.FloatValue(1e-08)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "cosine_similarity(x, y, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-08)}}
+		}},
+	},
 }
 
 var crossEntropyCase = optest.Operator{
-	Op: ops.CrossEntropyOp(),
+	Op:     ops.CrossEntropyOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CrossEntropy(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), ops.Reduction(a.Attrs[2].Int))}
 	},
@@ -189,10 +217,16 @@ var crossEntropyCase = optest.Operator{
 		{Shapes: [][]int{{4, 5}, {4}}, Attrs: []ir.Value{ir.IntValue(-100), ir.FloatValue(0), ir.IntValue(ops.ReductionNone)}, Values: []string{"", "index(5)", ""}},
 	},
 	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{PyTorch: "cross_entropy(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 1000}, {z.M}}, Attrs: []ir.Value{ir.IntValue(-100), ir.FloatValue(0), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(1000)", ""}}
+		}},
+	},
 }
 
 var crossEntropyGradCase = optest.Operator{
-	Op: ops.CrossEntropyGradOp(),
+	Op:     ops.CrossEntropyGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CrossEntropyGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[5])}
 	},
@@ -207,11 +241,28 @@ var crossEntropyGradCase = optest.Operator{
 		{Shapes: [][]int{{}, {5}, {}, {}, {}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "index(5)", "domain(1, 3)", "domain(2, 4)", ""}},
 		{Shapes: [][]int{{}, {9, 136}, {9}, {9}, {}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "index(136)", "domain(1, 3)", "domain(2, 4)", ""}},
 	},
-	Grad: []bool{true, true, false, true, true, true},
+	Grad:    []bool{true, true, false, true, true, true},
+	Rounded: true,
+}
+
+var crossEntropyLseGradCase = optest.Operator{
+	Op:     ops.CrossEntropyLseGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CrossEntropyLseGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[6])}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ops.ReductionNone)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}, {4, 5}, {4}, {4}, {}, {4}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "index(5)", "domain(2, 4)", "domain(3, 5)", "", ""}},
+	},
+	Grad: []bool{true, true, false, true, true, true, true},
 }
 
 var crossEntropyProbsCase = optest.Operator{
-	Op: ops.CrossEntropyProbsOp(),
+	Op:     ops.CrossEntropyProbsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CrossEntropyProbs(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar.Float(), ops.Reduction(a.Attrs[1].Int))}
 	},
@@ -225,10 +276,16 @@ var crossEntropyProbsCase = optest.Operator{
 		{Shapes: [][]int{{4, 5}, {4, 5}}, Attrs: []ir.Value{ir.FloatValue(0), ir.IntValue(ops.ReductionMean)}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.cross_entropy(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 1000}, {z.M, 1000}}, Attrs: []ir.Value{ir.FloatValue(0), ir.IntValue(ops.ReductionMean)}}
+		}},
+	},
 }
 
 var crossEntropyStatsCase = optest.Operator{
-	Op: ops.CrossEntropyStatsOp(),
+	Op:     ops.CrossEntropyStatsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.CrossEntropyStats(a.In[0], a.In[1], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[2]))
 	},
@@ -249,7 +306,8 @@ var crossEntropyStatsCase = optest.Operator{
 }
 
 var huberElementsCase = optest.Operator{
-	Op: ops.HuberElementsOp(),
+	Op:     ops.HuberElementsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.HuberElements(a.In[0], a.In[1], a.Attrs[0].Scalar)}
 	},
@@ -263,7 +321,8 @@ var huberElementsCase = optest.Operator{
 }
 
 var huberLossCase = optest.Operator{
-	Op: ops.HuberLossOp(),
+	Op:     ops.HuberLossOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.HuberLoss(a.In[0], a.In[1], a.Attrs[0].Scalar, ops.Reduction(a.Attrs[1].Int))}
 	},
@@ -277,10 +336,16 @@ var huberLossCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {3, 4}}, Attrs: []ir.Value{ir.ScalarValue(ir.FloatScalar(0.5)), ir.IntValue(ops.ReductionMean)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "huber_loss(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.IntValue(ops.ReductionMean)}}
+		}},
+	},
 }
 
 var klDivCase = optest.Operator{
-	Op: ops.KlDivOp(),
+	Op:     ops.KlDivOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.KlDiv(a.In[0], a.In[1], a.Attrs[0].Int != 0, ops.Reduction(a.Attrs[1].Int))}
 	},
@@ -295,10 +360,16 @@ var klDivCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {3, 4}}, Attrs: []ir.Value{ir.BoolValue(true), ir.IntValue(ops.ReductionMean)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.kl_div(x, target, reduction='mean')", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.BoolValue(false), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "domain(0.1, 1)"}}
+		}},
+	},
 }
 
 var l1LossCase = optest.Operator{
-	Op: ops.L1LossOp(),
+	Op:     ops.L1LossOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.L1Loss(a.In[0], a.In[1], ops.Reduction(a.Attrs[0].Int))}
 	},
@@ -313,10 +384,16 @@ var l1LossCase = optest.Operator{
 		{Shapes: [][]int{{3}, {3}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionSum)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "l1_loss(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}}
+		}},
+	},
 }
 
 var maskedLossCase = optest.Operator{
-	Op: ops.MaskedLossOp(),
+	Op:     ops.MaskedLossOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaskedLoss(a.In[0], a.In[1], a.In[2], ops.Reduction(a.Attrs[0].Int))}
 	},
@@ -330,7 +407,8 @@ var maskedLossCase = optest.Operator{
 }
 
 var mseLossCase = optest.Operator{
-	Op: ops.MseLossOp(),
+	Op:     ops.MseLossOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MseLoss(a.In[0], a.In[1], ops.Reduction(a.Attrs[0].Int))}
 	},
@@ -345,10 +423,16 @@ var mseLossCase = optest.Operator{
 		{Shapes: [][]int{{3}, {3}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionSum)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "mse_loss(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}}
+		}},
+	},
 }
 
 var nllGradCase = optest.Operator{
-	Op: ops.NllGradOp(),
+	Op:     ops.NllGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.NllGrad(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, int(a.Attrs[1].Int), ops.Reduction(a.Attrs[2].Int), a.In[3])}
 	},
@@ -362,11 +446,13 @@ var nllGradCase = optest.Operator{
 		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntsValue([]int{5}), ir.IntValue(-100), ir.IntValue(ops.ReductionSum)}, Values: []string{"", "index(5)", "", ""}},
 		{Shapes: [][]int{{}, {9}, {}}, Attrs: []ir.Value{ir.IntsValue([]int{9, 136}), ir.IntValue(3), ir.IntValue(ops.ReductionSum)}, Values: []string{"", "index(136)", "", ""}},
 	},
-	Grad: []bool{true, false, true, true},
+	Grad:    []bool{true, false, true, true},
+	Rounded: true,
 }
 
 var nllGradGradCase = optest.Operator{
-	Op: ops.NllGradGradOp(),
+	Op:     ops.NllGradGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.NllGradGrad(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[3])}
 	},
@@ -380,7 +466,8 @@ var nllGradGradCase = optest.Operator{
 }
 
 var nllLossCase = optest.Operator{
-	Op: ops.NllLossOp(),
+	Op:     ops.NllLossOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.NllLoss(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int))}
 	},
@@ -396,10 +483,16 @@ var nllLossCase = optest.Operator{
 		{Shapes: [][]int{{5}, {}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
 	},
 	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.nll_loss(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 1000}, {z.M}}, Attrs: []ir.Value{ir.IntValue(-100), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(1000)", ""}}
+		}},
+	},
 }
 
 var nllStatsCase = optest.Operator{
-	Op: ops.NllStatsOp(),
+	Op:     ops.NllStatsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.NllStats(a.In[0], a.In[1], int(a.Attrs[0].Int), ops.Reduction(a.Attrs[1].Int), a.In[2]))
 	},
@@ -418,7 +511,8 @@ var nllStatsCase = optest.Operator{
 }
 
 var reduceLossCase = optest.Operator{
-	Op: ops.ReduceLossOp(),
+	Op:     ops.ReduceLossOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ReduceLoss(a.In[0], ops.Reduction(a.Attrs[0].Int))}
 	},
@@ -434,7 +528,8 @@ var reduceLossCase = optest.Operator{
 }
 
 var smoothL1ElementsCase = optest.Operator{
-	Op: ops.SmoothL1ElementsOp(),
+	Op:     ops.SmoothL1ElementsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.SmoothL1Elements(a.In[0], a.In[1], a.Attrs[0].Scalar)}
 	},
@@ -448,7 +543,8 @@ var smoothL1ElementsCase = optest.Operator{
 }
 
 var smoothL1LossCase = optest.Operator{
-	Op: ops.SmoothL1LossOp(),
+	Op:     ops.SmoothL1LossOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.SmoothL1Loss(a.In[0], a.In[1], a.Attrs[0].Scalar, ops.Reduction(a.Attrs[1].Int))}
 	},
@@ -462,46 +558,9 @@ var smoothL1LossCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {3, 4}}, Attrs: []ir.Value{ir.ScalarValue(ir.FloatScalar(0.5)), ir.IntValue(ops.ReductionMean)}},
 	},
 	Grad: []bool{true, true},
-}
-
-var smoothedLossCase = optest.Operator{
-	Op: ops.SmoothedLossOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.SmoothedLoss(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), ops.Reduction(a.Attrs[2].Int), a.In[2])}
+	Bench: []optest.Bench{
+		{PyTorch: "smooth_l1_loss(x, target)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.IntValue(ops.ReductionMean)}}
+		}},
 	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0), ir.IntValue(ops.ReductionNone)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{4, 5}, {4}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(0.1), ir.IntValue(ops.ReductionMean)}, Values: []string{"", "index(5)", ""}},
-	},
-	Grad: []bool{true, false, true},
-}
-
-var sumByClassCase = optest.Operator{
-	Op: ops.SumByClassOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.SumByClass(a.In[0], a.In[1], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 4}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(5)}, Values: []string{"", "index(5)"}},
-	},
-	Grad: []bool{true, false},
-}
-
-var totalGradCase = optest.Operator{
-	Op: ops.TotalGradOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.TotalGrad(a.In[0], a.In[1], a.In[2], ops.Reduction(a.Attrs[0].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(ops.ReductionNone)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{4, 5}, {4, 5}, {}}, Attrs: []ir.Value{ir.IntValue(ops.ReductionMean)}, Values: []string{"", "", "domain(2, 4)"}},
-	},
-	Grad: []bool{true, true, true},
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var affineCase = optest.Operator{
-	Op: ops.AffineOp(),
+	Op:     ops.AffineOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Affine(a.In[0], a.In[1], a.In[2])}
 	},
@@ -25,7 +26,8 @@ var affineCase = optest.Operator{
 }
 
 var batchNormCase = optest.Operator{
-	Op: ops.BatchNormOp(),
+	Op:     ops.BatchNormOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BatchNorm(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.Attrs[0].Scalar.Float())}
 	},
@@ -40,10 +42,16 @@ var batchNormCase = optest.Operator{
 		{Shapes: [][]int{{4, 3}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true, true, true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.batch_norm(x, running_mean, running_var, weight, bias)", Without: []string{"running_mean", "running_var"}, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64}, {64}, {64}, {64}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}, Values: []string{"", "", "domain(0.5, 2)", "", ""}}
+		}},
+	},
 }
 
 var batchNormPartsCase = optest.Operator{
-	Op: ops.BatchNormPartsOp(),
+	Op:     ops.BatchNormPartsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.BatchNormParts(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar.Float()))
 	},
@@ -58,7 +66,8 @@ var batchNormPartsCase = optest.Operator{
 }
 
 var batchNormTrainCase = optest.Operator{
-	Op: ops.BatchNormTrainOp(),
+	Op:     ops.BatchNormTrainOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.BatchNormTrain(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar.Float()))
 	},
@@ -71,10 +80,32 @@ var batchNormTrainCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 5, 7}, {3}, {3}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.batch_norm(x, None, None, weight, bias, True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64}, {64}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}}
+		}},
+	},
+}
+
+var centredAffineCase = optest.Operator{
+	Op:     ops.CentredAffineOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CentredAffine(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{4, 8}, {0.5, 2}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
+	ULP:     4,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(5), ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(4), ir.IntScalar(1)}, Want: ir.IntScalar(7)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(4), ir.IntScalar(5)}, Want: ir.IntScalar(5)},
+	},
+	Grad: []bool{true, true, true, true, true},
 }
 
 var centredProductCase = optest.Operator{
-	Op: ops.CentredProductOp(),
+	Op:     ops.CentredProductOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CentredProduct(a.In[0], a.In[1], a.In[2], a.In[3])}
 	},
@@ -88,7 +119,8 @@ var centredProductCase = optest.Operator{
 }
 
 var channelAffineCase = optest.Operator{
-	Op: ops.ChannelAffineOp(),
+	Op:     ops.ChannelAffineOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ChannelAffine(a.In[0], a.In[1], a.In[2])}
 	},
@@ -103,7 +135,8 @@ var channelAffineCase = optest.Operator{
 }
 
 var channelNormCase = optest.Operator{
-	Op: ops.ChannelNormOp(),
+	Op:     ops.ChannelNormOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.ChannelNorm(a.In[0], a.Attrs[0].Scalar.Float()))
 	},
@@ -118,7 +151,8 @@ var channelNormCase = optest.Operator{
 }
 
 var channelNormAffineCase = optest.Operator{
-	Op: ops.ChannelNormAffineOp(),
+	Op:     ops.ChannelNormAffineOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.ChannelNormAffine(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar.Float()))
 	},
@@ -133,7 +167,8 @@ var channelNormAffineCase = optest.Operator{
 }
 
 var channelNormAffineGradCase = optest.Operator{
-	Op: ops.ChannelNormAffineGradOp(),
+	Op:     ops.ChannelNormAffineGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.ChannelNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.Attrs[0].Scalar.Float()))
 	},
@@ -149,7 +184,8 @@ var channelNormAffineGradCase = optest.Operator{
 }
 
 var channelsCase = optest.Operator{
-	Op: ops.ChannelsOp(),
+	Op:     ops.ChannelsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Channels(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -163,7 +199,8 @@ var channelsCase = optest.Operator{
 }
 
 var groupNormCase = optest.Operator{
-	Op: ops.GroupNormOp(),
+	Op:     ops.GroupNormOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GroupNorm(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], a.Attrs[1].Scalar.Float())}
 	},
@@ -178,10 +215,16 @@ var groupNormCase = optest.Operator{
 		{Shapes: [][]int{{2, 4, 3, 2}, {4}, {4}}, Attrs: []ir.Value{ir.IntValue(4), ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.group_norm(x, groups, weight, bias)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64}, {64}}, Attrs: []ir.Value{ir.IntValue(8), ir.FloatValue(1e-05)}}
+		}},
+	},
 }
 
 var instanceNormCase = optest.Operator{
-	Op: ops.InstanceNormOp(),
+	Op:     ops.InstanceNormOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.InstanceNorm(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar.Float())}
 	},
@@ -195,10 +238,16 @@ var instanceNormCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.instance_norm(x, weight=weight, bias=bias)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64}, {64}}, Attrs: []ir.Value{ir.FloatValue(1e-05)}}
+		}},
+	},
 }
 
 var layerNormCase = optest.Operator{
-	Op: ops.LayerNormOp(),
+	Op:     ops.LayerNormOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LayerNorm(a.In[0], a.Attrs[0].Ints, a.In[1], a.In[2], a.Attrs[1].Scalar.Float())}
 	},
@@ -213,10 +262,16 @@ var layerNormCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}, {3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 4}), ir.FloatValue(1e-05)}},
 	},
 	Grad: []bool{true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.layer_norm(x, normalized_shape, weight, bias)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}, {z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M}), ir.FloatValue(1e-05)}}
+		}},
+	},
 }
 
 var layerNormAffineCase = optest.Operator{
-	Op: ops.LayerNormAffineOp(),
+	Op:     ops.LayerNormAffineOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.LayerNormAffine(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
 	},
@@ -231,7 +286,8 @@ var layerNormAffineCase = optest.Operator{
 }
 
 var layerNormAffineGradCase = optest.Operator{
-	Op: ops.LayerNormAffineGradOp(),
+	Op:     ops.LayerNormAffineGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LayerNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5])}
 	},
@@ -245,7 +301,8 @@ var layerNormAffineGradCase = optest.Operator{
 }
 
 var layerNormGradCase = optest.Operator{
-	Op: ops.LayerNormGradOp(),
+	Op:     ops.LayerNormGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LayerNormGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4])}
 	},
@@ -258,8 +315,24 @@ var layerNormGradCase = optest.Operator{
 	Grad: []bool{true, true, true, true, true},
 }
 
+var layerNormPartsCase = optest.Operator{
+	Op:     ops.LayerNormPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LayerNormParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.In[1], a.In[2])}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {1}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var layerNormStatsCase = optest.Operator{
-	Op: ops.LayerNormStatsOp(),
+	Op:     ops.LayerNormStatsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.LayerNormStats(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
 	},
@@ -270,30 +343,43 @@ var layerNormStatsCase = optest.Operator{
 		{Shapes: [][]int{{3, 8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
 	},
-	Grad: []bool{true},
+	Grad:    []bool{true},
+	Rounded: true,
 }
 
 var logSoftmaxCase = optest.Operator{
-	Op: ops.LogSoftmaxOp(),
+	Op:     ops.LogSoftmaxOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.LogSoftmax(a.In[0], int(a.Attrs[0].Int))}
+		return []*core.Tensor{ops.LogSoftmax(a.In[0], int(a.Attrs[0].Int), ir.DType(a.Attrs[1].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.LogSoftmaxOut(dst, a.In[0], int(a.Attrs[0].Int))
+		return ops.LogSoftmaxOut(dst, a.In[0], int(a.Attrs[0].Int), ir.DType(a.Attrs[1].Int))
 	},
-	Defaults: []ir.Value{ir.IntValue(0)},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(ir.Invalid)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
-		{Shapes: [][]int{{3, 17}}, Attrs: []ir.Value{ir.IntValue(-1)}},
-		{Shapes: [][]int{{4, 3, 2}}, Attrs: []ir.Value{ir.IntValue(1)}},
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 17}}, Attrs: []ir.Value{ir.IntValue(-1), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ir.Float64)}},
+		{Shapes: [][]int{{4, 3, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ir.Invalid)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "log_softmax(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "log_softmax(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ir.Invalid)}}
+		}},
+	},
+	Rounded: true,
 }
 
 var logSoftmaxGradCase = optest.Operator{
-	Op: ops.LogSoftmaxGradOp(),
+	Op:     ops.LogSoftmaxGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.LogSoftmaxGrad(a.In[0], a.In[1], a.In[2])}
 	},
@@ -307,7 +393,8 @@ var logSoftmaxGradCase = optest.Operator{
 }
 
 var normalizeCase = optest.Operator{
-	Op: ops.NormalizeOp(),
+	Op:     ops.NormalizeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Normalize(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
 	},
@@ -321,10 +408,19 @@ var normalizeCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(2), ir.FloatValue(1e-12)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "F.normalize(x, dim=dim[0])", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(2), ir.FloatValue(1e-12)}}
+		}},
+		{Name: "columns", PyTorch: "F.normalize(x, dim=dim[0])", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.FloatValue(2), ir.FloatValue(1e-12)}}
+		}},
+	},
 }
 
 var rmsNormCase = optest.Operator{
-	Op: ops.RmsNormOp(),
+	Op:     ops.RmsNormOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RmsNorm(a.In[0], a.Attrs[0].Ints, a.In[1], a.Attrs[1].Scalar.Float())}
 	},
@@ -339,10 +435,16 @@ var rmsNormCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{4}), ir.FloatValue(1e-06)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.rms_norm(x, normalized_shape, weight, 1e-6)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M}), ir.FloatValue(1e-06)}}
+		}},
+	},
 }
 
 var rmsNormAffineCase = optest.Operator{
-	Op: ops.RmsNormAffineOp(),
+	Op:     ops.RmsNormAffineOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.RmsNormAffine(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
 	},
@@ -357,7 +459,8 @@ var rmsNormAffineCase = optest.Operator{
 }
 
 var rmsNormAffineGradCase = optest.Operator{
-	Op: ops.RmsNormAffineGradOp(),
+	Op:     ops.RmsNormAffineGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RmsNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
 	},
@@ -371,7 +474,8 @@ var rmsNormAffineGradCase = optest.Operator{
 }
 
 var rmsNormGradCase = optest.Operator{
-	Op: ops.RmsNormGradOp(),
+	Op:     ops.RmsNormGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RmsNormGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
 	},
@@ -384,8 +488,24 @@ var rmsNormGradCase = optest.Operator{
 	Grad: []bool{true, true, true, true},
 }
 
+var rmsNormPartsCase = optest.Operator{
+	Op:     ops.RmsNormPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RmsNormParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.In[1])}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {1}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true},
+}
+
 var rmsNormStatsCase = optest.Operator{
-	Op: ops.RmsNormStatsOp(),
+	Op:     ops.RmsNormStatsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.RmsNormStats(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
 	},
@@ -396,11 +516,13 @@ var rmsNormStatsCase = optest.Operator{
 		{Shapes: [][]int{{3, 8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
 	},
-	Grad: []bool{true},
+	Grad:    []bool{true},
+	Rounded: true,
 }
 
 var scaleShiftCase = optest.Operator{
-	Op: ops.ScaleShiftOp(),
+	Op:     ops.ScaleShiftOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ScaleShift(a.In[0], a.In[1], a.In[2])}
 	},
@@ -414,7 +536,8 @@ var scaleShiftCase = optest.Operator{
 }
 
 var scaledProductCase = optest.Operator{
-	Op: ops.ScaledProductOp(),
+	Op:     ops.ScaledProductOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ScaledProduct(a.In[0], a.In[1], a.In[2])}
 	},
@@ -424,55 +547,4 @@ var scaledProductCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5)}, Want: ir.IntScalar(3)},
 	},
 	Grad: []bool{true, true, true},
-}
-
-var softmaxCase = optest.Operator{
-	Op: ops.SoftmaxOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Softmax(a.In[0], int(a.Attrs[0].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SoftmaxOut(dst, a.In[0], int(a.Attrs[0].Int))
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
-		{Shapes: [][]int{{3, 17}}, Attrs: []ir.Value{ir.IntValue(-1)}},
-		{Shapes: [][]int{{4, 3, 2}}, Attrs: []ir.Value{ir.IntValue(1)}},
-		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0)}},
-		{Shapes: [][]int{{0, 4}}, Attrs: []ir.Value{ir.IntValue(0)}},
-	},
-	Grad: []bool{true},
-}
-
-var softmaxGradCase = optest.Operator{
-	Op: ops.SoftmaxGradOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.SoftmaxGrad(a.In[0], a.In[1], a.In[2])}
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    1,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: ir.FloatScalar(0.5)},
-	},
-	Grad: []bool{true, true, true},
-}
-
-var softminCase = optest.Operator{
-	Op: ops.SoftminOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Softmin(a.In[0], int(a.Attrs[0].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SoftminOut(dst, a.In[0], int(a.Attrs[0].Int))
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(1)}},
-	},
-	Grad: []bool{true},
 }

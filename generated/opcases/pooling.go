@@ -9,8 +9,39 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var adaptiveAverage1dCase = optest.Operator{
+	Op:     ops.AdaptiveAverage1dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AdaptiveAverage1d(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 7}}, Attrs: []ir.Value{ir.IntValue(3)}},
+	},
+	Grad: []bool{true},
+}
+
+var adaptiveAverage2dCase = optest.Operator{
+	Op:     ops.AdaptiveAverage2dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AdaptiveAverage2d(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 7, 5}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
+}
+
 var adaptiveAvgPool1dCase = optest.Operator{
-	Op: ops.AdaptiveAvgPool1dOp(),
+	Op:     ops.AdaptiveAvgPool1dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AdaptiveAvgPool1d(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -26,10 +57,16 @@ var adaptiveAvgPool1dCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 2}}, Attrs: []ir.Value{ir.IntValue(4)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "adaptive_avg_pool1d(x, output_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntValue(4)}}
+		}},
+	},
 }
 
 var adaptiveAvgPool2dCase = optest.Operator{
-	Op: ops.AdaptiveAvgPool2dOp(),
+	Op:     ops.AdaptiveAvgPool2dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AdaptiveAvgPool2d(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -44,10 +81,131 @@ var adaptiveAvgPool2dCase = optest.Operator{
 		{Shapes: [][]int{{2, 4, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "adaptive_avg_pool2d(x, output_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 4})}}
+		}},
+	},
+}
+
+var adaptiveMaxCase = optest.Operator{
+	Op:     ops.AdaptiveMaxOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.AdaptiveMax(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int)))
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}, {6}}, Attrs: []ir.Value{ir.IntsValue([]int{3}), ir.IntValue(2)}, Values: []string{"", "index(4)"}},
+	},
+	Grad: []bool{true, false},
+}
+
+var adaptiveMaxPool1dCase = optest.Operator{
+	Op:     ops.AdaptiveMaxPool1dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AdaptiveMaxPool1d(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.AdaptiveMaxPool1dOut(dst, a.In[0], int(a.Attrs[0].Int))
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 7}}, Attrs: []ir.Value{ir.IntValue(3)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "adaptive_max_pool1d(x, output_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 1024}}, Attrs: []ir.Value{ir.IntValue(16)}}
+		}},
+	},
+}
+
+var adaptiveMaxPool1dWithIndicesCase = optest.Operator{
+	Op:     ops.AdaptiveMaxPool1dWithIndicesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.AdaptiveMaxPool1dWithIndices(a.In[0], int(a.Attrs[0].Int)))
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 7}}, Attrs: []ir.Value{ir.IntValue(3)}},
+		{Shapes: [][]int{{2, 3, 2}}, Attrs: []ir.Value{ir.IntValue(4)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.adaptive_max_pool1d(x, output_size, return_indices=True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 1024}}, Attrs: []ir.Value{ir.IntValue(16)}}
+		}},
+	},
+}
+
+var adaptiveMaxPool2dCase = optest.Operator{
+	Op:     ops.AdaptiveMaxPool2dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AdaptiveMaxPool2d(a.In[0], a.Attrs[0].Ints)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.AdaptiveMaxPool2dOut(dst, a.In[0], a.Attrs[0].Ints)
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 7, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2})}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "adaptive_max_pool2d(x, output_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 4})}}
+		}},
+	},
+}
+
+var adaptiveMaxPool2dWithIndicesCase = optest.Operator{
+	Op:     ops.AdaptiveMaxPool2dWithIndicesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.AdaptiveMaxPool2dWithIndices(a.In[0], a.Attrs[0].Ints))
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 7, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2})}},
+		{Shapes: [][]int{{2, 4, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.adaptive_max_pool2d(x, output_size, return_indices=True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 4})}}
+		}},
+	},
+}
+
+var adaptivePlacesCase = optest.Operator{
+	Op:     ops.AdaptivePlacesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AdaptivePlaces(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
 }
 
 var adaptiveWeightsCase = optest.Operator{
-	Op: ops.AdaptiveWeightsOp(),
+	Op:     ops.AdaptiveWeightsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AdaptiveWeights(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
 	},
@@ -58,7 +216,8 @@ var adaptiveWeightsCase = optest.Operator{
 }
 
 var avgPoolCase = optest.Operator{
-	Op: ops.AvgPoolOp(),
+	Op:     ops.AvgPoolOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AvgPool(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Int != 0, a.Attrs[4].Int != 0)}
 	},
@@ -74,7 +233,8 @@ var avgPoolCase = optest.Operator{
 }
 
 var avgPool1dCase = optest.Operator{
-	Op: ops.AvgPool1dOp(),
+	Op:     ops.AvgPool1dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AvgPool1d(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Int != 0, a.Attrs[4].Int != 0)}
 	},
@@ -88,10 +248,16 @@ var avgPool1dCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 8}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "avg_pool1d(x, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.BoolValue(true)}}
+		}},
+	},
 }
 
 var avgPool2dCase = optest.Operator{
-	Op: ops.AvgPool2dOp(),
+	Op:     ops.AvgPool2dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AvgPool2d(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Int != 0, a.Attrs[4].Int != 0)}
 	},
@@ -106,10 +272,16 @@ var avgPool2dCase = optest.Operator{
 		{Shapes: [][]int{{2, 6, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2}), ir.IntsValue(nil), ir.IntsValue([]int{1, 0}), ir.BoolValue(false), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "avg_pool2d(x, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.BoolValue(true)}}
+		}},
+	},
 }
 
 var avgPoolGradCase = optest.Operator{
-	Op: ops.AvgPoolGradOp(),
+	Op:     ops.AvgPoolGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AvgPoolGrad(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0, a.Attrs[5].Int != 0)}
 	},
@@ -124,7 +296,8 @@ var avgPoolGradCase = optest.Operator{
 }
 
 var avgPoolNCase = optest.Operator{
-	Op: ops.AvgPoolNOp(),
+	Op:     ops.AvgPoolNOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AvgPoolN(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0, a.Attrs[5].Int != 0)}
 	},
@@ -138,7 +311,8 @@ var avgPoolNCase = optest.Operator{
 }
 
 var maxPoolCase = optest.Operator{
-	Op: ops.MaxPoolOp(),
+	Op:     ops.MaxPoolOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.MaxPool(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0))
 	},
@@ -154,7 +328,8 @@ var maxPoolCase = optest.Operator{
 }
 
 var maxPool1dCase = optest.Operator{
-	Op: ops.MaxPool1dOp(),
+	Op:     ops.MaxPool1dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaxPool1d(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0)}
 	},
@@ -168,10 +343,36 @@ var maxPool1dCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 8}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "max_pool1d(x, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+	},
+}
+
+var maxPool1dWithIndicesCase = optest.Operator{
+	Op:     ops.MaxPool1dWithIndicesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.MaxPool1dWithIndices(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 8}}, Attrs: []ir.Value{ir.IntsValue([]int{3}), ir.IntsValue([]int{2}), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.max_pool1d(x, kernel_size, return_indices=True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 1024}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var maxPool2dCase = optest.Operator{
-	Op: ops.MaxPool2dOp(),
+	Op:     ops.MaxPool2dOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaxPool2d(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0)}
 	},
@@ -186,10 +387,16 @@ var maxPool2dCase = optest.Operator{
 		{Shapes: [][]int{{2, 6, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2}), ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{1, 1}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "max_pool2d(x, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var maxPool2dWithIndicesCase = optest.Operator{
-	Op: ops.MaxPool2dWithIndicesOp(),
+	Op:     ops.MaxPool2dWithIndicesOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.MaxPool2dWithIndices(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0))
 	},
@@ -200,10 +407,16 @@ var maxPool2dWithIndicesCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 6, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.max_pool2d(x, kernel_size, return_indices=True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var maxPoolGradCase = optest.Operator{
-	Op: ops.MaxPoolGradOp(),
+	Op:     ops.MaxPoolGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaxPoolGrad(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
 	},
@@ -218,7 +431,8 @@ var maxPoolGradCase = optest.Operator{
 }
 
 var maxPoolIndicesCase = optest.Operator{
-	Op: ops.MaxPoolIndicesOp(),
+	Op:     ops.MaxPoolIndicesOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.MaxPoolIndices(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Ints, a.Attrs[5].Int != 0))
 	},
@@ -232,7 +446,8 @@ var maxPoolIndicesCase = optest.Operator{
 }
 
 var maxUnpoolCase = optest.Operator{
-	Op: ops.MaxUnpoolOp(),
+	Op:     ops.MaxUnpoolOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaxUnpool(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
 	},
@@ -245,8 +460,70 @@ var maxUnpoolCase = optest.Operator{
 	Grad: []bool{true, false},
 }
 
+var maxUnpool1dCase = optest.Operator{
+	Op:     ops.MaxUnpool1dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaxUnpool1d(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.MaxUnpool1dOut(dst, a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints)
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 1}, {2, 3, 1}}, Attrs: []ir.Value{ir.IntsValue([]int{4}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue(nil)}, Values: []string{"", "index(4)"}},
+	},
+	Grad: []bool{true, false},
+	Bench: []optest.Bench{
+		{PyTorch: "max_unpool1d(x, indices, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 512}, {z.B, 64, 512}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue(nil)}, Values: []string{"", "index(512)"}}
+		}},
+	},
+}
+
+var maxUnpool2dCase = optest.Operator{
+	Op:     ops.MaxUnpool2dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaxUnpool2d(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.MaxUnpool2dOut(dst, a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints)
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 1, 1}, {2, 1, 1}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue(nil)}, Values: []string{"", "index(4)"}},
+	},
+	Grad: []bool{true, false},
+	Bench: []optest.Bench{
+		{PyTorch: "max_unpool2d(x, indices, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 64, 16, 16}, {z.B, 64, 16, 16}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue(nil)}, Values: []string{"", "index(256)"}}
+		}},
+	},
+}
+
+var maxUnpoolNCase = optest.Operator{
+	Op:     ops.MaxUnpoolNOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaxUnpoolN(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 1}, {2, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{2}), ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{3})}, Values: []string{"", "index(3)"}},
+	},
+	Grad: []bool{true, false},
+}
+
 var maxUnpoolPartsCase = optest.Operator{
-	Op: ops.MaxUnpoolPartsOp(),
+	Op:     ops.MaxUnpoolPartsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MaxUnpoolParts(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
 	},

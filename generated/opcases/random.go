@@ -7,18 +7,17 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var bernoulliCase = optest.Operator{
-	Op: ops.BernoulliOp(),
+	Op:     ops.BernoulliOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Bernoulli(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+		return []*core.Tensor{ops.Bernoulli(a.In[0], a.Attrs[0].Int, a.Attrs[1].Int)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.BernoulliOut(dst, a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.BernoulliInPlace(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))
+		return ops.BernoulliOut(dst, a.In[0], a.Attrs[0].Int, a.Attrs[1].Int)
 	},
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{0, 1},
@@ -27,12 +26,47 @@ var bernoulliCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "bernoulli(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}}
+		}},
+	},
+}
+
+var bernoulliElementsCase = optest.Operator{
+	Op:     ops.BernoulliElementsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.BernoulliElements(a.In[0], a.In[1], a.Attrs[0].Int, a.Attrs[1].Int)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{0, 1},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
+	},
+	Grad: []bool{false, false},
+}
+
+var checkWeightsCase = optest.Operator{
+	Op:     ops.CheckWeightsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CheckWeights(a.In[0])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5}}, Values: []string{"domain(0.1, 1)"}},
+	},
+	Grad: []bool{false},
 }
 
 var drawCase = optest.Operator{
-	Op: ops.DrawOp(),
+	Op:     ops.DrawOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Draw(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+		return []*core.Tensor{ops.Draw(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int, a.Attrs[2].Int)}
 	},
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
@@ -44,12 +78,13 @@ var drawCase = optest.Operator{
 }
 
 var dropoutCase = optest.Operator{
-	Op: ops.DropoutOp(),
+	Op:     ops.DropoutOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Dropout(a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+		return []*core.Tensor{ops.Dropout(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Int, a.Attrs[2].Int)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.DropoutOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))
+		return ops.DropoutOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Int, a.Attrs[2].Int)
 	},
 	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
@@ -58,12 +93,18 @@ var dropoutCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(0.5), ir.IntValue(1), ir.IntValue(0)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.dropout(x, p)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.FloatValue(0.5), ir.IntValue(1), ir.IntValue(0)}}
+		}},
+	},
 }
 
 var dropoutElementsCase = optest.Operator{
-	Op: ops.DropoutElementsOp(),
+	Op:     ops.DropoutElementsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.DropoutElements(a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+		return []*core.Tensor{ops.DropoutElements(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Int, a.Attrs[2].Int)}
 	},
 	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-4, 4},
@@ -74,13 +115,29 @@ var dropoutElementsCase = optest.Operator{
 	Grad: []bool{true},
 }
 
-var multinomialCase = optest.Operator{
-	Op: ops.MultinomialOp(),
+var foldWholeCase = optest.Operator{
+	Op:     ops.FoldWholeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Multinomial(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int != 0)}
+		return []*core.Tensor{ops.FoldWhole(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-1000, 1000},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(9)}},
+	},
+	Grad: []bool{false},
+}
+
+var multinomialCase = optest.Operator{
+	Op:     ops.MultinomialOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Multinomial(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int, a.Attrs[2].Int, a.Attrs[3].Int != 0)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.MultinomialOut(dst, a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int != 0)
+		return ops.MultinomialOut(dst, a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int, a.Attrs[2].Int, a.Attrs[3].Int != 0)
 	},
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
@@ -90,15 +147,69 @@ var multinomialCase = optest.Operator{
 		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntValue(40), ir.IntValue(1), ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"domain(0.1, 1)"}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "multinomial(x, n, replacement=replacement)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(100), ir.IntValue(1), ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"domain(0.1, 1)"}}
+		}},
+	},
+}
+
+var noProbabilityCase = optest.Operator{
+	Op:     ops.NoProbabilityOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NoProbability(a.In[0])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(true)},
+	},
+	Grad: []bool{false},
+}
+
+var noWeightCase = optest.Operator{
+	Op:     ops.NoWeightOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NoWeight(a.In[0])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(true)},
+	},
+	Grad: []bool{false},
+}
+
+var probabilitiesCase = optest.Operator{
+	Op:     ops.ProbabilitiesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Probabilities(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntValue(0)}},
+	},
+	Grad: []bool{false},
 }
 
 var raceCase = optest.Operator{
-	Op: ops.RaceOp(),
+	Op:     ops.RaceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Race(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+		return []*core.Tensor{ops.Race(a.In[0], a.Attrs[0].Int, a.Attrs[1].Int)}
 	},
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{0.1, 1},
+	Domain:   [2]float64{1000, 10000},
 	ULP:      8,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
@@ -107,31 +218,44 @@ var raceCase = optest.Operator{
 }
 
 var randCase = optest.Operator{
-	Op: ops.RandOp(),
+	Op:     ops.RandOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Rand(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
+		return []*core.Tensor{ops.Rand(a.Attrs[0].Ints, a.Attrs[1].Int, a.Attrs[2].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "rand(shape, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntsValue([]int{z.N}), ir.IntValue(1), ir.IntValue(1)}}
+		}},
+	},
 }
 
 var randintCase = optest.Operator{
-	Op: ops.RandintOp(),
+	Op:     ops.RandintOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Randint(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int), a.Place)}
+		return []*core.Tensor{ops.Randint(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int, a.Attrs[4].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.randint(low, high, shape, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntsValue([]int{z.N}), ir.IntValue(0), ir.IntValue(1000), ir.IntValue(1), ir.IntValue(1)}}
+		}},
+	},
 }
 
 var randintElementsCase = optest.Operator{
-	Op: ops.RandintElementsOp(),
+	Op:     ops.RandintElementsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RandintElements(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int), a.Place)}
+		return []*core.Tensor{ops.RandintElements(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int, a.Attrs[4].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
@@ -140,9 +264,27 @@ var randintElementsCase = optest.Operator{
 }
 
 var randnCase = optest.Operator{
-	Op: ops.RandnOp(),
+	Op:     ops.RandnOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Randn(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
+		return []*core.Tensor{ops.Randn(a.Attrs[0].Ints, a.Attrs[1].Int, a.Attrs[2].Int, a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      4,
+	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "randn(shape, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntsValue([]int{z.N}), ir.IntValue(1), ir.IntValue(1)}}
+		}},
+	},
+}
+
+var randomKeysCase = optest.Operator{
+	Op:     ops.RandomKeysOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RandomKeys(a.Attrs[0].Ints, a.Attrs[1].Int, a.Attrs[2].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
@@ -150,10 +292,11 @@ var randnCase = optest.Operator{
 	Grad:     []bool{},
 }
 
-var randomKeysCase = optest.Operator{
-	Op: ops.RandomKeysOp(),
+var randomWholeCase = optest.Operator{
+	Op:     ops.RandomWholeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RandomKeys(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
+		return []*core.Tensor{ops.RandomWhole(a.Attrs[0].Ints, a.Attrs[1].Int, a.Attrs[2].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
@@ -162,20 +305,27 @@ var randomKeysCase = optest.Operator{
 }
 
 var randpermCase = optest.Operator{
-	Op: ops.RandpermOp(),
+	Op:     ops.RandpermOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Randperm(int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
+		return []*core.Tensor{ops.Randperm(int(a.Attrs[0].Int), a.Attrs[1].Int, a.Attrs[2].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
+	Bench: []optest.Bench{
+		{PyTorch: "randperm(n, device=device)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntValue(z.N), ir.IntValue(1), ir.IntValue(1)}}
+		}},
+	},
 }
 
 var scaledUniformCase = optest.Operator{
-	Op: ops.ScaledUniformOp(),
+	Op:     ops.ScaledUniformOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScaledUniform(a.In[0], a.Attrs[0].Scalar.Float(), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+		return []*core.Tensor{ops.ScaledUniform(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Int, a.Attrs[2].Int)}
 	},
 	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{0.1, 1},
@@ -187,11 +337,24 @@ var scaledUniformCase = optest.Operator{
 }
 
 var uniformGridCase = optest.Operator{
-	Op: ops.UniformGridOp(),
+	Op:     ops.UniformGridOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.UniformGrid(a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), int(a.Attrs[2].Int), int(a.Attrs[3].Int), a.Place)}
+		return []*core.Tensor{ops.UniformGrid(a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int, a.Attrs[3].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
+var uniformPartsCase = optest.Operator{
+	Op:     ops.UniformPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.UniformParts(a.Attrs[0].Ints, a.Attrs[1].Int, a.Attrs[2].Int, a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},

@@ -10,7 +10,8 @@ import (
 )
 
 var gruCase = optest.Operator{
-	Op: ops.GRUOp(),
+	Op:     ops.GRUOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GRU(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], a.Attrs[0].Int != 0)}
 	},
@@ -25,10 +26,16 @@ var gruCase = optest.Operator{
 		{Shapes: [][]int{{2, 1, 3}, {1, 2}, {6, 3}, {6, 2}, {6}, {6}}, Attrs: []ir.Value{ir.BoolValue(true)}},
 	},
 	Grad: []bool{true, true, true, true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.gru(x, h[None], [input_weight, state_weight], False, 1, 0.0, True, False, False)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{32, 64, 128}, {64, 128}, {384, 128}, {384, 128}}, Attrs: []ir.Value{ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var gruLayerCase = optest.Operator{
-	Op: ops.GRULayerOp(),
+	Op:     ops.GRULayerOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GRULayer(a.In[0], a.In[1], a.In[2], a.In[3], a.Attrs[0].Int != 0)}
 	},
@@ -43,7 +50,8 @@ var gruLayerCase = optest.Operator{
 }
 
 var gruSequenceCase = optest.Operator{
-	Op: ops.GRUSequenceOp(),
+	Op:     ops.GRUSequenceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GRUSequence(a.In[0], a.In[1], a.In[2], a.In[3], a.Attrs[0].Int != 0)}
 	},
@@ -59,7 +67,8 @@ var gruSequenceCase = optest.Operator{
 }
 
 var gruSequenceGradCase = optest.Operator{
-	Op: ops.GRUSequenceGradOp(),
+	Op:     ops.GRUSequenceGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.GRUSequenceGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], a.Attrs[0].Int != 0))
 	},
@@ -75,7 +84,8 @@ var gruSequenceGradCase = optest.Operator{
 }
 
 var lstmCase = optest.Operator{
-	Op: ops.LSTMOp(),
+	Op:     ops.LSTMOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.LSTM(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], a.In[6], a.Attrs[0].Int != 0))
 	},
@@ -87,10 +97,16 @@ var lstmCase = optest.Operator{
 		{Shapes: [][]int{{2, 1, 3}, {1, 2}, {1, 2}, {8, 3}, {8, 2}, {8}, {8}}, Attrs: []ir.Value{ir.BoolValue(true)}},
 	},
 	Grad: []bool{true, true, true, true, true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.lstm(x, (h[None], c[None]), [input_weight, state_weight], False, 1, 0.0, True, False, False)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{32, 64, 128}, {64, 128}, {64, 128}, {512, 128}, {512, 128}}, Attrs: []ir.Value{ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var lstmLayerCase = optest.Operator{
-	Op: ops.LSTMLayerOp(),
+	Op:     ops.LSTMLayerOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.LSTMLayer(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.Attrs[0].Int != 0))
 	},
@@ -106,7 +122,8 @@ var lstmLayerCase = optest.Operator{
 }
 
 var lstmSequenceCase = optest.Operator{
-	Op: ops.LSTMSequenceOp(),
+	Op:     ops.LSTMSequenceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.LSTMSequence(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.Attrs[0].Int != 0))
 	},
@@ -122,7 +139,8 @@ var lstmSequenceCase = optest.Operator{
 }
 
 var lstmSequenceGradCase = optest.Operator{
-	Op: ops.LSTMSequenceGradOp(),
+	Op:     ops.LSTMSequenceGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.LSTMSequenceGrad(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], a.In[6], a.Attrs[0].Int != 0))
 	},
@@ -138,7 +156,8 @@ var lstmSequenceGradCase = optest.Operator{
 }
 
 var rnnCase = optest.Operator{
-	Op: ops.RNNOp(),
+	Op:     ops.RNNOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RNN(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], a.Attrs[0].Int != 0, a.Attrs[1].Int != 0)}
 	},
@@ -153,10 +172,16 @@ var rnnCase = optest.Operator{
 		{Shapes: [][]int{{2, 1, 3}, {1, 2}, {2, 3}, {2, 2}, {2}, {2}}, Attrs: []ir.Value{ir.BoolValue(true), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true, true, true, true, true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.rnn_tanh(x, h[None], [input_weight, state_weight], False, 1, 0.0, True, False, False)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{32, 64, 128}, {64, 128}, {128, 128}, {128, 128}}, Attrs: []ir.Value{ir.BoolValue(false), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var rnnBiasCase = optest.Operator{
-	Op: ops.RNNBiasOp(),
+	Op:     ops.RNNBiasOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RNNBias(a.In[0], a.In[1], a.In[2])}
 	},
@@ -166,7 +191,8 @@ var rnnBiasCase = optest.Operator{
 }
 
 var rnnLayerCase = optest.Operator{
-	Op: ops.RNNLayerOp(),
+	Op:     ops.RNNLayerOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RNNLayer(a.In[0], a.In[1], a.In[2], a.In[3], a.Attrs[0].Int != 0, a.Attrs[1].Int != 0)}
 	},
@@ -181,7 +207,8 @@ var rnnLayerCase = optest.Operator{
 }
 
 var rnnMatMulCase = optest.Operator{
-	Op: ops.RNNMatMulOp(),
+	Op:     ops.RNNMatMulOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RNNMatMul(a.In[0], a.In[1])}
 	},
@@ -196,7 +223,8 @@ var rnnMatMulCase = optest.Operator{
 }
 
 var rnnSequenceCase = optest.Operator{
-	Op: ops.RNNSequenceOp(),
+	Op:     ops.RNNSequenceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RNNSequence(a.In[0], a.In[1], a.In[2], a.In[3], a.Attrs[0].Int != 0, a.Attrs[1].Int != 0)}
 	},
@@ -212,7 +240,8 @@ var rnnSequenceCase = optest.Operator{
 }
 
 var rnnSequenceGradCase = optest.Operator{
-	Op: ops.RNNSequenceGradOp(),
+	Op:     ops.RNNSequenceGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.RNNSequenceGrad(a.In[0], a.In[1], a.In[2], a.Attrs[0].Int != 0, a.Attrs[1].Int != 0))
 	},

@@ -7,10 +7,12 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var allCase = optest.Operator{
-	Op: ops.AllOp(),
+	Op:     ops.AllOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.All(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -26,10 +28,22 @@ var allCase = optest.Operator{
 		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "all(x, dim=dim)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "all(x, dim=dim)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "all(x, dim=dim)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var anyCase = optest.Operator{
-	Op: ops.AnyOp(),
+	Op:     ops.AnyOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Any(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -45,10 +59,22 @@ var anyCase = optest.Operator{
 		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "any(x, dim=dim)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "any(x, dim=dim)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "any(x, dim=dim)", DType: ir.Bool, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var countNonzeroCase = optest.Operator{
-	Op: ops.CountNonzeroOp(),
+	Op:     ops.CountNonzeroOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.CountNonzero(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -62,10 +88,38 @@ var countNonzeroCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "count_nonzero(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "count_nonzero(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "count_nonzero(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
+}
+
+var floatLogsumexpCase = optest.Operator{
+	Op:     ops.FloatLogsumexpOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FloatLogsumexp(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 1}), ir.BoolValue(true)}},
+	},
+	Grad: []bool{true},
 }
 
 var logsumexpCase = optest.Operator{
-	Op: ops.LogsumexpOp(),
+	Op:     ops.LogsumexpOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Logsumexp(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -78,12 +132,22 @@ var logsumexpCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "logsumexp(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "logsumexp(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var maxCase = optest.Operator{
-	Op: ops.MaxOp(),
+	Op:     ops.MaxOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Max(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -99,10 +163,23 @@ var maxCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.amax(x, dim or ())", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "torch.amax(x, dim or ())", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "torch.amax(x, dim or ())", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
+	Rounded: true,
 }
 
 var maxDimCase = optest.Operator{
-	Op: ops.MaxDimOp(),
+	Op:     ops.MaxDimOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.MaxDim(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0))
 	},
@@ -114,29 +191,51 @@ var maxDimCase = optest.Operator{
 		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.IntValue(-1), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "torch.max(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "torch.max(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var meanCase = optest.Operator{
-	Op: ops.MeanOp(),
+	Op:     ops.MeanOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Mean(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
+		return []*core.Tensor{ops.Mean(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.MeanOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)
+		return ops.MeanOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Float64)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true), ir.IntValue(ir.Invalid)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "mean(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "rows", PyTorch: "mean(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "mean(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+	},
 }
 
 var minCase = optest.Operator{
-	Op: ops.MinOp(),
+	Op:     ops.MinOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Min(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -152,10 +251,23 @@ var minCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.amin(x, dim or ())", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "torch.amin(x, dim or ())", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "torch.amin(x, dim or ())", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
+	Rounded: true,
 }
 
 var minDimCase = optest.Operator{
-	Op: ops.MinDimOp(),
+	Op:     ops.MinDimOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.MinDim(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0))
 	},
@@ -167,29 +279,163 @@ var minDimCase = optest.Operator{
 		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.IntValue(-1), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "torch.min(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "torch.min(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var normCase = optest.Operator{
-	Op: ops.NormOp(),
+	Op:     ops.NormOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Norm(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)}
+		return []*core.Tensor{ops.Norm(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0, ir.DType(a.Attrs[3].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.NormOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)
+		return ops.NormOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0, ir.DType(a.Attrs[3].Int))
 	},
-	Defaults: []ir.Value{ir.FloatValue(2), ir.IntsValue(nil), ir.BoolValue(false)},
+	Defaults: []ir.Value{ir.FloatValue(2), ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue(nil), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(3), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(1), ir.IntsValue([]int{0}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(3), ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(1), ir.IntsValue([]int{0}), ir.BoolValue(true), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Complex128)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.linalg.vector_norm(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "rows", PyTorch: "torch.linalg.vector_norm(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "torch.linalg.vector_norm(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+	},
+	Rounded: true,
+}
+
+var normOneCase = optest.Operator{
+	Op:     ops.NormOneOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormOne(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{0.1, 4},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+}
+
+var normRealCase = optest.Operator{
+	Op:     ops.NormRealOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormReal(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{1}), ir.BoolValue(true)}},
+	},
+	Grad:    []bool{true},
+	Rounded: true,
+}
+
+var normTwoCase = optest.Operator{
+	Op:     ops.NormTwoOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormTwo(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 2}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+	},
+	Grad:    []bool{true},
+	Rounded: true,
+}
+
+var normTwoGradCase = optest.Operator{
+	Op:     ops.NormTwoGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormTwoGrad(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{0.5, 4},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(4)}, Want: ir.FloatScalar(1.5)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(0), ir.IntScalar(0)}, Want: ir.IntScalar(0)},
+	},
+	Grad: []bool{true, true, true},
+}
+
+var notZeroCase = optest.Operator{
+	Op:     ops.NotZeroOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NotZero(a.In[0])}
+	},
+	Domain: [2]float64{0.5, 4},
+	ULP:    0,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(1)},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.IntScalar(1)},
+	},
+	Grad: []bool{true},
+}
+
+var orderedCase = optest.Operator{
+	Op:     ops.OrderedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Ordered(a.In[0])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}}},
+	},
+	Grad: []bool{true},
+}
+
+var powerNormCase = optest.Operator{
+	Op:     ops.PowerNormOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PowerNorm(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{0.5, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.FloatValue(1.5), ir.IntsValue([]int{-1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.FloatValue(0.5), ir.IntsValue([]int{0}), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
 }
 
 var prodCase = optest.Operator{
-	Op: ops.ProdOp(),
+	Op:     ops.ProdOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Prod(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))}
 	},
@@ -206,10 +452,22 @@ var prodCase = optest.Operator{
 		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.prod(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "rows", PyTorch: "torch.prod(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "torch.prod(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+	},
 }
 
 var rootCase = optest.Operator{
-	Op: ops.RootOp(),
+	Op:     ops.RootOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Root(a.In[0])}
 	},
@@ -219,43 +477,91 @@ var rootCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(4)}, Want: ir.IntScalar(2)},
 		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
 	},
+	Grad:    []bool{true},
+	Rounded: true,
+}
+
+var spreadCase = optest.Operator{
+	Op:     ops.SpreadOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Spread(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(3), ir.BoolValue(true)}},
+	},
 	Grad: []bool{true},
 }
 
-var rootOfCase = optest.Operator{
-	Op: ops.RootOfOp(),
+var spreadFoldedCase = optest.Operator{
+	Op:     ops.SpreadFoldedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RootOf(a.In[0], a.Attrs[0].Scalar.Float())}
+		return []*core.Tensor{ops.SpreadFolded(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
 	},
-	Defaults: []ir.Value{ir.FloatValue(0)},
-	Domain:   [2]float64{0.1, 4},
-	ULP:      4,
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.FloatValue(3)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(3), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.FloatValue(8), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(2), ir.BoolValue(false)}},
+		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{}), ir.FloatValue(1), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+}
+
+var spreadPartsCase = optest.Operator{
+	Op:     ops.SpreadPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SpreadParts(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(3), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
 }
 
 var stdCase = optest.Operator{
-	Op: ops.StdOp(),
+	Op:     ops.StdOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Std(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Int != 0)}
+		return []*core.Tensor{ops.Std(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.StdOut(dst, a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Int != 0)
+		return ops.StdOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(1), ir.BoolValue(false)},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntValue(1), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 2}), ir.IntValue(0), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 2}), ir.FloatValue(0), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.FloatValue(1), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var sumCase = optest.Operator{
-	Op: ops.SumOp(),
+	Op:     ops.SumOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sum(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))}
 	},
@@ -273,54 +579,15 @@ var sumCase = optest.Operator{
 		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
 	},
 	Grad: []bool{true},
-}
-
-var sumToCase = optest.Operator{
-	Op: ops.SumToOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.SumTo(a.In[0], a.Attrs[0].Ints)}
+	Bench: []optest.Bench{
+		{PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "rows", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
 	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SumToOut(dst, a.In[0], a.Attrs[0].Ints)
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 1})}},
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{})}},
-	},
-	Grad: []bool{true},
-}
-
-var varMeanCase = optest.Operator{
-	Op: ops.VarMeanOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return optest.Results(ops.VarMean(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Int != 0))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(1), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntValue(1), ir.BoolValue(false)}},
-	},
-	Grad: []bool{true},
-}
-
-var varCase = optest.Operator{
-	Op: ops.VarOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Var(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Int != 0)}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.VarOut(dst, a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Int != 0)
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(1), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntValue(1), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 2}), ir.IntValue(0), ir.BoolValue(true)}},
-	},
-	Grad: []bool{true},
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var ceilCase = optest.Operator{
-	Op: ops.CeilOp(),
+	Op:     ops.CeilOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Ceil(a.In[0])}
 	},
@@ -27,10 +28,16 @@ var ceilCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.IntScalar(-1)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "ceil(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var floorCase = optest.Operator{
-	Op: ops.FloorOp(),
+	Op:     ops.FloorOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Floor(a.In[0])}
 	},
@@ -47,10 +54,16 @@ var floorCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.IntScalar(-2)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "floor(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var roundCase = optest.Operator{
-	Op: ops.RoundOp(),
+	Op:     ops.RoundOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Round(a.In[0])}
 	},
@@ -68,10 +81,16 @@ var roundCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-0.6)}, Want: ir.IntScalar(-1)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "round(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var truncCase = optest.Operator{
-	Op: ops.TruncOp(),
+	Op:     ops.TruncOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Trunc(a.In[0])}
 	},
@@ -88,4 +107,9 @@ var truncCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-1.7)}, Want: ir.IntScalar(-1)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "trunc(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var affineBaseCase = optest.Operator{
-	Op: ops.AffineBaseOp(),
+	Op:     ops.AffineBaseOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AffineBase(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), a.Attrs[4].Scalar.Float(), a.Attrs[5].Scalar.Float(), a.Attrs[6].Scalar.Float(), a.Attrs[7].Scalar.Float(), a.Attrs[8].Scalar.Float(), a.Attrs[9].Scalar.Float(), a.Place)}
 	},
@@ -21,7 +22,8 @@ var affineBaseCase = optest.Operator{
 }
 
 var affineGridCase = optest.Operator{
-	Op: ops.AffineGridOp(),
+	Op:     ops.AffineGridOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AffineGrid(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -36,10 +38,16 @@ var affineGridCase = optest.Operator{
 		{Shapes: [][]int{{1, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 3, 4, 2}), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.affine_grid(theta, size, align_corners=False)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{z.B, 3, 64, 64}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var gridSampleCase = optest.Operator{
-	Op: ops.GridSampleOp(),
+	Op:     ops.GridSampleOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GridSample(a.In[0], a.In[1], ops.Interpolation(a.Attrs[0].Int), ops.PaddingMode(a.Attrs[1].Int), a.Attrs[2].Int != 0)}
 	},
@@ -55,10 +63,22 @@ var gridSampleCase = optest.Operator{
 		{Shapes: [][]int{{1, 2, 3, 4, 2}, {1, 2, 2, 2, 3}}, Attrs: []ir.Value{ir.IntValue(ops.InterpolationBilinear), ir.IntValue(ops.PaddingModeBorder), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.grid_sample(x, grid, 'bilinear', align_corners=False)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 16, 32, 32}, {z.B, 32, 32, 2}}, Attrs: []ir.Value{ir.IntValue(ops.InterpolationBilinear), ir.IntValue(ops.PaddingModeZeros), ir.BoolValue(false)}, Values: []string{"", "domain(-1, 1)"}}
+		}},
+		{Name: "nearest", PyTorch: "F.grid_sample(x, grid, 'nearest', align_corners=False)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 16, 32, 32}, {z.B, 32, 32, 2}}, Attrs: []ir.Value{ir.IntValue(ops.InterpolationNearest), ir.IntValue(ops.PaddingModeZeros), ir.BoolValue(false)}, Values: []string{"", "domain(-1, 1)"}}
+		}},
+		{Name: "bicubic", PyTorch: "F.grid_sample(x, grid, 'bicubic', align_corners=False)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 16, 32, 32}, {z.B, 32, 32, 2}}, Attrs: []ir.Value{ir.IntValue(ops.InterpolationBicubic), ir.IntValue(ops.PaddingModeZeros), ir.BoolValue(false)}, Values: []string{"", "domain(-1, 1)"}}
+		}},
+	},
 }
 
 var gridSampledCase = optest.Operator{
-	Op: ops.GridSampledOp(),
+	Op:     ops.GridSampledOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GridSampled(a.In[0], a.In[1], a.Attrs[0].Ints, ops.Interpolation(a.Attrs[1].Int), ops.PaddingMode(a.Attrs[2].Int), a.Attrs[3].Int != 0)}
 	},
@@ -79,7 +99,8 @@ var gridSampledCase = optest.Operator{
 }
 
 var gridSampledGradGridCase = optest.Operator{
-	Op: ops.GridSampledGradGridOp(),
+	Op:     ops.GridSampledGradGridOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GridSampledGradGrid(a.In[0], a.In[1], a.In[2], a.Attrs[0].Ints, ops.Interpolation(a.Attrs[1].Int), ops.PaddingMode(a.Attrs[2].Int), a.Attrs[3].Int != 0)}
 	},
@@ -96,7 +117,8 @@ var gridSampledGradGridCase = optest.Operator{
 }
 
 var gridSampledGradInputCase = optest.Operator{
-	Op: ops.GridSampledGradInputOp(),
+	Op:     ops.GridSampledGradInputOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.GridSampledGradInput(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Interpolation(a.Attrs[2].Int), ops.PaddingMode(a.Attrs[3].Int), a.Attrs[4].Int != 0)}
 	},

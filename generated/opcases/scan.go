@@ -7,10 +7,12 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var cumprodCase = optest.Operator{
-	Op: ops.CumprodOp(),
+	Op:     ops.CumprodOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Cumprod(a.In[0], int(a.Attrs[0].Int), ir.DType(a.Attrs[1].Int))}
 	},
@@ -25,10 +27,20 @@ var cumprodCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ir.Invalid)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "cumprod(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "cumprod(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ir.Invalid)}}
+		}},
+	},
+	Rounded: true,
 }
 
 var cumsumCase = optest.Operator{
-	Op: ops.CumsumOp(),
+	Op:     ops.CumsumOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Cumsum(a.In[0], int(a.Attrs[0].Int), ir.DType(a.Attrs[1].Int))}
 	},
@@ -43,10 +55,37 @@ var cumsumCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ir.Invalid)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "cumsum(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "cumsum(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ir.Invalid)}}
+		}},
+	},
+}
+
+var logOverCase = optest.Operator{
+	Op:     ops.LogOverOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LogOver(a.In[0], a.In[1])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{1.5, 2}, {-2, -0.5}},
+	ULP:     4,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(-2)}, Want: ir.IntScalar(2)},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(1)}, Want: ir.FloatScalar(math.Inf(-1))},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(1)}, Want: ir.FloatScalar(math.Inf(-1))},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(math.Inf(-1))}, Want: ir.FloatScalar(math.Inf(-1))},
+	},
+	Grad: []bool{true, true},
 }
 
 var logcumsumexpCase = optest.Operator{
-	Op: ops.LogcumsumexpOp(),
+	Op:     ops.LogcumsumexpOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Logcumsumexp(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -61,12 +100,36 @@ var logcumsumexpCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "logcumsumexp(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}}
+		}},
+		{Name: "columns", PyTorch: "logcumsumexp(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		}},
+	},
 }
 
 var reverseCumsumCase = optest.Operator{
-	Op: ops.ReverseCumsumOp(),
+	Op:     ops.ReverseCumsumOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ReverseCumsum(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var reverseLogcumsumexpCase = optest.Operator{
+	Op:     ops.ReverseLogcumsumexpOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ReverseLogcumsumexp(a.In[0], int(a.Attrs[0].Int))}
 	},
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},

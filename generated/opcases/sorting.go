@@ -10,7 +10,8 @@ import (
 )
 
 var argmaxCase = optest.Operator{
-	Op: ops.ArgmaxOp(),
+	Op:     ops.ArgmaxOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Argmax(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -26,10 +27,22 @@ var argmaxCase = optest.Operator{
 		{Shapes: [][]int{{2, 5, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{-2}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.argmax(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "torch.argmax(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "torch.argmax(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var argminCase = optest.Operator{
-	Op: ops.ArgminOp(),
+	Op:     ops.ArgminOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Argmin(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
 	},
@@ -45,10 +58,22 @@ var argminCase = optest.Operator{
 		{Shapes: [][]int{{2, 5, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{-2}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.argmin(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "torch.argmin(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "torch.argmin(x, *(dim or ()))", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var argsortCase = optest.Operator{
-	Op: ops.ArgsortOp(),
+	Op:     ops.ArgsortOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Argsort(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
 	},
@@ -62,10 +87,22 @@ var argsortCase = optest.Operator{
 		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}},
 	},
 	Grad: []bool{false},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "argsort(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "argsort(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+		{Name: "vector", PyTorch: "argsort(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var bucketizeCase = optest.Operator{
-	Op: ops.BucketizeOp(),
+	Op:     ops.BucketizeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Bucketize(a.In[0], a.In[1], a.Attrs[0].Int != 0)}
 	},
@@ -79,10 +116,16 @@ var bucketizeCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {1}}, Attrs: []ir.Value{ir.BoolValue(false)}},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "bucketize(values, boundaries)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.M}}, Attrs: []ir.Value{ir.BoolValue(false)}, Values: []string{"", "sorted"}}
+		}},
+	},
 }
 
 var kthvalueCase = optest.Operator{
-	Op: ops.KthvalueOp(),
+	Op:     ops.KthvalueOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.Kthvalue(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Int != 0))
 	},
@@ -91,12 +134,25 @@ var kthvalueCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(1), ir.BoolValue(false)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(-1), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "kthvalue(x, k, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(10), ir.IntValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "kthvalue(x, k, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(10), ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+		{Name: "vector", PyTorch: "kthvalue(x, k, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(10), ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var searchsortedCase = optest.Operator{
-	Op: ops.SearchsortedOp(),
+	Op:     ops.SearchsortedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Searchsorted(a.In[0], a.In[1], a.Attrs[0].Int != 0)}
 	},
@@ -111,10 +167,16 @@ var searchsortedCase = optest.Operator{
 		{Shapes: [][]int{{2, 1}, {2, 4}}, Attrs: []ir.Value{ir.BoolValue(true)}},
 	},
 	Grad: []bool{false, false},
+	Bench: []optest.Bench{
+		{PyTorch: "searchsorted(sorted, values)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M}, {z.N}}, Attrs: []ir.Value{ir.BoolValue(false)}, Values: []string{"sorted", ""}}
+		}},
+	},
 }
 
 var sortCase = optest.Operator{
-	Op: ops.SortOp(),
+	Op:     ops.SortOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.Sort(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0))
 	},
@@ -128,10 +190,22 @@ var sortCase = optest.Operator{
 		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "sort(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "sort(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+		{Name: "vector", PyTorch: "sort(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}}
+		}},
+	},
 }
 
 var sortFirstCase = optest.Operator{
-	Op: ops.SortFirstOp(),
+	Op:     ops.SortFirstOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.SortFirst(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Int != 0))
 	},
@@ -147,7 +221,8 @@ var sortFirstCase = optest.Operator{
 }
 
 var topkCase = optest.Operator{
-	Op: ops.TopkOp(),
+	Op:     ops.TopkOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.Topk(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Int != 0))
 	},
@@ -157,12 +232,25 @@ var topkCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(1), ir.BoolValue(true)}},
 		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(0), ir.BoolValue(false)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0), ir.BoolValue(true)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "topk(x, k, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(10), ir.IntValue(1), ir.BoolValue(true)}}
+		}},
+		{Name: "columns", PyTorch: "topk(x, k, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(10), ir.IntValue(0), ir.BoolValue(true)}}
+		}},
+		{Name: "vector", PyTorch: "topk(x, k, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(10), ir.IntValue(0), ir.BoolValue(true)}}
+		}},
+	},
 }
 
 var uniqueCase = optest.Operator{
-	Op: ops.UniqueOp(),
+	Op:     ops.UniqueOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return optest.Results(ops.Unique(a.In[0]))
 	},
@@ -170,12 +258,23 @@ var uniqueCase = optest.Operator{
 	ULP:    2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3, 4}}},
+		{Shapes: [][]int{{0, 2}}},
+		{Shapes: [][]int{{1}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "all different", PyTorch: "torch.unique(x, return_inverse=True, return_counts=True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+		{Name: "1000 of them", PyTorch: "torch.unique(x, return_inverse=True, return_counts=True)", DType: ir.Int64, Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Values: []string{"index(1000)"}}
+		}},
+	},
 }
 
 var zerosIndexCase = optest.Operator{
-	Op: ops.ZerosIndexOp(),
+	Op:     ops.ZerosIndexOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ZerosIndex(a.Attrs[0].Ints, a.Place)}
 	},

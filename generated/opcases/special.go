@@ -7,10 +7,12 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var digammaCase = optest.Operator{
-	Op: ops.DigammaOp(),
+	Op:     ops.DigammaOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Digamma(a.In[0])}
 	},
@@ -26,11 +28,17 @@ var digammaCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(-0.5772156649015329)},
 		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-1.9635100260214235)},
 	},
-	Grad: []bool{false},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "digamma(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var erfCase = optest.Operator{
-	Op: ops.ErfOp(),
+	Op:     ops.ErfOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Erf(a.In[0])}
 	},
@@ -47,10 +55,16 @@ var erfCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.FloatScalar(-0.9661051464753108)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "erf(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var erfcCase = optest.Operator{
-	Op: ops.ErfcOp(),
+	Op:     ops.ErfcOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Erfc(a.In[0])}
 	},
@@ -67,10 +81,16 @@ var erfcCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.FloatScalar(2.209049699858544e-05)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "erfc(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var erfinvCase = optest.Operator{
-	Op: ops.ErfinvOp(),
+	Op:     ops.ErfinvOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Erfinv(a.In[0])}
 	},
@@ -87,10 +107,16 @@ var erfinvCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-0.75)}, Want: ir.FloatScalar(-0.8134198475976185)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "erfinv(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var lgammaCase = optest.Operator{
-	Op: ops.LgammaOp(),
+	Op:     ops.LgammaOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Lgamma(a.In[0])}
 	},
@@ -105,6 +131,58 @@ var lgammaCase = optest.Operator{
 	Cases: []optest.Case{
 		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.FloatScalar(0.5723649429247001)},
 		{In: []ir.Scalar{ir.FloatScalar(4.5)}, Want: ir.FloatScalar(2.4537365708424423)},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "lgamma(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
+var reflectedTrigammaCase = optest.Operator{
+	Op:     ops.ReflectedTrigammaOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ReflectedTrigamma(a.In[0], a.In[1])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{0.6, 4}, {0.5, 2}},
+	ULP:     16,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.IntScalar(2)},
+		{In: []ir.Scalar{ir.FloatScalar(-0.5), ir.FloatScalar(0.9348022005446793)}, Want: ir.FloatScalar(8.934802200544679)},
+	},
+	Grad: []bool{true, true},
+}
+
+var trigammaCase = optest.Operator{
+	Op:     ops.TrigammaOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Trigamma(a.In[0])}
+	},
+	Domain: [2]float64{0.3, 4},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}},
+	},
+	Grad: []bool{true},
+}
+
+var trigammaRightCase = optest.Operator{
+	Op:     ops.TrigammaRightOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.TrigammaRight(a.In[0])}
+	},
+	Domain: [2]float64{0.5, 10},
+	ULP:    16,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(1.6449340668482264)},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.FloatScalar(4.934802200544679)},
+		{In: []ir.Scalar{ir.IntScalar(8)}, Want: ir.FloatScalar(0.1331370146940314)},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: ir.IntScalar(0)},
 	},
 	Grad: []bool{true},
 }

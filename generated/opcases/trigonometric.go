@@ -10,7 +10,8 @@ import (
 )
 
 var acosCase = optest.Operator{
-	Op: ops.AcosOp(),
+	Op:     ops.AcosOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Acos(a.In[0])}
 	},
@@ -27,10 +28,16 @@ var acosCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-0.7)}, Want: ir.FloatScalar(2.3461938234056494)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "acos(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var acoshCase = optest.Operator{
-	Op: ops.AcoshOp(),
+	Op:     ops.AcoshOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Acosh(a.In[0])}
 	},
@@ -47,10 +54,16 @@ var acoshCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.FloatScalar(1.762747174039086)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "acosh(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var asinCase = optest.Operator{
-	Op: ops.AsinOp(),
+	Op:     ops.AsinOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Asin(a.In[0])}
 	},
@@ -67,10 +80,16 @@ var asinCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-0.7)}, Want: ir.FloatScalar(-0.775397496610753)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "asin(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var asinhCase = optest.Operator{
-	Op: ops.AsinhOp(),
+	Op:     ops.AsinhOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Asinh(a.In[0])}
 	},
@@ -87,10 +106,16 @@ var asinhCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-1.8184464592320668)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "asinh(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var atanCase = optest.Operator{
-	Op: ops.AtanOp(),
+	Op:     ops.AtanOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Atan(a.In[0])}
 	},
@@ -107,10 +132,16 @@ var atanCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-1.2490457723982544)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "atan(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var atan2Case = optest.Operator{
-	Op: ops.Atan2Op(),
+	Op:     ops.Atan2Op(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Atan2(a.In[0], a.In[1])}
 	},
@@ -129,10 +160,16 @@ var atan2Case = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(-0.5)}, Want: ir.FloatScalar(1.7359450042095235)},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "atan2(y, x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}, {z.N}}}
+		}},
+	},
 }
 
 var atanhCase = optest.Operator{
-	Op: ops.AtanhOp(),
+	Op:     ops.AtanhOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Atanh(a.In[0])}
 	},
@@ -149,10 +186,16 @@ var atanhCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(-0.7)}, Want: ir.FloatScalar(-0.8673005276940531)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "atanh(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var cosCase = optest.Operator{
-	Op: ops.CosOp(),
+	Op:     ops.CosOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Cos(a.In[0])}
 	},
@@ -169,10 +212,16 @@ var cosCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.FloatScalar(-0.9899924966004454)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "cos(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var coshCase = optest.Operator{
-	Op: ops.CoshOp(),
+	Op:     ops.CoshOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Cosh(a.In[0])}
 	},
@@ -189,10 +238,16 @@ var coshCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(10.067661995777765)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "cosh(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var sinCase = optest.Operator{
-	Op: ops.SinOp(),
+	Op:     ops.SinOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sin(a.In[0])}
 	},
@@ -209,10 +264,16 @@ var sinCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.FloatScalar(0.1411200080598672)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sin(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var sincCase = optest.Operator{
-	Op: ops.SincOp(),
+	Op:     ops.SincOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sinc(a.In[0])}
 	},
@@ -230,10 +291,16 @@ var sincCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(1.25)}, Want: ir.FloatScalar(-0.18006326323142122)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sinc(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var sincGradCase = optest.Operator{
-	Op: ops.SincGradOp(),
+	Op:     ops.SincGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.SincGrad(a.In[0])}
 	},
@@ -247,7 +314,8 @@ var sincGradCase = optest.Operator{
 }
 
 var sinhCase = optest.Operator{
-	Op: ops.SinhOp(),
+	Op:     ops.SinhOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Sinh(a.In[0])}
 	},
@@ -264,10 +332,16 @@ var sinhCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-10.017874927409903)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sinh(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var tanCase = optest.Operator{
-	Op: ops.TanOp(),
+	Op:     ops.TanOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Tan(a.In[0])}
 	},
@@ -284,10 +358,16 @@ var tanCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(1.5574077246549023)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "tan(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }
 
 var tanhCase = optest.Operator{
-	Op: ops.TanhOp(),
+	Op:     ops.TanhOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Tanh(a.In[0])}
 	},
@@ -305,4 +385,9 @@ var tanhCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-0.9950547536867305)},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "tanh(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
 }

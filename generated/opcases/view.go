@@ -10,7 +10,8 @@ import (
 )
 
 var asStridedCase = optest.Operator{
-	Op: ops.AsStridedOp(),
+	Op:     ops.AsStridedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AsStrided(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, int(a.Attrs[2].Int))}
 	},
@@ -22,10 +23,16 @@ var asStridedCase = optest.Operator{
 		{Shapes: [][]int{{6}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2}), ir.IntsValue([]int{1, 1}), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "as_strided(x, size, stride)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M, z.M}), ir.IntsValue([]int{1, z.M}), ir.IntValue(-1)}}
+		}},
+	},
 }
 
 var asStridedGradCase = optest.Operator{
-	Op: ops.AsStridedGradOp(),
+	Op:     ops.AsStridedGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.AsStridedGrad(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints, int(a.Attrs[2].Int))}
 	},
@@ -39,7 +46,8 @@ var asStridedGradCase = optest.Operator{
 }
 
 var broadcastToCase = optest.Operator{
-	Op: ops.BroadcastToOp(),
+	Op:     ops.BroadcastToOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.BroadcastTo(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -53,10 +61,16 @@ var broadcastToCase = optest.Operator{
 		{Shapes: [][]int{{3, 1}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "broadcast_to(x, shape)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 1}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M, z.M})}}
+		}},
+	},
 }
 
 var chunkCase = optest.Operator{
-	Op: ops.ChunkOp(),
+	Op:     ops.ChunkOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return ops.Chunk(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))
 	},
@@ -67,10 +81,16 @@ var chunkCase = optest.Operator{
 		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "chunk(x, n, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{4 * z.K, z.M}}, Attrs: []ir.Value{ir.IntValue(4), ir.IntValue(0)}}
+		}},
+	},
 }
 
 var contiguousCase = optest.Operator{
-	Op: ops.ContiguousOp(),
+	Op:     ops.ContiguousOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Contiguous(a.In[0])}
 	},
@@ -83,10 +103,16 @@ var contiguousCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.contiguous()", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var diagEmbedCase = optest.Operator{
-	Op: ops.DiagEmbedOp(),
+	Op:     ops.DiagEmbedOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.DiagEmbed(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -103,10 +129,16 @@ var diagEmbedCase = optest.Operator{
 		{Shapes: [][]int{{2, 0}}, Attrs: []ir.Value{ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "diag_embed(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		}},
+	},
 }
 
 var diagonalCase = optest.Operator{
-	Op: ops.DiagonalOp(),
+	Op:     ops.DiagonalOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Diagonal(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
@@ -119,24 +151,16 @@ var diagonalCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(0), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
-}
-
-var diagonalFillCase = optest.Operator{
-	Op: ops.DiagonalFillOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.DiagonalFill(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+	Bench: []optest.Bench{
+		{PyTorch: "diagonal(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(1)}}
+		}},
 	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-4, 4},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(4), ir.IntValue(1)}},
-	},
-	Grad: []bool{true},
 }
 
 var diagonalGradCase = optest.Operator{
-	Op: ops.DiagonalGradOp(),
+	Op:     ops.DiagonalGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.DiagonalGrad(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int))}
 	},
@@ -151,7 +175,8 @@ var diagonalGradCase = optest.Operator{
 }
 
 var expandCase = optest.Operator{
-	Op: ops.ExpandOp(),
+	Op:     ops.ExpandOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Expand(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -163,10 +188,16 @@ var expandCase = optest.Operator{
 		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue([]int{2})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.expand(shape)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 1}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M, z.M})}}
+		}},
+	},
 }
 
 var expandAsCase = optest.Operator{
-	Op: ops.ExpandAsOp(),
+	Op:     ops.ExpandAsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ExpandAs(a.In[0], a.In[1])}
 	},
@@ -179,10 +210,16 @@ var expandAsCase = optest.Operator{
 		{Shapes: [][]int{{3, 1}, {2, 3, 4}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.expand_as(other)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 1}, {z.M, z.M}}}
+		}},
+	},
 }
 
 var flattenCase = optest.Operator{
-	Op: ops.FlattenOp(),
+	Op:     ops.FlattenOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Flatten(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
@@ -198,10 +235,16 @@ var flattenCase = optest.Operator{
 		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(-1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "flatten(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(-1)}}
+		}},
+	},
 }
 
 var movedimCase = optest.Operator{
-	Op: ops.MovedimOp(),
+	Op:     ops.MovedimOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Movedim(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints)}
 	},
@@ -215,10 +258,16 @@ var movedimCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.IntsValue([]int{-1})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "movedim(x, source, destination)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.IntsValue([]int{2})}}
+		}},
+	},
 }
 
 var mtCase = optest.Operator{
-	Op: ops.MTOp(),
+	Op:     ops.MTOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.MT(a.In[0])}
 	},
@@ -231,10 +280,16 @@ var mtCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.mT", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var narrowCase = optest.Operator{
-	Op: ops.NarrowOp(),
+	Op:     ops.NarrowOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Narrow(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
 	},
@@ -246,10 +301,16 @@ var narrowCase = optest.Operator{
 		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(-1), ir.IntValue(0)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "narrow(x, dim, start, length)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{4 * z.K, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1), ir.IntValue(z.K)}}
+		}},
+	},
 }
 
 var permuteCase = optest.Operator{
-	Op: ops.PermuteOp(),
+	Op:     ops.PermuteOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Permute(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -260,10 +321,16 @@ var permuteCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 0, 1})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "permute(x, dims)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 0, 1})}}
+		}},
+	},
 }
 
 var reshapeCase = optest.Operator{
-	Op: ops.ReshapeOp(),
+	Op:     ops.ReshapeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Reshape(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -278,10 +345,16 @@ var reshapeCase = optest.Operator{
 		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 0})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "reshape(x, shape)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M, 1, z.M})}}
+		}},
+	},
 }
 
 var reshapeAsCase = optest.Operator{
-	Op: ops.ReshapeAsOp(),
+	Op:     ops.ReshapeAsOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.ReshapeAs(a.In[0], a.In[1])}
 	},
@@ -294,10 +367,16 @@ var reshapeAsCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}, {3, 2}}},
 	},
 	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.reshape_as(other)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, 1, z.M}}}
+		}},
+	},
 }
 
 var selectCase = optest.Operator{
-	Op: ops.SelectOp(),
+	Op:     ops.SelectOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Select(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
@@ -309,10 +388,19 @@ var selectCase = optest.Operator{
 		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(-2), ir.IntValue(-1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "torch.select(x, dim, index)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(2)}}
+		}},
+		{Name: "columns", PyTorch: "torch.select(x, dim, index)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2)}}
+		}},
+	},
 }
 
 var sliceCase = optest.Operator{
-	Op: ops.SliceOp(),
+	Op:     ops.SliceOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Slice(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int))}
 	},
@@ -325,10 +413,16 @@ var sliceCase = optest.Operator{
 		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(4), ir.IntValue(2), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x[:, start:end:step]", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 2 * z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(1), ir.IntValue(2 * z.M), ir.IntValue(2)}}
+		}},
+	},
 }
 
 var sliceGradCase = optest.Operator{
-	Op: ops.SliceGradOp(),
+	Op:     ops.SliceGradOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.SliceGrad(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int))}
 	},
@@ -343,7 +437,8 @@ var sliceGradCase = optest.Operator{
 }
 
 var splitCase = optest.Operator{
-	Op: ops.SplitOp(),
+	Op:     ops.SplitOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return ops.Split(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))
 	},
@@ -354,10 +449,16 @@ var splitCase = optest.Operator{
 		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(0)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "split(x, size, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{4 * z.K, z.M}}, Attrs: []ir.Value{ir.IntValue(z.K), ir.IntValue(0)}}
+		}},
+	},
 }
 
 var splitSizesCase = optest.Operator{
-	Op: ops.SplitSizesOp(),
+	Op:     ops.SplitSizesOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return ops.SplitSizes(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))
 	},
@@ -368,10 +469,16 @@ var splitSizesCase = optest.Operator{
 		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 0, 3}), ir.IntValue(0)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "torch.split(x, sizes, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{4 * z.K, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.K, 3 * z.K}), ir.IntValue(0)}}
+		}},
+	},
 }
 
 var squeezeCase = optest.Operator{
-	Op: ops.SqueezeOp(),
+	Op:     ops.SqueezeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Squeeze(a.In[0], a.Attrs[0].Ints)}
 	},
@@ -383,10 +490,16 @@ var squeezeCase = optest.Operator{
 		{Shapes: [][]int{{1, 3, 1}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, 1})}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "squeeze(x, dims)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 1, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}}
+		}},
+	},
 }
 
 var swapaxesCase = optest.Operator{
-	Op: ops.SwapaxesOp(),
+	Op:     ops.SwapaxesOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Swapaxes(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
@@ -400,10 +513,16 @@ var swapaxesCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "swapaxes(x, dim0, dim1)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1)}}
+		}},
+	},
 }
 
 var tCase = optest.Operator{
-	Op: ops.TOp(),
+	Op:     ops.TOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.T(a.In[0])}
 	},
@@ -416,10 +535,16 @@ var tCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "t(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
 }
 
 var transposeCase = optest.Operator{
-	Op: ops.TransposeOp(),
+	Op:     ops.TransposeOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.Transpose(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
@@ -430,10 +555,16 @@ var transposeCase = optest.Operator{
 		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(-1)}},
 	},
 	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "transpose(x, dim0, dim1)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1)}}
+		}},
+	},
 }
 
 var unbindCase = optest.Operator{
-	Op: ops.UnbindOp(),
+	Op:     ops.UnbindOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return ops.Unbind(a.In[0], int(a.Attrs[0].Int))
 	},
@@ -444,97 +575,9 @@ var unbindCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
-}
-
-var unflattenCase = optest.Operator{
-	Op: ops.UnflattenOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Unflatten(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Ints)}
+	Bench: []optest.Bench{
+		{PyTorch: "unbind(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{8, z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		}},
 	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.UnflattenOut(dst, a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Ints)
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue(nil)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 12}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{3, -1})}},
-	},
-	Grad: []bool{true},
-}
-
-var unfoldCase = optest.Operator{
-	Op: ops.UnfoldOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Unfold(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{7}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(3), ir.IntValue(2)}},
-		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2), ir.IntValue(1)}},
-	},
-	Grad: []bool{true},
-}
-
-var unfoldGradCase = optest.Operator{
-	Op: ops.UnfoldGradOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.UnfoldGrad(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int))}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{7}), ir.IntValue(0), ir.IntValue(3), ir.IntValue(2)}},
-	},
-	Grad: []bool{true},
-}
-
-var unsqueezeCase = optest.Operator{
-	Op: ops.UnsqueezeOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Unsqueeze(a.In[0], int(a.Attrs[0].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(-1)}},
-	},
-	Grad: []bool{true},
-}
-
-var viewCase = optest.Operator{
-	Op: ops.ViewOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.View(a.In[0], a.Attrs[0].Ints)}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 6}}, Attrs: []ir.Value{ir.IntsValue([]int{3, -1})}},
-		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1})}},
-	},
-	Grad: []bool{true},
-}
-
-var viewAsCase = optest.Operator{
-	Op: ops.ViewAsOp(),
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ViewAs(a.In[0], a.In[1])}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.ViewAsOut(dst, a.In[0], a.In[1])
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}, {3, 2}}},
-		{Shapes: [][]int{{2, 3}, {2, 1, 3}}},
-	},
-	Grad: []bool{true, true},
 }

@@ -9,8 +9,134 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var unflattenCase = optest.Operator{
+	Op:     ops.UnflattenOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Unflatten(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Ints)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.UnflattenOut(dst, a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Ints)
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 12}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{3, -1})}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "unflatten(x, dim, sizes)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{4 * z.K, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{4, z.K})}}
+		}},
+	},
+}
+
+var unfoldCase = optest.Operator{
+	Op:     ops.UnfoldOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Unfold(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(3), ir.IntValue(2)}},
+		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2), ir.IntValue(1)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.unfold(dim, length, step)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 2 * z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(4), ir.IntValue(2)}}
+		}},
+	},
+}
+
+var unfoldGradCase = optest.Operator{
+	Op:     ops.UnfoldGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.UnfoldGrad(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{7}), ir.IntValue(0), ir.IntValue(3), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
+}
+
+var unsqueezeCase = optest.Operator{
+	Op:     ops.UnsqueezeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Unsqueeze(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(-1)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "unsqueeze(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, 2 * z.M}}, Attrs: []ir.Value{ir.IntValue(1)}}
+		}},
+	},
+}
+
+var viewCase = optest.Operator{
+	Op:     ops.ViewOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.View(a.In[0], a.Attrs[0].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 6}}, Attrs: []ir.Value{ir.IntsValue([]int{3, -1})}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1})}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.view(shape)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M, 1, z.M})}}
+		}},
+	},
+}
+
+var viewAsCase = optest.Operator{
+	Op:     ops.ViewAsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ViewAs(a.In[0], a.In[1])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.ViewAsOut(dst, a.In[0], a.In[1])
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {3, 2}}},
+		{Shapes: [][]int{{2, 3}, {2, 1, 3}}},
+	},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "x.view_as(other)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, 1, z.M}}}
+		}},
+	},
+}
+
 var windowIndexCase = optest.Operator{
-	Op: ops.WindowIndexOp(),
+	Op:     ops.WindowIndexOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.WindowIndex(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
 	},
@@ -21,7 +147,8 @@ var windowIndexCase = optest.Operator{
 }
 
 var withAxesCase = optest.Operator{
-	Op: ops.WithAxesOp(),
+	Op:     ops.WithAxesOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.WithAxes(a.In[0], int(a.Attrs[0].Int))}
 	},
@@ -35,7 +162,8 @@ var withAxesCase = optest.Operator{
 }
 
 var withRankCase = optest.Operator{
-	Op: ops.WithRankOp(),
+	Op:     ops.WithRankOp(),
+	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.WithRank(a.In[0], int(a.Attrs[0].Int))}
 	},

@@ -63,7 +63,9 @@ func celuBackward(grad *core.Grad) {
 	x := grad.In(0)
 	alpha := grad.Attr(0).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Div(Add(Expm1(Div(x, core.ScalarTensor(alpha))), number(1)), core.ScalarTensor(alpha))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Div(Add(Expm1(Div(x, core.ScalarTensor(alpha))), number(1)), core.ScalarTensor(alpha)))))))
 	} else {
 		grad.Set(0, celuGradX(dy, x, alpha))
 	}
@@ -150,7 +152,9 @@ func eluBackward(grad *core.Grad) {
 	x := grad.In(0)
 	alpha := grad.Attr(0).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Add(Expm1(x), number(1))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Add(Expm1(x), number(1)))))))
 	} else {
 		grad.Set(0, eluGradX(dy, x, alpha))
 	}
@@ -241,11 +245,13 @@ func geluBackward(grad *core.Grad) {
 	x := grad.In(0)
 	approximate := Approximate(grad.Attr(0).Int)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		switch approximate {
 		case ApproximateNone:
-			grad.Set(0, Mul(dy, Add(Mul(number(0.5), Erfc(Mul(Neg(x), number(0.7071067811865476)))), Mul(Mul(number(0.5), x), Mul(Mul(number(1.1283791670955126), Exp(Neg(Mul(Mul(Neg(x), number(0.7071067811865476)), Mul(Neg(x), number(0.7071067811865476)))))), number(0.7071067811865476))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Add(Mul(number(0.5), Erfc(Mul(Neg(x), number(0.7071067811865476)))), Mul(Mul(number(0.5), x), Mul(Mul(number(1.1283791670955126), Exp(Neg(Mul(Mul(Neg(x), number(0.7071067811865476)), Mul(Neg(x), number(0.7071067811865476)))))), number(0.7071067811865476)))))))
 		case ApproximateTanh:
-			grad.Set(0, Mul(dy, Add(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Mul(x, Mul(Mul(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Sub(number(1), Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(number(2*0.7978845608028654), Add(number(1), Add(Mul(x, Mul(number(2), Mul(number(0.044715), x))), Mul(Mul(number(0.044715), x), x)))))))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Add(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Mul(x, Mul(Mul(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Sub(number(1), Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(number(2*0.7978845608028654), Add(number(1), Add(Mul(x, Mul(number(2), Mul(number(0.044715), x))), Mul(Mul(number(0.044715), x), x))))))))))
 		}
 	} else {
 		grad.Set(0, geluGradX(dy, x, approximate))
@@ -302,8 +308,15 @@ func GluOp() *ir.Op {
 // An odd number of elements along dim is an error.
 func Glu(x *core.Tensor, dim int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&gluOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&gluOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Glu(core.Wide(x), dim), to)
+		})
+		core.Composed(&gluOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return gluCompose(x, dim)
@@ -548,7 +561,9 @@ func hardswishBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Le(x, number(-3)), number(0), Where(Ge(x, number(3)), dy, Mul(dy, Div(Add(Add(x, number(3)), x), number(6))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Where(Le(x, number(-3)), number(0), Where(Ge(x, number(3)), dy, Mul(dy, Div(Add(Add(x, number(3)), x), number(6)))))))
 	} else {
 		grad.Set(0, hardswishGradX(dy, x))
 	}
@@ -586,7 +601,7 @@ var hardtanhOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "lo", Kind: ir.AttrScalar}, {Name: "hi", Kind: ir.AttrScalar}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{

@@ -42,7 +42,7 @@ var heavisideOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "values"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -219,9 +219,9 @@ func LogsigmoidInPlace(x *core.Tensor) error {
 
 // logsigmoidBackward is the gradient of logsigmoid.
 func logsigmoidBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	grad.Set(0, Mul(dy, Sigmoid(Neg(x))))
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	grad.Set(0, fit(grad, 0, Mul(dy, Sigmoid(Neg(x)))))
 }
 
 var mishOp = ir.Op{
@@ -275,7 +275,9 @@ func mishBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Add(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Mul(x, Where(Gt(x, number(20)), Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Mul(Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Div(Exp(x), Add(number(1), Exp(x)))))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Add(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Mul(x, Where(Gt(x, number(20)), Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Mul(Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Div(Exp(x), Add(number(1), Exp(x))))))))))
 	} else {
 		grad.Set(0, mishGradX(dy, x))
 	}
@@ -358,7 +360,9 @@ func preluBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Needs(0) {
-		weight := grad.In(1)
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		weight := grad.WideSpread(0, grad.In(1))
 		if grad.Recording() {
 			grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, weight))))
 		} else {
@@ -366,6 +370,8 @@ func preluBackward(grad *core.Grad) {
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
 		if grad.Recording() {
 			grad.Set(1, fit(grad, 1, Where(Gt(x, number(0)), number(0), Mul(dy, x))))
 		} else {
@@ -586,62 +592,4 @@ func reluGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &reluGradXOp,
 	}, dy, x)
-}
-
-var seluOp = ir.Op{
-	Name:    "selu",
-	Doc:     "returns scale*x where it is positive and scale*alpha*(exp(x) - 1) elsewhere, with the constants of self-normalizing networks.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Selu},
-	CUDA: cuda.Selu,
-	Tags: ir.TagPointwise,
-}
-
-// SeluOp returns the descriptor of selu, which must not be changed.
-func SeluOp() *ir.Op {
-	return &seluOp
-}
-
-// Selu returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
-// elsewhere, with the constants of self-normalizing networks.
-func Selu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(seluApply(), x)
-}
-
-func seluApply() core.Apply {
-	return core.Apply{
-		Op:       &seluOp,
-		Backward: seluBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// SeluOut is Selu with the result written to dst, which has its shape and
-// device.
-func SeluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, seluApply(), x)
-}
-
-// SeluInPlace is Selu with the result written to x.
-func SeluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(seluApply(), x)
-}
-
-// seluBackward is the gradient of selu.
-func seluBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, number(0)), Mul(number(1.0507009873554805), dy), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1))))))
-	} else {
-		grad.Set(0, seluGradX(dy, x))
-	}
 }

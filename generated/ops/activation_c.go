@@ -9,6 +9,66 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var seluOp = ir.Op{
+	Name:    "selu",
+	Doc:     "returns scale*x where it is positive and scale*alpha*(exp(x) - 1) elsewhere, with the constants of self-normalizing networks.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Selu},
+	CUDA: cuda.Selu,
+	Tags: ir.TagPointwise,
+}
+
+// SeluOp returns the descriptor of selu, which must not be changed.
+func SeluOp() *ir.Op {
+	return &seluOp
+}
+
+// Selu returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
+// elsewhere, with the constants of self-normalizing networks.
+func Selu(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(seluApply(), x)
+}
+
+func seluApply() core.Apply {
+	return core.Apply{
+		Op:       &seluOp,
+		Backward: seluBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// SeluOut is Selu with the result written to dst, which has its shape and
+// device.
+func SeluOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, seluApply(), x)
+}
+
+// SeluInPlace is Selu with the result written to x.
+func SeluInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(seluApply(), x)
+}
+
+// seluBackward is the gradient of selu.
+func seluBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), Mul(number(1.0507009873554805), dy), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1)))))))
+	} else {
+		grad.Set(0, seluGradX(dy, x))
+	}
+}
+
 var seluGradXOp = ir.Op{
 	Name:    "selu_grad_x",
 	Doc:     "returns the gradient of selu with respect to x, from the gradient dy of its result.",
@@ -40,7 +100,7 @@ var siluOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -85,7 +145,9 @@ func siluBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Add(Sigmoid(x), Mul(x, Mul(Sigmoid(x), Sub(number(1), Sigmoid(x)))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(Sigmoid(x), Mul(x, Mul(Sigmoid(x), Sub(number(1), Sigmoid(x)))))))))
 	} else {
 		grad.Set(0, siluGradX(dy, x))
 	}
@@ -97,11 +159,11 @@ var siluGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))"},
+		{Expr: "dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SiluGradX},
 	CUDA: cuda.SiluGradX,
@@ -172,7 +234,9 @@ func softplusBackward(grad *core.Grad) {
 	beta := grad.Attr(0).Scalar
 	limit := grad.Attr(1).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(Mul(core.ScalarTensor(beta), x), core.ScalarTensor(limit)), dy, Mul(dy, Div(Div(Mul(Exp(Mul(core.ScalarTensor(beta), x)), core.ScalarTensor(beta)), Add(number(1), Exp(Mul(core.ScalarTensor(beta), x)))), core.ScalarTensor(beta)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Where(Gt(Mul(core.ScalarTensor(beta), x), core.ScalarTensor(limit)), dy, Mul(dy, Div(Div(Mul(Exp(Mul(core.ScalarTensor(beta), x)), core.ScalarTensor(beta)), Add(number(1), Exp(Mul(core.ScalarTensor(beta), x)))), core.ScalarTensor(beta))))))
 	} else {
 		grad.Set(0, softplusGradX(dy, x, beta, limit))
 	}
@@ -300,8 +364,8 @@ var softsignOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
 		{Expr: "x/(1 + abs(x))"},
@@ -342,9 +406,16 @@ func SoftsignInPlace(x *core.Tensor) error {
 
 // softsignBackward is the gradient of softsign.
 func softsignBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	grad.Set(0, Div(dy, Square(Add(Abs(x), core.ScalarTensor(ir.IntScalar(1))))))
+	grad.Set(0, fit(grad, 0, softsignGradX(grad)))
+}
+
+func softsignGradX(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	if ir.HostIsComplex(grad.InDType(0)) {
+		return Sub(Div(dy, Add(Abs(x), core.ScalarTensor(ir.IntScalar(1)))), AbsGrad(Div(RealPart(Mul(dy, Conj(x))), Square(Add(Abs(x), core.ScalarTensor(ir.IntScalar(1))))), x))
+	}
+	return Div(dy, Square(Add(Abs(x), core.ScalarTensor(ir.IntScalar(1)))))
 }
 
 var tanhshrinkOp = ir.Op{
@@ -353,8 +424,8 @@ var tanhshrinkOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
 		{Expr: "x - tanh(x)"},
@@ -399,9 +470,11 @@ func tanhshrinkBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Sub(number(1), Sub(number(1), Mul(Tanh(x), Tanh(x))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), Sub(number(1), Mul(Tanh(x), Tanh(x))))))))
 	} else {
-		grad.Set(0, tanhshrinkGradX(dy, x))
+		grad.Set(0, fit(grad, 0, tanhshrinkGradX(dy, x)))
 	}
 }
 
@@ -411,11 +484,11 @@ var tanhshrinkGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(1 - (1 - tanh(x)*tanh(x)))"},
+		{Expr: "dy*conj(1 - (1 - tanh(x)*tanh(x)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.TanhshrinkGradX},
 	CUDA: cuda.TanhshrinkGradX,
@@ -435,9 +508,9 @@ var thresholdOp = ir.Op{
 	Doc:     "returns x where it is greater than limit and value elsewhere.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "limit", Kind: ir.AttrFloat}, {Name: "value", Kind: ir.AttrScalar}},
+	Attrs:   []ir.Attr{{Name: "limit", Kind: ir.AttrScalar}, {Name: "value", Kind: ir.AttrScalar}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -454,14 +527,14 @@ func ThresholdOp() *ir.Op {
 }
 
 // Threshold returns x where it is greater than limit and value elsewhere.
-func Threshold(x *core.Tensor, limit float64, value ir.Scalar) *core.Tensor {
+func Threshold(x *core.Tensor, limit, value ir.Scalar) *core.Tensor {
 	return core.Elementwise(thresholdApply(limit, value), x)
 }
 
-func thresholdApply(limit float64, value ir.Scalar) core.Apply {
+func thresholdApply(limit, value ir.Scalar) core.Apply {
 	return core.Apply{
 		Op:       &thresholdOp,
-		Attrs:    []ir.Value{ir.FloatValue(limit), ir.ScalarValue(value)},
+		Attrs:    []ir.Value{ir.ScalarValue(limit), ir.ScalarValue(value)},
 		Backward: thresholdBackward,
 		Save:     core.SaveIn(0),
 	}
@@ -469,12 +542,12 @@ func thresholdApply(limit float64, value ir.Scalar) core.Apply {
 
 // ThresholdOut is Threshold with the result written to dst, which has its
 // shape and device.
-func ThresholdOut(dst, x *core.Tensor, limit float64, value ir.Scalar) error {
+func ThresholdOut(dst, x *core.Tensor, limit, value ir.Scalar) error {
 	return core.ElementwiseOut(dst, thresholdApply(limit, value), x)
 }
 
 // ThresholdInPlace is Threshold with the result written to x.
-func ThresholdInPlace(x *core.Tensor, limit float64, value ir.Scalar) error {
+func ThresholdInPlace(x *core.Tensor, limit, value ir.Scalar) error {
 	return core.ElementwiseInPlace(thresholdApply(limit, value), x)
 }
 
@@ -482,9 +555,9 @@ func ThresholdInPlace(x *core.Tensor, limit float64, value ir.Scalar) error {
 func thresholdBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
-	limit := grad.Attr(0).Scalar.Float()
+	limit := grad.Attr(0).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, number(limit)), dy, number(0)))
+		grad.Set(0, Where(Gt(x, core.ScalarTensor(limit)), dy, number(0)))
 	} else {
 		grad.Set(0, thresholdGradX(dy, x, limit))
 	}
@@ -495,7 +568,7 @@ var thresholdGradXOp = ir.Op{
 	Doc:     "returns the gradient of threshold with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "limit", Kind: ir.AttrFloat}},
+	Attrs:   []ir.Attr{{Name: "limit", Kind: ir.AttrScalar}},
 	Out:     []ir.Result{{Name: "dx"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
@@ -510,9 +583,9 @@ var thresholdGradXOp = ir.Op{
 
 // thresholdGradX returns the gradient of threshold with respect to x, from
 // the gradient dy of its result.
-func thresholdGradX(dy, x *core.Tensor, limit float64) *core.Tensor {
+func thresholdGradX(dy, x *core.Tensor, limit ir.Scalar) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &thresholdGradXOp,
-		Attrs: []ir.Value{ir.FloatValue(limit)},
+		Attrs: []ir.Value{ir.ScalarValue(limit)},
 	}, dy, x)
 }

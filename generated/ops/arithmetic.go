@@ -79,7 +79,7 @@ func AbsGradOp() *ir.Op {
 // and 0 where x is 0.
 func AbsGrad(g, x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{g, x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&absGradOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -93,7 +93,7 @@ func absGradCompose(g, x *core.Tensor) *core.Tensor {
 	if !ir.HostIsComplex(x.DType()) {
 		return Mul(g, Sign(x))
 	}
-	return Mul(x, MaskedFill(Div(g, Abs(x)), Eq(x, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
+	return ComplexAbsGrad(g, x)
 }
 
 var addOp = ir.Op{
@@ -209,6 +209,7 @@ func addScaledBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
 		alpha := grad.Attr(0).Scalar
 		if grad.Recording() {
 			grad.Set(1, fit(grad, 1, Mul(dy, Conj(core.ScalarTensor(alpha)))))
@@ -303,15 +304,24 @@ func addcdivBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		z := grad.WideSpread(1, z)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			z := core.Wide(z)
 			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(core.ScalarTensor(value), z)))))
 		} else {
 			grad.Set(1, fit(grad, 1, addcdivGradY(dy, z, value)))
 		}
 	}
 	if grad.Needs(2) {
-		y := grad.In(1)
+		dy := grad.WideSpread(2, dy)
+		z := grad.WideSpread(2, z)
+		y := grad.WideSpread(2, grad.In(1))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			z := core.Wide(z)
 			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Div(Neg(Div(Mul(core.ScalarTensor(value), y), z)), z)))))
 		} else {
 			grad.Set(2, fit(grad, 2, addcdivGradZ(dy, y, z, value)))
@@ -429,16 +439,22 @@ func addcmulBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(1) {
-		z := grad.In(2)
+		dy := grad.WideSpread(1, dy)
+		z := grad.WideSpread(1, grad.In(2))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			z := core.Wide(z)
 			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Mul(z, core.ScalarTensor(value))))))
 		} else {
 			grad.Set(1, fit(grad, 1, addcmulGradY(dy, z, value)))
 		}
 	}
 	if grad.Needs(2) {
-		y := grad.In(1)
+		dy := grad.WideSpread(2, dy)
+		y := grad.WideSpread(2, grad.In(1))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
 			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Mul(core.ScalarTensor(value), y)))))
 		} else {
 			grad.Set(2, fit(grad, 2, addcmulGradZ(dy, y, value)))
@@ -504,9 +520,9 @@ var clampOp = ir.Op{
 	Name:    "clamp",
 	Doc:     "returns x limited to lo and hi, element by element; hi where lo is larger.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "lo"}, {Name: "hi"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "lo", Number: ir.NumberExact}, {Name: "hi", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -569,9 +585,9 @@ var clampMaxOp = ir.Op{
 	Name:    "clamp_max",
 	Doc:     "returns the smaller of x and hi, element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "hi"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "hi", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{

@@ -14,9 +14,9 @@ var clampMinOp = ir.Op{
 	Name:    "clamp_min",
 	Doc:     "returns the larger of x and lo, element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "lo"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "lo", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -70,11 +70,46 @@ func clampMinBackward(grad *core.Grad) {
 	}
 }
 
+var complexAbsGradOp = ir.Op{
+	Name:    "complex_abs_grad",
+	Doc:     "returns g*x/abs(x), and 0 where x is 0.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ComplexAbsGradOp returns the descriptor of complex_abs_grad, which must not
+// be changed.
+func ComplexAbsGradOp() *ir.Op {
+	return &complexAbsGradOp
+}
+
+// ComplexAbsGrad returns g*x/abs(x), and 0 where x is 0.
+func ComplexAbsGrad(g, x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{g, x}
+	if t := core.Refused(&complexAbsGradOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return complexAbsGradCompose(g, x)
+	})
+	core.Composed(&complexAbsGradOp, in, out)
+	return out
+}
+
+func complexAbsGradCompose(g, x *core.Tensor) *core.Tensor {
+	return Mul(x, MaskedFill(Div(g, Abs(x)), Eq(x, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
+}
+
 var copysignOp = ir.Op{
 	Name:    "copysign",
 	Doc:     "returns the absolute value of x with the sign of y, element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArithFloat,
@@ -121,9 +156,13 @@ func CopysignInPlace(x, y *core.Tensor) error {
 func copysignBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	if grad.Needs(0) {
-		x := grad.In(0)
-		y := grad.In(1)
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, grad.In(0))
+		y := grad.WideSpread(0, grad.In(1))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(0, fit(grad, 0, Where(Eq(x, number(0)), number(0), Mul(dy, Mul(Sign(x), Copysign(number(1), solid(y, dy)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, copysignGradX(dy, x, y)))
@@ -210,11 +249,78 @@ func deg2radBackward(grad *core.Grad) {
 	grad.Set(0, fit(grad, 0, Mul(dy, number(math.Pi/180))))
 }
 
+var directionOp = ir.Op{
+	Name:    "direction",
+	Doc:     "returns x/abs(x), and 0 where x is 0.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == 0, 0, x/abs(x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Direction},
+	CUDA: cuda.Direction,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// DirectionOp returns the descriptor of direction, which must not be changed.
+func DirectionOp() *ir.Op {
+	return &directionOp
+}
+
+// Direction returns x/abs(x), and 0 where x is 0.
+func Direction(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &directionOp,
+		Backward: directionBackward,
+		Save:     core.SaveIn(0),
+	}, x)
+}
+
+// directionBackward is the gradient of direction.
+func directionBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		grad.Set(0, Add(Where(Eq(x, number(0)), number(0), Mul(dy, Conj(Div(number(1), Abs(x))))), Where(Eq(x, number(0)), number(0), Where(Eq(x, number(0)), number(0), Mul(Real(Mul(dy, Conj(Div(Neg(Div(x, Abs(x))), Abs(x))))), Div(x, Abs(x)))))))
+	} else {
+		grad.Set(0, directionGradX(dy, x))
+	}
+}
+
+var directionGradXOp = ir.Op{
+	Name:    "direction_grad_x",
+	Doc:     "returns the gradient of direction with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.DirectionGradX},
+	CUDA: cuda.DirectionGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// directionGradX returns the gradient of direction with respect to x, from
+// the gradient dy of its result.
+func directionGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &directionGradXOp,
+	}, dy, x)
+}
+
 var divOp = ir.Op{
 	Name:    "div",
 	Doc:     "returns x / y, element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
@@ -262,15 +368,24 @@ func divBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
 			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), solid(y, dy))))))
 		} else {
 			grad.Set(0, fit(grad, 0, divGradX(dy, y)))
 		}
 	}
 	if grad.Needs(1) {
-		x := grad.In(0)
+		dy := grad.WideSpread(1, dy)
+		y := grad.WideSpread(1, y)
+		x := grad.WideSpread(1, grad.In(0))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(Neg(Div(x, solid(y, dy))), solid(y, dy))))))
 		} else {
 			grad.Set(1, fit(grad, 1, divGradY(dy, x, y)))
@@ -332,7 +447,7 @@ var floorDivideOp = ir.Op{
 	Name:    "floor_divide",
 	Doc:     "returns the largest integer not above x / y, element by element, in the dtype of x and y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteArith,
@@ -352,14 +467,15 @@ func FloorDivideOp() *ir.Op {
 }
 
 // FloorDivide returns the largest integer not above x / y, element by
-// element, in the dtype of x and y. It has no gradient.
+// element, in the dtype of x and y. The gradient is zero.
 func FloorDivide(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(floorDivideApply(), x, y)
 }
 
 func floorDivideApply() core.Apply {
 	return core.Apply{
-		Op: &floorDivideOp,
+		Op:       &floorDivideOp,
+		Backward: floorDivideBackward,
 	}
 }
 
@@ -374,17 +490,28 @@ func FloorDivideInPlace(x, y *core.Tensor) error {
 	return core.ElementwiseInPlace(floorDivideApply(), x, y)
 }
 
+// floorDivideBackward is the gradient of floor_divide.
+func floorDivideBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Zeros(grad.InShape(0), core.PlacementLike(dy))))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, Zeros(grad.InShape(1), core.PlacementLike(dy))))
+	}
+}
+
 var fmaxOp = ir.Op{
 	Name:    "fmax",
 	Doc:     "returns the larger of x and y, element by element, and the other one where one is NaN.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "fmax(x, y)"},
+		{Expr: "where(x >= y || isnan(y), x, y)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Fmax},
 	CUDA: cuda.Fmax,
@@ -427,6 +554,9 @@ func fmaxBackward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
 			grad.Set(0, fit(grad, 0, Where(LogicalOr(Ge(x, solid(y, dy)), Isnan(solid(y, dy))), dy, number(0))))
 		} else {
@@ -434,6 +564,9 @@ func fmaxBackward(grad *core.Grad) {
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
 		if grad.Recording() {
 			grad.Set(1, fit(grad, 1, Where(LogicalOr(Ge(x, solid(y, dy)), Isnan(solid(y, dy))), number(0), dy)))
 		} else {
@@ -489,123 +622,5 @@ var fmaxGradYOp = ir.Op{
 func fmaxGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fmaxGradYOp,
-	}, dy, x, y)
-}
-
-var fminOp = ir.Op{
-	Name:    "fmin",
-	Doc:     "returns the smaller of x and y, element by element, and the other one where one is NaN.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "fmin(x, y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Fmin},
-	CUDA: cuda.Fmin,
-	Tags: ir.TagPointwise,
-}
-
-// FminOp returns the descriptor of fmin, which must not be changed.
-func FminOp() *ir.Op {
-	return &fminOp
-}
-
-// Fmin returns the smaller of x and y, element by element, and the other one
-// where one is NaN.
-func Fmin(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(fminApply(), x, y)
-}
-
-func fminApply() core.Apply {
-	return core.Apply{
-		Op:       &fminOp,
-		Backward: fminBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// FminOut is Fmin with the result written to dst, which has its shape and
-// device.
-func FminOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, fminApply(), x, y)
-}
-
-// FminInPlace is Fmin with the result written to x.
-func FminInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(fminApply(), x, y)
-}
-
-// fminBackward is the gradient of fmin.
-func fminBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), dy, number(0))))
-		} else {
-			grad.Set(0, fit(grad, 0, fminGradX(dy, x, y)))
-		}
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), number(0), dy)))
-		} else {
-			grad.Set(1, fit(grad, 1, fminGradY(dy, x, y)))
-		}
-	}
-}
-
-var fminGradXOp = ir.Op{
-	Name:    "fmin_grad_x",
-	Doc:     "returns the gradient of fmin with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= y || isnan(y), dy, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FminGradX},
-	CUDA: cuda.FminGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// fminGradX returns the gradient of fmin with respect to x, from the gradient
-// dy of its result.
-func fminGradX(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &fminGradXOp,
-	}, dy, x, y)
-}
-
-var fminGradYOp = ir.Op{
-	Name:    "fmin_grad_y",
-	Doc:     "returns the gradient of fmin with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= y || isnan(y), 0, dy)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FminGradY},
-	CUDA: cuda.FminGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// fminGradY returns the gradient of fmin with respect to y, from the gradient
-// dy of its result.
-func fminGradY(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &fminGradYOp,
 	}, dy, x, y)
 }

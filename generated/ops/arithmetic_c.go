@@ -9,11 +9,135 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var fminOp = ir.Op{
+	Name:    "fmin",
+	Doc:     "returns the smaller of x and y, element by element, and the other one where one is NaN.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= y || isnan(y), x, y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Fmin},
+	CUDA: cuda.Fmin,
+	Tags: ir.TagPointwise,
+}
+
+// FminOp returns the descriptor of fmin, which must not be changed.
+func FminOp() *ir.Op {
+	return &fminOp
+}
+
+// Fmin returns the smaller of x and y, element by element, and the other one
+// where one is NaN.
+func Fmin(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(fminApply(), x, y)
+}
+
+func fminApply() core.Apply {
+	return core.Apply{
+		Op:       &fminOp,
+		Backward: fminBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// FminOut is Fmin with the result written to dst, which has its shape and
+// device.
+func FminOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, fminApply(), x, y)
+}
+
+// FminInPlace is Fmin with the result written to x.
+func FminInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(fminApply(), x, y)
+}
+
+// fminBackward is the gradient of fmin.
+func fminBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), dy, number(0))))
+		} else {
+			grad.Set(0, fit(grad, 0, fminGradX(dy, x, y)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), number(0), dy)))
+		} else {
+			grad.Set(1, fit(grad, 1, fminGradY(dy, x, y)))
+		}
+	}
+}
+
+var fminGradXOp = ir.Op{
+	Name:    "fmin_grad_x",
+	Doc:     "returns the gradient of fmin with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= y || isnan(y), dy, 0)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.FminGradX},
+	CUDA: cuda.FminGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// fminGradX returns the gradient of fmin with respect to x, from the gradient
+// dy of its result.
+func fminGradX(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &fminGradXOp,
+	}, dy, x, y)
+}
+
+var fminGradYOp = ir.Op{
+	Name:    "fmin_grad_y",
+	Doc:     "returns the gradient of fmin with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= y || isnan(y), 0, dy)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.FminGradY},
+	CUDA: cuda.FminGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// fminGradY returns the gradient of fmin with respect to y, from the gradient
+// dy of its result.
+func fminGradY(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &fminGradYOp,
+	}, dy, x, y)
+}
+
 var fmodOp = ir.Op{
 	Name:    "fmod",
 	Doc:     "returns x - y*trunc(x / y), element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteArith,
@@ -63,9 +187,13 @@ func fmodBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(1) {
-		x := grad.In(0)
-		y := grad.In(1)
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, grad.In(0))
+		y := grad.WideSpread(1, grad.In(1))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Trunc(Div(x, solid(y, dy)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, fmodGradY(dy, x, y)))
@@ -153,7 +281,7 @@ var hypotOp = ir.Op{
 	Name:    "hypot",
 	Doc:     "returns sqrt(x*x + y*y), element by element, without overflow on the way.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArithFloat,
@@ -202,14 +330,26 @@ func hypotBackward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(0, fit(grad, 0, Mul(dy, Div(x, Hypot(x, solid(y, dy))))))
 		} else {
 			grad.Set(0, fit(grad, 0, hypotGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(1, fit(grad, 1, Mul(dy, Div(solid(y, dy), Hypot(x, solid(y, dy))))))
 		} else {
 			grad.Set(1, fit(grad, 1, hypotGradY(dy, x, y)))
@@ -271,7 +411,7 @@ var lerpOp = ir.Op{
 	Name:    "lerp",
 	Doc:     "returns x + weight*(end - x), element by element, computed from the nearer of x and end.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "end"}, {Name: "weight"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "end"}, {Name: "weight", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
@@ -319,23 +459,35 @@ func lerpBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	weight := grad.In(2)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		weight := grad.WideSpread(0, weight)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			weight := core.Wide(weight)
 			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), solid(weight, dy))))))
 		} else {
 			grad.Set(0, fit(grad, 0, lerpGradX(dy, weight)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		weight := grad.WideSpread(1, weight)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			weight := core.Wide(weight)
 			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Where(Lt(Abs(solid(weight, dy)), number(0.5)), solid(weight, dy), Sub(number(1), Sub(number(1), solid(weight, dy))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, lerpGradEnd(dy, weight)))
 		}
 	}
 	if grad.Needs(2) {
-		x := grad.In(0)
-		end := grad.In(1)
+		dy := grad.WideSpread(2, dy)
+		x := grad.WideSpread(2, grad.In(0))
+		end := grad.WideSpread(2, grad.In(1))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			end := core.Wide(end)
 			grad.Set(2, fit(grad, 2, Mul(dy, Conj(Sub(end, x)))))
 		} else {
 			grad.Set(2, fit(grad, 2, lerpGradWeight(dy, x, end)))
@@ -422,9 +574,9 @@ var maximumOp = ir.Op{
 	Name:    "maximum",
 	Doc:     "returns the larger of x and y, element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -441,7 +593,8 @@ func MaximumOp() *ir.Op {
 }
 
 // Maximum returns the larger of x and y, element by element. A NaN in either
-// gives NaN. Where they are equal each gets half of the gradient.
+// gives NaN; of bools true is the larger. Where they are equal each gets half
+// of the gradient.
 func Maximum(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(maximumApply(), x, y)
 }
@@ -471,6 +624,9 @@ func maximumBackward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
 			grad.Set(0, fit(grad, 0, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Lt(x, solid(y, dy)), number(0), dy))))
 		} else {
@@ -478,153 +634,13 @@ func maximumBackward(grad *core.Grad) {
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
 		if grad.Recording() {
 			grad.Set(1, fit(grad, 1, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Gt(x, solid(y, dy)), number(0), dy))))
 		} else {
 			grad.Set(1, fit(grad, 1, maximumGradY(dy, x, y)))
 		}
 	}
-}
-
-var maximumGradXOp = ir.Op{
-	Name:    "maximum_grad_x",
-	Doc:     "returns the gradient of maximum with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x < y, 0, dy))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MaximumGradX},
-	CUDA: cuda.MaximumGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// maximumGradX returns the gradient of maximum with respect to x, from the
-// gradient dy of its result.
-func maximumGradX(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &maximumGradXOp,
-	}, dy, x, y)
-}
-
-var maximumGradYOp = ir.Op{
-	Name:    "maximum_grad_y",
-	Doc:     "returns the gradient of maximum with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x > y, 0, dy))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MaximumGradY},
-	CUDA: cuda.MaximumGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// maximumGradY returns the gradient of maximum with respect to y, from the
-// gradient dy of its result.
-func maximumGradY(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &maximumGradYOp,
-	}, dy, x, y)
-}
-
-var minimumOp = ir.Op{
-	Name:    "minimum",
-	Doc:     "returns the smaller of x and y, element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "min(x, y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Minimum},
-	CUDA: cuda.Minimum,
-	Tags: ir.TagPointwise,
-}
-
-// MinimumOp returns the descriptor of minimum, which must not be changed.
-func MinimumOp() *ir.Op {
-	return &minimumOp
-}
-
-// Minimum returns the smaller of x and y, element by element. A NaN in either
-// gives NaN. Where they are equal each gets half of the gradient.
-func Minimum(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(minimumApply(), x, y)
-}
-
-func minimumApply() core.Apply {
-	return core.Apply{
-		Op:       &minimumOp,
-		Backward: minimumBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// MinimumOut is Minimum with the result written to dst, which has its shape
-// and device.
-func MinimumOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, minimumApply(), x, y)
-}
-
-// MinimumInPlace is Minimum with the result written to x.
-func MinimumInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(minimumApply(), x, y)
-}
-
-// minimumBackward is the gradient of minimum.
-func minimumBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Gt(x, solid(y, dy)), number(0), dy))))
-		} else {
-			grad.Set(0, fit(grad, 0, minimumGradX(dy, x, y)))
-		}
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Lt(x, solid(y, dy)), number(0), dy))))
-		} else {
-			grad.Set(1, fit(grad, 1, minimumGradY(dy, x, y)))
-		}
-	}
-}
-
-var minimumGradXOp = ir.Op{
-	Name:    "minimum_grad_x",
-	Doc:     "returns the gradient of minimum with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x > y, 0, dy))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MinimumGradX},
-	CUDA: cuda.MinimumGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// minimumGradX returns the gradient of minimum with respect to x, from the
-// gradient dy of its result.
-func minimumGradX(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &minimumGradXOp,
-	}, dy, x, y)
 }

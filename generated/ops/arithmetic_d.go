@@ -7,8 +7,157 @@ import (
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
-	"math"
 )
+
+var maximumGradXOp = ir.Op{
+	Name:    "maximum_grad_x",
+	Doc:     "returns the gradient of maximum with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == y, 0.5*dy, where(x < y, 0, dy))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.MaximumGradX},
+	CUDA: cuda.MaximumGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// maximumGradX returns the gradient of maximum with respect to x, from the
+// gradient dy of its result.
+func maximumGradX(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &maximumGradXOp,
+	}, dy, x, y)
+}
+
+var maximumGradYOp = ir.Op{
+	Name:    "maximum_grad_y",
+	Doc:     "returns the gradient of maximum with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == y, 0.5*dy, where(x > y, 0, dy))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.MaximumGradY},
+	CUDA: cuda.MaximumGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// maximumGradY returns the gradient of maximum with respect to y, from the
+// gradient dy of its result.
+func maximumGradY(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &maximumGradYOp,
+	}, dy, x, y)
+}
+
+var minimumOp = ir.Op{
+	Name:    "minimum",
+	Doc:     "returns the smaller of x and y, element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "min(x, y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Minimum},
+	CUDA: cuda.Minimum,
+	Tags: ir.TagPointwise,
+}
+
+// MinimumOp returns the descriptor of minimum, which must not be changed.
+func MinimumOp() *ir.Op {
+	return &minimumOp
+}
+
+// Minimum returns the smaller of x and y, element by element. A NaN in either
+// gives NaN; of bools true is the larger. Where they are equal each gets half
+// of the gradient.
+func Minimum(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(minimumApply(), x, y)
+}
+
+func minimumApply() core.Apply {
+	return core.Apply{
+		Op:       &minimumOp,
+		Backward: minimumBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// MinimumOut is Minimum with the result written to dst, which has its shape
+// and device.
+func MinimumOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, minimumApply(), x, y)
+}
+
+// MinimumInPlace is Minimum with the result written to x.
+func MinimumInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(minimumApply(), x, y)
+}
+
+// minimumBackward is the gradient of minimum.
+func minimumBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Gt(x, solid(y, dy)), number(0), dy))))
+		} else {
+			grad.Set(0, fit(grad, 0, minimumGradX(dy, x, y)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(Eq(x, solid(y, dy)), Mul(number(0.5), dy), Where(Lt(x, solid(y, dy)), number(0), dy))))
+		} else {
+			grad.Set(1, fit(grad, 1, minimumGradY(dy, x, y)))
+		}
+	}
+}
+
+var minimumGradXOp = ir.Op{
+	Name:    "minimum_grad_x",
+	Doc:     "returns the gradient of minimum with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == y, 0.5*dy, where(x > y, 0, dy))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.MinimumGradX},
+	CUDA: cuda.MinimumGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// minimumGradX returns the gradient of minimum with respect to x, from the
+// gradient dy of its result.
+func minimumGradX(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &minimumGradXOp,
+	}, dy, x, y)
+}
 
 var minimumGradYOp = ir.Op{
 	Name:    "minimum_grad_y",
@@ -86,7 +235,8 @@ func MulInPlace(x, y *core.Tensor) error {
 func mulBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	if grad.Needs(0) {
-		y := grad.In(1)
+		dy := grad.WideSpread(0, dy)
+		y := grad.WideSpread(0, grad.In(1))
 		if grad.Recording() {
 			grad.Set(0, fit(grad, 0, Mul(dy, Conj(solid(y, dy)))))
 		} else {
@@ -94,7 +244,8 @@ func mulBackward(grad *core.Grad) {
 		}
 	}
 	if grad.Needs(1) {
-		x := grad.In(0)
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, grad.In(0))
 		if grad.Recording() {
 			grad.Set(1, fit(grad, 1, Mul(dy, Conj(x))))
 		} else {
@@ -160,11 +311,11 @@ var nanToNumOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "nan", Kind: ir.AttrFloat}, {Name: "posinf", Kind: ir.AttrFloat}, {Name: "neginf", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(x), nan, where(x == Inf, posinf, where(x == -Inf, neginf, x)))"},
+		{Expr: "where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.NanToNum},
 	CUDA: cuda.NanToNum,
@@ -178,7 +329,7 @@ func NanToNumOp() *ir.Op {
 
 // NanToNum returns x with NaN and the infinities replaced. Posinf and neginf
 // stay unless they are given; PyTorch's default for them is the largest
-// number of the dtype.
+// number of the dtype. Integers and bools stay as they are.
 func NanToNum(x *core.Tensor, nan, posinf, neginf float64) *core.Tensor {
 	return core.Elementwise(nanToNumApply(nan, posinf, neginf), x)
 }
@@ -208,7 +359,7 @@ func nanToNumBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Isnan(x), number(0), Where(Eq(x, number(math.Inf(1))), number(0), Where(Eq(x, number(-math.Inf(1))), number(0), dy))))
+		grad.Set(0, Where(Isnan(x), number(0), Where(Isinf(x), number(0), dy)))
 	} else {
 		grad.Set(0, nanToNumGradX(dy, x))
 	}
@@ -224,7 +375,7 @@ var nanToNumGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(x), 0, where(x == Inf, 0, where(x == -Inf, 0, dy)))"},
+		{Expr: "where(isnan(x), 0, where(isinf(x), 0, dy))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.NanToNumGradX},
 	CUDA: cuda.NanToNumGradX,
@@ -310,7 +461,7 @@ func PositiveOp() *ir.Op {
 // Positive returns x.
 func Positive(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&positiveOp, in...); t != nil {
 		return t
 	}
 	out := positiveCompose(x)
@@ -332,7 +483,7 @@ var powOp = ir.Op{
 	Name:    "pow",
 	Doc:     "returns x to the power y, element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteArith,
@@ -387,14 +538,26 @@ func powBackward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(0, fit(grad, 0, Where(Eq(solid(y, dy), number(0)), number(0), Mul(dy, Conj(Mul(solid(y, dy), Pow(x, Sub(solid(y, dy), number(1)))))))))
 		} else {
 			grad.Set(0, fit(grad, 0, powGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(1, fit(grad, 1, Where(LogicalAnd(Eq(x, number(0)), Ge(Real(solid(y, dy)), number(0))), number(0), Mul(dy, Conj(Mul(Pow(x, solid(y, dy)), Log(x)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, powGradY(dy, x, y)))
@@ -450,173 +613,4 @@ func powGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &powGradYOp,
 	}, dy, x, y)
-}
-
-var rad2degOp = ir.Op{
-	Name:    "rad2deg",
-	Doc:     "returns x radians in degrees.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x*(180/Pi)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Rad2deg},
-	CUDA: cuda.Rad2deg,
-	Tags: ir.TagPointwise,
-}
-
-// Rad2degOp returns the descriptor of rad2deg, which must not be changed.
-func Rad2degOp() *ir.Op {
-	return &rad2degOp
-}
-
-// Rad2deg returns x radians in degrees. Integers become the default float.
-func Rad2deg(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(rad2degApply(), x)
-}
-
-func rad2degApply() core.Apply {
-	return core.Apply{
-		Op:       &rad2degOp,
-		Backward: rad2degBackward,
-	}
-}
-
-// Rad2degOut is Rad2deg with the result written to dst, which has its shape
-// and device.
-func Rad2degOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, rad2degApply(), x)
-}
-
-// Rad2degInPlace is Rad2deg with the result written to x.
-func Rad2degInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(rad2degApply(), x)
-}
-
-// rad2degBackward is the gradient of rad2deg.
-func rad2degBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
-}
-
-var rdivOp = ir.Op{
-	Name:    "rdiv",
-	Doc:     "returns y / x, element by element, for numbers on the left.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "y/x"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Rdiv},
-	CUDA: cuda.Rdiv,
-	Tags: ir.TagPointwise,
-}
-
-// RdivOp returns the descriptor of rdiv, which must not be changed.
-func RdivOp() *ir.Op {
-	return &rdivOp
-}
-
-// Rdiv returns y / x, element by element, for numbers on the left. Integers
-// and bools become the default float.
-func Rdiv(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(rdivApply(), x, y)
-}
-
-func rdivApply() core.Apply {
-	return core.Apply{
-		Op:       &rdivOp,
-		Backward: rdivBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// RdivOut is Rdiv with the result written to dst, which has its shape and
-// device.
-func RdivOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, rdivApply(), x, y)
-}
-
-// RdivInPlace is Rdiv with the result written to x.
-func RdivInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(rdivApply(), x, y)
-}
-
-// rdivBackward is the gradient of rdiv.
-func rdivBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Needs(0) {
-		y := grad.In(1)
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(solid(y, dy), x)), x)))))
-		} else {
-			grad.Set(0, fit(grad, 0, rdivGradX(dy, x, y)))
-		}
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(number(1), x)))))
-		} else {
-			grad.Set(1, fit(grad, 1, rdivGradY(dy, x)))
-		}
-	}
-}
-
-var rdivGradXOp = ir.Op{
-	Name:    "rdiv_grad_x",
-	Doc:     "returns the gradient of rdiv with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(-(y/x)/x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RdivGradX},
-	CUDA: cuda.RdivGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rdivGradX returns the gradient of rdiv with respect to x, from the gradient
-// dy of its result.
-func rdivGradX(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rdivGradXOp,
-	}, dy, x, y)
-}
-
-var rdivGradYOp = ir.Op{
-	Name:    "rdiv_grad_y",
-	Doc:     "returns the gradient of rdiv with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RdivGradY},
-	CUDA: cuda.RdivGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rdivGradY returns the gradient of rdiv with respect to y, from the gradient
-// dy of its result.
-func rdivGradY(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rdivGradYOp,
-	}, dy, x)
 }

@@ -7,7 +7,186 @@ import (
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
+
+var rad2degOp = ir.Op{
+	Name:    "rad2deg",
+	Doc:     "returns x radians in degrees.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "x*(180/Pi)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Rad2deg},
+	CUDA: cuda.Rad2deg,
+	Tags: ir.TagPointwise,
+}
+
+// Rad2degOp returns the descriptor of rad2deg, which must not be changed.
+func Rad2degOp() *ir.Op {
+	return &rad2degOp
+}
+
+// Rad2deg returns x radians in degrees. Integers become the default float.
+func Rad2deg(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(rad2degApply(), x)
+}
+
+func rad2degApply() core.Apply {
+	return core.Apply{
+		Op:       &rad2degOp,
+		Backward: rad2degBackward,
+	}
+}
+
+// Rad2degOut is Rad2deg with the result written to dst, which has its shape
+// and device.
+func Rad2degOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, rad2degApply(), x)
+}
+
+// Rad2degInPlace is Rad2deg with the result written to x.
+func Rad2degInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(rad2degApply(), x)
+}
+
+// rad2degBackward is the gradient of rad2deg.
+func rad2degBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
+}
+
+var rdivOp = ir.Op{
+	Name:    "rdiv",
+	Doc:     "returns y / x, element by element, for numbers on the left.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "y/x"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Rdiv},
+	CUDA: cuda.Rdiv,
+	Tags: ir.TagPointwise,
+}
+
+// RdivOp returns the descriptor of rdiv, which must not be changed.
+func RdivOp() *ir.Op {
+	return &rdivOp
+}
+
+// Rdiv returns y / x, element by element, for numbers on the left. Integers
+// and bools become the default float.
+func Rdiv(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(rdivApply(), x, y)
+}
+
+func rdivApply() core.Apply {
+	return core.Apply{
+		Op:       &rdivOp,
+		Backward: rdivBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// RdivOut is Rdiv with the result written to dst, which has its shape and
+// device.
+func RdivOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, rdivApply(), x, y)
+}
+
+// RdivInPlace is Rdiv with the result written to x.
+func RdivInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(rdivApply(), x, y)
+}
+
+// rdivBackward is the gradient of rdiv.
+func rdivBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, grad.In(1))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
+			grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(solid(y, dy), x)), x)))))
+		} else {
+			grad.Set(0, fit(grad, 0, rdivGradX(dy, x, y)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(number(1), x)))))
+		} else {
+			grad.Set(1, fit(grad, 1, rdivGradY(dy, x)))
+		}
+	}
+}
+
+var rdivGradXOp = ir.Op{
+	Name:    "rdiv_grad_x",
+	Doc:     "returns the gradient of rdiv with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*conj(-(y/x)/x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RdivGradX},
+	CUDA: cuda.RdivGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rdivGradX returns the gradient of rdiv with respect to x, from the gradient
+// dy of its result.
+func rdivGradX(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rdivGradXOp,
+	}, dy, x, y)
+}
+
+var rdivGradYOp = ir.Op{
+	Name:    "rdiv_grad_y",
+	Doc:     "returns the gradient of rdiv with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*conj(1/x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RdivGradY},
+	CUDA: cuda.RdivGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rdivGradY returns the gradient of rdiv with respect to y, from the gradient
+// dy of its result.
+func rdivGradY(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rdivGradYOp,
+	}, dy, x)
+}
 
 var reciprocalOp = ir.Op{
 	Name:    "reciprocal",
@@ -61,6 +240,8 @@ func reciprocalBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Neg(Div(number(1), x)), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, reciprocalGradX(dy, x)))
@@ -96,7 +277,7 @@ var remainderOp = ir.Op{
 	Name:    "remainder",
 	Doc:     "returns x - y*floor(x / y), element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteArith,
@@ -146,9 +327,13 @@ func remainderBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(1) {
-		x := grad.In(0)
-		y := grad.In(1)
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, grad.In(0))
+		y := grad.WideSpread(1, grad.In(1))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Floor(Div(x, solid(y, dy)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, remainderGradY(dy, x, y)))
@@ -185,7 +370,7 @@ var rpowOp = ir.Op{
 	Name:    "rpow",
 	Doc:     "returns y to the power x, element by element, for numbers on the left.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteArith,
@@ -233,14 +418,26 @@ func rpowBackward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(0, fit(grad, 0, Where(LogicalAnd(Eq(solid(y, dy), number(0)), Ge(Real(x), number(0))), number(0), Mul(dy, Conj(Mul(Pow(solid(y, dy), x), Log(solid(y, dy))))))))
 		} else {
 			grad.Set(0, fit(grad, 0, rpowGradX(dy, x, y)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(1, fit(grad, 1, Where(Eq(x, number(0)), number(0), Mul(dy, Conj(Mul(x, Pow(solid(y, dy), Sub(x, number(1)))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, rpowGradY(dy, x, y)))
@@ -302,7 +499,7 @@ var rsubOp = ir.Op{
 	Name:    "rsub",
 	Doc:     "returns y - x, element by element, for numbers on the left.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x", DTypes: ir.ClassNum}, {Name: "y", DTypes: ir.ClassNum}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteArith,
@@ -320,7 +517,8 @@ func RsubOp() *ir.Op {
 	return &rsubOp
 }
 
-// Rsub returns y - x, element by element, for numbers on the left.
+// Rsub returns y - x, element by element, for numbers on the left. Integers
+// wrap; bools are an error.
 func Rsub(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(rsubApply(), x, y)
 }
@@ -354,13 +552,56 @@ func rsubBackward(grad *core.Grad) {
 	}
 }
 
+var sgnOp = ir.Op{
+	Name:    "sgn",
+	Doc:     "returns x/abs(x) for each element of a complex tensor, and 0 where it is 0; of a real tensor it is sign.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// SgnOp returns the descriptor of sgn, which must not be changed.
+func SgnOp() *ir.Op {
+	return &sgnOp
+}
+
+// Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
+// is 0; of a real tensor it is sign.
+func Sgn(x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&sgnOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return sgnCompose(x)
+	})
+	core.Composed(&sgnOp, in, out)
+	return out
+}
+
+func sgnCompose(x *core.Tensor) *core.Tensor {
+	if ir.HostIsComplex(x.DType()) {
+		return Direction(x)
+	}
+	return Sign(x)
+}
+
+// SgnOut is Sgn with the result written to dst, which has its shape and
+// device.
+func SgnOut(dst, x *core.Tensor) error {
+	return core.CopyOut(dst, &sgnOp, Sgn(x))
+}
+
 var signOp = ir.Op{
 	Name:    "sign",
-	Doc:     "returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN.",
+	Doc:     "returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN, and bools stay as they are.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -376,8 +617,8 @@ func SignOp() *ir.Op {
 	return &signOp
 }
 
-// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN.
-// The gradient is zero.
+// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN,
+// and bools stay as they are. The gradient is zero.
 func Sign(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(signApply(), x)
 }
@@ -404,190 +645,4 @@ func SignInPlace(x *core.Tensor) error {
 func signBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	grad.Set(0, Zeros(grad.InShape(0), core.PlacementLike(dy)))
-}
-
-var squareOp = ir.Op{
-	Name:    "square",
-	Doc:     "returns x*x.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x*x"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Square},
-	CUDA: cuda.Square,
-	Tags: ir.TagPointwise,
-}
-
-// SquareOp returns the descriptor of square, which must not be changed.
-func SquareOp() *ir.Op {
-	return &squareOp
-}
-
-// Square returns x*x.
-func Square(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(squareApply(), x)
-}
-
-func squareApply() core.Apply {
-	return core.Apply{
-		Op:       &squareOp,
-		Backward: squareBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// SquareOut is Square with the result written to dst, which has its shape and
-// device.
-func SquareOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, squareApply(), x)
-}
-
-// SquareInPlace is Square with the result written to x.
-func SquareInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(squareApply(), x)
-}
-
-// squareBackward is the gradient of square.
-func squareBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Mul(dy, Conj(Mul(number(2), x))))
-	} else {
-		grad.Set(0, squareGradX(dy, x))
-	}
-}
-
-var squareGradXOp = ir.Op{
-	Name:    "square_grad_x",
-	Doc:     "returns the gradient of square with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(2*x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SquareGradX},
-	CUDA: cuda.SquareGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// squareGradX returns the gradient of square with respect to x, from the
-// gradient dy of its result.
-func squareGradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &squareGradXOp,
-	}, dy, x)
-}
-
-var subOp = ir.Op{
-	Name:    "sub",
-	Doc:     "returns x - y, element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x - y"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Sub},
-	CUDA: cuda.Sub,
-	Tags: ir.TagPointwise,
-}
-
-// SubOp returns the descriptor of sub, which must not be changed.
-func SubOp() *ir.Op {
-	return &subOp
-}
-
-// Sub returns x - y, element by element. Integers wrap; bools are an error,
-// use logical_xor.
-func Sub(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(subApply(), x, y)
-}
-
-func subApply() core.Apply {
-	return core.Apply{
-		Op:       &subOp,
-		Backward: subBackward,
-	}
-}
-
-// SubOut is Sub with the result written to dst, which has its shape and
-// device.
-func SubOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, subApply(), x, y)
-}
-
-// SubInPlace is Sub with the result written to x.
-func SubInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(subApply(), x, y)
-}
-
-// subBackward is the gradient of sub.
-func subBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, dy))
-	}
-	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, Neg(dy)))
-	}
-}
-
-var truncDivideOp = ir.Op{
-	Name:    "trunc_divide",
-	Doc:     "returns x / y with its fraction removed, element by element, in the dtype of x and y.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "truncdiv(x, y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TruncDivide},
-	CUDA: cuda.TruncDivide,
-	Tags: ir.TagPointwise,
-}
-
-// TruncDivideOp returns the descriptor of trunc_divide, which must not be
-// changed.
-func TruncDivideOp() *ir.Op {
-	return &truncDivideOp
-}
-
-// TruncDivide returns x / y with its fraction removed, element by element, in
-// the dtype of x and y. It is PyTorch's div with rounding_mode trunc, and has
-// no gradient.
-func TruncDivide(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(truncDivideApply(), x, y)
-}
-
-func truncDivideApply() core.Apply {
-	return core.Apply{
-		Op: &truncDivideOp,
-	}
-}
-
-// TruncDivideOut is TruncDivide with the result written to dst, which has its
-// shape and device.
-func TruncDivideOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, truncDivideApply(), x, y)
-}
-
-// TruncDivideInPlace is TruncDivide with the result written to x.
-func TruncDivideInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(truncDivideApply(), x, y)
 }

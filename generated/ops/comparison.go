@@ -16,7 +16,7 @@ var allcloseOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Attrs:   []ir.Attr{{Name: "rtol", Kind: ir.AttrFloat}, {Name: "atol", Kind: ir.AttrFloat}, {Name: "equal_nan", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal | ir.ClassBool,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -30,7 +30,7 @@ func AllcloseOp() *ir.Op {
 // element.
 func Allclose(x, y *core.Tensor, rtol, atol float64, equalNan bool) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&allcloseOp, in...); t != nil {
 		return t
 	}
 	var out *core.Tensor
@@ -57,7 +57,7 @@ var eqOp = ir.Op{
 	Name:    "eq",
 	Doc:     "returns whether x equals y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteCompare,
@@ -111,7 +111,7 @@ func EqualOp() *ir.Op {
 // elements.
 func Equal(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&equalOp, in...); t != nil {
 		return t
 	}
 	var out *core.Tensor
@@ -141,7 +141,7 @@ var geOp = ir.Op{
 	Name:    "ge",
 	Doc:     "returns whether x is greater than or equal to y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteCompare,
@@ -179,7 +179,7 @@ var gtOp = ir.Op{
 	Name:    "gt",
 	Doc:     "returns whether x is greater than y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteCompare,
@@ -220,7 +220,7 @@ var iscloseOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Attrs:   []ir.Attr{{Name: "rtol", Kind: ir.AttrFloat}, {Name: "atol", Kind: ir.AttrFloat}, {Name: "equal_nan", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -377,7 +377,7 @@ var leOp = ir.Op{
 	Name:    "le",
 	Doc:     "returns whether x is less than or equal to y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteCompare,
@@ -415,7 +415,7 @@ var ltOp = ir.Op{
 	Name:    "lt",
 	Doc:     "returns whether x is less than y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteCompare,
@@ -453,7 +453,7 @@ var neOp = ir.Op{
 	Name:    "ne",
 	Doc:     "returns whether x differs from y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteCompare,
@@ -493,7 +493,7 @@ var signbitOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{

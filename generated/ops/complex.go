@@ -11,11 +11,11 @@ import (
 
 var angleOp = ir.Op{
 	Name:    "angle",
-	Doc:     "returns the angle of each element of a complex tensor, in [-pi, pi].",
+	Doc:     "returns the angle of each element of x, in [-pi, pi]: of a real one 0, or pi where it is negative.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassComplex,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -25,10 +25,12 @@ func AngleOp() *ir.Op {
 	return &angleOp
 }
 
-// Angle returns the angle of each element of a complex tensor, in [-pi, pi].
+// Angle returns the angle of each element of x, in [-pi, pi]: of a real one
+// 0, or pi where it is negative. NaN stays NaN; integers and bools become the
+// default float.
 func Angle(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&angleOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -39,7 +41,10 @@ func Angle(x *core.Tensor) *core.Tensor {
 }
 
 func angleCompose(x *core.Tensor) *core.Tensor {
-	return Atan2(Imag(x), RealPart(x))
+	if ir.HostIsComplex(x.DType()) {
+		return Atan2(Imag(x), RealPart(x))
+	}
+	return AngleReal(x)
 }
 
 // AngleOut is Angle with the result written to dst, which has its shape and
@@ -48,13 +53,50 @@ func AngleOut(dst, x *core.Tensor) error {
 	return core.CopyOut(dst, &angleOp, Angle(x))
 }
 
+var angleRealOp = ir.Op{
+	Name:    "angle_real",
+	Doc:     "returns the angle of each element of a real tensor.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "angle(x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.AngleReal},
+	CUDA: cuda.AngleReal,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// AngleRealOp returns the descriptor of angle_real, which must not be
+// changed.
+func AngleRealOp() *ir.Op {
+	return &angleRealOp
+}
+
+// AngleReal returns the angle of each element of a real tensor.
+func AngleReal(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &angleRealOp,
+		Backward: angleRealBackward,
+	}, x)
+}
+
+// angleRealBackward is the gradient of angle_real.
+func angleRealBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, fit(grad, 0, Zeros(grad.InShape(0), core.PlacementLike(dy))))
+}
+
 var conjOp = ir.Op{
 	Name:    "conj",
 	Doc:     "returns the complex conjugate of each element of x; of a real tensor the tensor itself.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -68,7 +110,7 @@ func ConjOp() *ir.Op {
 // the tensor itself.
 func Conj(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&conjOp, in...); t != nil {
 		return t
 	}
 	out := conjCompose(x)
@@ -170,7 +212,7 @@ func ImagOut(dst, x *core.Tensor) error {
 // imagBackward is the gradient of imag.
 func imagBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, core.ScalarTensor(ir.ComplexScalar(complex(0, 1))))))
+	grad.Set(0, fit(grad, 0, Complex(Mul(dy, core.ScalarTensor(ir.IntScalar(0))), dy)))
 }
 
 var complexOp = ir.Op{
@@ -194,7 +236,7 @@ func ComplexOp() *ir.Op {
 // complex.
 func Complex(re, im *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{re, im}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&complexOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -205,7 +247,8 @@ func Complex(re, im *core.Tensor) *core.Tensor {
 }
 
 func complexCompose(re, im *core.Tensor) *core.Tensor {
-	return Add(re, Mul(im, core.ScalarTensor(ir.ComplexScalar(complex(0, 1)))))
+	parts := ir.HostComplexOf(re.DType(), im.DType())
+	return Paired(ToDType(re, parts), ToDType(im, parts))
 }
 
 // ComplexOut is Complex with the result written to dst, which has its shape
@@ -214,13 +257,55 @@ func ComplexOut(dst, re, im *core.Tensor) error {
 	return core.CopyOut(dst, &complexOp, Complex(re, im))
 }
 
+var pairedOp = ir.Op{
+	Name:    "paired",
+	Doc:     "returns the complex numbers whose parts are the real parts of x and y.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "complex(real(x), real(y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Paired},
+	CUDA: cuda.Paired,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// PairedOp returns the descriptor of paired, which must not be changed.
+func PairedOp() *ir.Op {
+	return &pairedOp
+}
+
+// Paired returns the complex numbers whose parts are the real parts of x and
+// y.
+func Paired(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &pairedOp,
+		Backward: pairedBackward,
+	}, x, y)
+}
+
+// pairedBackward is the gradient of paired.
+func pairedBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, ToDType(RealPart(dy), grad.InDType(0))))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, ToDType(Imag(dy), grad.InDType(1))))
+	}
+}
+
 var realOp = ir.Op{
 	Name:    "real",
 	Doc:     "returns the real part of each element of x; of a real tensor the tensor itself.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -234,7 +319,7 @@ func RealOp() *ir.Op {
 // tensor itself. The result is a copy.
 func Real(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&realOp, in...); t != nil {
 		return t
 	}
 	out := realCompose(x)

@@ -15,9 +15,9 @@ var conv1dOp = ir.Op{
 	Doc:     "returns the cross-correlation of x [n, channels, length] (or [channels, length]) with weight [out, channels/groups, kernel], plus bias [out].",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "auto_pad", Kind: ir.AttrEnum, Enum: []string{"none", "same", "valid"}}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -29,25 +29,28 @@ func Conv1dOp() *ir.Op {
 
 // Conv1d returns the cross-correlation of x [n, channels, length] (or
 // [channels, length]) with weight [out, channels/groups, kernel], plus bias
-// [out]. Padding is the number of zeros on both sides.
-func Conv1d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+// [out]. Padding is the number of zeros on both sides. Auto_pad is PyTorch's
+// padding by name: with same the result is as long as x, which takes a stride
+// of 1, and a zero more at the end where the number of zeros is odd; with
+// valid there are none.
+func Conv1d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&conv1dOp, in...); t != nil {
 		return t
 	}
-	out := conv1dCompose(x, weight, bias, stride, padding, dilation, groups)
+	out := conv1dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
 	core.Composed(&conv1dOp, in, out)
 	return out
 }
 
-func conv1dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	return ConvN(x, weight, 1, bias, stride, padding, dilation, groups)
+func conv1dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
+	return ConvN(x, weight, 1, bias, stride, padding, dilation, groups, autoPad)
 }
 
 // Conv1dOut is Conv1d with the result written to dst, which has its shape and
 // device.
-func Conv1dOut(dst, x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) error {
-	return core.CopyOut(dst, &conv1dOp, Conv1d(x, weight, bias, stride, padding, dilation, groups))
+func Conv1dOut(dst, x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) error {
+	return core.CopyOut(dst, &conv1dOp, Conv1d(x, weight, bias, stride, padding, dilation, groups, autoPad))
 }
 
 var conv2dOp = ir.Op{
@@ -55,9 +58,9 @@ var conv2dOp = ir.Op{
 	Doc:     "returns the cross-correlation of x [n, channels, height, width] (or [channels, height, width]) with weight [out, channels/groups, kernel height, kernel width], plus bias [out].",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "auto_pad", Kind: ir.AttrEnum, Enum: []string{"none", "same", "valid"}}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -70,25 +73,26 @@ func Conv2dOp() *ir.Op {
 // Conv2d returns the cross-correlation of x [n, channels, height, width] (or
 // [channels, height, width]) with weight [out, channels/groups, kernel
 // height, kernel width], plus bias [out]. Stride, padding (zeros on both
-// sides) and dilation have one number for both axes or two.
-func Conv2d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+// sides) and dilation have one number for both axes or two. Auto_pad is as
+// for conv1d.
+func Conv2d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&conv2dOp, in...); t != nil {
 		return t
 	}
-	out := conv2dCompose(x, weight, bias, stride, padding, dilation, groups)
+	out := conv2dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
 	core.Composed(&conv2dOp, in, out)
 	return out
 }
 
-func conv2dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	return ConvN(x, weight, 2, bias, stride, padding, dilation, groups)
+func conv2dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
+	return ConvN(x, weight, 2, bias, stride, padding, dilation, groups, autoPad)
 }
 
 // Conv2dOut is Conv2d with the result written to dst, which has its shape and
 // device.
-func Conv2dOut(dst, x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) error {
-	return core.CopyOut(dst, &conv2dOp, Conv2d(x, weight, bias, stride, padding, dilation, groups))
+func Conv2dOut(dst, x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) error {
+	return core.CopyOut(dst, &conv2dOp, Conv2d(x, weight, bias, stride, padding, dilation, groups, autoPad))
 }
 
 var conv3dOp = ir.Op{
@@ -96,9 +100,9 @@ var conv3dOp = ir.Op{
 	Doc:     "returns the cross-correlation of x [n, channels, depth, height, width] (or without n) with weight [out, channels/groups, kernel depth, height, width], plus bias [out].",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "auto_pad", Kind: ir.AttrEnum, Enum: []string{"none", "same", "valid"}}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -111,25 +115,64 @@ func Conv3dOp() *ir.Op {
 // Conv3d returns the cross-correlation of x [n, channels, depth, height,
 // width] (or without n) with weight [out, channels/groups, kernel depth,
 // height, width], plus bias [out]. Stride, padding and dilation have one
-// number or three.
-func Conv3d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+// number or three. Auto_pad is as for conv1d.
+func Conv3d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&conv3dOp, in...); t != nil {
 		return t
 	}
-	out := conv3dCompose(x, weight, bias, stride, padding, dilation, groups)
+	out := conv3dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
 	core.Composed(&conv3dOp, in, out)
 	return out
 }
 
-func conv3dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	return ConvN(x, weight, 3, bias, stride, padding, dilation, groups)
+func conv3dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
+	return ConvN(x, weight, 3, bias, stride, padding, dilation, groups, autoPad)
 }
 
 // Conv3dOut is Conv3d with the result written to dst, which has its shape and
 // device.
-func Conv3dOut(dst, x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) error {
-	return core.CopyOut(dst, &conv3dOp, Conv3d(x, weight, bias, stride, padding, dilation, groups))
+func Conv3dOut(dst, x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) error {
+	return core.CopyOut(dst, &conv3dOp, Conv3d(x, weight, bias, stride, padding, dilation, groups, autoPad))
+}
+
+var convAnyOp = ir.Op{
+	Name:    "conv_any",
+	Doc:     "returns the convolution over n spatial axes with the given padding, with or without a batch axis.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ConvAnyOp returns the descriptor of conv_any, which must not be changed.
+func ConvAnyOp() *ir.Op {
+	return &convAnyOp
+}
+
+// ConvAny returns the convolution over n spatial axes with the given padding,
+// with or without a batch axis.
+func ConvAny(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&convAnyOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return convAnyCompose(x, weight, n, bias, stride, padding, dilation, groups)
+	})
+	core.Composed(&convAnyOp, in, out)
+	return out
+}
+
+func convAnyCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+	if len(x.Shape()) == n+1 {
+		return Squeeze(ConvBatch(Unsqueeze(x, 0), weight, n, bias, stride, padding, dilation, groups), []int{0})
+	}
+	return ConvBatch(x, weight, n, bias, stride, padding, dilation, groups)
 }
 
 var convBatchOp = ir.Op{
@@ -139,7 +182,7 @@ var convBatchOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagHidden,
@@ -155,7 +198,7 @@ func ConvBatchOp() *ir.Op {
 // bias.
 func ConvBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&convBatchOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -166,8 +209,16 @@ func ConvBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding
 }
 
 func convBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	y := Convolution(WithRank(x, n+2), weight, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups)
-	return ChannelAffine(y, nil, bias)
+	if bias == nil {
+		return ConvolutionNum(WithRank(x, n+2), weight, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups)
+	}
+	if ir.HostIsComplex(x.DType()) {
+		return Add(ConvolutionNum(WithRank(x, n+2), weight, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups), Channels(bias, n+2))
+	}
+	if (x.DType() == ir.Float16 || x.DType() == ir.BFloat16) && weight.DType() == x.DType() && bias.DType() == x.DType() && len(weight.Shape()) == n+2 && len(bias.Shape()) == 1 && ir.HostSize(bias.Shape(), 0) == ir.HostSize(weight.Shape(), 0) {
+		return ConvolutionBias(WithRank(x, n+2), weight, bias, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups)
+	}
+	return ConvolutionPlus(WithRank(x, n+2), weight, bias, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups)
 }
 
 var convNOp = ir.Op{
@@ -175,9 +226,9 @@ var convNOp = ir.Op{
 	Doc:     "returns the convolution over n spatial axes, with or without a batch axis.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "auto_pad", Kind: ir.AttrEnum, Enum: []string{"none", "same", "valid"}}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagHidden,
@@ -190,23 +241,37 @@ func ConvNOp() *ir.Op {
 
 // ConvN returns the convolution over n spatial axes, with or without a batch
 // axis.
-func ConvN(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+func ConvN(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&convNOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return convNCompose(x, weight, n, bias, stride, padding, dilation, groups)
+		return convNCompose(x, weight, n, bias, stride, padding, dilation, groups, autoPad)
 	})
 	core.Composed(&convNOp, in, out)
 	return out
 }
 
-func convNCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	if len(x.Shape()) == n+1 {
-		return Squeeze(ConvBatch(Unsqueeze(x, 0), weight, n, bias, stride, padding, dilation, groups), []int{0})
+func convNCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
+	if autoPad == AutoPadNone {
+		return ConvAny(x, weight, n, bias, stride, padding, dilation, groups)
 	}
-	return ConvBatch(x, weight, n, bias, stride, padding, dilation, groups)
+	if !ir.HostEqualInts(ir.HostFillInts(padding, n), ir.HostFillInts([]int{0}, n)) {
+		return Refuse(x, "padding and auto_pad cannot both be given")
+	}
+	if autoPad == AutoPadValid {
+		return ConvAny(x, weight, n, bias, stride, padding, dilation, groups)
+	}
+	if !ir.HostEqualInts(ir.HostFillInts(stride, n), ir.HostOnesInts(n)) {
+		return Refuse(x, "auto_pad same needs a stride of 1")
+	}
+	sides := ir.HostSamePadding(weight.Shape(), ir.HostFillInts(dilation, n))
+	last := ir.HostSameExtra(weight.Shape(), ir.HostFillInts(dilation, n))
+	if len(last) == 0 {
+		return ConvAny(x, weight, n, bias, stride, sides, dilation, groups)
+	}
+	return ConvAny(PadConstant(x, last, ir.IntScalar(0)), weight, n, bias, stride, sides, dilation, groups)
 }
 
 var convTransposeOp = ir.Op{
@@ -216,7 +281,7 @@ var convTransposeOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_padding", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "dilation", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagHidden,
@@ -232,8 +297,15 @@ func ConvTransposeOp() *ir.Op {
 // bias.
 func ConvTranspose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&convTransposeOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&convTransposeOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ConvTranspose(core.Wide(x), core.Wide(weight), n, core.Wide(bias), stride, padding, outputPadding, groups, dilation), to)
+		})
+		core.Composed(&convTransposeOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return convTransposeCompose(x, weight, n, bias, stride, padding, outputPadding, groups, dilation)
@@ -253,7 +325,18 @@ func convTransposeCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stri
 	if len(input) == 0 {
 		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
 	}
-	return ChannelAffine(ConvolutionGradInput(x, weight, input, s, p, d, groups), nil, bias)
+	if ir.HostAnyReaches(ir.HostFillInts(outputPadding, n), s) {
+		none := ir.HostFillInts([]int{0}, n)
+		whole := ConvolutionTransposed(x, weight, ir.HostTransposed(x.Shape(), weight.Shape(), s, none, none, d, groups), s, none, d, groups)
+		return ChannelAffine(PadConstant(whole, ir.HostTransposedEnds(p, ir.HostFillInts(outputPadding, n)), ir.IntScalar(0)), nil, bias)
+	}
+	if bias == nil {
+		return ConvolutionTransposed(x, weight, input, s, p, d, groups)
+	}
+	if ir.HostIsComplex(x.DType()) {
+		return Add(ConvolutionTransposed(x, weight, input, s, p, d, groups), Channels(bias, n+2))
+	}
+	return ConvolutionGradInputPlus(x, weight, bias, input, s, p, d, groups)
 }
 
 var convTranspose1dOp = ir.Op{
@@ -263,7 +346,7 @@ var convTranspose1dOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_padding", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "dilation", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -280,7 +363,7 @@ func ConvTranspose1dOp() *ir.Op {
 // 2*padding + dilation*(kernel-1) + output_padding + 1 elements.
 func ConvTranspose1d(x, weight, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&convTranspose1dOp, in...); t != nil {
 		return t
 	}
 	out := convTranspose1dCompose(x, weight, bias, stride, padding, outputPadding, groups, dilation)
@@ -305,7 +388,7 @@ var convTranspose2dOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_padding", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "dilation", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -322,7 +405,7 @@ func ConvTranspose2dOp() *ir.Op {
 // number for both axes or two.
 func ConvTranspose2d(x, weight, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&convTranspose2dOp, in...); t != nil {
 		return t
 	}
 	out := convTranspose2dCompose(x, weight, bias, stride, padding, outputPadding, groups, dilation)
@@ -395,6 +478,64 @@ func convolutionBackward(grad *core.Grad) {
 	}
 }
 
+var convolutionBiasOp = ir.Op{
+	Name:    "convolution_bias",
+	Doc:     "returns convolution plus bias, one number a channel, which is added before the result is rounded.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionBias},
+	Ref:     refkernel.ConvolutionBias,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionBias},
+	Tags:    ir.TagTF32 | ir.TagHidden,
+}
+
+// ConvolutionBiasOp returns the descriptor of convolution_bias, which must
+// not be changed.
+func ConvolutionBiasOp() *ir.Op {
+	return &convolutionBiasOp
+}
+
+// ConvolutionBias returns convolution plus bias, one number a channel, which
+// is added before the result is rounded.
+func ConvolutionBias(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &convolutionBiasOp,
+		In:    []*core.Tensor{x, weight, bias},
+		Attrs: []ir.Value{ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
+		},
+		Backward: convolutionBiasBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	})
+}
+
+// convolutionBiasBackward is the gradient of convolution_bias.
+func convolutionBiasBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	stride := grad.Attr(0).Ints
+	padding := grad.Attr(1).Ints
+	dilation := grad.Attr(2).Ints
+	groups := int(grad.Attr(3).Int)
+	if grad.Needs(0) {
+		weight := grad.In(1)
+		grad.Set(0, fit(grad, 0, ConvolutionGradInput(dy, weight, grad.InShape(0), stride, padding, dilation, groups)))
+	}
+	if grad.Needs(1) {
+		x := grad.In(0)
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(dy, x, grad.InShape(1), stride, padding, dilation, groups)))
+	}
+	if grad.Needs(2) {
+		bias := grad.In(2)
+		grad.Set(2, fit(grad, 2, Reshape(SumTo(dy, core.Look(Channels(bias, len(grad.InShape(0)))).Shape()), grad.InShape(2))))
+	}
+}
+
 var convolutionGradInputOp = ir.Op{
 	Name:    "convolution_grad_input",
 	Doc:     "returns the gradient of convolution with respect to its input of the given shape, from the gradient g of its result.",
@@ -449,56 +590,100 @@ func convolutionGradInputBackward(grad *core.Grad) {
 	}
 }
 
-var convolutionGradWeightOp = ir.Op{
-	Name:    "convolution_grad_weight",
-	Doc:     "returns the gradient of convolution with respect to its weight of the given shape, from the gradient g of its result.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+var convolutionGradInputPlusOp = ir.Op{
+	Name:    "convolution_grad_input_plus",
+	Doc:     "returns convolution_grad_input plus bias, one number a channel.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradWeight},
-	Ref:     refkernel.ConvolutionGradWeight,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradWeight},
+	Tags:    ir.TagHidden,
+}
+
+// ConvolutionGradInputPlusOp returns the descriptor of
+// convolution_grad_input_plus, which must not be changed.
+func ConvolutionGradInputPlusOp() *ir.Op {
+	return &convolutionGradInputPlusOp
+}
+
+// ConvolutionGradInputPlus returns convolution_grad_input plus bias, one
+// number a channel.
+func ConvolutionGradInputPlus(x, weight, bias *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&convolutionGradInputPlusOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&convolutionGradInputPlusOp, in, bias); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ConvolutionGradInputPlus(x, weight, core.Wide(bias), input, stride, padding, dilation, groups), to)
+		})
+		core.Composed(&convolutionGradInputPlusOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return convolutionGradInputPlusCompose(x, weight, bias, input, stride, padding, dilation, groups)
+	})
+	core.Composed(&convolutionGradInputPlusOp, in, out)
+	return out
+}
+
+func convolutionGradInputPlusCompose(x, weight, bias *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
+	return Add(ConvolutionGradInputSum(x, weight, input, stride, padding, dilation, groups), Channels(bias, len(x.Shape())))
+}
+
+var convolutionGradInputSumOp = ir.Op{
+	Name:    "convolution_grad_input_sum",
+	Doc:     "returns convolution_grad_input in the dtype that it is accumulated in, which is float32 for 16-bit floats.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", Acc: true}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradInput},
+	Ref:     refkernel.ConvolutionGradInput,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradInput},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
-// ConvolutionGradWeightOp returns the descriptor of convolution_grad_weight,
-// which must not be changed.
-func ConvolutionGradWeightOp() *ir.Op {
-	return &convolutionGradWeightOp
+// ConvolutionGradInputSumOp returns the descriptor of
+// convolution_grad_input_sum, which must not be changed.
+func ConvolutionGradInputSumOp() *ir.Op {
+	return &convolutionGradInputSumOp
 }
 
-// ConvolutionGradWeight returns the gradient of convolution with respect to
-// its weight of the given shape, from the gradient g of its result.
-func ConvolutionGradWeight(g, x *core.Tensor, kernel, stride, padding, dilation []int, groups int) *core.Tensor {
+// ConvolutionGradInputSum returns convolution_grad_input in the dtype that it
+// is accumulated in, which is float32 for 16-bit floats.
+func ConvolutionGradInputSum(g, weight *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
 	return core.KernelOne(core.Apply{
-		Op:    &convolutionGradWeightOp,
-		In:    []*core.Tensor{g, x},
-		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
+		Op:    &convolutionGradInputSumOp,
+		In:    []*core.Tensor{g, weight},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionGradWeightShape(g.Shape(), x.Shape(), kernel, stride, padding, dilation, groups))
+			return oneShape(ir.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
 		},
-		Backward: convolutionGradWeightBackward,
+		Backward: convolutionGradInputSumBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	})
 }
 
-// convolutionGradWeightBackward is the gradient of convolution_grad_weight.
-func convolutionGradWeightBackward(grad *core.Grad) {
+// convolutionGradInputSumBackward is the gradient of convolution_grad_input_sum.
+func convolutionGradInputSumBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	stride := grad.Attr(1).Ints
 	padding := grad.Attr(2).Ints
 	dilation := grad.Attr(3).Ints
 	groups := int(grad.Attr(4).Int)
 	if grad.Needs(0) {
-		x := grad.In(1)
-		grad.Set(0, fit(grad, 0, Convolution(x, dy, stride, padding, dilation, groups)))
+		weight := grad.In(1)
+		grad.Set(0, fit(grad, 0, Convolution(ToDType(dy, grad.InDType(1)), weight, stride, padding, dilation, groups)))
 	}
 	if grad.Needs(1) {
 		g := grad.In(0)
-		grad.Set(1, fit(grad, 1, ConvolutionGradInput(g, dy, grad.InShape(1), stride, padding, dilation, groups)))
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, ToDType(dy, grad.InDType(0)), grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }

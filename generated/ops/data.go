@@ -10,7 +10,6 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -27,6 +26,7 @@ var catOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.Cat},
 	Ref:     refkernel.Cat,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.Cat},
+	Tags:    ir.TagExact,
 }
 
 // CatOp returns the descriptor of cat, which must not be changed.
@@ -211,6 +211,7 @@ var flipOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.Flip},
 	Ref:     refkernel.Flip,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.Flip},
+	Tags:    ir.TagExact,
 }
 
 // FlipOp returns the descriptor of flip, which must not be changed.
@@ -249,6 +250,42 @@ func flipBackward(grad *core.Grad) {
 	grad.Set(0, Flip(dy, dims))
 }
 
+var inDTypeOp = ir.Op{
+	Name:    "in_dtype",
+	Doc:     "returns x converted to dtype, or x itself where there is none.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dtype", Kind: ir.AttrDType}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// InDTypeOp returns the descriptor of in_dtype, which must not be changed.
+func InDTypeOp() *ir.Op {
+	return &inDTypeOp
+}
+
+// InDType returns x converted to dtype, or x itself where there is none.
+func InDType(x *core.Tensor, dType ir.DType) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&inDTypeOp, in...); t != nil {
+		return t
+	}
+	out := inDTypeCompose(x, dType)
+	core.Composed(&inDTypeOp, in, out)
+	return out
+}
+
+func inDTypeCompose(x *core.Tensor, dType ir.DType) *core.Tensor {
+	if dType == ir.Invalid {
+		return x
+	}
+	return ToDType(x, dType)
+}
+
 var padOp = ir.Op{
 	Name:    "pad",
 	Doc:     "surrounds x with elements.",
@@ -268,13 +305,14 @@ func PadOp() *ir.Op {
 
 // Pad surrounds x with elements. Padding holds how many before and after the
 // last axis, then before and after the axis before it, and so on; negative
-// numbers remove elements in the mode constant, which fills with value.
-// Reflect mirrors x without repeating the edge, replicate repeats the edge,
-// and circular continues at the other end; they fill at most the last three
-// axes, reflect with fewer elements than an axis has, circular with no more.
+// numbers remove elements. The mode constant fills with value. Reflect
+// mirrors x without repeating the edge, replicate repeats the edge, and
+// circular continues at the other end of what is not removed; they fill at
+// most the last three axes, reflect with fewer elements than an axis has,
+// circular with no more than are left.
 func Pad(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&padOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -295,8 +333,10 @@ func padCompose(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core
 		p := ir.HostPadPairs(padding, 3)
 		return PadReplicate(PadReplicate(PadReplicate(WithPadding(x, padding, 3, -1), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	case ModeCircular:
-		p := ir.HostPadPairs(padding, 3)
-		return PadCircular(PadCircular(PadCircular(WithPadding(x, padding, 3, 0), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+		more := ir.HostPositivePart(padding)
+		p := ir.HostPadPairs(more, 3)
+		rest := WithPadding(Trimmed(x, padding), more, 3, 0)
+		return PadCircular(PadCircular(PadCircular(rest, -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	}
 	return core.Fail(&padOp, fmt.Errorf("unknown mode %d", mode))
 }
@@ -329,7 +369,7 @@ func PadCircularOp() *ir.Op {
 // PadCircular surrounds one axis of x with the elements at its other end.
 func PadCircular(x *core.Tensor, dim, before, after int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&padCircularOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -360,7 +400,7 @@ var padConstantOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.PadConstant},
 	Ref:     refkernel.PadConstant,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.PadConstant},
-	Tags:    ir.TagHidden,
+	Tags:    ir.TagHidden | ir.TagExact,
 }
 
 // PadConstantOp returns the descriptor of pad_constant, which must not be
@@ -413,7 +453,7 @@ func PadReflectOp() *ir.Op {
 // PadReflect surrounds one axis of x with mirrored elements.
 func PadReflect(x *core.Tensor, dim, before, after int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&padReflectOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -453,7 +493,7 @@ func PadReplicateOp() *ir.Op {
 // PadReplicate surrounds one axis of x with the elements at its edges.
 func PadReplicate(x *core.Tensor, dim, before, after int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&padReplicateOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -529,7 +569,7 @@ func RepeatOp() *ir.Op {
 // many numbers as axes, and more add leading axes. The result is a copy.
 func Repeat(x *core.Tensor, reps []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&repeatOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -572,7 +612,7 @@ func RepeatInterleaveOp() *ir.Op {
 // next to each other.
 func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&repeatInterleaveOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -588,86 +628,11 @@ func repeatInterleaveCompose(x *core.Tensor, n, dim int) *core.Tensor {
 		return Refuse(x, "n must not be negative")
 	}
 	wide := Unsqueeze(WithAxes(x, 1), axis+1)
-	return Flatten(Expand(wide, ir.HostWithSize(wide.Shape(), axis+1, n)), axis, axis+1)
+	return Flatten(Expand(wide, ir.HostWithSize(core.Look(wide).Shape(), axis+1, n)), axis, axis+1)
 }
 
 // RepeatInterleaveOut is RepeatInterleave with the result written to dst,
 // which has its shape and device.
 func RepeatInterleaveOut(dst, x *core.Tensor, n, dim int) error {
 	return core.CopyOut(dst, &repeatInterleaveOp, RepeatInterleave(x, n, dim))
-}
-
-var replicateIndexOp = ir.Op{
-	Name:    "replicate_index",
-	Doc:     "returns the positions that replicate padding of n elements reads.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteFixed,
-	Fixed:   ir.Int64,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "min(max(index - before, 0), n - 1)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReplicateIndex},
-	CUDA: cuda.ReplicateIndex,
-	Tags: ir.TagFactory | ir.TagHidden,
-}
-
-// ReplicateIndexOp returns the descriptor of replicate_index, which must not
-// be changed.
-func ReplicateIndexOp() *ir.Op {
-	return &replicateIndexOp
-}
-
-// ReplicateIndex returns the positions that replicate padding of n elements
-// reads.
-func ReplicateIndex(shape []int, n, before int, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &replicateIndexOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(before)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
-var rollOp = ir.Op{
-	Name:    "roll",
-	Doc:     "moves the elements of x along the axes in dim by shifts, one for each; what leaves at one end enters at the other.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "shifts", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// RollOp returns the descriptor of roll, which must not be changed.
-func RollOp() *ir.Op {
-	return &rollOp
-}
-
-// Roll moves the elements of x along the axes in dim by shifts, one for each;
-// what leaves at one end enters at the other. Without dim there is one shift,
-// of x read as flat.
-func Roll(x *core.Tensor, shifts, dim []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.Roll(Narrow, Cat, Reshape, x, shifts, dim)
-	})
-	core.Composed(&rollOp, in, out)
-	return out
-}
-
-// RollOut is Roll with the result written to dst, which has its shape and
-// device.
-func RollOut(dst, x *core.Tensor, shifts, dim []int) error {
-	return core.CopyOut(dst, &rollOp, Roll(x, shifts, dim))
 }

@@ -3,10 +3,167 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/generated/cpu"
+	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var repeatInterleaveByOp = ir.Op{
+	Name:    "repeat_interleave_by",
+	Doc:     "returns x with element i along dim repeated as often as element i of the int32 or int64 tensor repeats says, or all as often as its one element says.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "repeats", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSyncs,
+}
+
+// RepeatInterleaveByOp returns the descriptor of repeat_interleave_by, which
+// must not be changed.
+func RepeatInterleaveByOp() *ir.Op {
+	return &repeatInterleaveByOp
+}
+
+// RepeatInterleaveBy returns x with element i along dim repeated as often as
+// element i of the int32 or int64 tensor repeats says, or all as often as its
+// one element says. It is PyTorch's repeat_interleave with a tensor. The host
+// waits for the number of elements.
+func RepeatInterleaveBy(x, repeats *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{x, repeats}
+	if t := core.Refused(&repeatInterleaveByOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return repeatInterleaveByCompose(x, repeats, dim)
+	})
+	core.Composed(&repeatInterleaveByOp, in, out)
+	return out
+}
+
+func repeatInterleaveByCompose(x, repeats *core.Tensor, dim int) *core.Tensor {
+	n := ir.HostSize(x.Shape(), dim)
+	if len(x.Shape()) == 0 || len(repeats.Shape()) > 1 || ir.NumElements(repeats.Shape()) != 1 && ir.NumElements(repeats.Shape()) != n {
+		return Refuse(x, "x must have the axis dim, and repeats have one axis with one element, or as many as x along dim")
+	}
+	each := Expand(Reshape(ToDType(repeats, ir.Int64), []int{ir.NumElements(repeats.Shape())}), []int{n})
+	if n == 0 {
+		return Clone(x)
+	}
+	item1, err := core.Item(Min(each, nil, false))
+	if err != nil {
+		return core.Fail(&repeatInterleaveByOp, err)
+	}
+	if int(item1.Int()) < 0 {
+		return Refuse(repeats, "repeats must not be negative")
+	}
+	ends := Cumsum(each, 0, ir.Invalid)
+	item2, err := core.Item(Narrow(ends, 0, n-1, 1))
+	if err != nil {
+		return core.Fail(&repeatInterleaveByOp, err)
+	}
+	total := int(item2.Int())
+	return IndexSelect(x, dim, Searchsorted(ends, WindowIndex([]int{total}, 1, 1, core.PlacementLike(x)), true))
+}
+
+// RepeatInterleaveByOut is RepeatInterleaveBy with the result written to dst,
+// which has its shape and device.
+func RepeatInterleaveByOut(dst, x, repeats *core.Tensor, dim int) error {
+	return core.CopyOut(dst, &repeatInterleaveByOp, RepeatInterleaveBy(x, repeats, dim))
+}
+
+var replicateIndexOp = ir.Op{
+	Name:    "replicate_index",
+	Doc:     "returns the positions that replicate padding of n elements reads.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "min(max(index - before, 0), n - 1)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ReplicateIndex},
+	CUDA: cuda.ReplicateIndex,
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// ReplicateIndexOp returns the descriptor of replicate_index, which must not
+// be changed.
+func ReplicateIndexOp() *ir.Op {
+	return &replicateIndexOp
+}
+
+// ReplicateIndex returns the positions that replicate padding of n elements
+// reads.
+func ReplicateIndex(shape []int, n, before int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &replicateIndexOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(before)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var rollOp = ir.Op{
+	Name:    "roll",
+	Doc:     "moves the elements of x along the axes in dim by shifts, one for each; what leaves at one end enters at the other.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "shifts", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// RollOp returns the descriptor of roll, which must not be changed.
+func RollOp() *ir.Op {
+	return &rollOp
+}
+
+// Roll moves the elements of x along the axes in dim by shifts, one for each;
+// what leaves at one end enters at the other. Without dim there is one shift,
+// of x read as flat.
+func Roll(x *core.Tensor, shifts, dim []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&rollOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &rollOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(shifts), ir.IntsValue(dim)},
+		Backward: rollBackward,
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return composite.Roll(Narrow, Cat, Reshape, x, shifts, dim)
+		})}
+	})
+	return results[0]
+}
+
+// RollOut is Roll with the result written to dst, which has its shape and
+// device.
+func RollOut(dst, x *core.Tensor, shifts, dim []int) error {
+	return core.CopyOut(dst, &rollOp, Roll(x, shifts, dim))
+}
+
+// rollBackward is the gradient of roll.
+func rollBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	shifts := grad.Attr(0).Ints
+	dim := grad.Attr(1).Ints
+	grad.Set(0, Roll(dy, ir.HostNegInts(shifts), dim))
+}
 
 var stackOp = ir.Op{
 	Name:    "stack",
@@ -29,7 +186,7 @@ func StackOp() *ir.Op {
 // may be one past the last. Dtypes promote.
 func Stack(xs []*core.Tensor, dim int) *core.Tensor {
 	in := xs
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&stackOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -66,7 +223,7 @@ func TileOp() *ir.Op {
 // numbers than axes they are the last ones'.
 func Tile(x *core.Tensor, reps []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&tileOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -111,7 +268,7 @@ func ToDTypeOp() *ir.Op {
 // lose their imaginary part; anything but 0 is true.
 func ToDType(x *core.Tensor, dType ir.DType) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&toDTypeOp, in...); t != nil {
 		return t
 	}
 	out := toDTypeCompose(x, dType)
@@ -130,6 +287,44 @@ func toDTypeCompose(x *core.Tensor, dType ir.DType) *core.Tensor {
 // and device.
 func ToDTypeOut(dst, x *core.Tensor, dType ir.DType) error {
 	return core.CopyOut(dst, &toDTypeOp, ToDType(x, dType))
+}
+
+var trimmedOp = ir.Op{
+	Name:    "trimmed",
+	Doc:     "returns x without the elements that negative numbers of padding remove.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// TrimmedOp returns the descriptor of trimmed, which must not be changed.
+func TrimmedOp() *ir.Op {
+	return &trimmedOp
+}
+
+// Trimmed returns x without the elements that negative numbers of padding
+// remove.
+func Trimmed(x *core.Tensor, padding []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&trimmedOp, in...); t != nil {
+		return t
+	}
+	out := trimmedCompose(x, padding)
+	core.Composed(&trimmedOp, in, out)
+	return out
+}
+
+func trimmedCompose(x *core.Tensor, padding []int) *core.Tensor {
+	less := ir.HostNegativePart(padding)
+	if len(less) == 0 {
+		return x
+	}
+	return PadConstant(x, less, ir.IntScalar(0))
 }
 
 var withMostAxesOp = ir.Op{
@@ -170,7 +365,7 @@ func withMostAxesBackward(grad *core.Grad) {
 
 var withPaddingOp = ir.Op{
 	Name:    "with_padding",
-	Doc:     "returns x, whose axes padding must suit: at most the given number of them, and each amount short of the extent by as much as short says, unless that is negative.",
+	Doc:     "returns x, whose axes padding must suit: at most the given number of them, each amount short of the extent by as much as short says, unless that is negative, and negative amounts leave an element.",
 	Kind:    ir.ViewBody,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}, {Name: "most", Kind: ir.AttrInt}, {Name: "short", Kind: ir.AttrInt}},
@@ -188,8 +383,8 @@ func WithPaddingOp() *ir.Op {
 }
 
 // WithPadding returns x, whose axes padding must suit: at most the given
-// number of them, and each amount short of the extent by as much as short
-// says, unless that is negative.
+// number of them, each amount short of the extent by as much as short says,
+// unless that is negative, and negative amounts leave an element.
 func WithPadding(x *core.Tensor, padding []int, most, short int) *core.Tensor {
 	layout, err := ir.PaddedAxesView(x.Layout(), padding, most, short)
 	return core.View(core.Apply{

@@ -21,6 +21,26 @@ func (v Approximate) String() string {
 	return "unknown"
 }
 
+// AutoPad is the argument auto_pad of conv1d, conv2d, conv3d and conv_n.
+type AutoPad uint8
+
+// The values of AutoPad.
+const (
+	AutoPadNone AutoPad = iota
+	AutoPadSame
+	AutoPadValid
+)
+
+var autoPadNames = [...]string{"none", "same", "valid"}
+
+// String returns the value's name in the schema.
+func (v AutoPad) String() string {
+	if int(v) < len(autoPadNames) {
+		return autoPadNames[v]
+	}
+	return "unknown"
+}
+
 // ComputeMode is the argument compute_mode of cdist.
 type ComputeMode uint8
 
@@ -104,12 +124,35 @@ func (v PaddingMode) String() string {
 	return "unknown"
 }
 
+// Reduce is the argument reduce of index_reduce and scatter_reduce.
+type Reduce uint8
+
+// The values of Reduce.
+const (
+	ReduceSum Reduce = iota
+	ReduceProd
+	ReduceMean
+	ReduceAmax
+	ReduceAmin
+)
+
+var reduceNames = [...]string{"sum", "prod", "mean", "amax", "amin"}
+
+// String returns the value's name in the schema.
+func (v Reduce) String() string {
+	if int(v) < len(reduceNames) {
+		return reduceNames[v]
+	}
+	return "unknown"
+}
+
 // Reduction is the argument reduction of binary_cross_entropy,
 // binary_cross_entropy_with_logits, class_weight_grad,
 // class_weight_grad_grad, cross_entropy, cross_entropy_grad,
-// cross_entropy_probs, cross_entropy_stats, huber_loss, kl_div, l1_loss,
-// masked_loss, mse_loss, nll_grad, nll_grad_grad, nll_loss, nll_stats,
-// reduce_loss, smooth_l1_loss, smoothed_loss and total_grad.
+// cross_entropy_lse_grad, cross_entropy_probs, cross_entropy_stats,
+// huber_loss, kl_div, l1_loss, masked_loss, mse_loss, nll_grad,
+// nll_grad_grad, nll_loss, nll_stats, reduce_loss, smooth_l1_loss,
+// smoothed_cross_entropy, smoothed_loss and total_grad.
 type Reduction uint8
 
 // The values of Reduction.

@@ -61,6 +61,8 @@ func expBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Exp(x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, expGradX(dy, x)))
@@ -73,7 +75,7 @@ var exp2Op = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -118,7 +120,9 @@ func exp2Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Mul(Exp2(x), number(math.Ln2)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Mul(Exp2(x), number(math.Ln2))))))
 	} else {
 		grad.Set(0, fit(grad, 0, exp2GradX(dy, x)))
 	}
@@ -130,11 +134,11 @@ var exp2GradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(exp2(x)*Ln2)"},
+		{Expr: "dy*conj(exp2(x)*Ln2)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Exp2GradX},
 	CUDA: cuda.Exp2GradX,
@@ -180,7 +184,7 @@ var expm1Op = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -226,7 +230,9 @@ func expm1Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Add(Expm1(x), number(1)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(Expm1(x), number(1))))))
 	} else {
 		grad.Set(0, fit(grad, 0, expm1GradX(dy, x)))
 	}
@@ -238,11 +244,11 @@ var expm1GradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(expm1(x) + 1)"},
+		{Expr: "dy*conj(expm1(x) + 1)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Expm1GradX},
 	CUDA: cuda.Expm1GradX,
@@ -309,6 +315,8 @@ func logBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, logGradX(dy, x)))
@@ -321,7 +329,7 @@ var log10Op = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -367,7 +375,9 @@ func log10Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(number(math.Log10E), x))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(math.Log10E), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, log10GradX(dy, x)))
 	}
@@ -379,11 +389,11 @@ var log10GradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(Log10E/x)"},
+		{Expr: "dy*conj(Log10E/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Log10GradX},
 	CUDA: cuda.Log10GradX,
@@ -404,7 +414,7 @@ var log1pOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -450,7 +460,9 @@ func log1pBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Add(number(1), x))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Add(number(1), x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, log1pGradX(dy, x)))
 	}
@@ -462,11 +474,11 @@ var log1pGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy/(1 + x)"},
+		{Expr: "dy*conj(1/(1 + x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Log1pGradX},
 	CUDA: cuda.Log1pGradX,
@@ -487,7 +499,7 @@ var log2Op = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -533,7 +545,9 @@ func log2Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(number(math.Log2E), x))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(math.Log2E), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, log2GradX(dy, x)))
 	}
@@ -545,11 +559,11 @@ var log2GradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(Log2E/x)"},
+		{Expr: "dy*conj(Log2E/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Log2GradX},
 	CUDA: cuda.Log2GradX,

@@ -15,11 +15,11 @@ var logaddexpOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == y, x + Ln2, max(x, y) + log1p(exp(-abs(x - y))))"},
+		{Expr: "where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Logaddexp},
 	CUDA: cuda.Logaddexp,
@@ -62,10 +62,16 @@ func logaddexpBackward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, Sigmoid(Sub(x, y)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		y := core.Wide(y)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sigmoid(Sub(x, y))))))
 	}
 	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, Mul(dy, Sigmoid(Sub(y, x)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		y := core.Wide(y)
+		grad.Set(1, fit(grad, 1, Mul(dy, Conj(Sigmoid(Sub(y, x))))))
 	}
 }
 
@@ -123,16 +129,22 @@ func logaddexp2Backward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		y := core.Wide(y)
 		grad.Set(0, fit(grad, 0, Mul(dy, Sigmoid(Mul(Sub(x, y), number(0.6931471805599453))))))
 	}
 	if grad.Needs(1) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		y := core.Wide(y)
 		grad.Set(1, fit(grad, 1, Mul(dy, Sigmoid(Mul(Sub(y, x), number(0.6931471805599453))))))
 	}
 }
 
 var logitOp = ir.Op{
 	Name:    "logit",
-	Doc:     "returns log(x/(1 - x)), the inverse of sigmoid, of x limited to eps and 1 - eps.",
+	Doc:     "returns log(x/(1 - x)), the inverse of sigmoid, NaN outside [0, 1].",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
@@ -141,7 +153,7 @@ var logitOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(min(max(x, eps), 1 - eps) < 0.25, log(min(max(x, eps), 1 - eps)) - log1p(-min(max(x, eps), 1 - eps)), log1p((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))"},
+		{Expr: "where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Logit},
 	CUDA: cuda.Logit,
@@ -153,8 +165,8 @@ func LogitOp() *ir.Op {
 	return &logitOp
 }
 
-// Logit returns log(x/(1 - x)), the inverse of sigmoid, of x limited to eps
-// and 1 - eps.
+// Logit returns log(x/(1 - x)), the inverse of sigmoid, NaN outside [0, 1].
+// With an eps of 0 or more, x is first limited to eps and 1 - eps.
 func Logit(x *core.Tensor, eps float64) *core.Tensor {
 	return core.Elementwise(logitApply(eps), x)
 }
@@ -185,7 +197,9 @@ func logitBackward(grad *core.Grad) {
 	x := grad.In(0)
 	eps := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Minimum(Maximum(x, number(eps)), number(1-eps)), number(0.25)), Add(Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Minimum(Maximum(x, number(eps)), number(1-eps))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))), Div(Sub(Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(1), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(2), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps)))))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.25), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(Neg(Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))), Add(number(1), Div(Sub(Mul(number(2), Minimum(Maximum(x, number(eps)), number(1-eps))), number(1)), Sub(number(1), Minimum(Maximum(x, number(eps)), number(1-eps))))))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))), number(0.25)), Add(Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))))), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))))))), Div(Sub(Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(number(2), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(2), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))))))), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.25), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))))))), Add(number(1), Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, logitGradX(dy, x, eps)))
 	}
@@ -202,7 +216,7 @@ var logitGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(min(max(x, eps), 1 - eps) < 0.25, where(x == eps, where(max(x, eps) == 1 - eps, 0.25/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 0.5/min(max(x, eps), 1 - eps))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/min(max(x, eps), 1 - eps), where(max(x, eps) > 1 - eps, 0, 1/min(max(x, eps), 1 - eps))))) + where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))))), (where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/(1 - min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 2/(1 - min(max(x, eps), 1 - eps)))))) - where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, -((2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps)))/(1 - min(max(x, eps), 1 - eps)))))))/(1 + (2*min(max(x, eps), 1 - eps) - 1)/(1 - min(max(x, eps), 1 - eps))))"},
+		{Expr: "dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.LogitGradX},
 	CUDA: cuda.LogitGradX,
@@ -224,7 +238,7 @@ var rsqrtOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -269,7 +283,9 @@ func rsqrtBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(Mul(number(-0.5), Rsqrt(x)), x))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(Mul(number(-0.5), Rsqrt(x)), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, rsqrtGradX(dy, x)))
 	}
@@ -281,11 +297,11 @@ var rsqrtGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(-0.5*rsqrt(x)/x)"},
+		{Expr: "dy*conj(-0.5*rsqrt(x)/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RsqrtGradX},
 	CUDA: cuda.RsqrtGradX,
@@ -306,7 +322,7 @@ var sigmoidOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -355,15 +371,15 @@ func sigmoidBackward(grad *core.Grad) {
 
 var sigmoidGradOp = ir.Op{
 	Name:    "sigmoid_grad",
-	Doc:     "returns g*y*(1 - y), the gradient of sigmoid from its result y.",
+	Doc:     "returns g*conj(y*(1 - y)), the gradient of sigmoid from its result y.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "g*(y*(1 - y))"},
+		{Expr: "g*conj(y*(1 - y))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SigmoidGrad},
 	CUDA: cuda.SigmoidGrad,
@@ -376,7 +392,8 @@ func SigmoidGradOp() *ir.Op {
 	return &sigmoidGradOp
 }
 
-// SigmoidGrad returns g*y*(1 - y), the gradient of sigmoid from its result y.
+// SigmoidGrad returns g*conj(y*(1 - y)), the gradient of sigmoid from its
+// result y.
 func SigmoidGrad(g, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &sigmoidGradOp,
@@ -390,16 +407,25 @@ func sigmoidGradBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
 			grad.Set(0, fit(grad, 0, Mul(dy, Mul(y, Sub(number(1), y)))))
 		} else {
 			grad.Set(0, fit(grad, 0, sigmoidGradGradG(dy, y)))
 		}
 	}
 	if grad.Needs(1) {
-		g := grad.In(0)
+		dy := grad.WideSpread(1, dy)
+		y := grad.WideSpread(1, y)
+		g := grad.WideSpread(1, grad.In(0))
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Mul(g, Sub(Sub(number(1), y), y)))))
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			y := core.Wide(y)
+			grad.Set(1, fit(grad, 1, Sub(Mul(Conj(Mul(dy, Conj(g))), Conj(Sub(number(1), y))), Mul(Conj(Mul(dy, Conj(g))), Conj(y)))))
 		} else {
 			grad.Set(1, fit(grad, 1, sigmoidGradGradY(dy, g, y)))
 		}
@@ -412,7 +438,7 @@ var sigmoidGradGradGOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -437,11 +463,11 @@ var sigmoidGradGradYOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g*(1 - y - y))"},
+		{Expr: "conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SigmoidGradGradY},
 	CUDA: cuda.SigmoidGradGradY,
@@ -508,6 +534,8 @@ func sqrtBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(0.5), Sqrt(x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, sqrtGradX(dy, x)))
@@ -543,7 +571,7 @@ var xlogyOp = ir.Op{
 	Name:    "xlogy",
 	Doc:     "returns x*log(y), element by element, and 0 where x is 0 and y is not NaN.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArithFloat,
@@ -592,9 +620,15 @@ func xlogyBackward(grad *core.Grad) {
 	x := grad.In(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		y := core.Wide(y)
 		grad.Set(0, fit(grad, 0, Mul(dy, MaskedFill(Log(y), LogicalAnd(Eq(x, core.ScalarTensor(ir.IntScalar(0))), Le(y, core.ScalarTensor(ir.IntScalar(0)))), core.ScalarTensor(ir.IntScalar(0))))))
 	}
 	if grad.Needs(1) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		y := core.Wide(y)
 		grad.Set(1, fit(grad, 1, Div(Mul(dy, x), y)))
 	}
 }

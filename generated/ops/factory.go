@@ -131,48 +131,25 @@ func EyeOp() *ir.Op {
 func Eye(rows, cols int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = eyeCompose(rows, cols, place)
+		out = core.Composing(func() *core.Tensor {
+			return eyeCompose(rows, cols, place)
+		})
 	})
 	core.Composed(&eyeOp, nil, out)
 	return out
 }
 
 func eyeCompose(rows, cols int, place *core.Placement) *core.Tensor {
-	return EyeSized([]int{rows, cols}, cols, place)
-}
-
-var eyeSizedOp = ir.Op{
-	Name:    "eye_sized",
-	Doc:     "returns the matrix with ones on its diagonal.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "cols", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index/cols == index%cols, 1, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.EyeSized},
-	CUDA: cuda.EyeSized,
-	Tags: ir.TagFactory | ir.TagHidden,
-}
-
-// EyeSizedOp returns the descriptor of eye_sized, which must not be changed.
-func EyeSizedOp() *ir.Op {
-	return &eyeSizedOp
-}
-
-// EyeSized returns the matrix with ones on its diagonal.
-func EyeSized(shape []int, cols int, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &eyeSizedOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(cols)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
+	if rows < 1 || cols < 1 {
+		return Zeros([]int{rows, cols}, place)
+	}
+	n := min(rows, cols)
+	lines := PadConstant(Ones([]int{n, 1}, place), []int{0, cols}, ir.IntScalar(0))
+	square := Narrow(Reshape(lines, []int{n * (cols + 1)}), 0, 0, n*cols)
+	if rows == n {
+		return Reshape(square, []int{rows, cols})
+	}
+	return Reshape(PadConstant(square, []int{0, (rows - n) * cols}, ir.IntScalar(0)), []int{rows, cols})
 }
 
 var fullOp = ir.Op{
@@ -216,7 +193,7 @@ var linspaceOp = ir.Op{
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "start", Kind: ir.AttrFloat}, {Name: "end", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
+	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagFactory,
@@ -228,17 +205,23 @@ func LinspaceOp() *ir.Op {
 }
 
 // Linspace returns steps numbers from start to end, both included, equally
-// far apart, as a tensor of one axis.
+// far apart, as a tensor of one axis. Of an integer dtype, start, end and
+// what lies between lose their fractions.
 func Linspace(start, end float64, steps int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = linspaceCompose(start, end, steps, place)
+		out = core.Composing(func() *core.Tensor {
+			return linspaceCompose(start, end, steps, place)
+		})
 	})
 	core.Composed(&linspaceOp, nil, out)
 	return out
 }
 
 func linspaceCompose(start, end float64, steps int, place *core.Placement) *core.Tensor {
+	if ir.HostIsInt(core.Look(Empty([]int{0}, place)).DType()) {
+		return ToDType(LinspaceWhole([]int{steps}, start, end, steps, place), core.Look(Empty([]int{0}, place)).DType())
+	}
 	return LinspaceSized([]int{steps}, start, end, steps, place)
 }
 
@@ -248,11 +231,11 @@ var linspaceSizedOp = ir.Op{
 	Kind:    ir.Elementwise,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "start", Kind: ir.AttrFloat}, {Name: "end", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(steps == 1 || 2*index < steps, start + index*((end - start)/(steps - 1)), end - (steps - 1 - index)*((end - start)/(steps - 1)))"},
+		{Expr: "cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.LinspaceSized},
 	CUDA: cuda.LinspaceSized,
@@ -277,13 +260,50 @@ func LinspaceSized(shape []int, start, end float64, steps int, place *core.Place
 	})
 }
 
+var linspaceWholeOp = ir.Op{
+	Name:    "linspace_whole",
+	Doc:     "returns steps float64 numbers from start to end, which lose their fractions.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "start", Kind: ir.AttrFloat}, {Name: "end", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Float64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LinspaceWhole},
+	CUDA: cuda.LinspaceWhole,
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// LinspaceWholeOp returns the descriptor of linspace_whole, which must not be
+// changed.
+func LinspaceWholeOp() *ir.Op {
+	return &linspaceWholeOp
+}
+
+// LinspaceWhole returns steps float64 numbers from start to end, which lose
+// their fractions.
+func LinspaceWhole(shape []int, start, end float64, steps int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &linspaceWholeOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.FloatValue(start), ir.FloatValue(end), ir.IntValue(steps)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
 var logspaceOp = ir.Op{
 	Name:    "logspace",
 	Doc:     "returns base to the powers that linspace gives.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "start", Kind: ir.AttrFloat}, {Name: "end", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrInt}, {Name: "base", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
+	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagFactory,
@@ -294,7 +314,8 @@ func LogspaceOp() *ir.Op {
 	return &logspaceOp
 }
 
-// Logspace returns base to the powers that linspace gives.
+// Logspace returns base to the powers that linspace gives. Of an integer
+// dtype start, end and the results lose their fractions.
 func Logspace(start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
@@ -307,7 +328,45 @@ func Logspace(start, end float64, steps int, base float64, place *core.Placement
 }
 
 func logspaceCompose(start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
-	return Rpow(Linspace(start, end, steps, place), number(base))
+	if ir.HostIsInt(core.Look(Empty([]int{0}, place)).DType()) {
+		return ToDType(Rpow(LinspaceWhole([]int{steps}, start, end, steps, place), number(base)), core.Look(Empty([]int{0}, place)).DType())
+	}
+	return LogspaceSized([]int{steps}, start, end, steps, base, place)
+}
+
+var logspaceSizedOp = ir.Op{
+	Name:    "logspace_sized",
+	Doc:     "returns base to the powers that linspace gives.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "start", Kind: ir.AttrFloat}, {Name: "end", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrInt}, {Name: "base", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LogspaceSized},
+	CUDA: cuda.LogspaceSized,
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// LogspaceSizedOp returns the descriptor of logspace_sized, which must not be
+// changed.
+func LogspaceSizedOp() *ir.Op {
+	return &logspaceSizedOp
+}
+
+// LogspaceSized returns base to the powers that linspace gives.
+func LogspaceSized(shape []int, start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &logspaceSizedOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.FloatValue(start), ir.FloatValue(end), ir.IntValue(steps), ir.FloatValue(base)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
 }
 
 var onesOp = ir.Op{

@@ -35,7 +35,7 @@ func FFTOp() *ir.Op {
 // each k from 0 to n-1. The result is complex.
 func FFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&fftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -72,7 +72,7 @@ func FFT2Op() *ir.Op {
 // The result is complex.
 func FFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&ffT2Op, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -316,7 +316,7 @@ func FFTNOp() *ir.Op {
 // of the last as there are sizes, or along all. The result is complex.
 func FFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&fftnOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -353,7 +353,7 @@ func FFTShiftOp() *ir.Op {
 // all, to the middle; what leaves at the end enters at the start.
 func FFTShift(x *core.Tensor, dim []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&fftShiftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -392,7 +392,7 @@ func HFFTOp() *ir.Op {
 // x has, less two.
 func HFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&hfftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -429,7 +429,7 @@ func IFFTOp() *ir.Op {
 // another. The result is complex.
 func IFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&ifftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -465,7 +465,7 @@ func IFFT2Op() *ir.Op {
 // IFFT2 returns the inverse of fft2. The result is complex.
 func IFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&iffT2Op, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -501,7 +501,7 @@ func IFFTNOp() *ir.Op {
 // IFFTN returns the inverse of fftn. The result is complex.
 func IFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&ifftnOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -537,7 +537,7 @@ func IFFTShiftOp() *ir.Op {
 // IFFTShift is the inverse of fftshift.
 func IFFTShift(x *core.Tensor, dim []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&ifftShiftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -575,7 +575,7 @@ func IHFFTOp() *ir.Op {
 // complex.
 func IHFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&ihfftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -614,7 +614,7 @@ func IRFFTOp() *ir.Op {
 // gives, as of element 0, are ignored.
 func IRFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&irfftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -652,7 +652,7 @@ func IRFFT2Op() *ir.Op {
 // as many as x has, less two.
 func IRFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&irffT2Op, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {

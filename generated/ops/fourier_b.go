@@ -32,7 +32,7 @@ func IRFFTNOp() *ir.Op {
 // as many as x has, less two.
 func IRFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&irfftnOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -70,7 +70,7 @@ func RFFTOp() *ir.Op {
 // result is complex.
 func RFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&rfftOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -108,7 +108,7 @@ func RFFT2Op() *ir.Op {
 // complex.
 func RFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&rffT2Op, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -219,7 +219,7 @@ func RFFTNOp() *ir.Op {
 // complex.
 func RFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&rfftnOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {

@@ -7,6 +7,7 @@ import (
 	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -31,7 +32,7 @@ func ArgwhereOp() *ir.Op {
 // nonzero does.
 func Argwhere(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&argwhereOp, in...); t != nil {
 		return t
 	}
 	var out *core.Tensor
@@ -64,7 +65,8 @@ var bandOp = ir.Op{
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.Band},
 	Ref:     refkernel.Band,
-	Tags:    ir.TagHidden,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Band},
+	Tags:    ir.TagHidden | ir.TagExact,
 }
 
 // BandOp returns the descriptor of band, which must not be changed.
@@ -96,14 +98,15 @@ func bandBackward(grad *core.Grad) {
 
 var embeddingOp = ir.Op{
 	Name:    "embedding",
-	Doc:     "returns the rows of weight [rows, width] that the int64 tensor index names: the result has index's shape and the axis width.",
+	Doc:     "returns the rows of weight [rows, width] that the int32 or int64 tensor index names: the result has index's shape and the axis width.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "padding_idx", Kind: ir.AttrInt}},
+	In:      []ir.Operand{{Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "padding_idx", Kind: ir.AttrInt}, {Name: "max_norm", Kind: ir.AttrFloat}, {Name: "norm_type", Kind: ir.AttrFloat}, {Name: "scale_grad_by_freq", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Tags:    ir.TagWrites,
 }
 
 // EmbeddingOp returns the descriptor of embedding, which must not be changed.
@@ -111,42 +114,117 @@ func EmbeddingOp() *ir.Op {
 	return &embeddingOp
 }
 
-// Embedding returns the rows of weight [rows, width] that the int64 tensor
-// index names: the result has index's shape and the axis width. The row
-// padding_idx gets no gradient; -1 stands for none.
-func Embedding(index, weight *core.Tensor, paddingIdx int) *core.Tensor {
+// Embedding returns the rows of weight [rows, width] that the int32 or int64
+// tensor index names: the result has index's shape and the axis width. The
+// row padding_idx gets no gradient; -1 stands for none. With max_norm, rows
+// that are named and whose norm_type-norm is larger are first scaled to that
+// norm, in weight itself. With scale_grad_by_freq the gradient of a row is
+// divided by how often it is named.
+func Embedding(index, weight *core.Tensor, paddingIdx int, maxNorm, normType float64, scaleGradByFreq bool) *core.Tensor {
 	in := []*core.Tensor{index, weight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&embeddingOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return embeddingCompose(index, weight, paddingIdx)
+		return composite.Embedding(EmbeddingRows, RenormedRows, IndexCopy, Reshape, index, weight, paddingIdx, maxNorm, normType, scaleGradByFreq)
 	})
 	core.Composed(&embeddingOp, in, out)
 	return out
 }
 
-func embeddingCompose(index, weight *core.Tensor, paddingIdx int) *core.Tensor {
+// EmbeddingOut is Embedding with the result written to dst, which has its
+// shape and device.
+func EmbeddingOut(dst, index, weight *core.Tensor, paddingIdx int, maxNorm, normType float64, scaleGradByFreq bool) error {
+	return core.CopyOut(dst, &embeddingOp, Embedding(index, weight, paddingIdx, maxNorm, normType, scaleGradByFreq))
+}
+
+var embeddingRowsOp = ir.Op{
+	Name:    "embedding_rows",
+	Doc:     "is embedding of rows that are as they should be.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "padding_idx", Kind: ir.AttrInt}, {Name: "scale_grad_by_freq", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// EmbeddingRowsOp returns the descriptor of embedding_rows, which must not be
+// changed.
+func EmbeddingRowsOp() *ir.Op {
+	return &embeddingRowsOp
+}
+
+// EmbeddingRows is embedding of rows that are as they should be.
+func EmbeddingRows(index, weight *core.Tensor, paddingIdx int, scaleGradByFreq bool) *core.Tensor {
+	in := []*core.Tensor{index, weight}
+	if t := core.Refused(&embeddingRowsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return embeddingRowsCompose(index, weight, paddingIdx, scaleGradByFreq)
+	})
+	core.Composed(&embeddingRowsOp, in, out)
+	return out
+}
+
+func embeddingRowsCompose(index, weight *core.Tensor, paddingIdx int, scaleGradByFreq bool) *core.Tensor {
 	flat := Reshape(index, []int{ir.NumElements(index.Shape())})
 	rows := IndexSelect(WithRank(weight, 2), 0, flat)
 	to := ir.HostJoinInts(index.Shape(), []int{ir.HostSize(weight.Shape(), 1)})
-	if paddingIdx < 0 {
-		return Reshape(rows, to)
+	if scaleGradByFreq {
+		counts := IndexAdd(ZerosIndex([]int{ir.HostSize(weight.Shape(), 0)}, core.PlacementLike(index)), 0, flat, Add(ZerosIndex([]int{ir.NumElements(index.Shape())}, core.PlacementLike(index)), core.ScalarTensor(ir.IntScalar(1))))
+		each := Unsqueeze(Reciprocal(ToDType(IndexSelect(counts, 0, flat), ir.Float64)), 1)
+		return Reshape(UnlessIndex(ScaledGradient(rows, each), flat, paddingIdx), to)
 	}
-	return Reshape(Where(Unsqueeze(Eq(flat, core.ScalarTensor(ir.IntScalar(int64(paddingIdx)))), 1), StopGradient(rows), rows), to)
+	return Reshape(UnlessIndex(rows, flat, paddingIdx), to)
 }
 
-// EmbeddingOut is Embedding with the result written to dst, which has its
-// shape and device.
-func EmbeddingOut(dst, index, weight *core.Tensor, paddingIdx int) error {
-	return core.CopyOut(dst, &embeddingOp, Embedding(index, weight, paddingIdx))
+var firstPartOp = ir.Op{
+	Name:    "first_part",
+	Doc:     "returns the first elements of x along every axis, as many as shape says.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// FirstPartOp returns the descriptor of first_part, which must not be
+// changed.
+func FirstPartOp() *ir.Op {
+	return &firstPartOp
+}
+
+// FirstPart returns the first elements of x along every axis, as many as
+// shape says.
+func FirstPart(x *core.Tensor, shape []int) *core.Tensor {
+	layout, err := ir.FirstPartView(x.Layout(), shape)
+	return core.View(core.Apply{
+		Op:       &firstPartOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(shape)},
+		Backward: firstPartBackward,
+	}, layout, err)
+}
+
+// firstPartBackward is the gradient of first_part.
+func firstPartBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	shape := grad.Attr(0).Ints
+	grad.Set(0, PadConstant(dy, ir.HostPadTo(shape, grad.InShape(0)), ir.IntScalar(0)))
 }
 
 var gatherOp = ir.Op{
 	Name:    "gather",
 	Doc:     "returns the elements of x that index names along dim: out[i][j] is x[index[i][j]][j] for dim 0.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
@@ -155,6 +233,7 @@ var gatherOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.Gather},
 	Ref:     refkernel.Gather,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.Gather},
+	Tags:    ir.TagExact,
 }
 
 // GatherOp returns the descriptor of gather, which must not be changed.
@@ -163,8 +242,9 @@ func GatherOp() *ir.Op {
 }
 
 // Gather returns the elements of x that index names along dim: out[i][j] is
-// x[index[i][j]][j] for dim 0. Index is an int64 tensor of x's rank, no
-// larger than x along the other axes; the result has its shape.
+// x[index[i][j]][j] for dim 0. Index is an int32 or int64 tensor of x's rank,
+// no larger than x along the other axes; the result has its shape. A scalar
+// counts as a tensor of one axis.
 func Gather(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor {
 	return core.KernelOne(gatherApply(x, dim, index))
 }
@@ -234,12 +314,12 @@ func inRangeBackward(grad *core.Grad) {
 
 var indexAddOp = ir.Op{
 	Name:    "index_add",
-	Doc:     "returns a copy of x to whose slices along dim those of src are added: slice i of src goes to slice index[i] of x.",
+	Doc:     "returns a copy of x to whose slices along dim those of src are added (of bools by logical or): slice i of src goes to slice index[i] of x.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.IndexAdd},
@@ -254,9 +334,9 @@ func IndexAddOp() *ir.Op {
 }
 
 // IndexAdd returns a copy of x to whose slices along dim those of src are
-// added: slice i of src goes to slice index[i] of x. Index is an int64 tensor
-// of rank 1 or 0, with as many elements as src has along dim; the other
-// extents of src are x's.
+// added (of bools by logical or): slice i of src goes to slice index[i] of x.
+// Index is an int32 or int64 tensor of rank 1 or 0, with as many elements as
+// src has along dim; the other extents of src are x's.
 func IndexAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	return core.KernelOne(indexAddApply(x, dim, index, src))
 }
@@ -295,9 +375,9 @@ func indexAddBackward(grad *core.Grad) {
 
 var indexCopyOp = ir.Op{
 	Name:    "index_copy",
-	Doc:     "returns a copy of x whose slices along dim that the int64 tensor index of one axis names are those of src.",
+	Doc:     "returns a copy of x whose slices along dim that the int32 or int64 tensor index of one axis names are those of src.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
@@ -311,11 +391,11 @@ func IndexCopyOp() *ir.Op {
 	return &indexCopyOp
 }
 
-// IndexCopy returns a copy of x whose slices along dim that the int64 tensor
-// index of one axis names are those of src.
+// IndexCopy returns a copy of x whose slices along dim that the int32 or
+// int64 tensor index of one axis names are those of src.
 func IndexCopy(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, index, src}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&indexCopyOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -326,6 +406,9 @@ func IndexCopy(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 }
 
 func indexCopyCompose(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
+	if !ir.HostEqualInts(src.Shape(), ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))) {
+		return Refuse(src, "src must have the shape of x with as many slices as index has elements")
+	}
 	wide := Reshape(index, ir.HostWithSize(ir.HostOnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
 	return Scatter(x, dim, Expand(wide, ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), src)
 }
@@ -338,9 +421,9 @@ func IndexCopyOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
 
 var indexFillOp = ir.Op{
 	Name:    "index_fill",
-	Doc:     "returns a copy of x with value in the slices along dim that the int64 tensor index of one axis names.",
+	Doc:     "returns a copy of x with value in the slices along dim that the int32 or int64 tensor index of one axis names.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "value", Kind: ir.AttrScalar}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
@@ -355,10 +438,11 @@ func IndexFillOp() *ir.Op {
 }
 
 // IndexFill returns a copy of x with value in the slices along dim that the
-// int64 tensor index of one axis names.
+// int32 or int64 tensor index of one axis names. A negative index counts from
+// the end.
 func IndexFill(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x, index}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&indexFillOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -369,7 +453,7 @@ func IndexFill(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *co
 }
 
 func indexFillCompose(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
-	wide := Reshape(index, ir.HostWithSize(ir.HostOnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
+	wide := Reshape(WrappedIndex(index, ir.HostSize(x.Shape(), dim)), ir.HostWithSize(ir.HostOnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
 	return Scatter(x, dim, Expand(wide, ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), core.ScalarTensor(value))
 }
 
@@ -379,11 +463,62 @@ func IndexFillOut(dst, x *core.Tensor, dim int, index *core.Tensor, value ir.Sca
 	return core.CopyOut(dst, &indexFillOp, IndexFill(x, dim, index, value))
 }
 
+var indexReduceOp = ir.Op{
+	Name:    "index_reduce",
+	Doc:     "returns a copy of x in which every slice along dim that the int32 or int64 tensor index of one axis names is, element by element, the sum, product, mean, largest or smallest of itself and of the slices of src that go there, or with include_self of false of these alone.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "reduce", Kind: ir.AttrEnum, Enum: []string{"sum", "prod", "mean", "amax", "amin"}}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic,
+}
+
+// IndexReduceOp returns the descriptor of index_reduce, which must not be
+// changed.
+func IndexReduceOp() *ir.Op {
+	return &indexReduceOp
+}
+
+// IndexReduce returns a copy of x in which every slice along dim that the
+// int32 or int64 tensor index of one axis names is, element by element, the
+// sum, product, mean, largest or smallest of itself and of the slices of src
+// that go there, or with include_self of false of these alone. Src has x's
+// shape but for as many slices as index has elements.
+func IndexReduce(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
+	in := []*core.Tensor{x, index, src}
+	if t := core.Refused(&indexReduceOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return indexReduceCompose(x, dim, index, src, reduce, includeSelf)
+	})
+	core.Composed(&indexReduceOp, in, out)
+	return out
+}
+
+func indexReduceCompose(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
+	to := ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))
+	if len(index.Shape()) > 1 || !ir.HostEqualInts(src.Shape(), to) {
+		return Refuse(src, "index must have one axis, and src the shape of x with as many slices as index has elements")
+	}
+	wide := Expand(Reshape(index, ir.HostWithSize(ir.HostOnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape()))), to)
+	return ScatterReduce(x, dim, wide, src, reduce, includeSelf)
+}
+
+// IndexReduceOut is IndexReduce with the result written to dst, which has its
+// shape and device.
+func IndexReduceOut(dst, x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) error {
+	return core.CopyOut(dst, &indexReduceOp, IndexReduce(x, dim, index, src, reduce, includeSelf))
+}
+
 var indexSelectOp = ir.Op{
 	Name:    "index_select",
 	Doc:     "returns the slices of x along dim that index names, in its order.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
@@ -392,6 +527,7 @@ var indexSelectOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.IndexSelect},
 	Ref:     refkernel.IndexSelect,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.IndexSelect},
+	Tags:    ir.TagExact,
 }
 
 // IndexSelectOp returns the descriptor of index_select, which must not be
@@ -401,8 +537,8 @@ func IndexSelectOp() *ir.Op {
 }
 
 // IndexSelect returns the slices of x along dim that index names, in its
-// order. Index is an int64 tensor of rank 1 or 0; along dim the result has as
-// many elements as index.
+// order. Index is an int32 or int64 tensor of rank 1 or 0; along dim the
+// result has as many elements as index.
 func IndexSelect(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor {
 	return core.KernelOne(indexSelectApply(x, dim, index))
 }
@@ -457,7 +593,7 @@ func MaskedSelectOp() *ir.Op {
 // waits for the number of elements.
 func MaskedSelect(x, mask *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, mask}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&maskedSelectOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -469,9 +605,12 @@ func MaskedSelect(x, mask *core.Tensor) *core.Tensor {
 
 func maskedSelectCompose(x, mask *core.Tensor) *core.Tensor {
 	both := ir.HostBroadcastInts(x.Shape(), mask.Shape())
-	flat := Reshape(Expand(x, both), []int{ir.HostProdInts(both)})
-	at := Nonzero(Reshape(Expand(mask, both), []int{ir.HostProdInts(both)}))
-	return IndexSelect(flat, 0, Reshape(at, []int{ir.HostSize(at.Shape(), 0)}))
+	chosen := Expand(mask, both)
+	item1, err := core.Item(CountNonzero(chosen, nil, false))
+	if err != nil {
+		return core.Fail(&maskedSelectOp, err)
+	}
+	return MaskedSelectSized(Expand(x, both), chosen, int(item1.Int()))
 }
 
 // MaskedSelectOut is MaskedSelect with the result written to dst, which has
@@ -480,179 +619,53 @@ func MaskedSelectOut(dst, x, mask *core.Tensor) error {
 	return core.CopyOut(dst, &maskedSelectOp, MaskedSelect(x, mask))
 }
 
-var nonzeroOp = ir.Op{
-	Name:    "nonzero",
-	Doc:     "returns the positions of the elements of x that are not zero, one row of axis indices for each, in row-major order, as int64.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagSyncs,
-}
-
-// NonzeroOp returns the descriptor of nonzero, which must not be changed.
-func NonzeroOp() *ir.Op {
-	return &nonzeroOp
-}
-
-// Nonzero returns the positions of the elements of x that are not zero, one
-// row of axis indices for each, in row-major order, as int64. The host waits
-// for their number.
-func Nonzero(x *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return nonzeroCompose(x)
-		})
-	})
-	core.Composed(&nonzeroOp, in, out)
-	return out
-}
-
-func nonzeroCompose(x *core.Tensor) *core.Tensor {
-	item1, err := core.Item(CountNonzero(x, nil, false))
-	if err != nil {
-		return core.Fail(&nonzeroOp, err)
-	}
-	return NonzeroSized(x, int(item1.Int()))
-}
-
-// NonzeroOut is Nonzero with the result written to dst, which has its shape
-// and device.
-func NonzeroOut(dst, x *core.Tensor) error {
-	return core.CopyOut(dst, &nonzeroOp, Nonzero(x))
-}
-
-var nonzeroSizedOp = ir.Op{
-	Name:    "nonzero_sized",
-	Doc:     "returns the positions of the n nonzero elements of x, one row of axis indices for each, in row-major order.",
+var maskedSelectSizedOp = ir.Op{
+	Name:    "masked_select_sized",
+	Doc:     "returns the n elements of x where the bool tensor mask, of x's shape, is true, in row-major order.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}},
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.NonzeroSized},
-	Ref:     refkernel.NonzeroSized,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.NonzeroSized},
+	CPU:     ir.CPUKernels{Kernel: kernel.MaskedSelectSized},
+	Ref:     refkernel.MaskedSelectSized,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MaskedSelectSized},
 	Tags:    ir.TagHidden,
 }
 
-// NonzeroSizedOp returns the descriptor of nonzero_sized, which must not be
-// changed.
-func NonzeroSizedOp() *ir.Op {
-	return &nonzeroSizedOp
+// MaskedSelectSizedOp returns the descriptor of masked_select_sized, which
+// must not be changed.
+func MaskedSelectSizedOp() *ir.Op {
+	return &maskedSelectSizedOp
 }
 
-// NonzeroSized returns the positions of the n nonzero elements of x, one row
-// of axis indices for each, in row-major order.
-func NonzeroSized(x *core.Tensor, n int) *core.Tensor {
+// MaskedSelectSized returns the n elements of x where the bool tensor mask,
+// of x's shape, is true, in row-major order.
+func MaskedSelectSized(x, mask *core.Tensor, n int) *core.Tensor {
 	return core.KernelOne(core.Apply{
-		Op:    &nonzeroSizedOp,
-		In:    []*core.Tensor{x},
+		Op:    &maskedSelectSizedOp,
+		In:    []*core.Tensor{x, mask},
 		Attrs: []ir.Value{ir.IntValue(n)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.NonzeroShape(x.Shape(), n))
+			return oneShape(ir.MaskedSelectShape(x.Shape(), mask.Shape(), n))
 		},
+		Backward: maskedSelectSizedBackward,
+		Save:     core.SaveIn(1),
 	})
 }
 
-var oneHotOp = ir.Op{
-	Name:    "one_hot",
-	Doc:     "returns, for each class index in the int64 tensor x, a row of classes int64 numbers that are 0 but for a 1 at the index.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagSyncs,
+// maskedSelectSizedBackward is the gradient of masked_select_sized.
+func maskedSelectSizedBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, maskedSelectSizedGradX(grad)))
 }
 
-// OneHotOp returns the descriptor of one_hot, which must not be changed.
-func OneHotOp() *ir.Op {
-	return &oneHotOp
-}
-
-// OneHot returns, for each class index in the int64 tensor x, a row of
-// classes int64 numbers that are 0 but for a 1 at the index. An index out of
-// range is an error. With classes of -1 the largest index decides, and the
-// host waits for it.
-func OneHot(x *core.Tensor, classes int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return oneHotCompose(x, classes)
-		})
-	})
-	core.Composed(&oneHotOp, in, out)
-	return out
-}
-
-func oneHotCompose(x *core.Tensor, classes int) *core.Tensor {
-	if classes < 0 {
-		item1, err := core.Item(Max(x, nil, false))
-		if err != nil {
-			return core.Fail(&oneHotOp, err)
-		}
-		return OneHotSized(x, int(item1.Int())+1)
-	}
-	return OneHotSized(x, classes)
-}
-
-// OneHotOut is OneHot with the result written to dst, which has its shape and
-// device.
-func OneHotOut(dst, x *core.Tensor, classes int) error {
-	return core.CopyOut(dst, &oneHotOp, OneHot(x, classes))
-}
-
-var oneHotSizedOp = ir.Op{
-	Name:    "one_hot_sized",
-	Doc:     "returns one_hot of a known number of classes.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// OneHotSizedOp returns the descriptor of one_hot_sized, which must not be
-// changed.
-func OneHotSizedOp() *ir.Op {
-	return &oneHotSizedOp
-}
-
-// OneHotSized returns one_hot of a known number of classes.
-func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return oneHotSizedCompose(x, classes)
-		})
-	})
-	core.Composed(&oneHotSizedOp, in, out)
-	return out
-}
-
-func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
-	return Scatter(Expand(Zeros([]int{}, core.PlacementLike(x)), ir.HostJoinInts(x.Shape(), []int{classes})), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
+func maskedSelectSizedGradX(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	mask := grad.In(1)
+	n := int(grad.Attr(0).Int)
+	at := Reshape(NonzeroSized(Reshape(mask, []int{ir.NumElements(grad.InShape(1))}), n), []int{n})
+	flat := Scatter(Expand(Zeros([]int{}, core.PlacementLike(dy)), []int{ir.NumElements(grad.InShape(0))}), 0, at, dy)
+	return Reshape(flat, grad.InShape(0))
 }

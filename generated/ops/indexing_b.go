@@ -6,12 +6,240 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/kernel"
 	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
 	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
-	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var nonzeroOp = ir.Op{
+	Name:    "nonzero",
+	Doc:     "returns the positions of the elements of x that are not zero, one row of axis indices for each, in row-major order, as int64.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSyncs,
+}
+
+// NonzeroOp returns the descriptor of nonzero, which must not be changed.
+func NonzeroOp() *ir.Op {
+	return &nonzeroOp
+}
+
+// Nonzero returns the positions of the elements of x that are not zero, one
+// row of axis indices for each, in row-major order, as int64. The host waits
+// for their number.
+func Nonzero(x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&nonzeroOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return nonzeroCompose(x)
+		})
+	})
+	core.Composed(&nonzeroOp, in, out)
+	return out
+}
+
+func nonzeroCompose(x *core.Tensor) *core.Tensor {
+	item1, err := core.Item(CountNonzero(x, nil, false))
+	if err != nil {
+		return core.Fail(&nonzeroOp, err)
+	}
+	return NonzeroSized(x, int(item1.Int()))
+}
+
+// NonzeroOut is Nonzero with the result written to dst, which has its shape
+// and device.
+func NonzeroOut(dst, x *core.Tensor) error {
+	return core.CopyOut(dst, &nonzeroOp, Nonzero(x))
+}
+
+var nonzeroSizedOp = ir.Op{
+	Name:    "nonzero_sized",
+	Doc:     "returns the positions of the n nonzero elements of x, one row of axis indices for each, in row-major order.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.NonzeroSized},
+	Ref:     refkernel.NonzeroSized,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.NonzeroSized},
+	Tags:    ir.TagHidden,
+}
+
+// NonzeroSizedOp returns the descriptor of nonzero_sized, which must not be
+// changed.
+func NonzeroSizedOp() *ir.Op {
+	return &nonzeroSizedOp
+}
+
+// NonzeroSized returns the positions of the n nonzero elements of x, one row
+// of axis indices for each, in row-major order.
+func NonzeroSized(x *core.Tensor, n int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &nonzeroSizedOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(n)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.NonzeroShape(x.Shape(), n))
+		},
+	})
+}
+
+var oneHotOp = ir.Op{
+	Name:    "one_hot",
+	Doc:     "returns, for each class index in the int32 or int64 tensor x, a row of classes int64 numbers that are 0 but for a 1 at the index.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSyncs,
+}
+
+// OneHotOp returns the descriptor of one_hot, which must not be changed.
+func OneHotOp() *ir.Op {
+	return &oneHotOp
+}
+
+// OneHot returns, for each class index in the int32 or int64 tensor x, a row
+// of classes int64 numbers that are 0 but for a 1 at the index. An index out
+// of range is an error. With classes of -1 the largest index decides, and the
+// host waits for it.
+func OneHot(x *core.Tensor, classes int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&oneHotOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return oneHotCompose(x, classes)
+		})
+	})
+	core.Composed(&oneHotOp, in, out)
+	return out
+}
+
+func oneHotCompose(x *core.Tensor, classes int) *core.Tensor {
+	if classes < 0 {
+		item1, err := core.Item(Max(x, nil, false))
+		if err != nil {
+			return core.Fail(&oneHotOp, err)
+		}
+		return OneHotSized(x, int(item1.Int())+1)
+	}
+	return OneHotSized(x, classes)
+}
+
+// OneHotOut is OneHot with the result written to dst, which has its shape and
+// device.
+func OneHotOut(dst, x *core.Tensor, classes int) error {
+	return core.CopyOut(dst, &oneHotOp, OneHot(x, classes))
+}
+
+var oneHotSizedOp = ir.Op{
+	Name:    "one_hot_sized",
+	Doc:     "returns one_hot of a known number of classes.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// OneHotSizedOp returns the descriptor of one_hot_sized, which must not be
+// changed.
+func OneHotSizedOp() *ir.Op {
+	return &oneHotSizedOp
+}
+
+// OneHotSized returns one_hot of a known number of classes.
+func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&oneHotSizedOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return oneHotSizedCompose(x, classes)
+		})
+	})
+	core.Composed(&oneHotSizedOp, in, out)
+	return out
+}
+
+func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
+	return Scatter(Expand(ZerosIndex([]int{}, core.PlacementLike(x)), ir.HostJoinInts(x.Shape(), []int{classes})), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
+}
+
+var putOp = ir.Op{
+	Name:    "put",
+	Doc:     "returns a copy of x in which the elements, counted in row-major order, that the int32 or int64 tensor index names are those of src, or with accumulate have those of src added.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "accumulate", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic,
+}
+
+// PutOp returns the descriptor of put, which must not be changed.
+func PutOp() *ir.Op {
+	return &putOp
+}
+
+// Put returns a copy of x in which the elements, counted in row-major order,
+// that the int32 or int64 tensor index names are those of src, or with
+// accumulate have those of src added. Index and src have equally many
+// elements. A negative index counts from the end. Without accumulate, where
+// index names an element more than once, one of the writes wins.
+func Put(x, index, src *core.Tensor, accumulate bool) *core.Tensor {
+	in := []*core.Tensor{x, index, src}
+	if t := core.Refused(&putOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return putCompose(x, index, src, accumulate)
+	})
+	core.Composed(&putOp, in, out)
+	return out
+}
+
+func putCompose(x, index, src *core.Tensor, accumulate bool) *core.Tensor {
+	if ir.NumElements(index.Shape()) != ir.NumElements(src.Shape()) {
+		return Refuse(src, "index and src must have equally many elements")
+	}
+	flat := Reshape(x, []int{ir.NumElements(x.Shape())})
+	at := WrappedIndex(Reshape(index, []int{ir.NumElements(index.Shape())}), ir.NumElements(x.Shape()))
+	values := Reshape(src, []int{ir.NumElements(src.Shape())})
+	if accumulate {
+		return Reshape(ScatterAdd(flat, 0, at, values), x.Shape())
+	}
+	return Reshape(Scatter(flat, 0, at, values), x.Shape())
+}
+
+// PutOut is Put with the result written to dst, which has its shape and
+// device.
+func PutOut(dst, x, index, src *core.Tensor, accumulate bool) error {
+	return core.CopyOut(dst, &putOp, Put(x, index, src, accumulate))
+}
 
 var refuseOp = ir.Op{
 	Name:    "refuse",
@@ -48,11 +276,107 @@ func refuseBackward(grad *core.Grad) {
 	grad.Set(0, dy)
 }
 
+var renormedRowsOp = ir.Op{
+	Name:    "renormed_rows",
+	Doc:     "returns the rows of weight that index of one axis names, scaled to the norm max_norm where theirs is larger.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "max_norm", Kind: ir.AttrFloat}, {Name: "norm_type", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// RenormedRowsOp returns the descriptor of renormed_rows, which must not be
+// changed.
+func RenormedRowsOp() *ir.Op {
+	return &renormedRowsOp
+}
+
+// RenormedRows returns the rows of weight that index of one axis names,
+// scaled to the norm max_norm where theirs is larger.
+func RenormedRows(index, weight *core.Tensor, maxNorm, normType float64) *core.Tensor {
+	in := []*core.Tensor{index, weight}
+	if t := core.Refused(&renormedRowsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&renormedRowsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(RenormedRows(index, core.Wide(weight), maxNorm, normType), to)
+		})
+		core.Composed(&renormedRowsOp, in, out)
+		return out
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return renormedRowsCompose(index, weight, maxNorm, normType)
+		})
+	})
+	core.Composed(&renormedRowsOp, in, out)
+	return out
+}
+
+func renormedRowsCompose(index, weight *core.Tensor, maxNorm, normType float64) *core.Tensor {
+	rows := IndexSelect(WithRank(weight, 2), 0, index)
+	length := Norm(rows, normType, []int{1}, true, ir.Invalid)
+	return Mul(rows, MaskedFill(Mul(Reciprocal(Add(length, number(1e-07))), number(maxNorm)), Le(length, number(maxNorm)), core.ScalarTensor(ir.IntScalar(1))))
+}
+
+var scaledGradientOp = ir.Op{
+	Name:    "scaled_gradient",
+	Doc:     "returns x, whose gradient is that of the result times factor.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "factor", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ScaledGradientOp returns the descriptor of scaled_gradient, which must not
+// be changed.
+func ScaledGradientOp() *ir.Op {
+	return &scaledGradientOp
+}
+
+// ScaledGradient returns x, whose gradient is that of the result times
+// factor.
+func ScaledGradient(x, factor *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, factor}
+	if t := core.Refused(&scaledGradientOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &scaledGradientOp,
+		In:       []*core.Tensor{x, factor},
+		Backward: scaledGradientBackward,
+		Save:     core.SaveIn(1),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{scaledGradientCompose(x, factor)}
+	})
+	return results[0]
+}
+
+func scaledGradientCompose(x, factor *core.Tensor) *core.Tensor {
+	return x
+}
+
+// scaledGradientBackward is the gradient of scaled_gradient.
+func scaledGradientBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	factor := grad.In(1)
+	grad.Set(0, fit(grad, 0, ToDType(Mul(dy, factor), grad.InDType(0))))
+}
+
 var scatterOp = ir.Op{
 	Name:    "scatter",
 	Doc:     "returns a copy of x with the elements of src written where index says: out[index[i][j]][j] = src[i][j] for dim 0.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src", Number: ir.NumberExact}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
@@ -61,7 +385,7 @@ var scatterOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.Scatter},
 	Ref:     refkernel.Scatter,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.Scatter},
-	Tags:    ir.TagNondeterministic,
+	Tags:    ir.TagNondeterministic | ir.TagExact,
 }
 
 // ScatterOp returns the descriptor of scatter, which must not be changed.
@@ -70,11 +394,11 @@ func ScatterOp() *ir.Op {
 }
 
 // Scatter returns a copy of x with the elements of src written where index
-// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int64 tensor
-// of x's rank, no larger than src, and no larger than x along the other axes.
-// Src may be a number or a scalar tensor. Where index names an element more
-// than once, one of the writes wins, and the gradient of src is that of every
-// one.
+// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int32 or int64
+// tensor of x's rank, no larger than src, and no larger than x along the
+// other axes. Src may be a number or a scalar tensor. Where index names an
+// element more than once, one of the writes wins, and the gradient of src is
+// that of every one.
 func Scatter(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	return core.KernelOne(scatterApply(x, dim, index, src))
 }
@@ -126,10 +450,10 @@ var scatterAddOp = ir.Op{
 	Name:    "scatter_add",
 	Doc:     "returns a copy of x to which the elements of src are added where index says: out[index[i][j]][j] += src[i][j] for dim 0.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.ScatterAdd},
@@ -145,9 +469,9 @@ func ScatterAddOp() *ir.Op {
 }
 
 // ScatterAdd returns a copy of x to which the elements of src are added where
-// index says: out[index[i][j]][j] += src[i][j] for dim 0. Index is an int64
-// tensor of x's rank, no larger than src, and no larger than x along the
-// other axes.
+// index says: out[index[i][j]][j] += src[i][j] for dim 0. The sum of bools is
+// logical or. Index is an int32 or int64 tensor of x's rank, no larger than
+// src, and no larger than x along the other axes.
 func ScatterAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	return core.KernelOne(scatterAddApply(x, dim, index, src))
 }
@@ -184,337 +508,180 @@ func scatterAddBackward(grad *core.Grad) {
 	}
 }
 
-var stopGradientOp = ir.Op{
-	Name:    "stop_gradient",
-	Doc:     "returns x, to which no gradient goes through the result.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
+var scatterAmaxOp = ir.Op{
+	Name:    "scatter_amax",
+	Doc:     "is scatter_reduce with amax, for src of index's shape.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
+	CPU:     ir.CPUKernels{Kernel: kernel.ScatterMax},
+	Ref:     refkernel.ScatterMax,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ScatterMax},
+	Tags:    ir.TagHidden | ir.TagExact,
 }
 
-// StopGradientOp returns the descriptor of stop_gradient, which must not be
+// ScatterAmaxOp returns the descriptor of scatter_amax, which must not be
 // changed.
-func StopGradientOp() *ir.Op {
-	return &stopGradientOp
+func ScatterAmaxOp() *ir.Op {
+	return &scatterAmaxOp
 }
 
-// StopGradient returns x, to which no gradient goes through the result.
-func StopGradient(x *core.Tensor) *core.Tensor {
-	layout, err := ir.SameView(x.Layout())
-	return core.View(core.Apply{
-		Op: &stopGradientOp,
-		In: []*core.Tensor{x},
-	}, layout, err)
+// ScatterAmax is scatter_reduce with amax, for src of index's shape.
+func ScatterAmax(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &scatterAmaxOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAmaxBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
+	})
 }
 
-var takeOp = ir.Op{
-	Name:    "take",
-	Doc:     "returns the elements of x, read in row-major order, at the places in the int64 tensor index, with index's shape.",
+// scatterAmaxBackward is the gradient of scatter_amax.
+func scatterAmaxBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, scatterAmaxGradX(grad)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, scatterAmaxGradSrc(grad)))
+	}
+}
+
+func scatterAmaxGradX(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	index := grad.In(1)
+	src := core.Wide(grad.In(2))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	includeSelf := grad.Attr(1).Int != 0
+	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
+	return Mul(dy, dx1)
+}
+
+func scatterAmaxGradSrc(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	index := grad.In(1)
+	src := core.Wide(grad.In(2))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	includeSelf := grad.Attr(1).Int != 0
+	_, dsrc1 := ScatterShares(x, out, dim, index, src, includeSelf)
+	return Mul(Gather(dy, dim, index), dsrc1)
+}
+
+var scatterAminOp = ir.Op{
+	Name:    "scatter_amin",
+	Doc:     "is scatter_reduce with amin, for src of index's shape.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ScatterMin},
+	Ref:     refkernel.ScatterMin,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ScatterMin},
+	Tags:    ir.TagHidden | ir.TagExact,
+}
+
+// ScatterAminOp returns the descriptor of scatter_amin, which must not be
+// changed.
+func ScatterAminOp() *ir.Op {
+	return &scatterAminOp
+}
+
+// ScatterAmin is scatter_reduce with amin, for src of index's shape.
+func ScatterAmin(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &scatterAminOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAminBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
+	})
+}
+
+// scatterAminBackward is the gradient of scatter_amin.
+func scatterAminBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, scatterAminGradX(grad)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, scatterAminGradSrc(grad)))
+	}
+}
+
+func scatterAminGradX(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	index := grad.In(1)
+	src := core.Wide(grad.In(2))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	includeSelf := grad.Attr(1).Int != 0
+	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
+	return Mul(dy, dx1)
+}
+
+func scatterAminGradSrc(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	index := grad.In(1)
+	src := core.Wide(grad.In(2))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	includeSelf := grad.Attr(1).Int != 0
+	_, dsrc1 := ScatterShares(x, out, dim, index, src, includeSelf)
+	return Mul(Gather(dy, dim, index), dsrc1)
+}
+
+var scatterBaseOp = ir.Op{
+	Name:    "scatter_base",
+	Doc:     "returns x, or without include_self a copy with zeros where index names elements.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Tags:    ir.TagHidden,
 }
 
-// TakeOp returns the descriptor of take, which must not be changed.
-func TakeOp() *ir.Op {
-	return &takeOp
+// ScatterBaseOp returns the descriptor of scatter_base, which must not be
+// changed.
+func ScatterBaseOp() *ir.Op {
+	return &scatterBaseOp
 }
 
-// Take returns the elements of x, read in row-major order, at the places in
-// the int64 tensor index, with index's shape.
-func Take(x, index *core.Tensor) *core.Tensor {
+// ScatterBase returns x, or without include_self a copy with zeros where
+// index names elements.
+func ScatterBase(x *core.Tensor, dim int, index *core.Tensor, includeSelf bool) *core.Tensor {
 	in := []*core.Tensor{x, index}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&scatterBaseOp, in...); t != nil {
 		return t
 	}
-	out := core.Composing(func() *core.Tensor {
-		return takeCompose(x, index)
-	})
-	core.Composed(&takeOp, in, out)
+	out := scatterBaseCompose(x, dim, index, includeSelf)
+	core.Composed(&scatterBaseOp, in, out)
 	return out
 }
 
-func takeCompose(x, index *core.Tensor) *core.Tensor {
-	return Reshape(IndexSelect(Reshape(x, []int{ir.NumElements(x.Shape())}), 0, Reshape(index, []int{ir.NumElements(index.Shape())})), index.Shape())
-}
-
-// TakeOut is Take with the result written to dst, which has its shape and
-// device.
-func TakeOut(dst, x, index *core.Tensor) error {
-	return core.CopyOut(dst, &takeOp, Take(x, index))
-}
-
-var trilOp = ir.Op{
-	Name:    "tril",
-	Doc:     "returns the matrices in the last two axes of x with zeros above the diagonal that lies diagonal columns right of the main one.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TrilOp returns the descriptor of tril, which must not be changed.
-func TrilOp() *ir.Op {
-	return &trilOp
-}
-
-// Tril returns the matrices in the last two axes of x with zeros above the
-// diagonal that lies diagonal columns right of the main one.
-func Tril(x *core.Tensor, diagonal int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
+func scatterBaseCompose(x *core.Tensor, dim int, index *core.Tensor, includeSelf bool) *core.Tensor {
+	if includeSelf {
+		return x
 	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.Tril(WithAxes, TrilSized, Band, x, diagonal)
-	})
-	core.Composed(&trilOp, in, out)
-	return out
-}
-
-// TrilOut is Tril with the result written to dst, which has its shape and
-// device.
-func TrilOut(dst, x *core.Tensor, diagonal int) error {
-	return core.CopyOut(dst, &trilOp, Tril(x, diagonal))
-}
-
-var trilSizedOp = ir.Op{
-	Name:    "tril_sized",
-	Doc:     "returns tril of matrices whose extents are rows and cols.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}, {Name: "cols", Kind: ir.AttrInt}, {Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index%cols - index/cols%rows <= diagonal, x, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TrilSized},
-	CUDA: cuda.TrilSized,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// TrilSizedOp returns the descriptor of tril_sized, which must not be
-// changed.
-func TrilSizedOp() *ir.Op {
-	return &trilSizedOp
-}
-
-// TrilSized returns tril of matrices whose extents are rows and cols.
-func TrilSized(x *core.Tensor, rows, cols, diagonal int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &trilSizedOp,
-		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
-		Backward: trilSizedBackward,
-	}, x)
-}
-
-// trilSizedBackward is the gradient of tril_sized.
-func trilSizedBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	rows := int(grad.Attr(0).Int)
-	cols := int(grad.Attr(1).Int)
-	diagonal := int(grad.Attr(2).Int)
-	grad.Set(0, trilSizedGradX(dy, rows, cols, diagonal))
-}
-
-var trilSizedGradXOp = ir.Op{
-	Name:    "tril_sized_grad_x",
-	Doc:     "returns the gradient of tril_sized with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}, {Name: "cols", Kind: ir.AttrInt}, {Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index%cols - index/cols%rows <= diagonal, dy, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TrilSizedGradX},
-	CUDA: cuda.TrilSizedGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// trilSizedGradX returns the gradient of tril_sized with respect to x, from
-// the gradient dy of its result.
-func trilSizedGradX(dy *core.Tensor, rows, cols, diagonal int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &trilSizedGradXOp,
-		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
-		Backward: trilSizedGradXBackward,
-	}, dy)
-}
-
-// trilSizedGradXBackward is the gradient of tril_sized_grad_x.
-func trilSizedGradXBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	rows := int(grad.Attr(0).Int)
-	cols := int(grad.Attr(1).Int)
-	diagonal := int(grad.Attr(2).Int)
-	grad.Set(0, fit(grad, 0, trilSizedGradX(dy, rows, cols, diagonal)))
-}
-
-var triuOp = ir.Op{
-	Name:    "triu",
-	Doc:     "returns the matrices in the last two axes of x with zeros below the diagonal that lies diagonal columns right of the main one.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TriuOp returns the descriptor of triu, which must not be changed.
-func TriuOp() *ir.Op {
-	return &triuOp
-}
-
-// Triu returns the matrices in the last two axes of x with zeros below the
-// diagonal that lies diagonal columns right of the main one.
-func Triu(x *core.Tensor, diagonal int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.Triu(WithAxes, TriuSized, Band, x, diagonal)
-	})
-	core.Composed(&triuOp, in, out)
-	return out
-}
-
-// TriuOut is Triu with the result written to dst, which has its shape and
-// device.
-func TriuOut(dst, x *core.Tensor, diagonal int) error {
-	return core.CopyOut(dst, &triuOp, Triu(x, diagonal))
-}
-
-var triuSizedOp = ir.Op{
-	Name:    "triu_sized",
-	Doc:     "returns triu of matrices whose extents are rows and cols.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}, {Name: "cols", Kind: ir.AttrInt}, {Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index%cols - index/cols%rows >= diagonal, x, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TriuSized},
-	CUDA: cuda.TriuSized,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// TriuSizedOp returns the descriptor of triu_sized, which must not be
-// changed.
-func TriuSizedOp() *ir.Op {
-	return &triuSizedOp
-}
-
-// TriuSized returns triu of matrices whose extents are rows and cols.
-func TriuSized(x *core.Tensor, rows, cols, diagonal int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &triuSizedOp,
-		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
-		Backward: triuSizedBackward,
-	}, x)
-}
-
-// triuSizedBackward is the gradient of triu_sized.
-func triuSizedBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	rows := int(grad.Attr(0).Int)
-	cols := int(grad.Attr(1).Int)
-	diagonal := int(grad.Attr(2).Int)
-	grad.Set(0, triuSizedGradX(dy, rows, cols, diagonal))
-}
-
-var triuSizedGradXOp = ir.Op{
-	Name:    "triu_sized_grad_x",
-	Doc:     "returns the gradient of triu_sized with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}, {Name: "cols", Kind: ir.AttrInt}, {Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index%cols - index/cols%rows >= diagonal, dy, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TriuSizedGradX},
-	CUDA: cuda.TriuSizedGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// triuSizedGradX returns the gradient of triu_sized with respect to x, from
-// the gradient dy of its result.
-func triuSizedGradX(dy *core.Tensor, rows, cols, diagonal int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &triuSizedGradXOp,
-		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(diagonal)},
-		Backward: triuSizedGradXBackward,
-	}, dy)
-}
-
-// triuSizedGradXBackward is the gradient of triu_sized_grad_x.
-func triuSizedGradXBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	rows := int(grad.Attr(0).Int)
-	cols := int(grad.Attr(1).Int)
-	diagonal := int(grad.Attr(2).Int)
-	grad.Set(0, fit(grad, 0, triuSizedGradX(dy, rows, cols, diagonal)))
-}
-
-var withDimOp = ir.Op{
-	Name:    "with_dim",
-	Doc:     "returns x, which must have the axis dim.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
-}
-
-// WithDimOp returns the descriptor of with_dim, which must not be changed.
-func WithDimOp() *ir.Op {
-	return &withDimOp
-}
-
-// WithDim returns x, which must have the axis dim. A scalar has the axes 0
-// and -1.
-func WithDim(x *core.Tensor, dim int) *core.Tensor {
-	layout, err := ir.AxisView(x.Layout(), dim)
-	return core.View(core.Apply{
-		Op:       &withDimOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntValue(dim)},
-		Backward: withDimBackward,
-	}, layout, err)
-}
-
-// withDimBackward is the gradient of with_dim.
-func withDimBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, dy)
+	return Scatter(x, dim, index, core.ScalarTensor(ir.BoolScalar(false)))
 }

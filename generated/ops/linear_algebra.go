@@ -28,11 +28,18 @@ func AddmmOp() *ir.Op {
 }
 
 // Addmm returns beta*x + alpha*(y @ z), where y and z are matrices and x
-// broadcasts.
+// broadcasts. With a beta of 0 x is not read, NaN included.
 func Addmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x, y, z}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&addmmOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&addmmOp, in, x); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Addmm(core.Wide(x), y, z, beta, alpha), to)
+		})
+		core.Composed(&addmmOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return addmmCompose(x, y, z, beta, alpha)
@@ -42,7 +49,7 @@ func Addmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 }
 
 func addmmCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
-	return Add(Mul(x, core.ScalarTensor(beta)), Mul(MatMul(WithRank(y, 2), WithRank(z, 2)), core.ScalarTensor(alpha)))
+	return Add(ScaledOrZero(x, beta), Scaled(Product(WithRank(y, 2), WithRank(z, 2)), alpha))
 }
 
 // AddmmOut is Addmm with the result written to dst, which has its shape and
@@ -69,10 +76,18 @@ func AddmvOp() *ir.Op {
 }
 
 // Addmv returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
+// With a beta of 0 x is not read, NaN included.
 func Addmv(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x, y, z}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&addmvOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&addmvOp, in, x); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Addmv(core.Wide(x), y, z, beta, alpha), to)
+		})
+		core.Composed(&addmvOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return addmvCompose(x, y, z, beta, alpha)
@@ -82,7 +97,7 @@ func Addmv(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 }
 
 func addmvCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
-	return Add(Mul(x, core.ScalarTensor(beta)), Mul(MatMul(WithRank(y, 2), WithRank(z, 1)), core.ScalarTensor(alpha)))
+	return Add(ScaledOrZero(x, beta), Scaled(Product(WithRank(y, 2), WithRank(z, 1)), alpha))
 }
 
 // AddmvOut is Addmv with the result written to dst, which has its shape and
@@ -109,11 +124,18 @@ func BaddbmmOp() *ir.Op {
 }
 
 // Baddbmm returns beta*x + alpha*(y @ z), where y and z are batches of
-// matrices and x broadcasts.
+// matrices and x broadcasts. With a beta of 0 x is not read, NaN included.
 func Baddbmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x, y, z}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&baddbmmOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&baddbmmOp, in, x); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Baddbmm(core.Wide(x), y, z, beta, alpha), to)
+		})
+		core.Composed(&baddbmmOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return baddbmmCompose(x, y, z, beta, alpha)
@@ -123,7 +145,7 @@ func Baddbmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 }
 
 func baddbmmCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
-	return Add(Mul(x, core.ScalarTensor(beta)), Mul(MatMul(WithRank(y, 3), WithRank(z, 3)), core.ScalarTensor(alpha)))
+	return Add(ScaledOrZero(x, beta), Scaled(Product(WithRank(y, 3), WithRank(z, 3)), alpha))
 }
 
 // BaddbmmOut is Baddbmm with the result written to dst, which has its shape
@@ -152,7 +174,7 @@ func BmmOp() *ir.Op {
 // [b, k, n].
 func Bmm(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&bmmOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -196,8 +218,15 @@ func CDistOp() *ir.Op {
 // says; rows that lie close together lose digits then.
 func CDist(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&cDistOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&cDistOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(CDist(core.Wide(x), core.Wide(y), p, computeMode), to)
+		})
+		core.Composed(&cDistOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return cDistCompose(x, y, p, computeMode)
@@ -221,10 +250,7 @@ func cDistCompose(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.T
 		return EuclideanDistance(x, y)
 	}
 	d := Sub(Unsqueeze(x, -2), Unsqueeze(y, -3))
-	if p == 0 || p == 1 || p == 2 || ir.HostIsInf(p) {
-		return Norm(d, p, []int{-1}, false)
-	}
-	return LengthOf(d, p)
+	return Norm(d, p, []int{-1}, false, ir.Invalid)
 }
 
 // CDistOut is CDist with the result written to dst, which has its shape and
@@ -275,14 +301,26 @@ func distanceSlopeBackward(grad *core.Grad) {
 	length := grad.In(1)
 	p := grad.Attr(0).Scalar.Float()
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		d := grad.WideSpread(0, d)
+		length := grad.WideSpread(0, length)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			d := core.Wide(d)
+			length := core.Wide(length)
 			grad.Set(0, fit(grad, 0, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(Sign(d), Mul(Mul(number(p-1), Pow(Div(Abs(d), length), number((p-1)-1))), Div(Sign(d), length))))))))
 		} else {
 			grad.Set(0, fit(grad, 0, distanceSlopeGradD(dy, d, length, p)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		d := grad.WideSpread(1, d)
+		length := grad.WideSpread(1, length)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			d := core.Wide(d)
+			length := core.Wide(length)
 			grad.Set(1, fit(grad, 1, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(Sign(d), Mul(Mul(number(p-1), Pow(Div(Abs(d), length), number((p-1)-1))), Div(Neg(Div(Abs(d), length)), length))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, distanceSlopeGradLength(dy, d, length, p)))
@@ -364,7 +402,7 @@ func DotOp() *ir.Op {
 // axis, as a scalar.
 func Dot(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&dotOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -406,10 +444,11 @@ func EinsumOp() *ir.Op {
 // those of the result, in its order; letters left out are summed. Without an
 // arrow the letters that occur once are kept, in alphabetical order. Three
 // dots stand for leading axes that broadcast, and a letter twice in one
-// operand for its diagonal.
+// operand for its diagonal. The sum of one operand of integers is int64, as
+// that of sum.
 func Einsum(equation string, xs []*core.Tensor) *core.Tensor {
 	in := xs
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&einsumOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -446,6 +485,17 @@ func EuclideanDistanceOp() *ir.Op {
 // EuclideanDistance returns the distances of all pairs of rows, by a product
 // of matrices.
 func EuclideanDistance(x, y *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, y}
+	if t := core.Refused(&euclideanDistanceOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&euclideanDistanceOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(EuclideanDistance(core.Wide(x), core.Wide(y)), to)
+		})
+		core.Composed(&euclideanDistanceOp, in, out)
+		return out
+	}
 	results := core.Custom(core.Apply{
 		Op:       &euclideanDistanceOp,
 		In:       []*core.Tensor{x, y},
@@ -476,30 +526,30 @@ func euclideanDistanceBackward(grad *core.Grad) {
 }
 
 func euclideanDistanceGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	y := grad.In(1)
-	out := grad.Out(0)
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	y := core.Wide(grad.In(1))
+	out := core.Wide(grad.Out(0))
 	r := QuotientOrZero(dy, out)
 	return SumTo(Sub(Mul(x, Sum(r, []int{-1}, true, ir.Invalid)), MatMul(r, y)), grad.InShape(0))
 }
 
 func euclideanDistanceGradY(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	y := grad.In(1)
-	out := grad.Out(0)
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	y := core.Wide(grad.In(1))
+	out := core.Wide(grad.Out(0))
 	r := Transpose(QuotientOrZero(dy, out), -2, -1)
 	return SumTo(Sub(Mul(y, Sum(r, []int{-1}, true, ir.Invalid)), MatMul(r, x)), grad.InShape(1))
 }
 
 var kronOp = ir.Op{
 	Name:    "kron",
-	Doc:     "returns the Kronecker product of two matrices.",
+	Doc:     "returns the Kronecker product: along every axis, as many blocks of y as x has elements, each multiplied by one of these.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -509,10 +559,12 @@ func KronOp() *ir.Op {
 	return &kronOp
 }
 
-// Kron returns the Kronecker product of two matrices.
+// Kron returns the Kronecker product: along every axis, as many blocks of y
+// as x has elements, each multiplied by one of these. The tensor with fewer
+// axes gets leading ones of extent 1.
 func Kron(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&kronOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -523,9 +575,7 @@ func Kron(x, y *core.Tensor) *core.Tensor {
 }
 
 func kronCompose(x, y *core.Tensor) *core.Tensor {
-	a := Reshape(WithRank(x, 2), []int{ir.HostSize(x.Shape(), 0), 1, ir.HostSize(x.Shape(), 1), 1})
-	b := Reshape(WithRank(y, 2), []int{1, ir.HostSize(y.Shape(), 0), 1, ir.HostSize(y.Shape(), 1)})
-	return Reshape(Mul(a, b), []int{ir.HostSize(x.Shape(), 0) * ir.HostSize(y.Shape(), 0), ir.HostSize(x.Shape(), 1) * ir.HostSize(y.Shape(), 1)})
+	return Reshape(Mul(Reshape(x, ir.HostKronLeft(x.Shape(), y.Shape())), Reshape(y, ir.HostKronRight(x.Shape(), y.Shape()))), ir.HostKronShape(x.Shape(), y.Shape()))
 }
 
 // KronOut is Kron with the result written to dst, which has its shape and
@@ -534,59 +584,13 @@ func KronOut(dst, x, y *core.Tensor) error {
 	return core.CopyOut(dst, &kronOp, Kron(x, y))
 }
 
-var lengthOfOp = ir.Op{
-	Name:    "length_of",
-	Doc:     "returns the p-norms along the last axis of d, whose gradient is zero for elements of 0.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "d"}},
-	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// LengthOfOp returns the descriptor of length_of, which must not be changed.
-func LengthOfOp() *ir.Op {
-	return &lengthOfOp
-}
-
-// LengthOf returns the p-norms along the last axis of d, whose gradient is
-// zero for elements of 0.
-func LengthOf(d *core.Tensor, p float64) *core.Tensor {
-	results := core.Custom(core.Apply{
-		Op:       &lengthOfOp,
-		In:       []*core.Tensor{d},
-		Attrs:    []ir.Value{ir.FloatValue(p)},
-		Backward: lengthOfBackward,
-		Save:     core.SaveIn(0) | core.SaveOut(0),
-	}, func() []*core.Tensor {
-		return []*core.Tensor{lengthOfCompose(d, p)}
-	})
-	return results[0]
-}
-
-func lengthOfCompose(d *core.Tensor, p float64) *core.Tensor {
-	return Norm(d, p, []int{-1}, false)
-}
-
-// lengthOfBackward is the gradient of length_of.
-func lengthOfBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	d := grad.In(0)
-	out := grad.Out(0)
-	p := grad.Attr(0).Scalar.Float()
-	grad.Set(0, Mul(Unsqueeze(dy, -1), DistanceSlope(d, Unsqueeze(out, -1), p)))
-}
-
 var linearOp = ir.Op{
 	Name:    "linear",
 	Doc:     "returns x @ weight' + bias for x [..., in], weight [out, in] and bias [out].",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -600,7 +604,7 @@ func LinearOp() *ir.Op {
 // bias [out].
 func Linear(x, weight, bias *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&linearOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -615,8 +619,8 @@ func linearCompose(x, weight, bias *core.Tensor) *core.Tensor {
 	if bias == nil {
 		return MatMul(x, y)
 	}
-	if len(weight.Shape()) != 2 || len(bias.Shape()) != 1 || ir.HostSize(bias.Shape(), 0) != ir.HostSize(weight.Shape(), 0) {
-		return Add(MatMul(x, y), bias)
+	if ir.HostIsInt(weight.DType()) || len(weight.Shape()) != 2 || len(bias.Shape()) != 1 || ir.HostSize(bias.Shape(), 0) != ir.HostSize(weight.Shape(), 0) {
+		return MatMulPlus(x, y, bias)
 	}
 	return MatMulBias(x, y, bias)
 }

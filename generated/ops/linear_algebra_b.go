@@ -9,7 +9,6 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -70,8 +69,8 @@ func matMulBackward(grad *core.Grad) {
 }
 
 func matMulGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	y := grad.In(1)
+	dy := core.Wide(grad.Dy(0))
+	y := core.Wide(grad.In(1))
 	if len(grad.InShape(1)) == 1 && len(grad.InShape(0)) == 1 {
 		return Mul(dy, Conj(y))
 	}
@@ -79,17 +78,20 @@ func matMulGradX(grad *core.Grad) *core.Tensor {
 		return Mul(Unsqueeze(dy, -1), Conj(y))
 	}
 	if len(grad.InShape(0)) == 1 {
-		return SumTo(Squeeze(MatMul(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2}), grad.InShape(0))
+		return SumTo(Squeeze(Product(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2}), grad.InShape(0))
+	}
+	if !ir.HostEqualInts(core.Look(dy).Shape()[:len(core.Look(dy).Shape())-1], grad.InShape(0)[:len(grad.InShape(0))-1]) {
+		return SumTo(Product(dy, Conj(Transpose(y, -2, -1))), grad.InShape(0))
 	}
 	if ir.HostIsTransposed(grad.InLayout(0)) {
-		return SumTo(Transpose(MatMul(Conj(y), Transpose(dy, -2, -1)), -2, -1), grad.InShape(0))
+		return Transpose(MatMul(Conj(y), Transpose(dy, -2, -1)), -2, -1)
 	}
-	return SumTo(MatMul(dy, Conj(Transpose(y, -2, -1))), grad.InShape(0))
+	return MatMul(dy, Conj(Transpose(y, -2, -1)))
 }
 
 func matMulGradY(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
 	if len(grad.InShape(0)) == 1 && len(grad.InShape(1)) == 1 {
 		return Mul(dy, Conj(x))
 	}
@@ -97,12 +99,15 @@ func matMulGradY(grad *core.Grad) *core.Tensor {
 		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
 	}
 	if len(grad.InShape(1)) == 1 {
-		return SumTo(Squeeze(MatMul(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
+		return SumTo(Squeeze(Product(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
 	}
 	if len(grad.InShape(1)) == 2 && len(grad.InShape(0)) > 2 {
 		return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
 	}
-	return SumTo(MatMulBy(x, dy, ir.HostIsTransposed(grad.InLayout(1))), grad.InShape(1))
+	if !ir.HostEqualInts(core.Look(dy).Shape()[:len(core.Look(dy).Shape())-2], grad.InShape(1)[:len(grad.InShape(1))-2]) {
+		return SumTo(Product(Conj(Transpose(x, -2, -1)), dy), grad.InShape(1))
+	}
+	return MatMulBy(x, dy, ir.HostIsTransposed(grad.InLayout(1)))
 }
 
 var matMulBiasOp = ir.Op{
@@ -185,7 +190,7 @@ func MatMulByOp() *ir.Op {
 // batches of them; transposed says to compute its transpose.
 func MatMulBy(x, g *core.Tensor, transposed bool) *core.Tensor {
 	in := []*core.Tensor{x, g}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&matMulByOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -200,6 +205,48 @@ func matMulByCompose(x, g *core.Tensor, transposed bool) *core.Tensor {
 		return Transpose(MatMul(Transpose(g, -2, -1), Conj(x)), -2, -1)
 	}
 	return MatMul(Conj(Transpose(x, -2, -1)), g)
+}
+
+var matMulPlusOp = ir.Op{
+	Name:    "matmul_plus",
+	Doc:     "returns x @ y + z, where z broadcasts.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}, {Name: "z"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MatMulPlusOp returns the descriptor of matmul_plus, which must not be
+// changed.
+func MatMulPlusOp() *ir.Op {
+	return &matMulPlusOp
+}
+
+// MatMulPlus returns x @ y + z, where z broadcasts.
+func MatMulPlus(x, y, z *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, y, z}
+	if t := core.Refused(&matMulPlusOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&matMulPlusOp, in, z); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(MatMulPlus(x, y, core.Wide(z)), to)
+		})
+		core.Composed(&matMulPlusOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return matMulPlusCompose(x, y, z)
+	})
+	core.Composed(&matMulPlusOp, in, out)
+	return out
+}
+
+func matMulPlusCompose(x, y, z *core.Tensor) *core.Tensor {
+	return Add(Product(x, y), z)
 }
 
 var mmOp = ir.Op{
@@ -221,7 +268,7 @@ func MmOp() *ir.Op {
 // Mm returns the product of two matrices.
 func Mm(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&mmOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -259,7 +306,7 @@ func MvOp() *ir.Op {
 // Mv returns the product of a matrix and a vector.
 func Mv(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&mvOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -284,7 +331,7 @@ var outerOp = ir.Op{
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -298,7 +345,7 @@ func OuterOp() *ir.Op {
 // element of y; both have one axis.
 func Outer(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&outerOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -316,6 +363,82 @@ func outerCompose(x, y *core.Tensor) *core.Tensor {
 // device.
 func OuterOut(dst, x, y *core.Tensor) error {
 	return core.CopyOut(dst, &outerOp, Outer(x, y))
+}
+
+var productOp = ir.Op{
+	Name:    "product",
+	Doc:     "returns the matrix product in the dtype that it is accumulated in, which is float32 for 16-bit floats.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out", Acc: true}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
+	Ref:     refkernel.MatMul,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMul},
+	Tags:    ir.TagTF32 | ir.TagHidden,
+}
+
+// ProductOp returns the descriptor of product, which must not be changed.
+func ProductOp() *ir.Op {
+	return &productOp
+}
+
+// Product returns the matrix product in the dtype that it is accumulated in,
+// which is float32 for 16-bit floats.
+func Product(x, y *core.Tensor) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op: &productOp,
+		In: []*core.Tensor{x, y},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+		},
+		Backward: productBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// productBackward is the gradient of product.
+func productBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, productGradX(grad)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, productGradY(grad)))
+	}
+}
+
+func productGradX(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	g := ToDType(y, core.Look(dy).DType())
+	if len(grad.InShape(1)) == 1 && len(grad.InShape(0)) == 1 {
+		return Mul(dy, Conj(g))
+	}
+	if len(grad.InShape(1)) == 1 {
+		return Mul(Unsqueeze(dy, -1), Conj(g))
+	}
+	if len(grad.InShape(0)) == 1 {
+		return Squeeze(MatMul(Unsqueeze(dy, -2), Conj(Transpose(g, -2, -1))), []int{-2})
+	}
+	return MatMul(dy, Conj(Transpose(g, -2, -1)))
+}
+
+func productGradY(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	g := ToDType(x, core.Look(dy).DType())
+	if len(grad.InShape(0)) == 1 && len(grad.InShape(1)) == 1 {
+		return Mul(dy, Conj(g))
+	}
+	if len(grad.InShape(0)) == 1 {
+		return Mul(Unsqueeze(Conj(g), -1), Unsqueeze(dy, -2))
+	}
+	if len(grad.InShape(1)) == 1 {
+		return Squeeze(MatMul(Conj(Transpose(g, -2, -1)), Unsqueeze(dy, -1)), []int{-1})
+	}
+	return MatMul(Conj(Transpose(g, -2, -1)), dy)
 }
 
 var quotientOrZeroOp = ir.Op{
@@ -355,6 +478,8 @@ func quotientOrZeroBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	y := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		y := grad.WideSpread(0, y)
 		if grad.Recording() {
 			grad.Set(0, fit(grad, 0, Where(Eq(y, number(0)), number(0), Div(dy, y))))
 		} else {
@@ -362,8 +487,13 @@ func quotientOrZeroBackward(grad *core.Grad) {
 		}
 	}
 	if grad.Needs(1) {
-		x := grad.In(0)
+		dy := grad.WideSpread(1, dy)
+		y := grad.WideSpread(1, y)
+		x := grad.WideSpread(1, grad.In(0))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
 			grad.Set(1, fit(grad, 1, Where(Eq(y, number(0)), number(0), Mul(dy, Div(Neg(Div(x, y)), y)))))
 		} else {
 			grad.Set(1, fit(grad, 1, quotientOrZeroGradY(dy, x, y)))
@@ -452,78 +582,72 @@ func RowDistance(m, a, b *core.Tensor) *core.Tensor {
 	}, m, a, b)
 }
 
-var tensordotOp = ir.Op{
-	Name:    "tensordot",
-	Doc:     "returns the sums of products of x and y over the axes x_dims and y_dims, which pair up; the axes left are x's, then y's.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
-	Attrs:   []ir.Attr{{Name: "x_dims", Kind: ir.AttrInts}, {Name: "y_dims", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TensordotOp returns the descriptor of tensordot, which must not be changed.
-func TensordotOp() *ir.Op {
-	return &tensordotOp
-}
-
-// Tensordot returns the sums of products of x and y over the axes x_dims and
-// y_dims, which pair up; the axes left are x's, then y's.
-func Tensordot(x, y *core.Tensor, xDims, yDims []int) *core.Tensor {
-	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.TensorDot(Permute, Reshape, MatMul, x, y, xDims, yDims)
-	})
-	core.Composed(&tensordotOp, in, out)
-	return out
-}
-
-// TensordotOut is Tensordot with the result written to dst, which has its
-// shape and device.
-func TensordotOut(dst, x, y *core.Tensor, xDims, yDims []int) error {
-	return core.CopyOut(dst, &tensordotOp, Tensordot(x, y, xDims, yDims))
-}
-
-var traceOp = ir.Op{
-	Name:    "trace",
-	Doc:     "returns the sum of the diagonal of a matrix.",
-	Kind:    ir.Composition,
+var scaledOp = ir.Op{
+	Name:    "scaled",
+	Doc:     "returns alpha*x.",
+	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "alpha", Kind: ir.AttrScalar}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
+	Promote: ir.PromoteArith,
 	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "alpha*x"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Scaled},
+	CUDA: cuda.Scaled,
+	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// TraceOp returns the descriptor of trace, which must not be changed.
-func TraceOp() *ir.Op {
-	return &traceOp
+// ScaledOp returns the descriptor of scaled, which must not be changed.
+func ScaledOp() *ir.Op {
+	return &scaledOp
 }
 
-// Trace returns the sum of the diagonal of a matrix.
-func Trace(x *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
+// Scaled returns alpha*x.
+func Scaled(x *core.Tensor, alpha ir.Scalar) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaledOp,
+		Attrs:    []ir.Value{ir.ScalarValue(alpha)},
+		Backward: scaledBackward,
+	}, x)
+}
+
+// scaledBackward is the gradient of scaled.
+func scaledBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	alpha := grad.Attr(0).Scalar
+	if grad.Recording() {
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(core.ScalarTensor(alpha)))))
+	} else {
+		grad.Set(0, fit(grad, 0, scaledGradX(dy, alpha)))
 	}
-	out := core.Composing(func() *core.Tensor {
-		return traceCompose(x)
-	})
-	core.Composed(&traceOp, in, out)
-	return out
 }
 
-func traceCompose(x *core.Tensor) *core.Tensor {
-	return Sum(Diagonal(WithRank(x, 2), 0, 0, 1), nil, false, ir.Invalid)
+var scaledGradXOp = ir.Op{
+	Name:    "scaled_grad_x",
+	Doc:     "returns the gradient of scaled with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}},
+	Attrs:   []ir.Attr{{Name: "alpha", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*conj(alpha)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledGradX},
+	CUDA: cuda.ScaledGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// TraceOut is Trace with the result written to dst, which has its shape and
-// device.
-func TraceOut(dst, x *core.Tensor) error {
-	return core.CopyOut(dst, &traceOp, Trace(x))
+// scaledGradX returns the gradient of scaled with respect to x, from the
+// gradient dy of its result.
+func scaledGradX(dy *core.Tensor, alpha ir.Scalar) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &scaledGradXOp,
+		Attrs: []ir.Value{ir.ScalarValue(alpha)},
+	}, dy)
 }

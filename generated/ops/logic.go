@@ -173,10 +173,10 @@ var maskedFillOp = ir.Op{
 	Name:    "masked_fill",
 	Doc:     "returns x with value where the bool tensor mask is true.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}, {Name: "value"}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}, {Name: "value", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
+	Promote: ir.PromoteFirst,
 	Switch:  -1,
 	Bodies: []ir.Body{
 		{Expr: "where(mask, value, x)"},
@@ -193,7 +193,8 @@ func MaskedFillOp() *ir.Op {
 }
 
 // MaskedFill returns x with value where the bool tensor mask is true. Mask
-// and value broadcast.
+// and value broadcast. A value without axes is converted to the dtype of x if
+// it is of no higher category.
 func MaskedFill(x, mask, value *core.Tensor) *core.Tensor {
 	return core.Elementwise(maskedFillApply(), x, mask, value)
 }
@@ -233,7 +234,7 @@ var whereOp = ir.Op{
 	Name:    "where",
 	Doc:     "returns x where the bool tensor cond is true and y elsewhere, element by element.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "cond", DTypes: ir.ClassBool, Fixed: ir.Bool}, {Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "cond", DTypes: ir.ClassBool, Fixed: ir.Bool}, {Name: "x", Number: ir.NumberExact}, {Name: "y", Number: ir.NumberExact}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteArith,

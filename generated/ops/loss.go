@@ -47,10 +47,14 @@ func bceElementsBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Needs(0) {
-		target := grad.In(1)
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		target := grad.WideSpread(0, grad.In(1))
 		grad.Set(0, fit(grad, 0, BceGrad(dy, x, target)))
 	}
 	if grad.Needs(1) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(1, fit(grad, 1, Mul(dy, Sub(ClampMin(Log1p(Neg(x)), core.ScalarTensor(ir.IntScalar(-100))), ClampMin(Log(x), core.ScalarTensor(ir.IntScalar(-100)))))))
 	}
 }
@@ -93,21 +97,41 @@ func bceGradBackward(grad *core.Grad) {
 	x := grad.In(1)
 	target := grad.In(2)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		target := grad.WideSpread(0, target)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			target := core.Wide(target)
 			grad.Set(0, fit(grad, 0, Mul(dy, Div(Sub(x, target), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))))))
 		} else {
 			grad.Set(0, fit(grad, 0, bceGradGradG(dy, x, target)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		g := grad.WideSpread(1, g)
+		x := grad.WideSpread(1, x)
+		target := grad.WideSpread(1, target)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			target := core.Wide(target)
 			grad.Set(1, fit(grad, 1, Mul(dy, Add(Div(g, Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Where(Eq(Mul(x, Sub(number(1), x)), number(1e-12)), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Mul(number(0.5), Sub(Sub(number(1), x), x))), Where(Lt(Mul(x, Sub(number(1), x)), number(1e-12)), number(0), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Sub(Sub(number(1), x), x))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, bceGradGradX(dy, g, x, target)))
 		}
 	}
 	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		g := grad.WideSpread(2, g)
+		x := grad.WideSpread(2, x)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
 			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Div(g, Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))))))
 		} else {
 			grad.Set(2, fit(grad, 2, bceGradGradTarget(dy, g, x)))
@@ -212,7 +236,7 @@ func BceLogitsOp() *ir.Op {
 // weight.
 func BceLogits(x, target, posWeight *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, target, posWeight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&bceLogitsOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -266,10 +290,14 @@ func bceLogitsElementsBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Needs(0) {
-		target := grad.In(1)
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		target := core.Wide(grad.In(1))
 		grad.Set(0, fit(grad, 0, Mul(dy, Sub(Sigmoid(x), target))))
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
 		grad.Set(1, fit(grad, 1, Mul(Neg(dy), x)))
 	}
 }
@@ -314,12 +342,22 @@ func bceLogitsWeightedBackward(grad *core.Grad) {
 	target := grad.In(1)
 	weight := grad.In(2)
 	if grad.Needs(0) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		target := core.Wide(target)
+		weight := core.Wide(weight)
 		grad.Set(0, fit(grad, 0, Mul(dy, Sub(Sub(core.ScalarTensor(ir.IntScalar(1)), target), Mul(Add(Mul(Sub(weight, core.ScalarTensor(ir.IntScalar(1))), target), core.ScalarTensor(ir.IntScalar(1))), Sigmoid(Neg(x)))))))
 	}
 	if grad.Needs(1) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		weight := core.Wide(weight)
 		grad.Set(1, fit(grad, 1, Mul(dy, Sub(Mul(Sub(weight, core.ScalarTensor(ir.IntScalar(1))), Softplus(Neg(x), ir.IntScalar(1), ir.IntScalar(20))), x))))
 	}
 	if grad.Needs(2) {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		target := core.Wide(target)
 		grad.Set(2, fit(grad, 2, Mul(Mul(dy, target), Softplus(Neg(x), ir.IntScalar(1), ir.IntScalar(20)))))
 	}
 }
@@ -347,8 +385,15 @@ func BinaryCrossEntropyOp() *ir.Op {
 // from below. Binary_cross_entropy_with_logits is more accurate.
 func BinaryCrossEntropy(x, target, weight *core.Tensor, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target, weight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&binaryCrossEntropyOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&binaryCrossEntropyOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(BinaryCrossEntropy(core.Wide(x), core.Wide(target), core.Wide(weight), reduction), to)
+		})
+		core.Composed(&binaryCrossEntropyOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return binaryCrossEntropyCompose(x, target, weight, reduction)
@@ -393,8 +438,15 @@ func BinaryCrossEntropyWithLogitsOp() *ir.Op {
 // for the part of target that is 1. Both broadcast.
 func BinaryCrossEntropyWithLogits(x, target, weight, posWeight *core.Tensor, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target, weight, posWeight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&binaryCrossEntropyWithLogitsOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&binaryCrossEntropyWithLogitsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(BinaryCrossEntropyWithLogits(core.Wide(x), core.Wide(target), core.Wide(weight), core.Wide(posWeight), reduction), to)
+		})
+		core.Composed(&binaryCrossEntropyWithLogitsOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return binaryCrossEntropyWithLogitsCompose(x, target, weight, posWeight, reduction)
@@ -421,7 +473,7 @@ var classWeightGradOp = ir.Op{
 	Name:    "class_weight_grad",
 	Doc:     "returns the gradient of nll_loss with respect to the weights of the classes, from those of the loss and of the total.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "losses"}, {Name: "loss"}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "g_total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "losses"}, {Name: "loss"}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "g_total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}, {Name: "classes", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -440,8 +492,15 @@ func ClassWeightGradOp() *ir.Op {
 // weights of the classes, from those of the loss and of the total.
 func ClassWeightGrad(g, losses, loss, total, gTotal, target *core.Tensor, ignoreIndex int, reduction Reduction, classes int) *core.Tensor {
 	in := []*core.Tensor{g, losses, loss, total, gTotal, target}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&classWeightGradOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&classWeightGradOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ClassWeightGrad(core.Wide(g), core.Wide(losses), core.Wide(loss), total, gTotal, target, ignoreIndex, reduction, classes), to)
+		})
+		core.Composed(&classWeightGradOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return classWeightGradCompose(g, losses, loss, total, gTotal, target, ignoreIndex, reduction, classes)
@@ -466,7 +525,7 @@ var classWeightGradGradOp = ir.Op{
 	Name:    "class_weight_grad_grad",
 	Doc:     "returns the gradient of nll_grad with respect to the weights of the classes, from the gradient x of its result.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}, {Name: "classes", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -485,8 +544,15 @@ func ClassWeightGradGradOp() *ir.Op {
 // weights of the classes, from the gradient x of its result.
 func ClassWeightGradGrad(g, x, total, target *core.Tensor, ignoreIndex int, reduction Reduction, classes int) *core.Tensor {
 	in := []*core.Tensor{g, x, total, target}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&classWeightGradGradOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&classWeightGradGradOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ClassWeightGradGrad(core.Wide(g), core.Wide(x), total, target, ignoreIndex, reduction, classes), to)
+		})
+		core.Composed(&classWeightGradGradOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return classWeightGradGradCompose(g, x, total, target, ignoreIndex, reduction, classes)
@@ -526,7 +592,7 @@ func ClassWeightsOp() *ir.Op {
 // ClassWeights returns a tensor of one axis as the given axis of n.
 func ClassWeights(weight *core.Tensor, n, axis int) *core.Tensor {
 	in := []*core.Tensor{weight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&classWeightsOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -559,11 +625,19 @@ func CosineSimilarityOp() *ir.Op {
 }
 
 // CosineSimilarity returns the dot product of x and y along dim divided by
-// the product of their 2-norms, each at least eps.
+// the product of their 2-norms, each at least eps. X and y broadcast first,
+// so that dim is an axis of both together.
 func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&cosineSimilarityOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&cosineSimilarityOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(CosineSimilarity(core.Wide(x), core.Wide(y), dim, eps), to)
+		})
+		core.Composed(&cosineSimilarityOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return cosineSimilarityCompose(x, y, dim, eps)
@@ -573,64 +647,16 @@ func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
 }
 
 func cosineSimilarityCompose(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
-	a := ClampMin(Norm(x, 2, []int{dim}, true), number(eps))
-	b := ClampMin(Norm(y, 2, []int{dim}, true), number(eps))
-	return Sum(Mul(Div(x, a), Div(y, b)), []int{dim}, false, ir.Invalid)
+	both := ir.HostBroadcastInts(x.Shape(), y.Shape())
+	u := Expand(x, both)
+	v := Expand(y, both)
+	a := ClampMin(Norm(u, 2, []int{dim}, true, ir.Invalid), number(eps))
+	b := ClampMin(Norm(v, 2, []int{dim}, true, ir.Invalid), number(eps))
+	return Sum(Mul(Div(u, a), Div(v, b)), []int{dim}, false, ir.Invalid)
 }
 
 // CosineSimilarityOut is CosineSimilarity with the result written to dst,
 // which has its shape and device.
 func CosineSimilarityOut(dst, x, y *core.Tensor, dim int, eps float64) error {
 	return core.CopyOut(dst, &cosineSimilarityOp, CosineSimilarity(x, y, dim, eps))
-}
-
-var crossEntropyOp = ir.Op{
-	Name:    "cross_entropy",
-	Doc:     "returns the negative logarithm of the softmax of the scores x [n, classes, ...] (or [classes]) at the classes in the int64 tensor target [n, ...].",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "label_smoothing", Kind: ir.AttrFloat}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// CrossEntropyOp returns the descriptor of cross_entropy, which must not be
-// changed.
-func CrossEntropyOp() *ir.Op {
-	return &crossEntropyOp
-}
-
-// CrossEntropy returns the negative logarithm of the softmax of the scores x
-// [n, classes, ...] (or [classes]) at the classes in the int64 tensor target
-// [n, ...]. Weight holds a factor for each class, and the mean is then
-// divided by their sum. Elements whose target is ignore_index count nothing.
-// Label smoothing mixes the target with equal parts of all classes. For
-// targets that are probabilities, see cross_entropy_probs.
-func CrossEntropy(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) *core.Tensor {
-	in := []*core.Tensor{x, target, weight}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return crossEntropyCompose(x, target, weight, ignoreIndex, labelSmoothing, reduction)
-	})
-	core.Composed(&crossEntropyOp, in, out)
-	return out
-}
-
-func crossEntropyCompose(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) *core.Tensor {
-	if labelSmoothing == 0 {
-		loss1, _, _ := CrossEntropyStats(x, target, ignoreIndex, reduction, weight)
-		return loss1
-	}
-	logs := LogSoftmax(x, min(len(x.Shape())-1, 1))
-	return SmoothedLoss(InRange(logs, "label_smoothing", labelSmoothing, 0, 1), target, ignoreIndex, labelSmoothing, reduction, weight)
-}
-
-// CrossEntropyOut is CrossEntropy with the result written to dst, which has
-// its shape and device.
-func CrossEntropyOut(dst, x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) error {
-	return core.CopyOut(dst, &crossEntropyOp, CrossEntropy(x, target, weight, ignoreIndex, labelSmoothing, reduction))
 }

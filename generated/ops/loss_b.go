@@ -13,11 +13,61 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var crossEntropyOp = ir.Op{
+	Name:    "cross_entropy",
+	Doc:     "returns the negative logarithm of the softmax of the scores x [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or int64 tensor target [n, ...].",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "label_smoothing", Kind: ir.AttrFloat}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// CrossEntropyOp returns the descriptor of cross_entropy, which must not be
+// changed.
+func CrossEntropyOp() *ir.Op {
+	return &crossEntropyOp
+}
+
+// CrossEntropy returns the negative logarithm of the softmax of the scores x
+// [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or
+// int64 tensor target [n, ...]. Weight holds a factor for each class, and the
+// mean is then divided by their sum. Elements whose target is ignore_index
+// count nothing. Label smoothing mixes the target with equal parts of all
+// classes. For targets that are probabilities, see cross_entropy_probs.
+func CrossEntropy(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) *core.Tensor {
+	in := []*core.Tensor{x, target, weight}
+	if t := core.Refused(&crossEntropyOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return crossEntropyCompose(x, target, weight, ignoreIndex, labelSmoothing, reduction)
+	})
+	core.Composed(&crossEntropyOp, in, out)
+	return out
+}
+
+func crossEntropyCompose(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) *core.Tensor {
+	if labelSmoothing == 0 {
+		loss1, _, _ := CrossEntropyStats(x, target, ignoreIndex, reduction, weight)
+		return loss1
+	}
+	return SmoothedCrossEntropy(InRange(x, "label_smoothing", labelSmoothing, 0, 1), target, ignoreIndex, labelSmoothing, reduction, weight)
+}
+
+// CrossEntropyOut is CrossEntropy with the result written to dst, which has
+// its shape and device.
+func CrossEntropyOut(dst, x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) error {
+	return core.CopyOut(dst, &crossEntropyOp, CrossEntropy(x, target, weight, ignoreIndex, labelSmoothing, reduction))
+}
+
 var crossEntropyGradOp = ir.Op{
 	Name:    "cross_entropy_grad",
 	Doc:     "returns the gradient of cross_entropy with respect to the scores, from the gradient g of its result and the statistics.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "lse", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "lse", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -64,9 +114,17 @@ func crossEntropyGradBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, crossEntropyGradGradG(grad)))
 	}
 	if grad.Needs(1) {
+		dy := core.Wide(dy)
+		g := core.Wide(g)
+		weight := core.Wide(weight)
+		out := core.Wide(out)
 		grad.Set(1, fit(grad, 1, Mul(dy, Sub(out, NllGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight)))))
 	}
 	if grad.Needs(3) {
+		dy := core.Wide(dy)
+		g := core.Wide(g)
+		weight := core.Wide(weight)
+		out := core.Wide(out)
 		grad.Set(3, fit(grad, 3, Neg(Sum(Mul(dy, Sub(out, NllGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight))), []int{min(len(grad.InShape(1))-1, 1)}, false, ir.Invalid))))
 	}
 	if grad.Needs(4) {
@@ -78,12 +136,12 @@ func crossEntropyGradBackward(grad *core.Grad) {
 }
 
 func crossEntropyGradGradG(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(1)
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(1))
 	target := grad.In(2)
 	lse := grad.In(3)
 	total := grad.In(4)
-	weight := grad.In(5)
+	weight := core.Wide(grad.In(5))
 	ignoreIndex := int(grad.Attr(0).Int)
 	reduction := Reduction(grad.Attr(1).Int)
 	axis := min(len(grad.InShape(1))-1, 1)
@@ -92,9 +150,9 @@ func crossEntropyGradGradG(grad *core.Grad) *core.Tensor {
 }
 
 func crossEntropyGradGradWeight(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	x := grad.In(1)
+	dy := core.Wide(grad.Dy(0))
+	g := core.Wide(grad.In(0))
+	x := core.Wide(grad.In(1))
 	target := grad.In(2)
 	lse := grad.In(3)
 	total := grad.In(4)
@@ -103,6 +161,52 @@ func crossEntropyGradGradWeight(grad *core.Grad) *core.Tensor {
 	axis := min(len(grad.InShape(1))-1, 1)
 	c := Sub(dy, Sum(Mul(dy, Exp(Sub(x, Unsqueeze(lse, axis)))), []int{axis}, true, ir.Invalid))
 	return ClassWeightGradGrad(g, c, total, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(5), 0))
+}
+
+var crossEntropyLseGradOp = ir.Op{
+	Name:    "cross_entropy_lse_grad",
+	Doc:     "returns the gradient of cross_entropy_stats with respect to the scores, from the gradients of the loss and of lse.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "lse", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "g_lse", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// CrossEntropyLseGradOp returns the descriptor of cross_entropy_lse_grad,
+// which must not be changed.
+func CrossEntropyLseGradOp() *ir.Op {
+	return &crossEntropyLseGradOp
+}
+
+// CrossEntropyLseGrad returns the gradient of cross_entropy_stats with
+// respect to the scores, from the gradients of the loss and of lse.
+func CrossEntropyLseGrad(g, x, target, lse, total, gLse *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{g, x, target, lse, total, gLse, weight}
+	if t := core.Refused(&crossEntropyLseGradOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&crossEntropyLseGradOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(CrossEntropyLseGrad(core.Wide(g), core.Wide(x), target, lse, total, gLse, ignoreIndex, reduction, core.Wide(weight)), to)
+		})
+		core.Composed(&crossEntropyLseGradOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return crossEntropyLseGradCompose(g, x, target, lse, total, gLse, ignoreIndex, reduction, weight)
+	})
+	core.Composed(&crossEntropyLseGradOp, in, out)
+	return out
+}
+
+func crossEntropyLseGradCompose(g, x, target, lse, total, gLse *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	axis := min(len(x.Shape())-1, 1)
+	d := CrossEntropyGrad(g, x, target, lse, total, ignoreIndex, reduction, weight)
+	return Add(d, ToDType(Mul(Exp(Sub(x, Unsqueeze(lse, axis))), Unsqueeze(gLse, axis)), core.Look(d).DType()))
 }
 
 var crossEntropyProbsOp = ir.Op{
@@ -129,8 +233,15 @@ func CrossEntropyProbsOp() *ir.Op {
 // PyTorch's cross_entropy with such a target.
 func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target, weight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&crossEntropyProbsOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&crossEntropyProbsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(CrossEntropyProbs(core.Wide(x), core.Wide(target), core.Wide(weight), labelSmoothing, reduction), to)
+		})
+		core.Composed(&crossEntropyProbsOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return crossEntropyProbsCompose(x, target, weight, labelSmoothing, reduction)
@@ -143,7 +254,7 @@ func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing flo
 	axis := min(len(x.Shape())-1, 1)
 	classes := ir.HostSize(x.Shape(), axis)
 	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
-	logs := LogSoftmax(x, axis)
+	logs := LogSoftmax(x, axis, ir.Invalid)
 	if weight == nil {
 		return ReduceLoss(Neg(Sum(Mul(logs, mixed), []int{axis}, false, ir.Invalid)), reduction)
 	}
@@ -160,7 +271,7 @@ var crossEntropyStatsOp = ir.Op{
 	Name:    "cross_entropy_stats",
 	Doc:     "returns cross_entropy in one pass over the scores, with the logarithm of the sum of their exponentials and the sum of the weights that the mean is divided by.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "loss"}, {Name: "lse", DType: ir.Float64}, {Name: "total", DType: ir.Float64}},
 	DTypes:  ir.ClassFloat,
@@ -190,7 +301,7 @@ func CrossEntropyStats(x, target *core.Tensor, ignoreIndex int, reduction Reduct
 			return ir.CrossEntropyShape(x.Shape(), target.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone)
 		},
 		Backward: crossEntropyStatsBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0) | core.SaveOut(1) | core.SaveOut(2),
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1) | core.SaveOut(2),
 	})
 	return results[0], results[1], results[2]
 }
@@ -218,27 +329,28 @@ func crossEntropyStatsGradX(grad *core.Grad) *core.Tensor {
 	total := grad.Out(2)
 	ignoreIndex := int(grad.Attr(0).Int)
 	reduction := Reduction(grad.Attr(1).Int)
-	d := CrossEntropyGrad(dyLoss, x, target, lse, total, ignoreIndex, reduction, weight)
 	if dyLse == nil {
-		return d
+		return CrossEntropyGrad(dyLoss, x, target, lse, total, ignoreIndex, reduction, weight)
 	}
-	axis := min(len(grad.InShape(0))-1, 1)
-	return Add(d, Mul(Exp(Sub(x, Unsqueeze(lse, axis))), Unsqueeze(dyLse, axis)))
+	return CrossEntropyLseGrad(dyLoss, x, target, lse, total, dyLse, ignoreIndex, reduction, weight)
 }
 
 func crossEntropyStatsGradWeight(grad *core.Grad) *core.Tensor {
-	dyLoss := grad.Dy(0)
-	dyTotal := grad.Dy(2)
-	x := grad.In(0)
+	dyLoss := core.Wide(grad.Dy(0))
+	dyTotal := core.Wide(grad.Dy(2))
+	x := core.Wide(grad.In(0))
 	target := grad.In(1)
-	loss := grad.Out(0)
+	weight := core.Wide(grad.In(2))
 	lse := grad.Out(1)
 	total := grad.Out(2)
 	ignoreIndex := int(grad.Attr(0).Int)
 	reduction := Reduction(grad.Attr(1).Int)
-	loss1, _ := NllStats(Sub(x, Unsqueeze(lse, min(len(grad.InShape(0))-1, 1))), target, ignoreIndex, ReductionNone, nil)
+	logs := Sub(x, Unsqueeze(lse, min(len(grad.InShape(0))-1, 1)))
+	loss1, _ := NllStats(logs, target, ignoreIndex, ReductionNone, nil)
 	losses := loss1
-	return ClassWeightGrad(dyLoss, losses, loss, total, dyTotal, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(2), 0))
+	loss2, _ := NllStats(logs, target, ignoreIndex, reduction, weight)
+	whole := loss2
+	return ClassWeightGrad(dyLoss, losses, whole, total, dyTotal, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(2), 0))
 }
 
 var huberElementsOp = ir.Op{
@@ -282,14 +394,26 @@ func huberElementsBackward(grad *core.Grad) {
 	target := grad.In(1)
 	delta := grad.Attr(0).Scalar
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		target := grad.WideSpread(0, target)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			target := core.Wide(target)
 			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Mul(number(2), Mul(number(0.5), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, huberElementsGradX(dy, x, target, delta)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		target := grad.WideSpread(1, target)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			target := core.Wide(target)
 			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), Neg(Mul(core.ScalarTensor(delta), Sign(Sub(x, target))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, huberElementsGradTarget(dy, x, target, delta)))
@@ -373,8 +497,15 @@ func HuberLossOp() *ir.Op {
 // less than delta, and delta*(d - delta/2) elsewhere.
 func HuberLoss(x, target *core.Tensor, delta ir.Scalar, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&huberLossOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&huberLossOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(HuberLoss(core.Wide(x), core.Wide(target), delta, reduction), to)
+		})
+		core.Composed(&huberLossOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return huberLossCompose(x, target, delta, reduction)
@@ -415,8 +546,15 @@ func KlDivOp() *ir.Op {
 // logarithms. PyTorch's batchmean is the sum divided by the extent of axis 0.
 func KlDiv(x, target *core.Tensor, logTarget bool, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&klDivOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&klDivOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(KlDiv(core.Wide(x), core.Wide(target), logTarget, reduction), to)
+		})
+		core.Composed(&klDivOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return klDivCompose(x, target, logTarget, reduction)
@@ -445,7 +583,7 @@ var l1LossOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "target"}},
 	Attrs:   []ir.Attr{{Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -459,8 +597,15 @@ func L1LossOp() *ir.Op {
 // reduced.
 func L1Loss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&l1LossOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&l1LossOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(L1Loss(core.Wide(x), core.Wide(target), reduction), to)
+		})
+		core.Composed(&l1LossOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return l1LossCompose(x, target, reduction)
@@ -502,8 +647,15 @@ func MaskedLossOp() *ir.Op {
 // that divided by the sum of the valid weights.
 func MaskedLoss(x, weight, valid *core.Tensor, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, weight, valid}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&maskedLossOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&maskedLossOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(MaskedLoss(core.Wide(x), core.Wide(weight), valid, reduction), to)
+		})
+		core.Composed(&maskedLossOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return maskedLossCompose(x, weight, valid, reduction)
@@ -522,144 +674,4 @@ func maskedLossCompose(x, weight, valid *core.Tensor, reduction Reduction) *core
 		return Sum(Where(valid, x, core.ScalarTensor(ir.IntScalar(0))), nil, false, ir.Invalid)
 	}
 	return core.Fail(&maskedLossOp, fmt.Errorf("unknown reduction %d", reduction))
-}
-
-var mseLossOp = ir.Op{
-	Name:    "mse_loss",
-	Doc:     "returns the squared distance of x and target, element by element, reduced.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target"}},
-	Attrs:   []ir.Attr{{Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// MseLossOp returns the descriptor of mse_loss, which must not be changed.
-func MseLossOp() *ir.Op {
-	return &mseLossOp
-}
-
-// MseLoss returns the squared distance of x and target, element by element,
-// reduced.
-func MseLoss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
-	in := []*core.Tensor{x, target}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return mseLossCompose(x, target, reduction)
-	})
-	core.Composed(&mseLossOp, in, out)
-	return out
-}
-
-func mseLossCompose(x, target *core.Tensor, reduction Reduction) *core.Tensor {
-	return ReduceLoss(Square(Sub(x, target)), reduction)
-}
-
-// MseLossOut is MseLoss with the result written to dst, which has its shape
-// and device.
-func MseLossOut(dst, x, target *core.Tensor, reduction Reduction) error {
-	return core.CopyOut(dst, &mseLossOp, MseLoss(x, target, reduction))
-}
-
-var nllGradOp = ir.Op{
-	Name:    "nll_grad",
-	Doc:     "returns the gradient of nll_loss with respect to x of a shape, from the gradient g of its result and the sum of the weights.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "g"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.NLLGrad},
-	Ref:     refkernel.NLLGrad,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.NLLGrad},
-	Tags:    ir.TagHidden,
-}
-
-// NllGradOp returns the descriptor of nll_grad, which must not be changed.
-func NllGradOp() *ir.Op {
-	return &nllGradOp
-}
-
-// NllGrad returns the gradient of nll_loss with respect to x of a shape, from
-// the gradient g of its result and the sum of the weights.
-func NllGrad(g, target, total *core.Tensor, shape []int, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &nllGradOp,
-		In:    []*core.Tensor{g, target, total, weight},
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.NLLGradShape(g.Shape(), target.Shape(), total.Shape(), shape, weight.Shape(), weight != nil, reduction == ReductionNone))
-		},
-		Backward: nllGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveOut(0),
-	})
-}
-
-// nllGradBackward is the gradient of nll_grad.
-func nllGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	target := grad.In(1)
-	total := grad.In(2)
-	ignoreIndex := int(grad.Attr(1).Int)
-	reduction := Reduction(grad.Attr(2).Int)
-	if grad.Needs(0) {
-		weight := grad.In(3)
-		grad.Set(0, fit(grad, 0, NllGradGrad(dy, target, total, ignoreIndex, reduction, weight)))
-	}
-	if grad.Needs(2) {
-		out := grad.Out(0)
-		grad.Set(2, fit(grad, 2, TotalGrad(dy, out, total, reduction)))
-	}
-	if grad.Needs(3) {
-		g := grad.In(0)
-		grad.Set(3, fit(grad, 3, ClassWeightGradGrad(g, dy, total, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(3), 0))))
-	}
-}
-
-var nllGradGradOp = ir.Op{
-	Name:    "nll_grad_grad",
-	Doc:     "returns what nll_grad's result changes with its g, in the direction of x; the mean is over total.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NllGradGradOp returns the descriptor of nll_grad_grad, which must not be
-// changed.
-func NllGradGradOp() *ir.Op {
-	return &nllGradGradOp
-}
-
-// NllGradGrad returns what nll_grad's result changes with its g, in the
-// direction of x; the mean is over total.
-func NllGradGrad(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, target, total, weight}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return nllGradGradCompose(x, target, total, ignoreIndex, reduction, weight)
-	})
-	core.Composed(&nllGradGradOp, in, out)
-	return out
-}
-
-func nllGradGradCompose(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
-	if reduction == ReductionMean {
-		loss1, _ := NllStats(x, target, ignoreIndex, ReductionSum, weight)
-		return Div(loss1, total)
-	}
-	loss2, _ := NllStats(x, target, ignoreIndex, reduction, weight)
-	return loss2
 }

@@ -13,11 +13,165 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var mseLossOp = ir.Op{
+	Name:    "mse_loss",
+	Doc:     "returns the squared distance of x and target, element by element, reduced.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "target"}},
+	Attrs:   []ir.Attr{{Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MseLossOp returns the descriptor of mse_loss, which must not be changed.
+func MseLossOp() *ir.Op {
+	return &mseLossOp
+}
+
+// MseLoss returns the squared distance of x and target, element by element,
+// reduced.
+func MseLoss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
+	in := []*core.Tensor{x, target}
+	if t := core.Refused(&mseLossOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&mseLossOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(MseLoss(core.Wide(x), core.Wide(target), reduction), to)
+		})
+		core.Composed(&mseLossOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return mseLossCompose(x, target, reduction)
+	})
+	core.Composed(&mseLossOp, in, out)
+	return out
+}
+
+func mseLossCompose(x, target *core.Tensor, reduction Reduction) *core.Tensor {
+	return ReduceLoss(Square(Sub(x, target)), reduction)
+}
+
+// MseLossOut is MseLoss with the result written to dst, which has its shape
+// and device.
+func MseLossOut(dst, x, target *core.Tensor, reduction Reduction) error {
+	return core.CopyOut(dst, &mseLossOp, MseLoss(x, target, reduction))
+}
+
+var nllGradOp = ir.Op{
+	Name:    "nll_grad",
+	Doc:     "returns the gradient of nll_loss with respect to x of a shape, from the gradient g of its result and the sum of the weights.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.NLLGrad},
+	Ref:     refkernel.NLLGrad,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.NLLGrad},
+	Tags:    ir.TagHidden,
+}
+
+// NllGradOp returns the descriptor of nll_grad, which must not be changed.
+func NllGradOp() *ir.Op {
+	return &nllGradOp
+}
+
+// NllGrad returns the gradient of nll_loss with respect to x of a shape, from
+// the gradient g of its result and the sum of the weights.
+func NllGrad(g, target, total *core.Tensor, shape []int, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &nllGradOp,
+		In:    []*core.Tensor{g, target, total, weight},
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.NLLGradShape(g.Shape(), target.Shape(), total.Shape(), shape, weight.Shape(), weight != nil, reduction == ReductionNone))
+		},
+		Backward: nllGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveOut(0),
+	})
+}
+
+// nllGradBackward is the gradient of nll_grad.
+func nllGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	target := grad.In(1)
+	total := grad.In(2)
+	ignoreIndex := int(grad.Attr(1).Int)
+	reduction := Reduction(grad.Attr(2).Int)
+	if grad.Needs(0) {
+		weight := grad.In(3)
+		grad.Set(0, fit(grad, 0, NllGradGrad(dy, target, total, ignoreIndex, reduction, weight)))
+	}
+	if grad.Needs(2) {
+		out := grad.Out(0)
+		grad.Set(2, fit(grad, 2, TotalGrad(dy, out, total, reduction)))
+	}
+	if grad.Needs(3) {
+		g := grad.In(0)
+		grad.Set(3, fit(grad, 3, ClassWeightGradGrad(g, dy, total, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(3), 0))))
+	}
+}
+
+var nllGradGradOp = ir.Op{
+	Name:    "nll_grad_grad",
+	Doc:     "returns what nll_grad's result changes with its g, in the direction of x; the mean is over total.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NllGradGradOp returns the descriptor of nll_grad_grad, which must not be
+// changed.
+func NllGradGradOp() *ir.Op {
+	return &nllGradGradOp
+}
+
+// NllGradGrad returns what nll_grad's result changes with its g, in the
+// direction of x; the mean is over total.
+func NllGradGrad(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, target, total, weight}
+	if t := core.Refused(&nllGradGradOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&nllGradGradOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NllGradGrad(core.Wide(x), target, total, ignoreIndex, reduction, core.Wide(weight)), to)
+		})
+		core.Composed(&nllGradGradOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return nllGradGradCompose(x, target, total, ignoreIndex, reduction, weight)
+	})
+	core.Composed(&nllGradGradOp, in, out)
+	return out
+}
+
+func nllGradGradCompose(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	if reduction == ReductionMean {
+		loss1, _ := NllStats(x, target, ignoreIndex, ReductionSum, weight)
+		return Div(loss1, total)
+	}
+	loss2, _ := NllStats(x, target, ignoreIndex, reduction, weight)
+	return loss2
+}
+
 var nllLossOp = ir.Op{
 	Name:    "nll_loss",
-	Doc:     "returns -x at the classes in the int64 tensor target, for x [n, classes, ...] (or [classes]) that holds logarithms of probabilities and target [n, ...].",
+	Doc:     "returns -x at the classes in the uint8, int32 or int64 tensor target, for x [n, classes, ...] (or [classes]) that holds logarithms of probabilities and target [n, ...].",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -30,14 +184,14 @@ func NllLossOp() *ir.Op {
 	return &nllLossOp
 }
 
-// NllLoss returns -x at the classes in the int64 tensor target, for x [n,
-// classes, ...] (or [classes]) that holds logarithms of probabilities and
-// target [n, ...]. Weight holds a factor for each class, and the mean is then
-// divided by their sum. Elements whose target is ignore_index count nothing.
-// A class out of range is an error.
+// NllLoss returns -x at the classes in the uint8, int32 or int64 tensor
+// target, for x [n, classes, ...] (or [classes]) that holds logarithms of
+// probabilities and target [n, ...]. Weight holds a factor for each class,
+// and the mean is then divided by their sum. Elements whose target is
+// ignore_index count nothing. A class out of range is an error.
 func NllLoss(x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target, weight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&nllLossOp, in...); t != nil {
 		return t
 	}
 	out := nllLossCompose(x, target, weight, ignoreIndex, reduction)
@@ -60,7 +214,7 @@ var nllStatsOp = ir.Op{
 	Name:    "nll_stats",
 	Doc:     "returns nll_loss, and the sum of the weights that the mean is divided by.",
 	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "loss"}, {Name: "total", DType: ir.Float64}},
 	DTypes:  ir.ClassFloat,
@@ -88,7 +242,7 @@ func NllStats(x, target *core.Tensor, ignoreIndex int, reduction Reduction, weig
 			return ir.NLLShape(x.Shape(), target.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone)
 		},
 		Backward: nllStatsBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0) | core.SaveOut(1),
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1),
 	})
 	return results[0], results[1]
 }
@@ -110,17 +264,19 @@ func nllStatsBackward(grad *core.Grad) {
 }
 
 func nllStatsGradWeight(grad *core.Grad) *core.Tensor {
-	dyLoss := grad.Dy(0)
-	dyTotal := grad.Dy(1)
-	x := grad.In(0)
+	dyLoss := core.Wide(grad.Dy(0))
+	dyTotal := core.Wide(grad.Dy(1))
+	x := core.Wide(grad.In(0))
 	target := grad.In(1)
-	loss := grad.Out(0)
+	weight := core.Wide(grad.In(2))
 	total := grad.Out(1)
 	ignoreIndex := int(grad.Attr(0).Int)
 	reduction := Reduction(grad.Attr(1).Int)
 	loss1, _ := NllStats(x, target, ignoreIndex, ReductionNone, nil)
 	losses := loss1
-	return ClassWeightGrad(dyLoss, losses, loss, total, dyTotal, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(2), 0))
+	loss2, _ := NllStats(x, target, ignoreIndex, reduction, weight)
+	whole := loss2
+	return ClassWeightGrad(dyLoss, losses, whole, total, dyTotal, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(2), 0))
 }
 
 var reduceLossOp = ir.Op{
@@ -145,7 +301,7 @@ func ReduceLossOp() *ir.Op {
 // ReduceLoss returns x, its mean or its sum.
 func ReduceLoss(x *core.Tensor, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&reduceLossOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -160,7 +316,7 @@ func reduceLossCompose(x *core.Tensor, reduction Reduction) *core.Tensor {
 	case ReductionNone:
 		return x
 	case ReductionMean:
-		return Mean(x, nil, false)
+		return Mean(x, nil, false, ir.Invalid)
 	case ReductionSum:
 		return Sum(x, nil, false, ir.Invalid)
 	}
@@ -208,14 +364,26 @@ func smoothL1ElementsBackward(grad *core.Grad) {
 	target := grad.In(1)
 	beta := grad.Attr(0).Scalar
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		target := grad.WideSpread(0, target)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			target := core.Wide(target)
 			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Mul(number(2), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Sign(Sub(x, target))))))
 		} else {
 			grad.Set(0, fit(grad, 0, smoothL1ElementsGradX(dy, x, target, beta)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		target := grad.WideSpread(1, target)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			target := core.Wide(target)
 			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Neg(Sign(Sub(x, target)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, smoothL1ElementsGradTarget(dy, x, target, beta)))
@@ -300,8 +468,15 @@ func SmoothL1LossOp() *ir.Op {
 // l1_loss.
 func SmoothL1Loss(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&smoothL1LossOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&smoothL1LossOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(SmoothL1Loss(core.Wide(x), core.Wide(target), beta, reduction), to)
+		})
+		core.Composed(&smoothL1LossOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return smoothL1LossCompose(x, target, beta, reduction)
@@ -320,11 +495,54 @@ func SmoothL1LossOut(dst, x, target *core.Tensor, beta ir.Scalar, reduction Redu
 	return core.CopyOut(dst, &smoothL1LossOp, SmoothL1Loss(x, target, beta, reduction))
 }
 
+var smoothedCrossEntropyOp = ir.Op{
+	Name:    "smoothed_cross_entropy",
+	Doc:     "returns cross_entropy with label smoothing.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "smoothing", Kind: ir.AttrFloat}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// SmoothedCrossEntropyOp returns the descriptor of smoothed_cross_entropy,
+// which must not be changed.
+func SmoothedCrossEntropyOp() *ir.Op {
+	return &smoothedCrossEntropyOp
+}
+
+// SmoothedCrossEntropy returns cross_entropy with label smoothing.
+func SmoothedCrossEntropy(x, target *core.Tensor, ignoreIndex int, smoothing float64, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, target, weight}
+	if t := core.Refused(&smoothedCrossEntropyOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&smoothedCrossEntropyOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(SmoothedCrossEntropy(core.Wide(x), target, ignoreIndex, smoothing, reduction, core.Wide(weight)), to)
+		})
+		core.Composed(&smoothedCrossEntropyOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return smoothedCrossEntropyCompose(x, target, ignoreIndex, smoothing, reduction, weight)
+	})
+	core.Composed(&smoothedCrossEntropyOp, in, out)
+	return out
+}
+
+func smoothedCrossEntropyCompose(x, target *core.Tensor, ignoreIndex int, smoothing float64, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	return SmoothedLoss(LogSoftmax(x, min(len(x.Shape())-1, 1), ir.Invalid), target, ignoreIndex, smoothing, reduction, weight)
+}
+
 var smoothedLossOp = ir.Op{
 	Name:    "smoothed_loss",
 	Doc:     "returns cross_entropy with label smoothing from the logarithms of softmax.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "logs"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
+	In:      []ir.Operand{{Name: "logs"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "smoothing", Kind: ir.AttrFloat}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -343,8 +561,15 @@ func SmoothedLossOp() *ir.Op {
 // of softmax.
 func SmoothedLoss(logs, target *core.Tensor, ignoreIndex int, smoothing float64, reduction Reduction, weight *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{logs, target, weight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&smoothedLossOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&smoothedLossOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(SmoothedLoss(core.Wide(logs), target, ignoreIndex, smoothing, reduction, core.Wide(weight)), to)
+		})
+		core.Composed(&smoothedLossOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return smoothedLossCompose(logs, target, ignoreIndex, smoothing, reduction, weight)
@@ -355,8 +580,9 @@ func SmoothedLoss(logs, target *core.Tensor, ignoreIndex int, smoothing float64,
 
 func smoothedLossCompose(logs, target *core.Tensor, ignoreIndex int, smoothing float64, reduction Reduction, weight *core.Tensor) *core.Tensor {
 	axis := min(len(logs.Shape())-1, 1)
-	valid := Ne(target, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
-	safe := MaskedFill(target, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
+	labels := ToDType(target, ir.Int64)
+	valid := Ne(labels, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
+	safe := MaskedFill(labels, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
 	picked := Squeeze(Gather(logs, axis, Unsqueeze(safe, axis)), []int{axis})
 	part := smoothing / float64(max(ir.HostSize(logs.Shape(), axis), 1))
 	if weight == nil {
@@ -371,7 +597,7 @@ var sumByClassOp = ir.Op{
 	Name:    "sum_by_class",
 	Doc:     "returns the sums of the elements of x with each class as their target, [classes].",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "classes", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -390,7 +616,7 @@ func SumByClassOp() *ir.Op {
 // target, [classes].
 func SumByClass(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
 	in := []*core.Tensor{x, target}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&sumByClassOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -401,8 +627,9 @@ func SumByClass(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
 }
 
 func sumByClassCompose(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
-	valid := Ne(target, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
-	safe := MaskedFill(target, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
+	labels := ToDType(target, ir.Int64)
+	valid := Ne(labels, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
+	safe := MaskedFill(labels, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
 	return IndexAdd(Zeros([]int{classes}, core.PlacementLike(x)), 0, Reshape(safe, []int{-1}), Reshape(Where(valid, x, core.ScalarTensor(ir.IntScalar(0))), []int{-1}))
 }
 
@@ -429,8 +656,15 @@ func TotalGradOp() *ir.Op {
 // it by, from the gradient g of y.
 func TotalGrad(g, y, total *core.Tensor, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{g, y, total}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&totalGradOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&totalGradOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(TotalGrad(core.Wide(g), core.Wide(y), total, reduction), to)
+		})
+		core.Composed(&totalGradOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return totalGradCompose(g, y, total, reduction)

@@ -3,8 +3,6 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -32,7 +30,7 @@ func AffineOp() *ir.Op {
 // Affine returns x*weight + bias, or x where both are left out.
 func Affine(x, weight, bias *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&affineOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -79,8 +77,15 @@ func BatchNormOp() *ir.Op {
 // batch_norm_train.
 func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, runningMean, runningVar, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&batchNormOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&batchNormOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(BatchNorm(core.Wide(x), core.Wide(runningMean), core.Wide(runningVar), core.Wide(weight), core.Wide(bias), eps), to)
+		})
+		core.Composed(&batchNormOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return batchNormCompose(x, runningMean, runningVar, weight, bias, eps)
@@ -91,8 +96,17 @@ func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float6
 
 func batchNormCompose(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	n := len(x.Shape())
-	y := Mul(Sub(WithAxes(x, 2), Channels(runningMean, n)), Channels(Rsqrt(Add(runningVar, number(eps))), n))
-	return ChannelAffine(y, weight, bias)
+	scale := Rsqrt(Add(runningVar, number(eps)))
+	if weight == nil && bias == nil {
+		return CentredAffine(WithAxes(x, 2), Channels(runningMean, n), Channels(scale, n), core.ScalarTensor(ir.IntScalar(1)), core.ScalarTensor(ir.IntScalar(0)))
+	}
+	if weight == nil {
+		return CentredAffine(WithAxes(x, 2), Channels(runningMean, n), Channels(scale, n), core.ScalarTensor(ir.IntScalar(1)), Channels(bias, n))
+	}
+	if bias == nil {
+		return CentredAffine(WithAxes(x, 2), Channels(runningMean, n), Channels(scale, n), Channels(weight, n), core.ScalarTensor(ir.IntScalar(0)))
+	}
+	return CentredAffine(WithAxes(x, 2), Channels(runningMean, n), Channels(scale, n), Channels(weight, n), Channels(bias, n))
 }
 
 // BatchNormOut is BatchNorm with the result written to dst, which has its
@@ -123,8 +137,15 @@ func BatchNormPartsOp() *ir.Op {
 // BatchNormParts is batch_norm_train as a composition.
 func BatchNormParts(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&batchNormPartsOp, in...); t != nil {
 		return t, t, t
+	}
+	if to, narrow := core.Narrow(&batchNormPartsOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(BatchNormParts(core.Wide(x), core.Wide(weight), core.Wide(bias), eps)), to)
+		})
+		core.Composed(&batchNormPartsOp, in, outs...)
+		return outs[0], outs[1], outs[2]
 	}
 	out, average, variance = batchNormPartsCompose(x, weight, bias, eps)
 	core.Composed(&batchNormPartsOp, in, out, average, variance)
@@ -160,12 +181,220 @@ func BatchNormTrainOp() *ir.Op {
 // running averages.
 func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&batchNormTrainOp, in...); t != nil {
 		return t, t, t
 	}
+	if to, narrow := core.Narrow(&batchNormTrainOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(BatchNormTrain(core.Wide(x), core.Wide(weight), core.Wide(bias), eps)), to)
+		})
+		core.Composed(&batchNormTrainOp, in, outs...)
+		return outs[0], outs[1], outs[2]
+	}
+	defer core.Ended(&batchNormTrainOp, in, &out, &average, &variance)
 	out, average, variance = composite.BatchNormTrain(BatchNormParts, ChannelNormAffine, ChannelNormAffineGrad, Add, Clone, x, weight, bias, eps)
 	core.Composed(&batchNormTrainOp, in, out, average, variance)
 	return out, average, variance
+}
+
+var centredAffineOp = ir.Op{
+	Name:    "centred_affine",
+	Doc:     "returns (x - mean)*rstd*weight + bias, element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "weight"}, {Name: "bias"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "(x - mean)*rstd*weight + bias"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffine},
+	CUDA: cuda.CentredAffine,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// CentredAffineOp returns the descriptor of centred_affine, which must not be
+// changed.
+func CentredAffineOp() *ir.Op {
+	return &centredAffineOp
+}
+
+// CentredAffine returns (x - mean)*rstd*weight + bias, element by element.
+func CentredAffine(x, mean, rstd, weight, bias *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &centredAffineOp,
+		Backward: centredAffineBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	}, x, mean, rstd, weight, bias)
+}
+
+// centredAffineBackward is the gradient of centred_affine.
+func centredAffineBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	mean := grad.In(1)
+	rstd := grad.In(2)
+	weight := grad.In(3)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		rstd := grad.WideSpread(0, rstd)
+		weight := grad.WideSpread(0, weight)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			weight := core.Wide(weight)
+			grad.Set(0, fit(grad, 0, Mul(dy, Mul(weight, rstd))))
+		} else {
+			grad.Set(0, fit(grad, 0, centredAffineGradX(dy, rstd, weight)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		rstd := grad.WideSpread(1, rstd)
+		weight := grad.WideSpread(1, weight)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			weight := core.Wide(weight)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(weight, rstd)))))
+		} else {
+			grad.Set(1, fit(grad, 1, centredAffineGradMean(dy, rstd, weight)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		x := grad.WideSpread(2, x)
+		mean := grad.WideSpread(2, mean)
+		weight := grad.WideSpread(2, weight)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
+			weight := core.Wide(weight)
+			grad.Set(2, fit(grad, 2, Mul(dy, Mul(weight, Sub(x, mean)))))
+		} else {
+			grad.Set(2, fit(grad, 2, centredAffineGradRstd(dy, x, mean, weight)))
+		}
+	}
+	if grad.Needs(3) {
+		dy := grad.WideSpread(3, dy)
+		x := grad.WideSpread(3, x)
+		mean := grad.WideSpread(3, mean)
+		rstd := grad.WideSpread(3, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
+			rstd := core.Wide(rstd)
+			grad.Set(3, fit(grad, 3, Mul(dy, Mul(Sub(x, mean), rstd))))
+		} else {
+			grad.Set(3, fit(grad, 3, centredAffineGradWeight(dy, x, mean, rstd)))
+		}
+	}
+	if grad.Needs(4) {
+		grad.Set(4, fit(grad, 4, dy))
+	}
+}
+
+var centredAffineGradMeanOp = ir.Op{
+	Name:    "centred_affine_grad_mean",
+	Doc:     "returns the gradient of centred_affine with respect to mean, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "weight"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(weight*rstd))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradMean},
+	CUDA: cuda.CentredAffineGradMean,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredAffineGradMean returns the gradient of centred_affine with respect
+// to mean, from the gradient dy of its result.
+func centredAffineGradMean(dy, rstd, weight *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredAffineGradMeanOp,
+	}, dy, rstd, weight)
+}
+
+var centredAffineGradRstdOp = ir.Op{
+	Name:    "centred_affine_grad_rstd",
+	Doc:     "returns the gradient of centred_affine with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "mean"}, {Name: "weight"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(weight*(x - mean))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradRstd},
+	CUDA: cuda.CentredAffineGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredAffineGradRstd returns the gradient of centred_affine with respect
+// to rstd, from the gradient dy of its result.
+func centredAffineGradRstd(dy, x, mean, weight *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredAffineGradRstdOp,
+	}, dy, x, mean, weight)
+}
+
+var centredAffineGradWeightOp = ir.Op{
+	Name:    "centred_affine_grad_weight",
+	Doc:     "returns the gradient of centred_affine with respect to weight, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*((x - mean)*rstd)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradWeight},
+	CUDA: cuda.CentredAffineGradWeight,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredAffineGradWeight returns the gradient of centred_affine with respect
+// to weight, from the gradient dy of its result.
+func centredAffineGradWeight(dy, x, mean, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredAffineGradWeightOp,
+	}, dy, x, mean, rstd)
+}
+
+var centredAffineGradXOp = ir.Op{
+	Name:    "centred_affine_grad_x",
+	Doc:     "returns the gradient of centred_affine with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "weight"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(weight*rstd)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradX},
+	CUDA: cuda.CentredAffineGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// centredAffineGradX returns the gradient of centred_affine with respect to
+// x, from the gradient dy of its result.
+func centredAffineGradX(dy, rstd, weight *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &centredAffineGradXOp,
+	}, dy, rstd, weight)
 }
 
 var centredProductOp = ir.Op{
@@ -209,28 +438,56 @@ func centredProductBackward(grad *core.Grad) {
 	mean := grad.In(2)
 	rstd := grad.In(3)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		mean := grad.WideSpread(0, mean)
+		rstd := grad.WideSpread(0, rstd)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
+			rstd := core.Wide(rstd)
 			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, Sub(x, mean)))))
 		} else {
 			grad.Set(0, fit(grad, 0, centredProductGradG(dy, x, mean, rstd)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		g := grad.WideSpread(1, g)
+		rstd := grad.WideSpread(1, rstd)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			rstd := core.Wide(rstd)
 			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
 		} else {
 			grad.Set(1, fit(grad, 1, centredProductGradX(dy, g, rstd)))
 		}
 	}
 	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		g := grad.WideSpread(2, g)
+		rstd := grad.WideSpread(2, rstd)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			rstd := core.Wide(rstd)
 			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Mul(rstd, g)))))
 		} else {
 			grad.Set(2, fit(grad, 2, centredProductGradMean(dy, g, rstd)))
 		}
 	}
 	if grad.Needs(3) {
+		dy := grad.WideSpread(3, dy)
+		g := grad.WideSpread(3, g)
+		x := grad.WideSpread(3, x)
+		mean := grad.WideSpread(3, mean)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
 			grad.Set(3, fit(grad, 3, Mul(dy, Mul(g, Sub(x, mean)))))
 		} else {
 			grad.Set(3, fit(grad, 3, centredProductGradRstd(dy, g, x, mean)))
@@ -360,7 +617,7 @@ func ChannelAffineOp() *ir.Op {
 // element for each channel, axis 1 of x.
 func ChannelAffine(x, weight, bias *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&channelAffineOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -381,261 +638,4 @@ func channelAffineCompose(x, weight, bias *core.Tensor) *core.Tensor {
 		return Mul(x, Channels(weight, len(x.Shape())))
 	}
 	return ScaleShift(x, Channels(weight, len(x.Shape())), Channels(bias, len(x.Shape())))
-}
-
-var channelNormOp = ir.Op{
-	Name:    "channel_norm",
-	Doc:     "normalizes each channel, axis 1 of x, over the other axes to mean 0 and variance 1, and returns mean and biased variance with extent 1 along these axes.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ChannelNormOp returns the descriptor of channel_norm, which must not be
-// changed.
-func ChannelNormOp() *ir.Op {
-	return &channelNormOp
-}
-
-// ChannelNorm normalizes each channel, axis 1 of x, over the other axes to
-// mean 0 and variance 1, and returns mean and biased variance with extent 1
-// along these axes.
-func ChannelNorm(x *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
-	results := core.Custom(core.Apply{
-		Op:       &channelNormOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.FloatValue(eps)},
-		Backward: channelNormBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(2),
-	}, func() []*core.Tensor {
-		return list(channelNormCompose(x, eps))
-	})
-	return results[0], results[1], results[2]
-}
-
-func channelNormCompose(x *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
-	over := ir.HostChannelDims(len(x.Shape()))
-	m := Mean(WithAxes(x, 2), over, true)
-	d := Sub(x, m)
-	v := Mean(Square(d), over, true)
-	return Mul(d, Rsqrt(Add(v, number(eps)))), m, v
-}
-
-// channelNormBackward is the gradient of channel_norm.
-func channelNormBackward(grad *core.Grad) {
-	grad.Set(0, channelNormGradX(grad))
-}
-
-func channelNormGradX(grad *core.Grad) *core.Tensor {
-	dyOut := grad.Dy(0)
-	dyAverage := grad.Dy(1)
-	dyVariance := grad.Dy(2)
-	out := grad.Out(0)
-	variance := grad.Out(2)
-	eps := grad.Attr(0).Scalar.Float()
-	over := ir.HostChannelDims(len(grad.InShape(0)))
-	n := float64(ir.HostReducedNumel(grad.InShape(0), over))
-	rstd := Rsqrt(Add(variance, number(eps)))
-	m := Sub(Mean(dyOut, over, true), Div(dyAverage, Mul(rstd, number(n))))
-	c := Sub(Mean(Mul(dyOut, out), over, true), Div(Mul(dyVariance, core.ScalarTensor(ir.IntScalar(2))), Mul(Mul(rstd, rstd), number(n))))
-	return LayerNormGrad(dyOut, out, rstd, m, c)
-}
-
-var channelNormAffineOp = ir.Op{
-	Name:    "channel_norm_affine",
-	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance; all of these have one element a channel.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNorm},
-	Ref:     refkernel.ChannelNorm,
-	Tags:    ir.TagHidden,
-}
-
-// ChannelNormAffineOp returns the descriptor of channel_norm_affine, which
-// must not be changed.
-func ChannelNormAffineOp() *ir.Op {
-	return &channelNormAffineOp
-}
-
-// ChannelNormAffine normalizes each channel, axis 1 of x, over the other
-// axes, then multiplies by weight and adds bias, and returns mean and biased
-// variance; all of these have one element a channel.
-func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &channelNormAffineOp,
-		In:    []*core.Tensor{x, weight, bias},
-		Attrs: []ir.Value{ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return ir.ChannelNormShape(x.Shape(), weight.Shape(), bias.Shape())
-		},
-	})
-	return results[0], results[1], results[2]
-}
-
-var channelNormAffineGradOp = ir.Op{
-	Name:    "channel_norm_affine_grad",
-	Doc:     "returns the gradients of channel_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average"}, {Name: "variance"}},
-	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNormGrad},
-	Ref:     refkernel.ChannelNormGrad,
-	Tags:    ir.TagHidden,
-}
-
-// ChannelNormAffineGradOp returns the descriptor of channel_norm_affine_grad,
-// which must not be changed.
-func ChannelNormAffineGradOp() *ir.Op {
-	return &channelNormAffineGradOp
-}
-
-// ChannelNormAffineGrad returns the gradients of channel_norm_affine's result
-// out by x, weight and bias, from out's gradient g and the statistics.
-func ChannelNormAffineGrad(g, x, weight, average, variance *core.Tensor, eps float64) (dx, dweight, dbias *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &channelNormAffineGradOp,
-		In:    []*core.Tensor{g, x, weight, average, variance},
-		Attrs: []ir.Value{ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return ir.ChannelNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), variance.Shape())
-		},
-	})
-	return results[0], results[1], results[2]
-}
-
-var channelsOp = ir.Op{
-	Name:    "channels",
-	Doc:     "returns a tensor of one axis as axis 1 of n.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ChannelsOp returns the descriptor of channels, which must not be changed.
-func ChannelsOp() *ir.Op {
-	return &channelsOp
-}
-
-// Channels returns a tensor of one axis as axis 1 of n.
-func Channels(x *core.Tensor, n int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return channelsCompose(x, n)
-	})
-	core.Composed(&channelsOp, in, out)
-	return out
-}
-
-func channelsCompose(x *core.Tensor, n int) *core.Tensor {
-	return Reshape(WithRank(x, 1), ir.HostChannelShape(n, ir.NumElements(x.Shape())))
-}
-
-var groupNormOp = ir.Op{
-	Name:    "group_norm",
-	Doc:     "normalizes each of groups groups of channels, axis 1 of x, together with the axes after it, then multiplies by weight and adds bias, which have one element a channel.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// GroupNormOp returns the descriptor of group_norm, which must not be
-// changed.
-func GroupNormOp() *ir.Op {
-	return &groupNormOp
-}
-
-// GroupNorm normalizes each of groups groups of channels, axis 1 of x,
-// together with the axes after it, then multiplies by weight and adds bias,
-// which have one element a channel. Groups must divide the channels.
-func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return groupNormCompose(x, groups, weight, bias, eps)
-	})
-	core.Composed(&groupNormOp, in, out)
-	return out
-}
-
-func groupNormCompose(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	if groups < 1 || ir.HostSize(x.Shape(), 1)%max(groups, 1) != 0 {
-		return Refuse(x, "groups must divide the channels, axis 1 of x")
-	}
-	grouped := Reshape(WithAxes(x, 2), []int{ir.HostSize(x.Shape(), 0), groups, ir.HostSize(x.Shape(), 1) / max(groups, 1) * ir.HostTailNumel(x.Shape(), len(x.Shape())-2)})
-	out1, _, _ := LayerNormStats(grouped, 1, eps)
-	return ChannelAffine(Reshape(out1, x.Shape()), weight, bias)
-}
-
-// GroupNormOut is GroupNorm with the result written to dst, which has its
-// shape and device.
-func GroupNormOut(dst, x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) error {
-	return core.CopyOut(dst, &groupNormOp, GroupNorm(x, groups, weight, bias, eps))
-}
-
-var instanceNormOp = ir.Op{
-	Name:    "instance_norm",
-	Doc:     "normalizes each channel, axis 1 of x, of each example over the axes after it, then multiplies by weight and adds bias.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// InstanceNormOp returns the descriptor of instance_norm, which must not be
-// changed.
-func InstanceNormOp() *ir.Op {
-	return &instanceNormOp
-}
-
-// InstanceNorm normalizes each channel, axis 1 of x, of each example over the
-// axes after it, then multiplies by weight and adds bias.
-func InstanceNorm(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := instanceNormCompose(x, weight, bias, eps)
-	core.Composed(&instanceNormOp, in, out)
-	return out
-}
-
-func instanceNormCompose(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	return GroupNorm(x, ir.HostSize(x.Shape(), 1), weight, bias, eps)
-}
-
-// InstanceNormOut is InstanceNorm with the result written to dst, which has
-// its shape and device.
-func InstanceNormOut(dst, x, weight, bias *core.Tensor, eps float64) error {
-	return core.CopyOut(dst, &instanceNormOp, InstanceNorm(x, weight, bias, eps))
 }

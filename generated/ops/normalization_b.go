@@ -12,6 +12,281 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var channelNormOp = ir.Op{
+	Name:    "channel_norm",
+	Doc:     "normalizes each channel, axis 1 of x, over the other axes to mean 0 and variance 1, and returns mean and biased variance with extent 1 along these axes.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelNormOp returns the descriptor of channel_norm, which must not be
+// changed.
+func ChannelNormOp() *ir.Op {
+	return &channelNormOp
+}
+
+// ChannelNorm normalizes each channel, axis 1 of x, over the other axes to
+// mean 0 and variance 1, and returns mean and biased variance with extent 1
+// along these axes.
+func ChannelNorm(x *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&channelNormOp, in...); t != nil {
+		return t, t, t
+	}
+	if to, narrow := core.Narrow(&channelNormOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(ChannelNorm(core.Wide(x), eps)), to)
+		})
+		core.Composed(&channelNormOp, in, outs...)
+		return outs[0], outs[1], outs[2]
+	}
+	results := core.Custom(core.Apply{
+		Op:       &channelNormOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.FloatValue(eps)},
+		Backward: channelNormBackward,
+		Save:     core.SaveOut(0) | core.SaveOut(2),
+	}, func() []*core.Tensor {
+		return list(channelNormCompose(x, eps))
+	})
+	return results[0], results[1], results[2]
+}
+
+func channelNormCompose(x *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
+	over := ir.HostChannelDims(len(x.Shape()))
+	m := Mean(WithAxes(x, 2), over, true, ir.Invalid)
+	d := Sub(x, m)
+	v := Mean(Square(d), over, true, ir.Invalid)
+	return Mul(d, Rsqrt(Add(v, number(eps)))), m, v
+}
+
+// channelNormBackward is the gradient of channel_norm.
+func channelNormBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, channelNormGradX(grad)))
+}
+
+func channelNormGradX(grad *core.Grad) *core.Tensor {
+	dyOut := core.Wide(grad.Dy(0))
+	dyAverage := core.Wide(grad.Dy(1))
+	dyVariance := core.Wide(grad.Dy(2))
+	out := core.Wide(grad.Out(0))
+	variance := core.Wide(grad.Out(2))
+	eps := grad.Attr(0).Scalar.Float()
+	over := ir.HostChannelDims(len(grad.InShape(0)))
+	n := float64(ir.HostReducedNumel(grad.InShape(0), over))
+	rstd := Rsqrt(Add(variance, number(eps)))
+	m := Sub(Mean(dyOut, over, true, ir.Invalid), Div(dyAverage, Mul(rstd, number(n))))
+	c := Sub(Mean(Mul(dyOut, out), over, true, ir.Invalid), Div(Mul(dyVariance, core.ScalarTensor(ir.IntScalar(2))), Mul(Mul(rstd, rstd), number(n))))
+	return LayerNormGrad(dyOut, out, rstd, m, c)
+}
+
+var channelNormAffineOp = ir.Op{
+	Name:    "channel_norm_affine",
+	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance; all of these have one element a channel.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNorm},
+	Ref:     refkernel.ChannelNorm,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelNormAffineOp returns the descriptor of channel_norm_affine, which
+// must not be changed.
+func ChannelNormAffineOp() *ir.Op {
+	return &channelNormAffineOp
+}
+
+// ChannelNormAffine normalizes each channel, axis 1 of x, over the other
+// axes, then multiplies by weight and adds bias, and returns mean and biased
+// variance; all of these have one element a channel.
+func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &channelNormAffineOp,
+		In:    []*core.Tensor{x, weight, bias},
+		Attrs: []ir.Value{ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.ChannelNormShape(x.Shape(), weight.Shape(), bias.Shape())
+		},
+	})
+	return results[0], results[1], results[2]
+}
+
+var channelNormAffineGradOp = ir.Op{
+	Name:    "channel_norm_affine_grad",
+	Doc:     "returns the gradients of channel_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average"}, {Name: "variance"}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNormGrad},
+	Ref:     refkernel.ChannelNormGrad,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelNormAffineGradOp returns the descriptor of channel_norm_affine_grad,
+// which must not be changed.
+func ChannelNormAffineGradOp() *ir.Op {
+	return &channelNormAffineGradOp
+}
+
+// ChannelNormAffineGrad returns the gradients of channel_norm_affine's result
+// out by x, weight and bias, from out's gradient g and the statistics.
+func ChannelNormAffineGrad(g, x, weight, average, variance *core.Tensor, eps float64) (dx, dweight, dbias *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &channelNormAffineGradOp,
+		In:    []*core.Tensor{g, x, weight, average, variance},
+		Attrs: []ir.Value{ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.ChannelNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), variance.Shape())
+		},
+	})
+	return results[0], results[1], results[2]
+}
+
+var channelsOp = ir.Op{
+	Name:    "channels",
+	Doc:     "returns a tensor of one axis as axis 1 of n.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelsOp returns the descriptor of channels, which must not be changed.
+func ChannelsOp() *ir.Op {
+	return &channelsOp
+}
+
+// Channels returns a tensor of one axis as axis 1 of n.
+func Channels(x *core.Tensor, n int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&channelsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return channelsCompose(x, n)
+	})
+	core.Composed(&channelsOp, in, out)
+	return out
+}
+
+func channelsCompose(x *core.Tensor, n int) *core.Tensor {
+	return Reshape(WithRank(x, 1), ir.HostChannelShape(n, ir.NumElements(x.Shape())))
+}
+
+var groupNormOp = ir.Op{
+	Name:    "group_norm",
+	Doc:     "normalizes each of groups groups of channels, axis 1 of x, together with the axes after it, then multiplies by weight and adds bias, which have one element a channel.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// GroupNormOp returns the descriptor of group_norm, which must not be
+// changed.
+func GroupNormOp() *ir.Op {
+	return &groupNormOp
+}
+
+// GroupNorm normalizes each of groups groups of channels, axis 1 of x,
+// together with the axes after it, then multiplies by weight and adds bias,
+// which have one element a channel. Groups must divide the channels.
+func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&groupNormOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&groupNormOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(GroupNorm(core.Wide(x), groups, core.Wide(weight), core.Wide(bias), eps), to)
+		})
+		core.Composed(&groupNormOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return groupNormCompose(x, groups, weight, bias, eps)
+	})
+	core.Composed(&groupNormOp, in, out)
+	return out
+}
+
+func groupNormCompose(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
+	if groups < 1 || ir.HostSize(x.Shape(), 1)%max(groups, 1) != 0 {
+		return Refuse(x, "groups must divide the channels, axis 1 of x")
+	}
+	grouped := Reshape(WithAxes(x, 2), []int{ir.HostSize(x.Shape(), 0), groups, ir.HostSize(x.Shape(), 1) / max(groups, 1) * ir.HostTailNumel(x.Shape(), len(x.Shape())-2)})
+	out1, _, _ := LayerNormStats(grouped, 1, eps)
+	return ChannelAffine(Reshape(out1, x.Shape()), weight, bias)
+}
+
+// GroupNormOut is GroupNorm with the result written to dst, which has its
+// shape and device.
+func GroupNormOut(dst, x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) error {
+	return core.CopyOut(dst, &groupNormOp, GroupNorm(x, groups, weight, bias, eps))
+}
+
+var instanceNormOp = ir.Op{
+	Name:    "instance_norm",
+	Doc:     "normalizes each channel, axis 1 of x, of each example over the axes after it, then multiplies by weight and adds bias.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// InstanceNormOp returns the descriptor of instance_norm, which must not be
+// changed.
+func InstanceNormOp() *ir.Op {
+	return &instanceNormOp
+}
+
+// InstanceNorm normalizes each channel, axis 1 of x, of each example over the
+// axes after it, then multiplies by weight and adds bias.
+func InstanceNorm(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&instanceNormOp, in...); t != nil {
+		return t
+	}
+	out := instanceNormCompose(x, weight, bias, eps)
+	core.Composed(&instanceNormOp, in, out)
+	return out
+}
+
+func instanceNormCompose(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
+	return GroupNorm(x, ir.HostSize(x.Shape(), 1), weight, bias, eps)
+}
+
+// InstanceNormOut is InstanceNorm with the result written to dst, which has
+// its shape and device.
+func InstanceNormOut(dst, x, weight, bias *core.Tensor, eps float64) error {
+	return core.CopyOut(dst, &instanceNormOp, InstanceNorm(x, weight, bias, eps))
+}
+
 var layerNormOp = ir.Op{
 	Name:    "layer_norm",
 	Doc:     "normalizes x over its last axes, whose extents are normalized_shape, to mean 0 and variance 1, then multiplies by weight and adds bias, which have that shape.",
@@ -35,7 +310,7 @@ func LayerNormOp() *ir.Op {
 // adds bias, which have that shape. Eps is added to the variance.
 func LayerNorm(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&layerNormOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -52,19 +327,18 @@ func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.
 	}
 	plain := weight == nil && bias == nil
 	if plain || weight != nil && !ir.HostEqualInts(weight.Shape(), normalizedShape) || bias != nil && !ir.HostEqualInts(bias.Shape(), normalizedShape) {
-		out1, _, _ := LayerNormStats(x, axes, eps)
-		return Affine(out1, weight, bias)
+		return LayerNormParts(x, axes, eps, weight, bias)
 	}
 	if weight == nil {
-		out2, _, _ := LayerNormAffine(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
-		return out2
+		out1, _, _ := LayerNormAffine(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
+		return out1
 	}
 	if bias == nil {
-		out3, _, _ := LayerNormAffine(x, weight, Zeros(normalizedShape, core.PlacementLike(x)), axes, eps)
-		return out3
+		out2, _, _ := LayerNormAffine(x, weight, Zeros(normalizedShape, core.PlacementLike(x)), axes, eps)
+		return out2
 	}
-	out4, _, _ := LayerNormAffine(x, weight, bias, axes, eps)
-	return out4
+	out3, _, _ := LayerNormAffine(x, weight, bias, axes, eps)
+	return out3
 }
 
 // LayerNormOut is LayerNorm with the result written to dst, which has its
@@ -79,7 +353,7 @@ var layerNormAffineOp = ir.Op{
 	Kind:    ir.Kernel,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "mean"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
@@ -120,9 +394,10 @@ func layerNormAffineBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, layerNormAffineGradX(grad)))
 	}
 	if grad.Needs(1) {
-		x := grad.In(0)
-		mean := grad.Out(1)
-		rstd := grad.Out(2)
+		dyOut := core.Wide(dyOut)
+		x := core.Wide(grad.In(0))
+		mean := core.Wide(grad.Out(1))
+		rstd := core.Wide(grad.Out(2))
 		grad.Set(1, fit(grad, 1, SumTo(CentredProduct(dyOut, x, mean, rstd), grad.InShape(1))))
 	}
 	if grad.Needs(2) {
@@ -131,19 +406,19 @@ func layerNormAffineBackward(grad *core.Grad) {
 }
 
 func layerNormAffineGradX(grad *core.Grad) *core.Tensor {
-	dyOut := grad.Dy(0)
-	dyMean := grad.Dy(1)
-	dyRstd := grad.Dy(2)
-	x := grad.In(0)
-	weight := grad.In(1)
-	mean := grad.Out(1)
-	rstd := grad.Out(2)
+	dyOut := core.Wide(grad.Dy(0))
+	dyMean := core.Wide(grad.Dy(1))
+	dyRstd := core.Wide(grad.Dy(2))
+	x := core.Wide(grad.In(0))
+	weight := core.Wide(grad.In(1))
+	mean := core.Wide(grad.Out(1))
+	rstd := core.Wide(grad.Out(2))
 	axes := int(grad.Attr(0).Int)
 	d := ir.HostLastDims(axes)
 	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
 	g := Mul(dyOut, weight)
-	m := Sub(Mean(g, d, true), Div(dyMean, Mul(rstd, number(n))))
-	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true), Div(Mul(dyRstd, rstd), number(n)))
+	m := Sub(Mean(g, d, true, ir.Invalid), Div(dyMean, Mul(rstd, number(n))))
+	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(dyRstd, rstd), number(n)))
 	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
 }
 
@@ -188,32 +463,60 @@ func layerNormAffineGradBackward(grad *core.Grad) {
 	rstd := grad.In(3)
 	c := grad.In(5)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		rstd := grad.WideSpread(0, rstd)
 		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		rstd := grad.WideSpread(1, rstd)
+		c := grad.WideSpread(1, c)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
 			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, Mul(c, rstd))))))
 		} else {
 			grad.Set(1, fit(grad, 1, layerNormAffineGradGradX(dy, rstd, c)))
 		}
 	}
 	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		rstd := grad.WideSpread(2, rstd)
+		c := grad.WideSpread(2, c)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
 			grad.Set(2, fit(grad, 2, Mul(dy, Mul(rstd, Mul(c, rstd)))))
 		} else {
 			grad.Set(2, fit(grad, 2, layerNormAffineGradGradMean(dy, rstd, c)))
 		}
 	}
 	if grad.Needs(3) {
-		g := grad.In(0)
-		m := grad.In(4)
+		dy := grad.WideSpread(3, dy)
+		x := grad.WideSpread(3, x)
+		mean := grad.WideSpread(3, mean)
+		rstd := grad.WideSpread(3, rstd)
+		c := grad.WideSpread(3, c)
+		g := grad.WideSpread(3, grad.In(0))
+		m := grad.WideSpread(3, grad.In(4))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
+			rstd := core.Wide(rstd)
+			m := core.Wide(m)
+			c := core.Wide(c)
 			grad.Set(3, fit(grad, 3, Mul(dy, Sub(Sub(Sub(g, m), Mul(Mul(Sub(x, mean), rstd), c)), Mul(rstd, Mul(c, Sub(x, mean)))))))
 		} else {
 			grad.Set(3, fit(grad, 3, layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c)))
 		}
 	}
 	if grad.Needs(4) {
+		dy := grad.WideSpread(4, dy)
+		rstd := grad.WideSpread(4, rstd)
 		if grad.Recording() {
 			grad.Set(4, fit(grad, 4, Neg(Mul(dy, rstd))))
 		} else {
@@ -221,7 +524,15 @@ func layerNormAffineGradBackward(grad *core.Grad) {
 		}
 	}
 	if grad.Needs(5) {
+		dy := grad.WideSpread(5, dy)
+		x := grad.WideSpread(5, x)
+		mean := grad.WideSpread(5, mean)
+		rstd := grad.WideSpread(5, rstd)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
+			rstd := core.Wide(rstd)
 			grad.Set(5, fit(grad, 5, Neg(Mul(dy, Mul(rstd, Mul(Sub(x, mean), rstd))))))
 		} else {
 			grad.Set(5, fit(grad, 5, layerNormAffineGradGradC(dy, x, mean, rstd)))
@@ -352,290 +663,4 @@ func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradXOp,
 	}, dy, rstd, c)
-}
-
-var layerNormGradOp = ir.Op{
-	Name:    "layer_norm_grad",
-	Doc:     "returns rstd*(g - m - y*c), the gradient of a normalization from its result y and two means over its axes.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "rstd*(g - m - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGrad},
-	CUDA: cuda.LayerNormGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// LayerNormGradOp returns the descriptor of layer_norm_grad, which must not
-// be changed.
-func LayerNormGradOp() *ir.Op {
-	return &layerNormGradOp
-}
-
-// LayerNormGrad returns rstd*(g - m - y*c), the gradient of a normalization
-// from its result y and two means over its axes.
-func LayerNormGrad(g, y, rstd, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &layerNormGradOp,
-		Backward: layerNormGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4),
-	}, g, y, rstd, m, c)
-}
-
-// layerNormGradBackward is the gradient of layer_norm_grad.
-func layerNormGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	rstd := grad.In(2)
-	c := grad.In(4)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
-		} else {
-			grad.Set(1, fit(grad, 1, layerNormGradGradY(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(2) {
-		g := grad.In(0)
-		m := grad.In(3)
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Sub(Sub(g, m), Mul(y, c)))))
-		} else {
-			grad.Set(2, fit(grad, 2, layerNormGradGradRstd(dy, g, y, m, c)))
-		}
-	}
-	if grad.Needs(3) {
-		if grad.Recording() {
-			grad.Set(3, fit(grad, 3, Neg(Mul(dy, rstd))))
-		} else {
-			grad.Set(3, fit(grad, 3, layerNormGradGradM(dy, rstd)))
-		}
-	}
-	if grad.Needs(4) {
-		if grad.Recording() {
-			grad.Set(4, fit(grad, 4, Neg(Mul(dy, Mul(rstd, y)))))
-		} else {
-			grad.Set(4, fit(grad, 4, layerNormGradGradC(dy, y, rstd)))
-		}
-	}
-}
-
-var layerNormGradGradCOp = ir.Op{
-	Name:    "layer_norm_grad_grad_c",
-	Doc:     "returns the gradient of layer_norm_grad with respect to c, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*y))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradC},
-	CUDA: cuda.LayerNormGradGradC,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradC returns the gradient of layer_norm_grad with respect to
-// c, from the gradient dy of its result.
-func layerNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradCOp,
-	}, dy, y, rstd)
-}
-
-var layerNormGradGradMOp = ir.Op{
-	Name:    "layer_norm_grad_grad_m",
-	Doc:     "returns the gradient of layer_norm_grad with respect to m, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*rstd)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradM},
-	CUDA: cuda.LayerNormGradGradM,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradM returns the gradient of layer_norm_grad with respect to
-// m, from the gradient dy of its result.
-func layerNormGradGradM(dy, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradMOp,
-	}, dy, rstd)
-}
-
-var layerNormGradGradRstdOp = ir.Op{
-	Name:    "layer_norm_grad_grad_rstd",
-	Doc:     "returns the gradient of layer_norm_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - m - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradRstd},
-	CUDA: cuda.LayerNormGradGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradRstd returns the gradient of layer_norm_grad with respect
-// to rstd, from the gradient dy of its result.
-func layerNormGradGradRstd(dy, g, y, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradRstdOp,
-	}, dy, g, y, m, c)
-}
-
-var layerNormGradGradYOp = ir.Op{
-	Name:    "layer_norm_grad_grad_y",
-	Doc:     "returns the gradient of layer_norm_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*c))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradY},
-	CUDA: cuda.LayerNormGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormGradGradY returns the gradient of layer_norm_grad with respect to
-// y, from the gradient dy of its result.
-func layerNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormGradGradYOp,
-	}, dy, rstd, c)
-}
-
-var layerNormStatsOp = ir.Op{
-	Name:    "layer_norm_stats",
-	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "mean"}, {Name: "rstd"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
-	Ref:     refkernel.LayerNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
-	Tags:    ir.TagHidden,
-}
-
-// LayerNormStatsOp returns the descriptor of layer_norm_stats, which must not
-// be changed.
-func LayerNormStatsOp() *ir.Op {
-	return &layerNormStatsOp
-}
-
-// LayerNormStats normalizes x over its last axes to mean 0 and variance 1,
-// and returns the mean and the reciprocal standard deviation it used, with
-// extent 1 along those axes.
-func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &layerNormStatsOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return ir.NormStatsShape(x.Shape(), axes, 3)
-		},
-		Backward: layerNormStatsBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(2),
-	})
-	return results[0], results[1], results[2]
-}
-
-// layerNormStatsBackward is the gradient of layer_norm_stats.
-func layerNormStatsBackward(grad *core.Grad) {
-	grad.Set(0, layerNormStatsGradX(grad))
-}
-
-func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
-	dyOut := grad.Dy(0)
-	dyMean := grad.Dy(1)
-	dyRstd := grad.Dy(2)
-	out := grad.Out(0)
-	rstd := grad.Out(2)
-	axes := int(grad.Attr(0).Int)
-	d := ir.HostLastDims(axes)
-	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
-	m := Sub(Mean(dyOut, d, true), Div(dyMean, Mul(rstd, number(n))))
-	c := Add(Mean(Mul(dyOut, out), d, true), Div(Mul(dyRstd, rstd), number(n)))
-	return LayerNormGrad(dyOut, out, rstd, m, c)
-}
-
-var logSoftmaxOp = ir.Op{
-	Name:    "log_softmax",
-	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LogSoftmax},
-	Ref:     refkernel.LogSoftmax,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LogSoftmax},
-}
-
-// LogSoftmaxOp returns the descriptor of log_softmax, which must not be
-// changed.
-func LogSoftmaxOp() *ir.Op {
-	return &logSoftmaxOp
-}
-
-// LogSoftmax returns the logarithm of softmax along dim, without computing
-// softmax.
-func LogSoftmax(x *core.Tensor, dim int) *core.Tensor {
-	return core.KernelOne(logSoftmaxApply(x, dim))
-}
-
-func logSoftmaxApply(x *core.Tensor, dim int) core.Apply {
-	return core.Apply{
-		Op:    &logSoftmaxOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AlongShape(x.Shape(), dim))
-		},
-		Backward: logSoftmaxBackward,
-		Save:     core.SaveOut(0),
-	}
-}
-
-// LogSoftmaxOut is LogSoftmax with the result written to dst, which has its
-// shape and device.
-func LogSoftmaxOut(dst, x *core.Tensor, dim int) error {
-	return core.KernelOut(dst, logSoftmaxApply(x, dim))
-}
-
-// logSoftmaxBackward is the gradient of log_softmax.
-func logSoftmaxBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	grad.Set(0, LogSoftmaxGrad(dy, out, Sum(dy, []int{dim}, true, ir.Invalid)))
 }

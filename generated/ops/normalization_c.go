@@ -12,6 +12,362 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var layerNormGradOp = ir.Op{
+	Name:    "layer_norm_grad",
+	Doc:     "returns rstd*(g - m - y*c), the gradient of a normalization from its result y and two means over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "rstd*(g - m - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGrad},
+	CUDA: cuda.LayerNormGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LayerNormGradOp returns the descriptor of layer_norm_grad, which must not
+// be changed.
+func LayerNormGradOp() *ir.Op {
+	return &layerNormGradOp
+}
+
+// LayerNormGrad returns rstd*(g - m - y*c), the gradient of a normalization
+// from its result y and two means over its axes.
+func LayerNormGrad(g, y, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &layerNormGradOp,
+		Backward: layerNormGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4),
+	}, g, y, rstd, m, c)
+}
+
+// layerNormGradBackward is the gradient of layer_norm_grad.
+func layerNormGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	rstd := grad.In(2)
+	c := grad.In(4)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		rstd := grad.WideSpread(0, rstd)
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		rstd := grad.WideSpread(1, rstd)
+		c := grad.WideSpread(1, c)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
+		} else {
+			grad.Set(1, fit(grad, 1, layerNormGradGradY(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		y := grad.WideSpread(2, y)
+		c := grad.WideSpread(2, c)
+		g := grad.WideSpread(2, grad.In(0))
+		m := grad.WideSpread(2, grad.In(3))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			y := core.Wide(y)
+			m := core.Wide(m)
+			c := core.Wide(c)
+			grad.Set(2, fit(grad, 2, Mul(dy, Sub(Sub(g, m), Mul(y, c)))))
+		} else {
+			grad.Set(2, fit(grad, 2, layerNormGradGradRstd(dy, g, y, m, c)))
+		}
+	}
+	if grad.Needs(3) {
+		dy := grad.WideSpread(3, dy)
+		rstd := grad.WideSpread(3, rstd)
+		if grad.Recording() {
+			grad.Set(3, fit(grad, 3, Neg(Mul(dy, rstd))))
+		} else {
+			grad.Set(3, fit(grad, 3, layerNormGradGradM(dy, rstd)))
+		}
+	}
+	if grad.Needs(4) {
+		dy := grad.WideSpread(4, dy)
+		y := grad.WideSpread(4, y)
+		rstd := grad.WideSpread(4, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			rstd := core.Wide(rstd)
+			grad.Set(4, fit(grad, 4, Neg(Mul(dy, Mul(rstd, y)))))
+		} else {
+			grad.Set(4, fit(grad, 4, layerNormGradGradC(dy, y, rstd)))
+		}
+	}
+}
+
+var layerNormGradGradCOp = ir.Op{
+	Name:    "layer_norm_grad_grad_c",
+	Doc:     "returns the gradient of layer_norm_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradC},
+	CUDA: cuda.LayerNormGradGradC,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradC returns the gradient of layer_norm_grad with respect to
+// c, from the gradient dy of its result.
+func layerNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradCOp,
+	}, dy, y, rstd)
+}
+
+var layerNormGradGradMOp = ir.Op{
+	Name:    "layer_norm_grad_grad_m",
+	Doc:     "returns the gradient of layer_norm_grad with respect to m, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*rstd)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradM},
+	CUDA: cuda.LayerNormGradGradM,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradM returns the gradient of layer_norm_grad with respect to
+// m, from the gradient dy of its result.
+func layerNormGradGradM(dy, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradMOp,
+	}, dy, rstd)
+}
+
+var layerNormGradGradRstdOp = ir.Op{
+	Name:    "layer_norm_grad_grad_rstd",
+	Doc:     "returns the gradient of layer_norm_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g - m - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradRstd},
+	CUDA: cuda.LayerNormGradGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradRstd returns the gradient of layer_norm_grad with respect
+// to rstd, from the gradient dy of its result.
+func layerNormGradGradRstd(dy, g, y, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradRstdOp,
+	}, dy, g, y, m, c)
+}
+
+var layerNormGradGradYOp = ir.Op{
+	Name:    "layer_norm_grad_grad_y",
+	Doc:     "returns the gradient of layer_norm_grad with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*c))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradY},
+	CUDA: cuda.LayerNormGradGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormGradGradY returns the gradient of layer_norm_grad with respect to
+// y, from the gradient dy of its result.
+func layerNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormGradGradYOp,
+	}, dy, rstd, c)
+}
+
+var layerNormPartsOp = ir.Op{
+	Name:    "layer_norm_parts",
+	Doc:     "normalizes x over its last axes, then multiplies by weight and adds bias, which broadcast.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormPartsOp returns the descriptor of layer_norm_parts, which must not
+// be changed.
+func LayerNormPartsOp() *ir.Op {
+	return &layerNormPartsOp
+}
+
+// LayerNormParts normalizes x over its last axes, then multiplies by weight
+// and adds bias, which broadcast.
+func LayerNormParts(x *core.Tensor, axes int, eps float64, weight, bias *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&layerNormPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&layerNormPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(LayerNormParts(core.Wide(x), axes, eps, core.Wide(weight), core.Wide(bias)), to)
+		})
+		core.Composed(&layerNormPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return layerNormPartsCompose(x, axes, eps, weight, bias)
+	})
+	core.Composed(&layerNormPartsOp, in, out)
+	return out
+}
+
+func layerNormPartsCompose(x *core.Tensor, axes int, eps float64, weight, bias *core.Tensor) *core.Tensor {
+	out1, _, _ := LayerNormStats(x, axes, eps)
+	return Affine(out1, weight, bias)
+}
+
+var layerNormStatsOp = ir.Op{
+	Name:    "layer_norm_stats",
+	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
+	Ref:     refkernel.LayerNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormStatsOp returns the descriptor of layer_norm_stats, which must not
+// be changed.
+func LayerNormStatsOp() *ir.Op {
+	return &layerNormStatsOp
+}
+
+// LayerNormStats normalizes x over its last axes to mean 0 and variance 1,
+// and returns the mean and the reciprocal standard deviation it used, with
+// extent 1 along those axes.
+func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &layerNormStatsOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.NormStatsShape(x.Shape(), axes, 3)
+		},
+		Backward: layerNormStatsBackward,
+		Save:     core.SaveOut(0) | core.SaveOut(2),
+	})
+	return results[0], results[1], results[2]
+}
+
+// layerNormStatsBackward is the gradient of layer_norm_stats.
+func layerNormStatsBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, layerNormStatsGradX(grad)))
+}
+
+func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
+	dyOut := core.Wide(grad.Dy(0))
+	dyMean := core.Wide(grad.Dy(1))
+	dyRstd := core.Wide(grad.Dy(2))
+	out := core.Wide(grad.Out(0))
+	rstd := core.Wide(grad.Out(2))
+	axes := int(grad.Attr(0).Int)
+	d := ir.HostLastDims(axes)
+	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
+	m := Sub(Mean(dyOut, d, true, ir.Invalid), Div(dyMean, Mul(rstd, number(n))))
+	c := Add(Mean(Mul(dyOut, out), d, true, ir.Invalid), Div(Mul(dyRstd, rstd), number(n)))
+	return LayerNormGrad(dyOut, out, rstd, m, c)
+}
+
+var logSoftmaxOp = ir.Op{
+	Name:    "log_softmax",
+	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "dtype", Kind: ir.AttrDType}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.LogSoftmax},
+	Ref:     refkernel.LogSoftmax,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.LogSoftmax},
+}
+
+// LogSoftmaxOp returns the descriptor of log_softmax, which must not be
+// changed.
+func LogSoftmaxOp() *ir.Op {
+	return &logSoftmaxOp
+}
+
+// LogSoftmax returns the logarithm of softmax along dim, without computing
+// softmax. X becomes dtype first where it is given.
+func LogSoftmax(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
+	return core.KernelOne(logSoftmaxApply(x, dim, dType))
+}
+
+func logSoftmaxApply(x *core.Tensor, dim int, dType ir.DType) core.Apply {
+	return core.Apply{
+		Op:    &logSoftmaxOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(dType)},
+		DType: dType,
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.AlongShape(x.Shape(), dim))
+		},
+		Backward: logSoftmaxBackward,
+		Save:     core.SaveOut(0),
+	}
+}
+
+// LogSoftmaxOut is LogSoftmax with the result written to dst, which has its
+// shape and device.
+func LogSoftmaxOut(dst, x *core.Tensor, dim int, dType ir.DType) error {
+	return core.KernelOut(dst, logSoftmaxApply(x, dim, dType))
+}
+
+// logSoftmaxBackward is the gradient of log_softmax.
+func logSoftmaxBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, fit(grad, 0, LogSoftmaxGrad(dy, out, Sum(dy, []int{dim}, true, ir.Invalid))))
+}
+
 var logSoftmaxGradOp = ir.Op{
 	Name:    "log_softmax_grad",
 	Doc:     "returns g - exp(y)*s, the gradient of log_softmax from its result y and the sum s of g.",
@@ -53,15 +409,24 @@ func logSoftmaxGradBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, dy))
 	}
 	if grad.Needs(1) {
-		s := grad.In(2)
+		dy := grad.WideSpread(1, dy)
+		y := grad.WideSpread(1, y)
+		s := grad.WideSpread(1, grad.In(2))
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			s := core.Wide(s)
 			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(s, Exp(y))))))
 		} else {
 			grad.Set(1, fit(grad, 1, logSoftmaxGradGradY(dy, y, s)))
 		}
 	}
 	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		y := grad.WideSpread(2, y)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
 			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Exp(y)))))
 		} else {
 			grad.Set(2, fit(grad, 2, logSoftmaxGradGradS(dy, y)))
@@ -126,7 +491,7 @@ var normalizeOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -140,8 +505,15 @@ func NormalizeOp() *ir.Op {
 // larger.
 func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&normalizeOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&normalizeOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Normalize(core.Wide(x), dim, p, eps), to)
+		})
+		core.Composed(&normalizeOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return normalizeCompose(x, dim, p, eps)
@@ -151,7 +523,7 @@ func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
 }
 
 func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	return Div(x, ClampMin(Norm(x, p, dim, true), number(eps)))
+	return Div(x, ClampMin(Norm(x, p, dim, true, ir.Invalid), number(eps)))
 }
 
 // NormalizeOut is Normalize with the result written to dst, which has its
@@ -182,7 +554,7 @@ func RmsNormOp() *ir.Op {
 // the mean square; PyTorch's default is the dtype's.
 func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&rmsNormOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -198,11 +570,10 @@ func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, 
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
 	if weight == nil || !ir.HostEqualInts(weight.Shape(), normalizedShape) {
-		out1, _ := RmsNormStats(x, axes, eps)
-		return Affine(out1, weight, nil)
+		return RmsNormParts(x, axes, eps, weight)
 	}
-	out2, _ := RmsNormAffine(x, weight, axes, eps)
-	return out2
+	out1, _ := RmsNormAffine(x, weight, axes, eps)
+	return out1
 }
 
 // RmsNormOut is RmsNorm with the result written to dst, which has its shape
@@ -217,7 +588,7 @@ var rmsNormAffineOp = ir.Op{
 	Kind:    ir.Kernel,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "rstd", Acc: true}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
@@ -256,405 +627,21 @@ func rmsNormAffineBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, rmsNormAffineGradX(grad)))
 	}
 	if grad.Needs(1) {
-		dyOut := grad.Dy(0)
-		x := grad.In(0)
-		rstd := grad.Out(1)
+		dyOut := core.Wide(grad.Dy(0))
+		x := core.Wide(grad.In(0))
+		rstd := core.Wide(grad.Out(1))
 		grad.Set(1, fit(grad, 1, SumTo(ScaledProduct(dyOut, x, rstd), grad.InShape(1))))
 	}
 }
 
 func rmsNormAffineGradX(grad *core.Grad) *core.Tensor {
-	dyOut := grad.Dy(0)
-	dyRstd := grad.Dy(1)
-	x := grad.In(0)
-	weight := grad.In(1)
-	rstd := grad.Out(1)
+	dyOut := core.Wide(grad.Dy(0))
+	dyRstd := core.Wide(grad.Dy(1))
+	x := core.Wide(grad.In(0))
+	weight := core.Wide(grad.In(1))
+	rstd := core.Wide(grad.Out(1))
 	axes := int(grad.Attr(0).Int)
 	g := Mul(dyOut, weight)
-	c := Add(Mean(ScaledProduct(g, x, rstd), ir.HostLastDims(axes), true), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
+	c := Add(Mean(ScaledProduct(g, x, rstd), ir.HostLastDims(axes), true, ir.Invalid), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
 	return RmsNormAffineGrad(g, x, rstd, c)
-}
-
-var rmsNormAffineGradOp = ir.Op{
-	Name:    "rms_norm_affine_grad",
-	Doc:     "returns rstd*(g - x*rstd*c), the gradient of rms_norm from its operand x and a mean over its axes.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "rstd*(g - x*rstd*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGrad},
-	CUDA: cuda.RmsNormAffineGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// RmsNormAffineGradOp returns the descriptor of rms_norm_affine_grad, which
-// must not be changed.
-func RmsNormAffineGradOp() *ir.Op {
-	return &rmsNormAffineGradOp
-}
-
-// RmsNormAffineGrad returns rstd*(g - x*rstd*c), the gradient of rms_norm
-// from its operand x and a mean over its axes.
-func RmsNormAffineGrad(g, x, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &rmsNormAffineGradOp,
-		Backward: rmsNormAffineGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
-	}, g, x, rstd, c)
-}
-
-// rmsNormAffineGradBackward is the gradient of rms_norm_affine_grad.
-func rmsNormAffineGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(1)
-	rstd := grad.In(2)
-	c := grad.In(3)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, Mul(c, rstd))))))
-		} else {
-			grad.Set(1, fit(grad, 1, rmsNormAffineGradGradX(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(2) {
-		g := grad.In(0)
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Sub(Sub(g, Mul(Mul(x, rstd), c)), Mul(rstd, Mul(c, x))))))
-		} else {
-			grad.Set(2, fit(grad, 2, rmsNormAffineGradGradRstd(dy, g, x, rstd, c)))
-		}
-	}
-	if grad.Needs(3) {
-		if grad.Recording() {
-			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, Mul(x, rstd))))))
-		} else {
-			grad.Set(3, fit(grad, 3, rmsNormAffineGradGradC(dy, x, rstd)))
-		}
-	}
-}
-
-var rmsNormAffineGradGradCOp = ir.Op{
-	Name:    "rms_norm_affine_grad_grad_c",
-	Doc:     "returns the gradient of rms_norm_affine_grad with respect to c, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*(x*rstd)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradC},
-	CUDA: cuda.RmsNormAffineGradGradC,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormAffineGradGradC returns the gradient of rms_norm_affine_grad with
-// respect to c, from the gradient dy of its result.
-func rmsNormAffineGradGradC(dy, x, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormAffineGradGradCOp,
-	}, dy, x, rstd)
-}
-
-var rmsNormAffineGradGradRstdOp = ir.Op{
-	Name:    "rms_norm_affine_grad_grad_rstd",
-	Doc:     "returns the gradient of rms_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - x*rstd*c - rstd*(c*x))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradRstd},
-	CUDA: cuda.RmsNormAffineGradGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormAffineGradGradRstd returns the gradient of rms_norm_affine_grad with
-// respect to rstd, from the gradient dy of its result.
-func rmsNormAffineGradGradRstd(dy, g, x, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormAffineGradGradRstdOp,
-	}, dy, g, x, rstd, c)
-}
-
-var rmsNormAffineGradGradXOp = ir.Op{
-	Name:    "rms_norm_affine_grad_grad_x",
-	Doc:     "returns the gradient of rms_norm_affine_grad with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*(c*rstd)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradX},
-	CUDA: cuda.RmsNormAffineGradGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormAffineGradGradX returns the gradient of rms_norm_affine_grad with
-// respect to x, from the gradient dy of its result.
-func rmsNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormAffineGradGradXOp,
-	}, dy, rstd, c)
-}
-
-var rmsNormGradOp = ir.Op{
-	Name:    "rms_norm_grad",
-	Doc:     "returns rstd*(g - y*c), the gradient of rms_norm from its result y and a mean over its axes.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "rstd*(g - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGrad},
-	CUDA: cuda.RmsNormGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// RmsNormGradOp returns the descriptor of rms_norm_grad, which must not be
-// changed.
-func RmsNormGradOp() *ir.Op {
-	return &rmsNormGradOp
-}
-
-// RmsNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
-// result y and a mean over its axes.
-func RmsNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &rmsNormGradOp,
-		Backward: rmsNormGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
-	}, g, y, rstd, c)
-}
-
-// rmsNormGradBackward is the gradient of rms_norm_grad.
-func rmsNormGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	rstd := grad.In(2)
-	c := grad.In(3)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
-	}
-	if grad.Needs(1) {
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
-		} else {
-			grad.Set(1, fit(grad, 1, rmsNormGradGradY(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(2) {
-		g := grad.In(0)
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Mul(dy, Sub(g, Mul(y, c)))))
-		} else {
-			grad.Set(2, fit(grad, 2, rmsNormGradGradRstd(dy, g, y, c)))
-		}
-	}
-	if grad.Needs(3) {
-		if grad.Recording() {
-			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, y)))))
-		} else {
-			grad.Set(3, fit(grad, 3, rmsNormGradGradC(dy, y, rstd)))
-		}
-	}
-}
-
-var rmsNormGradGradCOp = ir.Op{
-	Name:    "rms_norm_grad_grad_c",
-	Doc:     "returns the gradient of rms_norm_grad with respect to c, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*y))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradC},
-	CUDA: cuda.RmsNormGradGradC,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradC returns the gradient of rms_norm_grad with respect to c,
-// from the gradient dy of its result.
-func rmsNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradCOp,
-	}, dy, y, rstd)
-}
-
-var rmsNormGradGradRstdOp = ir.Op{
-	Name:    "rms_norm_grad_grad_rstd",
-	Doc:     "returns the gradient of rms_norm_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - y*c)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradRstd},
-	CUDA: cuda.RmsNormGradGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradRstd returns the gradient of rms_norm_grad with respect to
-// rstd, from the gradient dy of its result.
-func rmsNormGradGradRstd(dy, g, y, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradRstdOp,
-	}, dy, g, y, c)
-}
-
-var rmsNormGradGradYOp = ir.Op{
-	Name:    "rms_norm_grad_grad_y",
-	Doc:     "returns the gradient of rms_norm_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*c))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradY},
-	CUDA: cuda.RmsNormGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradY returns the gradient of rms_norm_grad with respect to y,
-// from the gradient dy of its result.
-func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradYOp,
-	}, dy, rstd, c)
-}
-
-var rmsNormStatsOp = ir.Op{
-	Name:    "rms_norm_stats",
-	Doc:     "divides x by the root of its mean square over its last axes, and returns the reciprocal it multiplied with, with extent 1 along those axes.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "rstd"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
-	Ref:     refkernel.RMSNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
-	Tags:    ir.TagHidden,
-}
-
-// RmsNormStatsOp returns the descriptor of rms_norm_stats, which must not be
-// changed.
-func RmsNormStatsOp() *ir.Op {
-	return &rmsNormStatsOp
-}
-
-// RmsNormStats divides x by the root of its mean square over its last axes,
-// and returns the reciprocal it multiplied with, with extent 1 along those
-// axes.
-func RmsNormStats(x *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &rmsNormStatsOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return ir.NormStatsShape(x.Shape(), axes, 2)
-		},
-		Backward: rmsNormStatsBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(1),
-	})
-	return results[0], results[1]
-}
-
-// rmsNormStatsBackward is the gradient of rms_norm_stats.
-func rmsNormStatsBackward(grad *core.Grad) {
-	grad.Set(0, rmsNormStatsGradX(grad))
-}
-
-func rmsNormStatsGradX(grad *core.Grad) *core.Tensor {
-	dyOut := grad.Dy(0)
-	dyRstd := grad.Dy(1)
-	out := grad.Out(0)
-	rstd := grad.Out(1)
-	axes := int(grad.Attr(0).Int)
-	c := Add(Mean(Mul(dyOut, out), ir.HostLastDims(axes), true), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
-	return RmsNormGrad(dyOut, out, rstd, c)
-}
-
-var scaleShiftOp = ir.Op{
-	Name:    "scale_shift",
-	Doc:     "returns x*weight + bias, element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x*weight + bias"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaleShift},
-	CUDA: cuda.ScaleShift,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// ScaleShiftOp returns the descriptor of scale_shift, which must not be
-// changed.
-func ScaleShiftOp() *ir.Op {
-	return &scaleShiftOp
-}
-
-// ScaleShift returns x*weight + bias, element by element.
-func ScaleShift(x, weight, bias *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &scaleShiftOp,
-		Backward: scaleShiftBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}, x, weight, bias)
-}
-
-// scaleShiftBackward is the gradient of scale_shift.
-func scaleShiftBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		weight := grad.In(1)
-		grad.Set(0, fit(grad, 0, Mul(dy, weight)))
-	}
-	if grad.Needs(1) {
-		x := grad.In(0)
-		grad.Set(1, fit(grad, 1, Mul(dy, x)))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, dy))
-	}
 }

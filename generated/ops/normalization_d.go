@@ -12,6 +12,481 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var rmsNormAffineGradOp = ir.Op{
+	Name:    "rms_norm_affine_grad",
+	Doc:     "returns rstd*(g - x*rstd*c), the gradient of rms_norm from its operand x and a mean over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "rstd*(g - x*rstd*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGrad},
+	CUDA: cuda.RmsNormAffineGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RmsNormAffineGradOp returns the descriptor of rms_norm_affine_grad, which
+// must not be changed.
+func RmsNormAffineGradOp() *ir.Op {
+	return &rmsNormAffineGradOp
+}
+
+// RmsNormAffineGrad returns rstd*(g - x*rstd*c), the gradient of rms_norm
+// from its operand x and a mean over its axes.
+func RmsNormAffineGrad(g, x, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rmsNormAffineGradOp,
+		Backward: rmsNormAffineGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	}, g, x, rstd, c)
+}
+
+// rmsNormAffineGradBackward is the gradient of rms_norm_affine_grad.
+func rmsNormAffineGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(1)
+	rstd := grad.In(2)
+	c := grad.In(3)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		rstd := grad.WideSpread(0, rstd)
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		rstd := grad.WideSpread(1, rstd)
+		c := grad.WideSpread(1, c)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, Mul(c, rstd))))))
+		} else {
+			grad.Set(1, fit(grad, 1, rmsNormAffineGradGradX(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		x := grad.WideSpread(2, x)
+		rstd := grad.WideSpread(2, rstd)
+		c := grad.WideSpread(2, c)
+		g := grad.WideSpread(2, grad.In(0))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
+			grad.Set(2, fit(grad, 2, Mul(dy, Sub(Sub(g, Mul(Mul(x, rstd), c)), Mul(rstd, Mul(c, x))))))
+		} else {
+			grad.Set(2, fit(grad, 2, rmsNormAffineGradGradRstd(dy, g, x, rstd, c)))
+		}
+	}
+	if grad.Needs(3) {
+		dy := grad.WideSpread(3, dy)
+		x := grad.WideSpread(3, x)
+		rstd := grad.WideSpread(3, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			rstd := core.Wide(rstd)
+			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, Mul(x, rstd))))))
+		} else {
+			grad.Set(3, fit(grad, 3, rmsNormAffineGradGradC(dy, x, rstd)))
+		}
+	}
+}
+
+var rmsNormAffineGradGradCOp = ir.Op{
+	Name:    "rms_norm_affine_grad_grad_c",
+	Doc:     "returns the gradient of rms_norm_affine_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*(x*rstd)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradC},
+	CUDA: cuda.RmsNormAffineGradGradC,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormAffineGradGradC returns the gradient of rms_norm_affine_grad with
+// respect to c, from the gradient dy of its result.
+func rmsNormAffineGradGradC(dy, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormAffineGradGradCOp,
+	}, dy, x, rstd)
+}
+
+var rmsNormAffineGradGradRstdOp = ir.Op{
+	Name:    "rms_norm_affine_grad_grad_rstd",
+	Doc:     "returns the gradient of rms_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g - x*rstd*c - rstd*(c*x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradRstd},
+	CUDA: cuda.RmsNormAffineGradGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormAffineGradGradRstd returns the gradient of rms_norm_affine_grad with
+// respect to rstd, from the gradient dy of its result.
+func rmsNormAffineGradGradRstd(dy, g, x, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormAffineGradGradRstdOp,
+	}, dy, g, x, rstd, c)
+}
+
+var rmsNormAffineGradGradXOp = ir.Op{
+	Name:    "rms_norm_affine_grad_grad_x",
+	Doc:     "returns the gradient of rms_norm_affine_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*(c*rstd)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradX},
+	CUDA: cuda.RmsNormAffineGradGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormAffineGradGradX returns the gradient of rms_norm_affine_grad with
+// respect to x, from the gradient dy of its result.
+func rmsNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormAffineGradGradXOp,
+	}, dy, rstd, c)
+}
+
+var rmsNormGradOp = ir.Op{
+	Name:    "rms_norm_grad",
+	Doc:     "returns rstd*(g - y*c), the gradient of rms_norm from its result y and a mean over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "rstd*(g - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGrad},
+	CUDA: cuda.RmsNormGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RmsNormGradOp returns the descriptor of rms_norm_grad, which must not be
+// changed.
+func RmsNormGradOp() *ir.Op {
+	return &rmsNormGradOp
+}
+
+// RmsNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
+// result y and a mean over its axes.
+func RmsNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rmsNormGradOp,
+		Backward: rmsNormGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	}, g, y, rstd, c)
+}
+
+// rmsNormGradBackward is the gradient of rms_norm_grad.
+func rmsNormGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	rstd := grad.In(2)
+	c := grad.In(3)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		rstd := grad.WideSpread(0, rstd)
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		rstd := grad.WideSpread(1, rstd)
+		c := grad.WideSpread(1, c)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
+		} else {
+			grad.Set(1, fit(grad, 1, rmsNormGradGradY(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		y := grad.WideSpread(2, y)
+		c := grad.WideSpread(2, c)
+		g := grad.WideSpread(2, grad.In(0))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			y := core.Wide(y)
+			c := core.Wide(c)
+			grad.Set(2, fit(grad, 2, Mul(dy, Sub(g, Mul(y, c)))))
+		} else {
+			grad.Set(2, fit(grad, 2, rmsNormGradGradRstd(dy, g, y, c)))
+		}
+	}
+	if grad.Needs(3) {
+		dy := grad.WideSpread(3, dy)
+		y := grad.WideSpread(3, y)
+		rstd := grad.WideSpread(3, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			rstd := core.Wide(rstd)
+			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, y)))))
+		} else {
+			grad.Set(3, fit(grad, 3, rmsNormGradGradC(dy, y, rstd)))
+		}
+	}
+}
+
+var rmsNormGradGradCOp = ir.Op{
+	Name:    "rms_norm_grad_grad_c",
+	Doc:     "returns the gradient of rms_norm_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradC},
+	CUDA: cuda.RmsNormGradGradC,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradC returns the gradient of rms_norm_grad with respect to c,
+// from the gradient dy of its result.
+func rmsNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradCOp,
+	}, dy, y, rstd)
+}
+
+var rmsNormGradGradRstdOp = ir.Op{
+	Name:    "rms_norm_grad_grad_rstd",
+	Doc:     "returns the gradient of rms_norm_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(g - y*c)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradRstd},
+	CUDA: cuda.RmsNormGradGradRstd,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradRstd returns the gradient of rms_norm_grad with respect to
+// rstd, from the gradient dy of its result.
+func rmsNormGradGradRstd(dy, g, y, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradRstdOp,
+	}, dy, g, y, c)
+}
+
+var rmsNormGradGradYOp = ir.Op{
+	Name:    "rms_norm_grad_grad_y",
+	Doc:     "returns the gradient of rms_norm_grad with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "-(dy*(rstd*c))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradY},
+	CUDA: cuda.RmsNormGradGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradY returns the gradient of rms_norm_grad with respect to y,
+// from the gradient dy of its result.
+func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradYOp,
+	}, dy, rstd, c)
+}
+
+var rmsNormPartsOp = ir.Op{
+	Name:    "rms_norm_parts",
+	Doc:     "divides x by the root of its mean square over its last axes, then multiplies by weight, which broadcasts.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// RmsNormPartsOp returns the descriptor of rms_norm_parts, which must not be
+// changed.
+func RmsNormPartsOp() *ir.Op {
+	return &rmsNormPartsOp
+}
+
+// RmsNormParts divides x by the root of its mean square over its last axes,
+// then multiplies by weight, which broadcasts.
+func RmsNormParts(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, weight}
+	if t := core.Refused(&rmsNormPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&rmsNormPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(RmsNormParts(core.Wide(x), axes, eps, core.Wide(weight)), to)
+		})
+		core.Composed(&rmsNormPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return rmsNormPartsCompose(x, axes, eps, weight)
+	})
+	core.Composed(&rmsNormPartsOp, in, out)
+	return out
+}
+
+func rmsNormPartsCompose(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
+	out1, _ := RmsNormStats(x, axes, eps)
+	return Affine(out1, weight, nil)
+}
+
+var rmsNormStatsOp = ir.Op{
+	Name:    "rms_norm_stats",
+	Doc:     "divides x by the root of its mean square over its last axes, and returns the reciprocal it multiplied with, with extent 1 along those axes.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "rstd", Acc: true}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
+	Ref:     refkernel.RMSNorm,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
+	Tags:    ir.TagHidden,
+}
+
+// RmsNormStatsOp returns the descriptor of rms_norm_stats, which must not be
+// changed.
+func RmsNormStatsOp() *ir.Op {
+	return &rmsNormStatsOp
+}
+
+// RmsNormStats divides x by the root of its mean square over its last axes,
+// and returns the reciprocal it multiplied with, with extent 1 along those
+// axes.
+func RmsNormStats(x *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &rmsNormStatsOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return ir.NormStatsShape(x.Shape(), axes, 2)
+		},
+		Backward: rmsNormStatsBackward,
+		Save:     core.SaveOut(0) | core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// rmsNormStatsBackward is the gradient of rms_norm_stats.
+func rmsNormStatsBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, rmsNormStatsGradX(grad)))
+}
+
+func rmsNormStatsGradX(grad *core.Grad) *core.Tensor {
+	dyOut := core.Wide(grad.Dy(0))
+	dyRstd := core.Wide(grad.Dy(1))
+	out := core.Wide(grad.Out(0))
+	rstd := core.Wide(grad.Out(1))
+	axes := int(grad.Attr(0).Int)
+	c := Add(Mean(Mul(dyOut, out), ir.HostLastDims(axes), true, ir.Invalid), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
+	return RmsNormGrad(dyOut, out, rstd, c)
+}
+
+var scaleShiftOp = ir.Op{
+	Name:    "scale_shift",
+	Doc:     "returns x*weight + bias, element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "x*weight + bias"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ScaleShift},
+	CUDA: cuda.ScaleShift,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ScaleShiftOp returns the descriptor of scale_shift, which must not be
+// changed.
+func ScaleShiftOp() *ir.Op {
+	return &scaleShiftOp
+}
+
+// ScaleShift returns x*weight + bias, element by element.
+func ScaleShift(x, weight, bias *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaleShiftOp,
+		Backward: scaleShiftBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, x, weight, bias)
+}
+
+// scaleShiftBackward is the gradient of scale_shift.
+func scaleShiftBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		weight := grad.WideSpread(0, grad.In(1))
+		grad.Set(0, fit(grad, 0, Mul(dy, weight)))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, grad.In(0))
+		grad.Set(1, fit(grad, 1, Mul(dy, x)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, dy))
+	}
+}
+
 var scaledProductOp = ir.Op{
 	Name:    "scaled_product",
 	Doc:     "returns g*x*rstd, the product of g and the scaled x.",
@@ -51,21 +526,39 @@ func scaledProductBackward(grad *core.Grad) {
 	x := grad.In(1)
 	rstd := grad.In(2)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		rstd := grad.WideSpread(0, rstd)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			rstd := core.Wide(rstd)
 			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, x))))
 		} else {
 			grad.Set(0, fit(grad, 0, scaledProductGradG(dy, x, rstd)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		g := grad.WideSpread(1, g)
+		rstd := grad.WideSpread(1, rstd)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			rstd := core.Wide(rstd)
 			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
 		} else {
 			grad.Set(1, fit(grad, 1, scaledProductGradX(dy, g, rstd)))
 		}
 	}
 	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		g := grad.WideSpread(2, g)
+		x := grad.WideSpread(2, x)
 		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
 			grad.Set(2, fit(grad, 2, Mul(dy, Mul(g, x))))
 		} else {
 			grad.Set(2, fit(grad, 2, scaledProductGradRstd(dy, g, x)))
@@ -146,206 +639,4 @@ func scaledProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &scaledProductGradXOp,
 	}, dy, g, rstd)
-}
-
-var softmaxOp = ir.Op{
-	Name:    "softmax",
-	Doc:     "returns exp(x) divided by its sum along dim, computed from x - max(x) so that it does not overflow.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Softmax},
-	Ref:     refkernel.Softmax,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Softmax},
-}
-
-// SoftmaxOp returns the descriptor of softmax, which must not be changed.
-func SoftmaxOp() *ir.Op {
-	return &softmaxOp
-}
-
-// Softmax returns exp(x) divided by its sum along dim, computed from x -
-// max(x) so that it does not overflow. A row of negative infinities gives
-// NaN.
-func Softmax(x *core.Tensor, dim int) *core.Tensor {
-	return core.KernelOne(softmaxApply(x, dim))
-}
-
-func softmaxApply(x *core.Tensor, dim int) core.Apply {
-	return core.Apply{
-		Op:    &softmaxOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AlongShape(x.Shape(), dim))
-		},
-		Backward: softmaxBackward,
-		Save:     core.SaveOut(0),
-	}
-}
-
-// SoftmaxOut is Softmax with the result written to dst, which has its shape
-// and device.
-func SoftmaxOut(dst, x *core.Tensor, dim int) error {
-	return core.KernelOut(dst, softmaxApply(x, dim))
-}
-
-// softmaxBackward is the gradient of softmax.
-func softmaxBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	grad.Set(0, SoftmaxGrad(dy, out, Sum(Mul(dy, out), []int{dim}, true, ir.Invalid)))
-}
-
-var softmaxGradOp = ir.Op{
-	Name:    "softmax_grad",
-	Doc:     "returns y*(g - s), the gradient of softmax from its result y and the sum s of g*y.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "y*(g - s)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGrad},
-	CUDA: cuda.SoftmaxGrad,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// SoftmaxGradOp returns the descriptor of softmax_grad, which must not be
-// changed.
-func SoftmaxGradOp() *ir.Op {
-	return &softmaxGradOp
-}
-
-// SoftmaxGrad returns y*(g - s), the gradient of softmax from its result y
-// and the sum s of g*y.
-func SoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &softmaxGradOp,
-		Backward: softmaxGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	}, g, y, s)
-}
-
-// softmaxGradBackward is the gradient of softmax_grad.
-func softmaxGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, Mul(dy, y)))
-	}
-	if grad.Needs(1) {
-		g := grad.In(0)
-		s := grad.In(2)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Sub(g, s))))
-		} else {
-			grad.Set(1, fit(grad, 1, softmaxGradGradY(dy, g, s)))
-		}
-	}
-	if grad.Needs(2) {
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Neg(Mul(dy, y))))
-		} else {
-			grad.Set(2, fit(grad, 2, softmaxGradGradS(dy, y)))
-		}
-	}
-}
-
-var softmaxGradGradSOp = ir.Op{
-	Name:    "softmax_grad_grad_s",
-	Doc:     "returns the gradient of softmax_grad with respect to s, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*y)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGradGradS},
-	CUDA: cuda.SoftmaxGradGradS,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// softmaxGradGradS returns the gradient of softmax_grad with respect to s,
-// from the gradient dy of its result.
-func softmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &softmaxGradGradSOp,
-	}, dy, y)
-}
-
-var softmaxGradGradYOp = ir.Op{
-	Name:    "softmax_grad_grad_y",
-	Doc:     "returns the gradient of softmax_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - s)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGradGradY},
-	CUDA: cuda.SoftmaxGradGradY,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// softmaxGradGradY returns the gradient of softmax_grad with respect to y,
-// from the gradient dy of its result.
-func softmaxGradGradY(dy, g, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &softmaxGradGradYOp,
-	}, dy, g, s)
-}
-
-var softminOp = ir.Op{
-	Name:    "softmin",
-	Doc:     "returns softmax of -x along dim.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// SoftminOp returns the descriptor of softmin, which must not be changed.
-func SoftminOp() *ir.Op {
-	return &softminOp
-}
-
-// Softmin returns softmax of -x along dim.
-func Softmin(x *core.Tensor, dim int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return softminCompose(x, dim)
-	})
-	core.Composed(&softminOp, in, out)
-	return out
-}
-
-func softminCompose(x *core.Tensor, dim int) *core.Tensor {
-	return Softmax(Neg(x), dim)
-}
-
-// SoftminOut is Softmin with the result written to dst, which has its shape
-// and device.
-func SoftminOut(dst, x *core.Tensor, dim int) error {
-	return core.CopyOut(dst, &softminOp, Softmin(x, dim))
 }

@@ -9,9 +9,97 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var adaptiveAverage1dOp = ir.Op{
+	Name:    "adaptive_average1d",
+	Doc:     "returns n means of windows along the last axis of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// AdaptiveAverage1dOp returns the descriptor of adaptive_average1d, which
+// must not be changed.
+func AdaptiveAverage1dOp() *ir.Op {
+	return &adaptiveAverage1dOp
+}
+
+// AdaptiveAverage1d returns n means of windows along the last axis of x.
+func AdaptiveAverage1d(x *core.Tensor, n int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&adaptiveAverage1dOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&adaptiveAverage1dOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(AdaptiveAverage1d(core.Wide(x), n), to)
+		})
+		core.Composed(&adaptiveAverage1dOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return adaptiveAverage1dCompose(x, n)
+	})
+	core.Composed(&adaptiveAverage1dOp, in, out)
+	return out
+}
+
+func adaptiveAverage1dCompose(x *core.Tensor, n int) *core.Tensor {
+	return MatMul(x, T(AdaptiveWeights([]int{n, ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), n, core.PlacementLike(x))))
+}
+
+var adaptiveAverage2dOp = ir.Op{
+	Name:    "adaptive_average2d",
+	Doc:     "returns m by n means of windows over the last two axes of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "m", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// AdaptiveAverage2dOp returns the descriptor of adaptive_average2d, which
+// must not be changed.
+func AdaptiveAverage2dOp() *ir.Op {
+	return &adaptiveAverage2dOp
+}
+
+// AdaptiveAverage2d returns m by n means of windows over the last two axes of
+// x.
+func AdaptiveAverage2d(x *core.Tensor, m, n int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&adaptiveAverage2dOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&adaptiveAverage2dOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(AdaptiveAverage2d(core.Wide(x), m, n), to)
+		})
+		core.Composed(&adaptiveAverage2dOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return adaptiveAverage2dCompose(x, m, n)
+	})
+	core.Composed(&adaptiveAverage2dOp, in, out)
+	return out
+}
+
+func adaptiveAverage2dCompose(x *core.Tensor, m, n int) *core.Tensor {
+	rows := AdaptiveWeights([]int{m, ir.HostSize(x.Shape(), -2)}, ir.HostSize(x.Shape(), -2), m, core.PlacementLike(x))
+	cols := AdaptiveWeights([]int{n, ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), n, core.PlacementLike(x))
+	return MatMul(rows, MatMul(x, T(cols)))
+}
 
 var adaptiveAvgPool1dOp = ir.Op{
 	Name:    "adaptive_avg_pool1d",
@@ -35,7 +123,7 @@ func AdaptiveAvgPool1dOp() *ir.Op {
 // the last axis of x, which overlap where they must.
 func AdaptiveAvgPool1d(x *core.Tensor, outputSize int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&adaptiveAvgPool1dOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -47,9 +135,9 @@ func AdaptiveAvgPool1d(x *core.Tensor, outputSize int) *core.Tensor {
 
 func adaptiveAvgPool1dCompose(x *core.Tensor, outputSize int) *core.Tensor {
 	if outputSize == 1 {
-		return Mean(WithAxes(x, 2), []int{-1}, true)
+		return Mean(WithAxes(x, 2), []int{-1}, true, ir.Invalid)
 	}
-	return MatMul(WithAxes(x, 2), T(AdaptiveWeights([]int{outputSize, ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), outputSize, core.PlacementLike(x))))
+	return AdaptiveAverage1d(WithAxes(x, 2), outputSize)
 }
 
 // AdaptiveAvgPool1dOut is AdaptiveAvgPool1d with the result written to dst,
@@ -81,7 +169,7 @@ func AdaptiveAvgPool2dOp() *ir.Op {
 // number.
 func AdaptiveAvgPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&adaptiveAvgPool2dOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -97,17 +185,267 @@ func adaptiveAvgPool2dCompose(x *core.Tensor, outputSize []int) *core.Tensor {
 		return Refuse(x, "output_size must be one number or two")
 	}
 	if o[0] == 1 && o[1] == 1 {
-		return Mean(WithAxes(x, 3), []int{-2, -1}, true)
+		return Mean(WithAxes(x, 3), []int{-2, -1}, true, ir.Invalid)
 	}
-	rows := AdaptiveWeights([]int{o[0], ir.HostSize(x.Shape(), -2)}, ir.HostSize(x.Shape(), -2), o[0], core.PlacementLike(x))
-	cols := AdaptiveWeights([]int{o[1], ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), o[1], core.PlacementLike(x))
-	return MatMul(rows, MatMul(WithAxes(x, 3), T(cols)))
+	return AdaptiveAverage2d(WithAxes(x, 3), o[0], o[1])
 }
 
 // AdaptiveAvgPool2dOut is AdaptiveAvgPool2d with the result written to dst,
 // which has its shape and device.
 func AdaptiveAvgPool2dOut(dst, x *core.Tensor, outputSize []int) error {
 	return core.CopyOut(dst, &adaptiveAvgPool2dOp, AdaptiveAvgPool2d(x, outputSize))
+}
+
+var adaptiveMaxOp = ir.Op{
+	Name:    "adaptive_max",
+	Doc:     "returns the largest element of each window over the last axis of x, and its place; places lists those of k elements a window.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "places", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "windows", Kind: ir.AttrInts}, {Name: "k", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// AdaptiveMaxOp returns the descriptor of adaptive_max, which must not be
+// changed.
+func AdaptiveMaxOp() *ir.Op {
+	return &adaptiveMaxOp
+}
+
+// AdaptiveMax returns the largest element of each window over the last axis
+// of x, and its place; places lists those of k elements a window.
+func AdaptiveMax(x, places *core.Tensor, windows []int, k int) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x, places}
+	if t := core.Refused(&adaptiveMaxOp, in...); t != nil {
+		return t, t
+	}
+	defer core.Ended(&adaptiveMaxOp, in, &values, &indices)
+	values, indices = adaptiveMaxCompose(x, places, windows, k)
+	core.Composed(&adaptiveMaxOp, in, values, indices)
+	return values, indices
+}
+
+func adaptiveMaxCompose(x, places *core.Tensor, windows []int, k int) (*core.Tensor, *core.Tensor) {
+	n := ir.HostProdInts(windows)
+	elements := Unflatten(IndexSelect(x, -1, Reshape(places, []int{n * k})), -1, []int{n, k})
+	values, at := MaxDim(elements, -1, true)
+	indices := Gather(Expand(Reshape(places, []int{n, k}), core.Look(elements).Shape()), -1, at)
+	return Unflatten(Squeeze(values, []int{-1}), -1, windows), Unflatten(Squeeze(indices, []int{-1}), -1, windows)
+}
+
+var adaptiveMaxPool1dOp = ir.Op{
+	Name:    "adaptive_max_pool1d",
+	Doc:     "returns the largest elements of output_size equally spaced windows along the last axis of x, which overlap where they must.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "output_size", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// AdaptiveMaxPool1dOp returns the descriptor of adaptive_max_pool1d, which
+// must not be changed.
+func AdaptiveMaxPool1dOp() *ir.Op {
+	return &adaptiveMaxPool1dOp
+}
+
+// AdaptiveMaxPool1d returns the largest elements of output_size equally
+// spaced windows along the last axis of x, which overlap where they must.
+func AdaptiveMaxPool1d(x *core.Tensor, outputSize int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&adaptiveMaxPool1dOp, in...); t != nil {
+		return t
+	}
+	out := adaptiveMaxPool1dCompose(x, outputSize)
+	core.Composed(&adaptiveMaxPool1dOp, in, out)
+	return out
+}
+
+func adaptiveMaxPool1dCompose(x *core.Tensor, outputSize int) *core.Tensor {
+	values1, _ := AdaptiveMaxPool1dWithIndices(x, outputSize)
+	return values1
+}
+
+// AdaptiveMaxPool1dOut is AdaptiveMaxPool1d with the result written to dst,
+// which has its shape and device.
+func AdaptiveMaxPool1dOut(dst, x *core.Tensor, outputSize int) error {
+	return core.CopyOut(dst, &adaptiveMaxPool1dOp, AdaptiveMaxPool1d(x, outputSize))
+}
+
+var adaptiveMaxPool1dWithIndicesOp = ir.Op{
+	Name:    "adaptive_max_pool1d_with_indices",
+	Doc:     "returns adaptive_max_pool1d and the int64 places of the maxima along the last axis of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "output_size", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// AdaptiveMaxPool1dWithIndicesOp returns the descriptor of
+// adaptive_max_pool1d_with_indices, which must not be changed.
+func AdaptiveMaxPool1dWithIndicesOp() *ir.Op {
+	return &adaptiveMaxPool1dWithIndicesOp
+}
+
+// AdaptiveMaxPool1dWithIndices returns adaptive_max_pool1d and the int64
+// places of the maxima along the last axis of x.
+func AdaptiveMaxPool1dWithIndices(x *core.Tensor, outputSize int) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&adaptiveMaxPool1dWithIndicesOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = adaptiveMaxPool1dWithIndicesCompose(x, outputSize)
+	core.Composed(&adaptiveMaxPool1dWithIndicesOp, in, values, indices)
+	return values, indices
+}
+
+func adaptiveMaxPool1dWithIndicesCompose(x *core.Tensor, outputSize int) (*core.Tensor, *core.Tensor) {
+	n := ir.HostSize(x.Shape(), -1)
+	k := ir.HostAdaptiveWindow(n, outputSize)
+	if k == 0 {
+		bad := Refuse(x, "output_size and the last axis must have one element or more")
+		return bad, bad
+	}
+	at := AdaptivePlaces([]int{outputSize * k}, n, outputSize, k, core.PlacementLike(x))
+	return AdaptiveMax(WithAxes(x, 2), at, []int{outputSize}, k)
+}
+
+var adaptiveMaxPool2dOp = ir.Op{
+	Name:    "adaptive_max_pool2d",
+	Doc:     "returns the largest elements of equally spaced windows over the last two axes of x, whose extents in the result are output_size, or both its one number.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "output_size", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// AdaptiveMaxPool2dOp returns the descriptor of adaptive_max_pool2d, which
+// must not be changed.
+func AdaptiveMaxPool2dOp() *ir.Op {
+	return &adaptiveMaxPool2dOp
+}
+
+// AdaptiveMaxPool2d returns the largest elements of equally spaced windows
+// over the last two axes of x, whose extents in the result are output_size,
+// or both its one number.
+func AdaptiveMaxPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&adaptiveMaxPool2dOp, in...); t != nil {
+		return t
+	}
+	out := adaptiveMaxPool2dCompose(x, outputSize)
+	core.Composed(&adaptiveMaxPool2dOp, in, out)
+	return out
+}
+
+func adaptiveMaxPool2dCompose(x *core.Tensor, outputSize []int) *core.Tensor {
+	values1, _ := AdaptiveMaxPool2dWithIndices(x, outputSize)
+	return values1
+}
+
+// AdaptiveMaxPool2dOut is AdaptiveMaxPool2d with the result written to dst,
+// which has its shape and device.
+func AdaptiveMaxPool2dOut(dst, x *core.Tensor, outputSize []int) error {
+	return core.CopyOut(dst, &adaptiveMaxPool2dOp, AdaptiveMaxPool2d(x, outputSize))
+}
+
+var adaptiveMaxPool2dWithIndicesOp = ir.Op{
+	Name:    "adaptive_max_pool2d_with_indices",
+	Doc:     "returns adaptive_max_pool2d and the int64 places of the maxima in the last two axes of x read as one.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "output_size", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// AdaptiveMaxPool2dWithIndicesOp returns the descriptor of
+// adaptive_max_pool2d_with_indices, which must not be changed.
+func AdaptiveMaxPool2dWithIndicesOp() *ir.Op {
+	return &adaptiveMaxPool2dWithIndicesOp
+}
+
+// AdaptiveMaxPool2dWithIndices returns adaptive_max_pool2d and the int64
+// places of the maxima in the last two axes of x read as one.
+func AdaptiveMaxPool2dWithIndices(x *core.Tensor, outputSize []int) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&adaptiveMaxPool2dWithIndicesOp, in...); t != nil {
+		return t, t
+	}
+	if to, narrow := core.Narrow(&adaptiveMaxPool2dWithIndicesOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(AdaptiveMaxPool2dWithIndices(core.Wide(x), outputSize)), to)
+		})
+		core.Composed(&adaptiveMaxPool2dWithIndicesOp, in, outs...)
+		return outs[0], outs[1]
+	}
+	values, indices = adaptiveMaxPool2dWithIndicesCompose(x, outputSize)
+	core.Composed(&adaptiveMaxPool2dWithIndicesOp, in, values, indices)
+	return values, indices
+}
+
+func adaptiveMaxPool2dWithIndicesCompose(x *core.Tensor, outputSize []int) (*core.Tensor, *core.Tensor) {
+	o := ir.HostPadPairs(ir.HostFillInts(outputSize, 2), 1)
+	h := ir.HostAdaptiveWindow(ir.HostSize(x.Shape(), -2), o[0])
+	w := ir.HostAdaptiveWindow(ir.HostSize(x.Shape(), -1), o[1])
+	if h == 0 || w == 0 || len(o) != 2 {
+		bad := Refuse(x, "output_size must be one number or two, and these and the last two axes have one element or more")
+		return bad, bad
+	}
+	rows := Reshape(AdaptivePlaces([]int{o[0] * h}, ir.HostSize(x.Shape(), -2), o[0], h, core.PlacementLike(x)), []int{o[0], 1, h, 1})
+	cols := Reshape(AdaptivePlaces([]int{o[1] * w}, ir.HostSize(x.Shape(), -1), o[1], w, core.PlacementLike(x)), []int{1, o[1], 1, w})
+	at := Reshape(Add(Mul(rows, core.ScalarTensor(ir.IntScalar(int64(ir.HostSize(x.Shape(), -1))))), cols), []int{o[0] * o[1] * h * w})
+	return AdaptiveMax(Flatten(WithAxes(x, 3), -2, -1), at, o, h*w)
+}
+
+var adaptivePlacesOp = ir.Op{
+	Name:    "adaptive_places",
+	Doc:     "returns for each of m windows of n elements the places of its elements, k of them, as int64.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "m", Kind: ir.AttrInt}, {Name: "k", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.AdaptivePlaces},
+	CUDA: cuda.AdaptivePlaces,
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// AdaptivePlacesOp returns the descriptor of adaptive_places, which must not
+// be changed.
+func AdaptivePlacesOp() *ir.Op {
+	return &adaptivePlacesOp
+}
+
+// AdaptivePlaces returns for each of m windows of n elements the places of
+// its elements, k of them, as int64.
+func AdaptivePlaces(shape []int, n, m, k int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &adaptivePlacesOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(m), ir.IntValue(k)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
 }
 
 var adaptiveWeightsOp = ir.Op{
@@ -214,7 +552,7 @@ func AvgPool1dOp() *ir.Op {
 // with count_include_pad of false not at all.
 func AvgPool1d(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&avgPool1dOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -258,7 +596,7 @@ func AvgPool2dOp() *ir.Op {
 // zeros, or with count_include_pad of false not at all.
 func AvgPool2d(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&avgPool2dOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -323,331 +661,4 @@ func avgPoolGradBackward(grad *core.Grad) {
 	ceilMode := grad.Attr(4).Int != 0
 	countIncludePad := grad.Attr(5).Int != 0
 	grad.Set(0, AvgPool(dy, kernel, stride, padding, ceilMode, countIncludePad))
-}
-
-var avgPoolNOp = ir.Op{
-	Name:    "avg_pool_n",
-	Doc:     "returns avg_pool over the last n axes.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}, {Name: "count_include_pad", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// AvgPoolNOp returns the descriptor of avg_pool_n, which must not be changed.
-func AvgPoolNOp() *ir.Op {
-	return &avgPoolNOp
-}
-
-// AvgPoolN returns avg_pool over the last n axes.
-func AvgPoolN(x *core.Tensor, n int, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return avgPoolNCompose(x, n, kernelSize, stride, padding, ceilMode, countIncludePad)
-	})
-	core.Composed(&avgPoolNOp, in, out)
-	return out
-}
-
-func avgPoolNCompose(x *core.Tensor, n int, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
-	k := ir.HostFillInts(kernelSize, n)
-	if stride == nil {
-		return AvgPool(x, k, k, ir.HostFillInts(padding, n), ceilMode, countIncludePad)
-	}
-	return AvgPool(x, k, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ceilMode, countIncludePad)
-}
-
-var maxPoolOp = ir.Op{
-	Name:    "max_pool",
-	Doc:     "returns the largest element of each window over the last len(kernel) axes of x, and its place in these axes read as one in row-major order.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MaxPool},
-	Ref:     refkernel.MaxPool,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MaxPool},
-	Tags:    ir.TagHidden,
-}
-
-// MaxPoolOp returns the descriptor of max_pool, which must not be changed.
-func MaxPoolOp() *ir.Op {
-	return &maxPoolOp
-}
-
-// MaxPool returns the largest element of each window over the last
-// len(kernel) axes of x, and its place in these axes read as one in row-major
-// order.
-func MaxPool(x *core.Tensor, kernel, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &maxPoolOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.BoolValue(ceilMode)},
-		Shapes: func() ([][]int, error) {
-			return ir.MaxPoolShape(x.Shape(), kernel, stride, padding, dilation, ceilMode)
-		},
-		Backward: maxPoolBackward,
-		Save:     core.SaveOut(1),
-	})
-	return results[0], results[1]
-}
-
-// maxPoolBackward is the gradient of max_pool.
-func maxPoolBackward(grad *core.Grad) {
-	dyValues := grad.Dy(0)
-	indices := grad.Out(1)
-	kernel := grad.Attr(0).Ints
-	grad.Set(0, MaxUnpool(dyValues, indices, grad.InShape(0), len(kernel)))
-}
-
-var maxPool1dOp = ir.Op{
-	Name:    "max_pool1d",
-	Doc:     "returns the largest element of each window along the last axis of x.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// MaxPool1dOp returns the descriptor of max_pool1d, which must not be
-// changed.
-func MaxPool1dOp() *ir.Op {
-	return &maxPool1dOp
-}
-
-// MaxPool1d returns the largest element of each window along the last axis of
-// x. Windows are kernel_size apart unless stride is given.
-func MaxPool1d(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return maxPool1dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
-	})
-	core.Composed(&maxPool1dOp, in, out)
-	return out
-}
-
-func maxPool1dCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
-	values1, _ := MaxPoolIndices(WithAxes(x, 2), 1, kernelSize, stride, padding, dilation, ceilMode)
-	return values1
-}
-
-// MaxPool1dOut is MaxPool1d with the result written to dst, which has its
-// shape and device.
-func MaxPool1dOut(dst, x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) error {
-	return core.CopyOut(dst, &maxPool1dOp, MaxPool1d(x, kernelSize, stride, padding, dilation, ceilMode))
-}
-
-var maxPool2dOp = ir.Op{
-	Name:    "max_pool2d",
-	Doc:     "returns the largest element of each window over the last two axes of x.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// MaxPool2dOp returns the descriptor of max_pool2d, which must not be
-// changed.
-func MaxPool2dOp() *ir.Op {
-	return &maxPool2dOp
-}
-
-// MaxPool2d returns the largest element of each window over the last two axes
-// of x. Kernel_size, stride, padding and dilation have one number for both
-// axes or two. Windows are kernel_size apart unless stride is given.
-// Ceil_mode keeps windows that reach past the end.
-func MaxPool2d(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return maxPool2dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
-	})
-	core.Composed(&maxPool2dOp, in, out)
-	return out
-}
-
-func maxPool2dCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
-	values1, _ := MaxPoolIndices(WithAxes(x, 3), 2, kernelSize, stride, padding, dilation, ceilMode)
-	return values1
-}
-
-// MaxPool2dOut is MaxPool2d with the result written to dst, which has its
-// shape and device.
-func MaxPool2dOut(dst, x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) error {
-	return core.CopyOut(dst, &maxPool2dOp, MaxPool2d(x, kernelSize, stride, padding, dilation, ceilMode))
-}
-
-var maxPool2dWithIndicesOp = ir.Op{
-	Name:    "max_pool2d_with_indices",
-	Doc:     "returns max_pool2d and the int64 places of the maxima in the last two axes of x read as one.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// MaxPool2dWithIndicesOp returns the descriptor of max_pool2d_with_indices,
-// which must not be changed.
-func MaxPool2dWithIndicesOp() *ir.Op {
-	return &maxPool2dWithIndicesOp
-}
-
-// MaxPool2dWithIndices returns max_pool2d and the int64 places of the maxima
-// in the last two axes of x read as one.
-func MaxPool2dWithIndices(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t, t
-	}
-	values, indices = maxPool2dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode)
-	core.Composed(&maxPool2dWithIndicesOp, in, values, indices)
-	return values, indices
-}
-
-func maxPool2dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
-	return MaxPoolIndices(WithAxes(x, 3), 2, kernelSize, stride, padding, dilation, ceilMode)
-}
-
-var maxPoolGradOp = ir.Op{
-	Name:    "max_pool_grad",
-	Doc:     "is max_unpool as a kernel.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MaxPoolGrad},
-	Ref:     refkernel.MaxPoolGrad,
-	Tags:    ir.TagHidden,
-}
-
-// MaxPoolGradOp returns the descriptor of max_pool_grad, which must not be
-// changed.
-func MaxPoolGradOp() *ir.Op {
-	return &maxPoolGradOp
-}
-
-// MaxPoolGrad is max_unpool as a kernel.
-func MaxPoolGrad(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &maxPoolGradOp,
-		In:    []*core.Tensor{g, indices},
-		Attrs: []ir.Value{ir.IntsValue(input), ir.IntValue(axes)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MaxPoolGradShape(g.Shape(), indices.Shape(), input, axes))
-		},
-		Backward: maxPoolGradBackward,
-		Save:     core.SaveIn(1),
-	})
-}
-
-// maxPoolGradBackward is the gradient of max_pool_grad.
-func maxPoolGradBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, maxPoolGradGradG(grad)))
-}
-
-func maxPoolGradGradG(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	indices := grad.In(1)
-	input := grad.Attr(0).Ints
-	axes := int(grad.Attr(1).Int)
-	windows := ir.HostMergeTail(grad.InShape(1), axes)
-	return Reshape(Gather(Reshape(dy, ir.HostMergeTail(input, axes)), -1, Reshape(indices, windows)), grad.InShape(0))
-}
-
-var maxPoolIndicesOp = ir.Op{
-	Name:    "max_pool_indices",
-	Doc:     "returns max_pool over the last n axes.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// MaxPoolIndicesOp returns the descriptor of max_pool_indices, which must not
-// be changed.
-func MaxPoolIndicesOp() *ir.Op {
-	return &maxPoolIndicesOp
-}
-
-// MaxPoolIndices returns max_pool over the last n axes.
-func MaxPoolIndices(x *core.Tensor, n int, kernelSize, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t, t
-	}
-	values, indices = maxPoolIndicesCompose(x, n, kernelSize, stride, padding, dilation, ceilMode)
-	core.Composed(&maxPoolIndicesOp, in, values, indices)
-	return values, indices
-}
-
-func maxPoolIndicesCompose(x *core.Tensor, n int, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
-	k := ir.HostFillInts(kernelSize, n)
-	if stride == nil {
-		return MaxPool(x, k, k, ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
-	}
-	return MaxPool(x, k, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
-}
-
-var maxUnpoolOp = ir.Op{
-	Name:    "max_unpool",
-	Doc:     "returns a tensor of shape input that is 0 but for the places in the last axes that indices name, each with the sum of its elements of g.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// MaxUnpoolOp returns the descriptor of max_unpool, which must not be
-// changed.
-func MaxUnpoolOp() *ir.Op {
-	return &maxUnpoolOp
-}
-
-// MaxUnpool returns a tensor of shape input that is 0 but for the places in
-// the last axes that indices name, each with the sum of its elements of g.
-func MaxUnpool(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	in := []*core.Tensor{g, indices}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.MaxUnpool(MaxUnpoolParts, MaxPoolGrad, g, indices, input, axes)
-	})
-	core.Composed(&maxUnpoolOp, in, out)
-	return out
 }

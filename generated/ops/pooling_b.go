@@ -3,15 +3,506 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var avgPoolNOp = ir.Op{
+	Name:    "avg_pool_n",
+	Doc:     "returns avg_pool over the last n axes.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}, {Name: "count_include_pad", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// AvgPoolNOp returns the descriptor of avg_pool_n, which must not be changed.
+func AvgPoolNOp() *ir.Op {
+	return &avgPoolNOp
+}
+
+// AvgPoolN returns avg_pool over the last n axes.
+func AvgPoolN(x *core.Tensor, n int, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&avgPoolNOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return avgPoolNCompose(x, n, kernelSize, stride, padding, ceilMode, countIncludePad)
+	})
+	core.Composed(&avgPoolNOp, in, out)
+	return out
+}
+
+func avgPoolNCompose(x *core.Tensor, n int, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
+	k := ir.HostFillInts(kernelSize, n)
+	if stride == nil {
+		return AvgPool(x, k, k, ir.HostFillInts(padding, n), ceilMode, countIncludePad)
+	}
+	return AvgPool(x, k, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ceilMode, countIncludePad)
+}
+
+var maxPoolOp = ir.Op{
+	Name:    "max_pool",
+	Doc:     "returns the largest element of each window over the last len(kernel) axes of x, and its place in these axes read as one in row-major order.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.MaxPool},
+	Ref:     refkernel.MaxPool,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.MaxPool},
+	Tags:    ir.TagHidden | ir.TagExact,
+}
+
+// MaxPoolOp returns the descriptor of max_pool, which must not be changed.
+func MaxPoolOp() *ir.Op {
+	return &maxPoolOp
+}
+
+// MaxPool returns the largest element of each window over the last
+// len(kernel) axes of x, and its place in these axes read as one in row-major
+// order.
+func MaxPool(x *core.Tensor, kernel, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &maxPoolOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.BoolValue(ceilMode)},
+		Shapes: func() ([][]int, error) {
+			return ir.MaxPoolShape(x.Shape(), kernel, stride, padding, dilation, ceilMode)
+		},
+		Backward: maxPoolBackward,
+		Save:     core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// maxPoolBackward is the gradient of max_pool.
+func maxPoolBackward(grad *core.Grad) {
+	dyValues := grad.Dy(0)
+	indices := grad.Out(1)
+	kernel := grad.Attr(0).Ints
+	grad.Set(0, MaxUnpool(dyValues, indices, grad.InShape(0), len(kernel)))
+}
+
+var maxPool1dOp = ir.Op{
+	Name:    "max_pool1d",
+	Doc:     "returns the largest element of each window along the last axis of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MaxPool1dOp returns the descriptor of max_pool1d, which must not be
+// changed.
+func MaxPool1dOp() *ir.Op {
+	return &maxPool1dOp
+}
+
+// MaxPool1d returns the largest element of each window along the last axis of
+// x. Windows are kernel_size apart unless stride is given.
+func MaxPool1d(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&maxPool1dOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return maxPool1dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	})
+	core.Composed(&maxPool1dOp, in, out)
+	return out
+}
+
+func maxPool1dCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
+	values1, _ := MaxPoolIndices(WithAxes(x, 2), 1, kernelSize, stride, padding, dilation, ceilMode)
+	return values1
+}
+
+// MaxPool1dOut is MaxPool1d with the result written to dst, which has its
+// shape and device.
+func MaxPool1dOut(dst, x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) error {
+	return core.CopyOut(dst, &maxPool1dOp, MaxPool1d(x, kernelSize, stride, padding, dilation, ceilMode))
+}
+
+var maxPool1dWithIndicesOp = ir.Op{
+	Name:    "max_pool1d_with_indices",
+	Doc:     "returns max_pool1d and the int64 places of the maxima along the last axis of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MaxPool1dWithIndicesOp returns the descriptor of max_pool1d_with_indices,
+// which must not be changed.
+func MaxPool1dWithIndicesOp() *ir.Op {
+	return &maxPool1dWithIndicesOp
+}
+
+// MaxPool1dWithIndices returns max_pool1d and the int64 places of the maxima
+// along the last axis of x.
+func MaxPool1dWithIndices(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&maxPool1dWithIndicesOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = maxPool1dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	core.Composed(&maxPool1dWithIndicesOp, in, values, indices)
+	return values, indices
+}
+
+func maxPool1dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
+	return MaxPoolIndices(WithAxes(x, 2), 1, kernelSize, stride, padding, dilation, ceilMode)
+}
+
+var maxPool2dOp = ir.Op{
+	Name:    "max_pool2d",
+	Doc:     "returns the largest element of each window over the last two axes of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MaxPool2dOp returns the descriptor of max_pool2d, which must not be
+// changed.
+func MaxPool2dOp() *ir.Op {
+	return &maxPool2dOp
+}
+
+// MaxPool2d returns the largest element of each window over the last two axes
+// of x. Kernel_size, stride, padding and dilation have one number for both
+// axes or two. Windows are kernel_size apart unless stride is given.
+// Ceil_mode keeps windows that reach past the end.
+func MaxPool2d(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&maxPool2dOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return maxPool2dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	})
+	core.Composed(&maxPool2dOp, in, out)
+	return out
+}
+
+func maxPool2dCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
+	values1, _ := MaxPoolIndices(WithAxes(x, 3), 2, kernelSize, stride, padding, dilation, ceilMode)
+	return values1
+}
+
+// MaxPool2dOut is MaxPool2d with the result written to dst, which has its
+// shape and device.
+func MaxPool2dOut(dst, x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) error {
+	return core.CopyOut(dst, &maxPool2dOp, MaxPool2d(x, kernelSize, stride, padding, dilation, ceilMode))
+}
+
+var maxPool2dWithIndicesOp = ir.Op{
+	Name:    "max_pool2d_with_indices",
+	Doc:     "returns max_pool2d and the int64 places of the maxima in the last two axes of x read as one.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MaxPool2dWithIndicesOp returns the descriptor of max_pool2d_with_indices,
+// which must not be changed.
+func MaxPool2dWithIndicesOp() *ir.Op {
+	return &maxPool2dWithIndicesOp
+}
+
+// MaxPool2dWithIndices returns max_pool2d and the int64 places of the maxima
+// in the last two axes of x read as one.
+func MaxPool2dWithIndices(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&maxPool2dWithIndicesOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = maxPool2dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	core.Composed(&maxPool2dWithIndicesOp, in, values, indices)
+	return values, indices
+}
+
+func maxPool2dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
+	return MaxPoolIndices(WithAxes(x, 3), 2, kernelSize, stride, padding, dilation, ceilMode)
+}
+
+var maxPoolGradOp = ir.Op{
+	Name:    "max_pool_grad",
+	Doc:     "is max_unpool as a kernel.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.MaxPoolGrad},
+	Ref:     refkernel.MaxPoolGrad,
+	Tags:    ir.TagHidden,
+}
+
+// MaxPoolGradOp returns the descriptor of max_pool_grad, which must not be
+// changed.
+func MaxPoolGradOp() *ir.Op {
+	return &maxPoolGradOp
+}
+
+// MaxPoolGrad is max_unpool as a kernel.
+func MaxPoolGrad(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &maxPoolGradOp,
+		In:    []*core.Tensor{g, indices},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntValue(axes)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.MaxPoolGradShape(g.Shape(), indices.Shape(), input, axes))
+		},
+		Backward: maxPoolGradBackward,
+		Save:     core.SaveIn(1),
+	})
+}
+
+// maxPoolGradBackward is the gradient of max_pool_grad.
+func maxPoolGradBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, maxPoolGradGradG(grad)))
+}
+
+func maxPoolGradGradG(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	indices := grad.In(1)
+	input := grad.Attr(0).Ints
+	axes := int(grad.Attr(1).Int)
+	windows := ir.HostMergeTail(grad.InShape(1), axes)
+	return Reshape(Gather(Reshape(dy, ir.HostMergeTail(input, axes)), -1, Reshape(indices, windows)), grad.InShape(0))
+}
+
+var maxPoolIndicesOp = ir.Op{
+	Name:    "max_pool_indices",
+	Doc:     "returns max_pool over the last n axes.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MaxPoolIndicesOp returns the descriptor of max_pool_indices, which must not
+// be changed.
+func MaxPoolIndicesOp() *ir.Op {
+	return &maxPoolIndicesOp
+}
+
+// MaxPoolIndices returns max_pool over the last n axes.
+func MaxPoolIndices(x *core.Tensor, n int, kernelSize, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&maxPoolIndicesOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = maxPoolIndicesCompose(x, n, kernelSize, stride, padding, dilation, ceilMode)
+	core.Composed(&maxPoolIndicesOp, in, values, indices)
+	return values, indices
+}
+
+func maxPoolIndicesCompose(x *core.Tensor, n int, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
+	k := ir.HostFillInts(kernelSize, n)
+	if stride == nil {
+		return MaxPool(x, k, k, ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
+	}
+	return MaxPool(x, k, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
+}
+
+var maxUnpoolOp = ir.Op{
+	Name:    "max_unpool",
+	Doc:     "returns a tensor of shape input that is 0 but for the places in the last axes that indices name, each with the sum of its elements of g.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MaxUnpoolOp returns the descriptor of max_unpool, which must not be
+// changed.
+func MaxUnpoolOp() *ir.Op {
+	return &maxUnpoolOp
+}
+
+// MaxUnpool returns a tensor of shape input that is 0 but for the places in
+// the last axes that indices name, each with the sum of its elements of g.
+func MaxUnpool(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
+	in := []*core.Tensor{g, indices}
+	if t := core.Refused(&maxUnpoolOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.MaxUnpool(MaxUnpoolParts, MaxPoolGrad, g, indices, input, axes)
+	})
+	core.Composed(&maxUnpoolOp, in, out)
+	return out
+}
+
+var maxUnpool1dOp = ir.Op{
+	Name:    "max_unpool1d",
+	Doc:     "returns a tensor that is 0 but for the elements of x, put at the places along the last axis that indices, as of max_pool1d_with_indices, name.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_size", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic,
+}
+
+// MaxUnpool1dOp returns the descriptor of max_unpool1d, which must not be
+// changed.
+func MaxUnpool1dOp() *ir.Op {
+	return &maxUnpool1dOp
+}
+
+// MaxUnpool1d returns a tensor that is 0 but for the elements of x, put at
+// the places along the last axis that indices, as of max_pool1d_with_indices,
+// name. Its extent is what the pooling most likely had, or output_size, which
+// is less than a stride away from that. Where two elements have one place,
+// either is there.
+func MaxUnpool1d(x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	in := []*core.Tensor{x, indices}
+	if t := core.Refused(&maxUnpool1dOp, in...); t != nil {
+		return t
+	}
+	out := maxUnpool1dCompose(x, indices, kernelSize, stride, padding, outputSize)
+	core.Composed(&maxUnpool1dOp, in, out)
+	return out
+}
+
+func maxUnpool1dCompose(x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	return MaxUnpoolN(x, indices, 1, kernelSize, stride, padding, outputSize)
+}
+
+// MaxUnpool1dOut is MaxUnpool1d with the result written to dst, which has its
+// shape and device.
+func MaxUnpool1dOut(dst, x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) error {
+	return core.CopyOut(dst, &maxUnpool1dOp, MaxUnpool1d(x, indices, kernelSize, stride, padding, outputSize))
+}
+
+var maxUnpool2dOp = ir.Op{
+	Name:    "max_unpool2d",
+	Doc:     "is max_unpool1d over the last two axes, read as one by indices, as of max_pool2d_with_indices.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_size", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic,
+}
+
+// MaxUnpool2dOp returns the descriptor of max_unpool2d, which must not be
+// changed.
+func MaxUnpool2dOp() *ir.Op {
+	return &maxUnpool2dOp
+}
+
+// MaxUnpool2d is max_unpool1d over the last two axes, read as one by indices,
+// as of max_pool2d_with_indices. Lists have one number for both axes or two.
+func MaxUnpool2d(x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	in := []*core.Tensor{x, indices}
+	if t := core.Refused(&maxUnpool2dOp, in...); t != nil {
+		return t
+	}
+	out := maxUnpool2dCompose(x, indices, kernelSize, stride, padding, outputSize)
+	core.Composed(&maxUnpool2dOp, in, out)
+	return out
+}
+
+func maxUnpool2dCompose(x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	return MaxUnpoolN(x, indices, 2, kernelSize, stride, padding, outputSize)
+}
+
+// MaxUnpool2dOut is MaxUnpool2d with the result written to dst, which has its
+// shape and device.
+func MaxUnpool2dOut(dst, x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) error {
+	return core.CopyOut(dst, &maxUnpool2dOp, MaxUnpool2d(x, indices, kernelSize, stride, padding, outputSize))
+}
+
+var maxUnpoolNOp = ir.Op{
+	Name:    "max_unpool_n",
+	Doc:     "returns max_unpool over the last n axes.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_size", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic | ir.TagHidden,
+}
+
+// MaxUnpoolNOp returns the descriptor of max_unpool_n, which must not be
+// changed.
+func MaxUnpoolNOp() *ir.Op {
+	return &maxUnpoolNOp
+}
+
+// MaxUnpoolN returns max_unpool over the last n axes.
+func MaxUnpoolN(x, indices *core.Tensor, n int, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	in := []*core.Tensor{x, indices}
+	if t := core.Refused(&maxUnpoolNOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return maxUnpoolNCompose(x, indices, n, kernelSize, stride, padding, outputSize)
+	})
+	core.Composed(&maxUnpoolNOp, in, out)
+	return out
+}
+
+func maxUnpoolNCompose(x, indices *core.Tensor, n int, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	to := ir.HostUnpooled(x.Shape(), n, kernelSize, stride, padding, outputSize)
+	if len(to) == 0 || !ir.HostEqualInts(x.Shape(), indices.Shape()) {
+		return Refuse(x, "indices must have the shape of x, lists suit its windows, and output_size be less than a stride away from (n-1)*stride - 2*padding + kernel_size")
+	}
+	windows := ir.HostMergeTail(x.Shape(), n)
+	return Reshape(Scatter(Zeros(ir.HostMergeTail(to, n), core.PlacementLike(x)), -1, Reshape(indices, windows), Reshape(x, windows)), to)
+}
 
 var maxUnpoolPartsOp = ir.Op{
 	Name:    "max_unpool_parts",
 	Doc:     "is max_unpool as a composition.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -29,7 +520,7 @@ func MaxUnpoolPartsOp() *ir.Op {
 // MaxUnpoolParts is max_unpool as a composition.
 func MaxUnpoolParts(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
 	in := []*core.Tensor{g, indices}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&maxUnpoolPartsOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {

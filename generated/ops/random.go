@@ -3,6 +3,9 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -13,19 +16,14 @@ import (
 var bernoulliOp = ir.Op{
 	Name:    "bernoulli",
 	Doc:     "returns 1 with the probability that x holds for each element, else 0.",
-	Kind:    ir.Elementwise,
+	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(uniform(seed, offset) < x, 1, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Bernoulli},
-	CUDA: cuda.Bernoulli,
-	Tags: ir.TagPointwise | ir.TagSeeded,
+	Tags:    ir.TagSeeded,
 }
 
 // BernoulliOp returns the descriptor of bernoulli, which must not be changed.
@@ -34,27 +32,102 @@ func BernoulliOp() *ir.Op {
 }
 
 // Bernoulli returns 1 with the probability that x holds for each element,
-// else 0.
-func Bernoulli(x *core.Tensor, seed, offset int) *core.Tensor {
-	return core.Elementwise(bernoulliApply(seed, offset), x)
+// else 0. A probability outside [0, 1] is an error, which accelerators report
+// where the host next waits.
+func Bernoulli(x *core.Tensor, seed, offset int64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&bernoulliOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return bernoulliCompose(x, seed, offset)
+		})
+	})
+	core.Composed(&bernoulliOp, in, out)
+	return out
 }
 
-func bernoulliApply(seed, offset int) core.Apply {
-	return core.Apply{
-		Op:    &bernoulliOp,
-		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
-	}
+func bernoulliCompose(x *core.Tensor, seed, offset int64) *core.Tensor {
+	return BernoulliElements(x, Sum(Probabilities(NoProbability(x), 0), nil, false, ir.Invalid), seed, offset)
 }
 
 // BernoulliOut is Bernoulli with the result written to dst, which has its
 // shape and device.
-func BernoulliOut(dst, x *core.Tensor, seed, offset int) error {
-	return core.ElementwiseOut(dst, bernoulliApply(seed, offset), x)
+func BernoulliOut(dst, x *core.Tensor, seed, offset int64) error {
+	return core.CopyOut(dst, &bernoulliOp, Bernoulli(x, seed, offset))
 }
 
-// BernoulliInPlace is Bernoulli with the result written to x.
-func BernoulliInPlace(x *core.Tensor, seed, offset int) error {
-	return core.ElementwiseInPlace(bernoulliApply(seed, offset), x)
+var bernoulliElementsOp = ir.Op{
+	Name:    "bernoulli_elements",
+	Doc:     "returns bernoulli of probabilities that were checked.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "checked", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(checked == 0 && uniform(seed, offset) < x, 1, 0)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.BernoulliElements},
+	CUDA: cuda.BernoulliElements,
+	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
+}
+
+// BernoulliElementsOp returns the descriptor of bernoulli_elements, which
+// must not be changed.
+func BernoulliElementsOp() *ir.Op {
+	return &bernoulliElementsOp
+}
+
+// BernoulliElements returns bernoulli of probabilities that were checked.
+func BernoulliElements(x, checked *core.Tensor, seed, offset int64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &bernoulliElementsOp,
+		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
+	}, x, checked)
+}
+
+var checkWeightsOp = ir.Op{
+	Name:    "check_weights",
+	Doc:     "returns 0, or an error where an element of x is no weight, or a row has none but zero.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// CheckWeightsOp returns the descriptor of check_weights, which must not be
+// changed.
+func CheckWeightsOp() *ir.Op {
+	return &checkWeightsOp
+}
+
+// CheckWeights returns 0, or an error where an element of x is no weight, or
+// a row has none but zero.
+func CheckWeights(x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&checkWeightsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return checkWeightsCompose(x)
+		})
+	})
+	core.Composed(&checkWeightsOp, in, out)
+	return out
+}
+
+func checkWeightsCompose(x *core.Tensor) *core.Tensor {
+	return Add(Sum(Probabilities(NoWeight(x), 0), nil, false, ir.Invalid), Sum(Probabilities(LogicalNot(Any(x, []int{-1}, false)), 0), nil, false, ir.Invalid))
 }
 
 var drawOp = ir.Op{
@@ -77,10 +150,17 @@ func DrawOp() *ir.Op {
 
 // Draw returns n positions along the last axis of x, which holds running sums
 // of probabilities, drawn with replacement.
-func Draw(x *core.Tensor, n, seed, offset int) *core.Tensor {
+func Draw(x *core.Tensor, n int, seed, offset int64) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&drawOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&drawOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Draw(core.Wide(x), n, seed, offset), to)
+		})
+		core.Composed(&drawOp, in, out)
+		return out
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
@@ -92,9 +172,9 @@ func Draw(x *core.Tensor, n, seed, offset int) *core.Tensor {
 	return out
 }
 
-func drawCompose(x *core.Tensor, n, seed, offset int) *core.Tensor {
+func drawCompose(x *core.Tensor, n int, seed, offset int64) *core.Tensor {
 	total := Narrow(x, -1, ir.HostSize(x.Shape(), -1)-1, 1)
-	return Searchsorted(x, ScaledUniform(Expand(total, ir.HostWithSize(total.Shape(), -1, n)), ir.HostGridOf(x.DType()), seed, offset), true)
+	return Searchsorted(x, ScaledUniform(Expand(total, ir.HostWithSize(core.Look(total).Shape(), -1, n)), ir.HostGridOf(x.DType()), seed, offset), true)
 }
 
 var dropoutOp = ir.Op{
@@ -119,9 +199,9 @@ func DropoutOp() *ir.Op {
 // otherwise times 1/(1 - p), so that NaN comes of an infinity that is
 // dropped. It always drops; outside of training leave it out. P must be
 // between 0 and 1.
-func Dropout(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
+func Dropout(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&dropoutOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -133,7 +213,7 @@ func Dropout(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
 
 // DropoutOut is Dropout with the result written to dst, which has its shape
 // and device.
-func DropoutOut(dst, x *core.Tensor, p float64, seed, offset int) error {
+func DropoutOut(dst, x *core.Tensor, p float64, seed, offset int64) error {
 	return core.CopyOut(dst, &dropoutOp, Dropout(x, p, seed, offset))
 }
 
@@ -162,7 +242,7 @@ func DropoutElementsOp() *ir.Op {
 }
 
 // DropoutElements returns dropout of a p between 0 and 1.
-func DropoutElements(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
+func DropoutElements(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &dropoutElementsOp,
 		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
@@ -174,9 +254,42 @@ func DropoutElements(x *core.Tensor, p float64, seed, offset int) *core.Tensor {
 func dropoutElementsBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	p := grad.Attr(0).Scalar.Float()
-	seed := int(grad.Attr(1).Int)
-	offset := int(grad.Attr(2).Int)
+	seed := grad.Attr(1).Int
+	offset := grad.Attr(2).Int
 	grad.Set(0, DropoutElements(dy, p, seed, offset))
+}
+
+var foldWholeOp = ir.Op{
+	Name:    "fold_whole",
+	Doc:     "returns the number from low to before high that lies a multiple of their distance from x + low.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "low + remainder(x, high - low)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.FoldWhole},
+	CUDA: cuda.FoldWhole,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// FoldWholeOp returns the descriptor of fold_whole, which must not be
+// changed.
+func FoldWholeOp() *ir.Op {
+	return &foldWholeOp
+}
+
+// FoldWhole returns the number from low to before high that lies a multiple
+// of their distance from x + low.
+func FoldWhole(x *core.Tensor, low, high int) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &foldWholeOp,
+		Attrs: []ir.Value{ir.IntValue(low), ir.IntValue(high)},
+	}, x)
 }
 
 var multinomialOp = ir.Op{
@@ -201,11 +314,19 @@ func MultinomialOp() *ir.Op {
 // Multinomial draws n of the elements along the last axis of x with
 // probabilities in proportion to x, and returns their int64 positions.
 // Without replacement none is drawn twice, and n may be at most the number of
-// elements.
-func Multinomial(x *core.Tensor, n, seed, offset int, replacement bool) *core.Tensor {
+// elements. Elements that are negative, infinite or NaN are an error, and so
+// are rows of zeros alone; accelerators report it where the host next waits.
+func Multinomial(x *core.Tensor, n int, seed, offset int64, replacement bool) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&multinomialOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&multinomialOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Multinomial(core.Wide(x), n, seed, offset, replacement), to)
+		})
+		core.Composed(&multinomialOp, in, out)
+		return out
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
@@ -217,18 +338,112 @@ func Multinomial(x *core.Tensor, n, seed, offset int, replacement bool) *core.Te
 	return out
 }
 
-func multinomialCompose(x *core.Tensor, n, seed, offset int, replacement bool) *core.Tensor {
+func multinomialCompose(x *core.Tensor, n int, seed, offset int64, replacement bool) *core.Tensor {
 	if replacement {
-		return Draw(Cumsum(x, -1, ir.Invalid), n, seed, offset)
+		return Add(Draw(Cumsum(x, -1, ir.Invalid), n, seed, offset), CheckWeights(x))
 	}
 	_, indices1 := Topk(Race(x, seed, offset), n, -1, true)
-	return indices1
+	return Add(indices1, CheckWeights(x))
 }
 
 // MultinomialOut is Multinomial with the result written to dst, which has its
 // shape and device.
-func MultinomialOut(dst, x *core.Tensor, n, seed, offset int, replacement bool) error {
+func MultinomialOut(dst, x *core.Tensor, n int, seed, offset int64, replacement bool) error {
 	return core.CopyOut(dst, &multinomialOp, Multinomial(x, n, seed, offset, replacement))
+}
+
+var noProbabilityOp = ir.Op{
+	Name:    "no_probability",
+	Doc:     "returns whether x is no number from 0 to 1.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteCompare,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "!(x >= 0 && x <= 1)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.NoProbability},
+	CUDA: cuda.NoProbability,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// NoProbabilityOp returns the descriptor of no_probability, which must not be
+// changed.
+func NoProbabilityOp() *ir.Op {
+	return &noProbabilityOp
+}
+
+// NoProbability returns whether x is no number from 0 to 1.
+func NoProbability(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &noProbabilityOp,
+	}, x)
+}
+
+var noWeightOp = ir.Op{
+	Name:    "no_weight",
+	Doc:     "returns whether x is negative, infinite or NaN.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteCompare,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "!(x >= 0 && isfinite(x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.NoWeight},
+	CUDA: cuda.NoWeight,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// NoWeightOp returns the descriptor of no_weight, which must not be changed.
+func NoWeightOp() *ir.Op {
+	return &noWeightOp
+}
+
+// NoWeight returns whether x is negative, infinite or NaN.
+func NoWeight(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &noWeightOp,
+	}, x)
+}
+
+var probabilitiesOp = ir.Op{
+	Name:    "probabilities",
+	Doc:     "returns the positions of the true elements of bad; that there are n of them, which is 0, is checked.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "bad"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.Probabilities},
+	Ref:     refkernel.Probabilities,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Probabilities},
+	Tags:    ir.TagHidden,
+}
+
+// ProbabilitiesOp returns the descriptor of probabilities, which must not be
+// changed.
+func ProbabilitiesOp() *ir.Op {
+	return &probabilitiesOp
+}
+
+// Probabilities returns the positions of the true elements of bad; that there
+// are n of them, which is 0, is checked.
+func Probabilities(bad *core.Tensor, n int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &probabilitiesOp,
+		In:    []*core.Tensor{bad},
+		Attrs: []ir.Value{ir.IntValue(n)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.NonzeroShape(bad.Shape(), n))
+		},
+	})
 }
 
 var raceOp = ir.Op{
@@ -256,7 +471,7 @@ func RaceOp() *ir.Op {
 
 // Race returns log(x) minus the logarithm of an exponential variable, whose
 // order draws without replacement.
-func Race(x *core.Tensor, seed, offset int) *core.Tensor {
+func Race(x *core.Tensor, seed, offset int64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &raceOp,
 		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
@@ -269,7 +484,7 @@ var randOp = ir.Op{
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagSeeded | ir.TagFactory,
@@ -281,8 +496,8 @@ func RandOp() *ir.Op {
 }
 
 // Rand returns random numbers uniform in [0, 1). They are drawn so that none
-// rounds to 1 in any dtype.
-func Rand(shape []int, seed, offset int, place *core.Placement) *core.Tensor {
+// rounds to 1 in any dtype. Both parts of complex ones are uniform.
+func Rand(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
 		out = core.Composing(func() *core.Tensor {
@@ -293,8 +508,11 @@ func Rand(shape []int, seed, offset int, place *core.Placement) *core.Tensor {
 	return out
 }
 
-func randCompose(shape []int, seed, offset int, place *core.Placement) *core.Tensor {
-	return UniformGrid(shape, ir.HostGridOf(Empty([]int{0}, place).DType()), seed, offset, place)
+func randCompose(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
+	if ir.HostIsComplex(core.Look(Empty([]int{0}, place)).DType()) {
+		return UniformParts(shape, seed, offset, place)
+	}
+	return UniformGrid(shape, ir.HostGridOf(core.Look(Empty([]int{0}, place)).DType()), seed, offset, place)
 }
 
 var randintOp = ir.Op{
@@ -316,19 +534,12 @@ func RandintOp() *ir.Op {
 
 // Randint returns random whole numbers uniform from low to before high, which
 // must be greater. Without OfType they are int64.
-func Randint(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return randintCompose(shape, low, high, seed, offset, place)
-		})
+func Randint(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	out := core.Composing(func() *core.Tensor {
+		return composite.Randint(InRange, RandintElements, RandomWhole, FoldWhole, shape, low, high, seed, offset, place)
 	})
 	core.Composed(&randintOp, nil, out)
 	return out
-}
-
-func randintCompose(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
-	return InRange(RandintElements(shape, low, high, seed, offset, place), "high - low", float64(high-low), 1, 9.3e+18)
 }
 
 var randintElementsOp = ir.Op{
@@ -356,7 +567,7 @@ func RandintElementsOp() *ir.Op {
 }
 
 // RandintElements returns randint of a high that is greater than low.
-func RandintElements(shape []int, low, high, seed, offset int, place *core.Placement) *core.Tensor {
+func RandintElements(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &randintElementsOp,
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)},
@@ -369,11 +580,11 @@ func RandintElements(shape []int, low, high, seed, offset int, place *core.Place
 
 var randnOp = ir.Op{
 	Name:    "randn",
-	Doc:     "returns random numbers of the standard normal distribution.",
+	Doc:     "returns random numbers of the standard normal distribution, the parts of complex ones with variance 1/2.",
 	Kind:    ir.Elementwise,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -389,8 +600,9 @@ func RandnOp() *ir.Op {
 	return &randnOp
 }
 
-// Randn returns random numbers of the standard normal distribution.
-func Randn(shape []int, seed, offset int, place *core.Placement) *core.Tensor {
+// Randn returns random numbers of the standard normal distribution, the parts
+// of complex ones with variance 1/2.
+func Randn(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &randnOp,
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(seed), ir.IntValue(offset)},
@@ -426,114 +638,10 @@ func RandomKeysOp() *ir.Op {
 }
 
 // RandomKeys returns random non-negative int64 numbers.
-func RandomKeys(shape []int, seed, offset int, place *core.Placement) *core.Tensor {
+func RandomKeys(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &randomKeysOp,
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(seed), ir.IntValue(offset)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
-var randpermOp = ir.Op{
-	Name:    "randperm",
-	Doc:     "returns the numbers 0 to n-1 in random order.",
-	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagSeeded | ir.TagFactory,
-}
-
-// RandpermOp returns the descriptor of randperm, which must not be changed.
-func RandpermOp() *ir.Op {
-	return &randpermOp
-}
-
-// Randperm returns the numbers 0 to n-1 in random order. Without OfType they
-// are int64.
-func Randperm(n, seed, offset int, place *core.Placement) *core.Tensor {
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return randpermCompose(n, seed, offset, place)
-		})
-	})
-	core.Composed(&randpermOp, nil, out)
-	return out
-}
-
-func randpermCompose(n, seed, offset int, place *core.Placement) *core.Tensor {
-	_, indices1 := Sort(RandomKeys([]int{n}, seed, offset, place), 0, false)
-	return indices1
-}
-
-var scaledUniformOp = ir.Op{
-	Name:    "scaled_uniform",
-	Doc:     "returns x times random numbers uniform in [0, 1) that are multiples of 1/grid, so that no result is rounded to x.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "grid", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x*(floor(uniform(seed, offset)*grid)/grid)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledUniform},
-	CUDA: cuda.ScaledUniform,
-	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
-}
-
-// ScaledUniformOp returns the descriptor of scaled_uniform, which must not be
-// changed.
-func ScaledUniformOp() *ir.Op {
-	return &scaledUniformOp
-}
-
-// ScaledUniform returns x times random numbers uniform in [0, 1) that are
-// multiples of 1/grid, so that no result is rounded to x.
-func ScaledUniform(x *core.Tensor, grid float64, seed, offset int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &scaledUniformOp,
-		Attrs: []ir.Value{ir.FloatValue(grid), ir.IntValue(seed), ir.IntValue(offset)},
-	}, x)
-}
-
-var uniformGridOp = ir.Op{
-	Name:    "uniform_grid",
-	Doc:     "returns random numbers uniform in [0, 1) that are multiples of 1/grid.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "grid", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "floor(uniform(seed, offset)*grid)/grid"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.UniformGrid},
-	CUDA: cuda.UniformGrid,
-	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
-}
-
-// UniformGridOp returns the descriptor of uniform_grid, which must not be
-// changed.
-func UniformGridOp() *ir.Op {
-	return &uniformGridOp
-}
-
-// UniformGrid returns random numbers uniform in [0, 1) that are multiples of
-// 1/grid.
-func UniformGrid(shape []int, grid float64, seed, offset int, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &uniformGridOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.FloatValue(grid), ir.IntValue(seed), ir.IntValue(offset)},
 		Shapes: func() ([][]int, error) {
 			return [][]int{shape}, nil
 		},

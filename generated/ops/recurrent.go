@@ -35,8 +35,15 @@ func GRUOp() *ir.Op {
 // With reverse it goes from the last step to the first.
 func GRU(x, h, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, reverse bool) *core.Tensor {
 	in := []*core.Tensor{x, h, inputWeight, stateWeight, inputBias, stateBias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&gruOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&gruOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(GRU(core.Wide(x), core.Wide(h), core.Wide(inputWeight), core.Wide(stateWeight), core.Wide(inputBias), core.Wide(stateBias), reverse), to)
+		})
+		core.Composed(&gruOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return gruCompose(x, h, inputWeight, stateWeight, inputBias, stateBias, reverse)
@@ -78,8 +85,15 @@ func GRULayerOp() *ir.Op {
 // GRULayer returns gru_sequence, with a gradient.
 func GRULayer(gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor {
 	in := []*core.Tensor{gates, h, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&gruLayerOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&gruLayerOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(GRULayer(core.Wide(gates), core.Wide(h), core.Wide(weight), core.Wide(bias), reverse), to)
+		})
+		core.Composed(&gruLayerOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return composite.GRU(GRUSequence, GRUSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Sub, Mul, Sigmoid, Tanh, Clone, gates, h, weight, bias, reverse)
@@ -95,7 +109,7 @@ var gruSequenceOp = ir.Op{
 	In:      []ir.Operand{{Name: "gates"}, {Name: "h"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.GRUSequence},
@@ -130,7 +144,7 @@ var gruSequenceGradOp = ir.Op{
 	In:      []ir.Operand{{Name: "g"}, {Name: "gates"}, {Name: "inner"}, {Name: "before"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "d_gates"}, {Name: "d_inner"}, {Name: "d_h"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.GRUSequenceGrad},
@@ -185,8 +199,15 @@ func LSTMOp() *ir.Op {
 // from the last step to the first.
 func LSTM(x, h, c, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, reverse bool) (out, cells *core.Tensor) {
 	in := []*core.Tensor{x, h, c, inputWeight, stateWeight, inputBias, stateBias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&lstmOp, in...); t != nil {
 		return t, t
+	}
+	if to, narrow := core.Narrow(&lstmOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(LSTM(core.Wide(x), core.Wide(h), core.Wide(c), core.Wide(inputWeight), core.Wide(stateWeight), core.Wide(inputBias), core.Wide(stateBias), reverse)), to)
+		})
+		core.Composed(&lstmOp, in, outs...)
+		return outs[0], outs[1]
 	}
 	out, cells = lstmCompose(x, h, c, inputWeight, stateWeight, inputBias, stateBias, reverse)
 	core.Composed(&lstmOp, in, out, cells)
@@ -219,9 +240,17 @@ func LSTMLayerOp() *ir.Op {
 // LSTMLayer returns lstm_sequence, with a gradient.
 func LSTMLayer(gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells *core.Tensor) {
 	in := []*core.Tensor{gates, h, c, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&lstmLayerOp, in...); t != nil {
 		return t, t
 	}
+	if to, narrow := core.Narrow(&lstmLayerOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(LSTMLayer(core.Wide(gates), core.Wide(h), core.Wide(c), core.Wide(weight), core.Wide(bias), reverse)), to)
+		})
+		core.Composed(&lstmLayerOp, in, outs...)
+		return outs[0], outs[1]
+	}
+	defer core.Ended(&lstmLayerOp, in, &out, &cells)
 	out, cells = composite.LSTM(LSTMSequence, LSTMSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Mul, Sigmoid, Tanh, Clone, gates, h, c, weight, bias, reverse)
 	core.Composed(&lstmLayerOp, in, out, cells)
 	return out, cells
@@ -234,7 +263,7 @@ var lstmSequenceOp = ir.Op{
 	In:      []ir.Operand{{Name: "gates"}, {Name: "h"}, {Name: "c"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}, {Name: "cells"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.LSTMSequence},
@@ -270,7 +299,7 @@ var lstmSequenceGradOp = ir.Op{
 	In:      []ir.Operand{{Name: "g"}, {Name: "g_cells"}, {Name: "gates"}, {Name: "inner"}, {Name: "before"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "d_gates"}, {Name: "d_h"}, {Name: "d_c"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.LSTMSequenceGrad},
@@ -324,8 +353,15 @@ func RNNOp() *ir.Op {
 // first.
 func RNN(x, h, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, rectified, reverse bool) *core.Tensor {
 	in := []*core.Tensor{x, h, inputWeight, stateWeight, inputBias, stateBias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&rnnOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&rnnOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(RNN(core.Wide(x), core.Wide(h), core.Wide(inputWeight), core.Wide(stateWeight), core.Wide(inputBias), core.Wide(stateBias), rectified, reverse), to)
+		})
+		core.Composed(&rnnOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return rnnCompose(x, h, inputWeight, stateWeight, inputBias, stateBias, rectified, reverse)
@@ -365,7 +401,7 @@ func RNNBiasOp() *ir.Op {
 // row of weight.
 func RNNBias(weight, inputBias, stateBias *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{weight, inputBias, stateBias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&rnnBiasOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -409,8 +445,15 @@ func RNNLayerOp() *ir.Op {
 // RNNLayer returns rnn_sequence, with a gradient.
 func RNNLayer(x, h, weight, bias *core.Tensor, rectified, reverse bool) *core.Tensor {
 	in := []*core.Tensor{x, h, weight, bias}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&rnnLayerOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&rnnLayerOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(RNNLayer(core.Wide(x), core.Wide(h), core.Wide(weight), core.Wide(bias), rectified, reverse), to)
+		})
+		core.Composed(&rnnLayerOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return composite.RNN(RNNSequence, RNNSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Tanh, Relu, Clone, x, h, weight, bias, rectified, reverse)
@@ -474,7 +517,7 @@ var rnnSequenceOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}, {Name: "h"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "rectified", Kind: ir.AttrBool}, {Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.RNNSequence},
@@ -509,7 +552,7 @@ var rnnSequenceGradOp = ir.Op{
 	In:      []ir.Operand{{Name: "g"}, {Name: "out_before"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "rectified", Kind: ir.AttrBool}, {Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "d_x"}, {Name: "d_h"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	CPU:     ir.CPUKernels{Kernel: kernel.RNNSequenceGrad},

@@ -102,13 +102,19 @@ func AnyOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 var countNonzeroOp = ir.Op{
 	Name:    "count_nonzero",
 	Doc:     "returns how many elements of x over dim are not zero, as int64.",
-	Kind:    ir.Composition,
+	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "cast(0)", Map: "int(x != 0)", Combine: "a + b", Finish: "a"},
+	},
+	CPU:  ir.CPUKernels{Reduce: cpu.CountNonzero},
+	CUDA: cuda.CountNonzero,
+	Tags: ir.TagReduction,
 }
 
 // CountNonzeroOp returns the descriptor of count_nonzero, which must not be
@@ -120,38 +126,101 @@ func CountNonzeroOp() *ir.Op {
 // CountNonzero returns how many elements of x over dim are not zero, as
 // int64.
 func CountNonzero(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return countNonzeroCompose(x, dim, keepDim)
-		})
-	})
-	core.Composed(&countNonzeroOp, in, out)
-	return out
+	return core.Reduce(countNonzeroApply(x, dim, keepDim))
 }
 
-func countNonzeroCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	return Sum(Ne(x, core.ScalarTensor(ir.IntScalar(0))), dim, keepDim, ir.Invalid)
+func countNonzeroApply(x *core.Tensor, dim []int, keepDim bool) core.Apply {
+	return core.Apply{
+		Op:      &countNonzeroOp,
+		In:      []*core.Tensor{x},
+		Attrs:   []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:    dim,
+		KeepDim: keepDim,
+	}
 }
 
 // CountNonzeroOut is CountNonzero with the result written to dst, which has
 // its shape and device.
 func CountNonzeroOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
-	return core.CopyOut(dst, &countNonzeroOp, CountNonzero(x, dim, keepDim))
+	return core.ReduceOut(dst, countNonzeroApply(x, dim, keepDim))
 }
 
-var logsumexpOp = ir.Op{
-	Name:    "logsumexp",
-	Doc:     "returns the logarithm of the sum of exp(x) over dim, without overflow on the way.",
+var floatLogsumexpOp = ir.Op{
+	Name:    "float_logsumexp",
+	Doc:     "returns logsumexp of floating-point numbers.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FloatLogsumexpOp returns the descriptor of float_logsumexp, which must not
+// be changed.
+func FloatLogsumexpOp() *ir.Op {
+	return &floatLogsumexpOp
+}
+
+// FloatLogsumexp returns logsumexp of floating-point numbers.
+func FloatLogsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&floatLogsumexpOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&floatLogsumexpOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(FloatLogsumexp(core.Wide(x), dim, keepDim), to)
+		})
+		core.Composed(&floatLogsumexpOp, in, out)
+		return out
+	}
+	results := core.Custom(core.Apply{
+		Op:       &floatLogsumexpOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Backward: floatLogsumexpBackward,
+		Save:     core.SaveIn(0) | core.SaveOut(0),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return floatLogsumexpCompose(x, dim, keepDim)
+		})}
+	})
+	return results[0]
+}
+
+func floatLogsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
+	if ir.HostReducedNumel(x.Shape(), dim) == 0 {
+		return Log(Sum(x, dim, keepDim, ir.Invalid))
+	}
+	m := Max(x, dim, true)
+	top := MaskedFill(m, LogicalNot(Isfinite(m)), core.ScalarTensor(ir.IntScalar(0)))
+	s := Add(Log(Sum(Exp(Sub(x, top)), dim, true, ir.Invalid)), top)
+	if keepDim {
+		return s
+	}
+	return Reshape(s, ir.HostReducedShape(x.Shape(), dim))
+}
+
+// floatLogsumexpBackward is the gradient of float_logsumexp.
+func floatLogsumexpBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	out := core.Wide(grad.Out(0))
+	dim := grad.Attr(0).Ints
+	grad.Set(0, fit(grad, 0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), Exp(Sub(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim)))))))
+}
+
+var logsumexpOp = ir.Op{
+	Name:    "logsumexp",
+	Doc:     "returns the logarithm of the sum of exp(x) over dim, without overflow on the way; negative infinity over no elements.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -162,30 +231,25 @@ func LogsumexpOp() *ir.Op {
 }
 
 // Logsumexp returns the logarithm of the sum of exp(x) over dim, without
-// overflow on the way. Without axes all are folded.
+// overflow on the way; negative infinity over no elements. Without axes all
+// are folded. Integers become the default float.
 func Logsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	results := core.Custom(core.Apply{
-		Op:       &logsumexpOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
-		Backward: logsumexpBackward,
-		Save:     core.SaveIn(0) | core.SaveOut(0),
-	}, func() []*core.Tensor {
-		return []*core.Tensor{core.Composing(func() *core.Tensor {
-			return logsumexpCompose(x, dim, keepDim)
-		})}
+	in := []*core.Tensor{x}
+	if t := core.Refused(&logsumexpOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return logsumexpCompose(x, dim, keepDim)
 	})
-	return results[0]
+	core.Composed(&logsumexpOp, in, out)
+	return out
 }
 
 func logsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	m := Max(x, dim, true)
-	top := MaskedFill(m, LogicalNot(Isfinite(m)), core.ScalarTensor(ir.IntScalar(0)))
-	s := Add(Log(Sum(Exp(Sub(x, top)), dim, true, ir.Invalid)), top)
-	if keepDim {
-		return s
+	if ir.HostIsFloat(x.DType()) {
+		return FloatLogsumexp(x, dim, keepDim)
 	}
-	return Reshape(s, ir.HostReducedShape(x.Shape(), dim))
+	return FloatLogsumexp(Mul(x, number(1)), dim, keepDim)
 }
 
 // LogsumexpOut is Logsumexp with the result written to dst, which has its
@@ -194,23 +258,14 @@ func LogsumexpOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 	return core.CopyOut(dst, &logsumexpOp, Logsumexp(x, dim, keepDim))
 }
 
-// logsumexpBackward is the gradient of logsumexp.
-func logsumexpBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	out := grad.Out(0)
-	dim := grad.Attr(0).Ints
-	grad.Set(0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), Exp(Sub(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim))))))
-}
-
 var maxOp = ir.Op{
 	Name:    "max",
-	Doc:     "returns the largest element of x over dim; NaN if there is one.",
+	Doc:     "returns the largest element of x over dim; NaN if there is one; of bools true is the larger.",
 	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -227,9 +282,9 @@ func MaxOp() *ir.Op {
 	return &maxOp
 }
 
-// Max returns the largest element of x over dim; NaN if there is one. It is
-// PyTorch's amax: equal largest elements share the gradient. No elements is
-// an error. With positions, see max_dim.
+// Max returns the largest element of x over dim; NaN if there is one; of
+// bools true is the larger. It is PyTorch's amax: equal largest elements
+// share the gradient. No elements is an error. With positions, see max_dim.
 func Max(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	return core.Reduce(maxApply(x, dim, keepDim))
 }
@@ -256,10 +311,10 @@ func MaxOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 func maxBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
-	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
+	dy := Reshape(core.Wide(grad.Dy(0)), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
 	share := ToDType(Eq(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), grad.Dims()))), dy.DType())
 	dy = Div(Mul(dy, share), Sum(share, grad.Dims(), true, ir.Invalid))
-	grad.Set(0, dy)
+	grad.Set(0, fit(grad, 0, dy))
 }
 
 var maxDimOp = ir.Op{
@@ -269,7 +324,7 @@ var maxDimOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -284,7 +339,7 @@ func MaxDimOp() *ir.Op {
 // PyTorch's max with dim.
 func MaxDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor) {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&maxDimOp, in...); t != nil {
 		return t, t
 	}
 	values, indices = maxDimCompose(x, dim, keepDim)
@@ -293,7 +348,7 @@ func MaxDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor
 }
 
 func maxDimCompose(x *core.Tensor, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
-	at := Argmax(x, []int{dim}, true)
+	at := Argmax(Ordered(x), []int{dim}, true)
 	found := Gather(x, dim, at)
 	if keepDim || len(x.Shape()) == 0 {
 		return found, at
@@ -306,7 +361,7 @@ var meanOp = ir.Op{
 	Doc:     "returns the mean of the elements of x over dim, and NaN over no elements.",
 	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}, {Name: "dtype", Kind: ir.AttrDType}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
@@ -325,26 +380,28 @@ func MeanOp() *ir.Op {
 }
 
 // Mean returns the mean of the elements of x over dim, and NaN over no
-// elements. Integers become the default float, where PyTorch refuses them.
-func Mean(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	return core.Reduce(meanApply(x, dim, keepDim))
+// elements. Integers become the default float, where PyTorch refuses them; x
+// becomes dtype first where it is given.
+func Mean(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
+	return core.Reduce(meanApply(x, dim, keepDim, dType))
 }
 
-func meanApply(x *core.Tensor, dim []int, keepDim bool) core.Apply {
+func meanApply(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) core.Apply {
 	return core.Apply{
 		Op:       &meanOp,
 		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim), ir.IntValue(dType)},
 		Dims:     dim,
 		KeepDim:  keepDim,
+		DType:    dType,
 		Backward: meanBackward,
 	}
 }
 
 // MeanOut is Mean with the result written to dst, which has its shape and
 // device.
-func MeanOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
-	return core.ReduceOut(dst, meanApply(x, dim, keepDim))
+func MeanOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error {
+	return core.ReduceOut(dst, meanApply(x, dim, keepDim, dType))
 }
 
 // meanBackward is the gradient of mean.
@@ -357,12 +414,12 @@ func meanBackward(grad *core.Grad) {
 
 var minOp = ir.Op{
 	Name:    "min",
-	Doc:     "returns the smallest element of x over dim; NaN if there is one.",
+	Doc:     "returns the smallest element of x over dim; NaN if there is one; of bools true is the larger.",
 	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -379,9 +436,9 @@ func MinOp() *ir.Op {
 	return &minOp
 }
 
-// Min returns the smallest element of x over dim; NaN if there is one. It is
-// PyTorch's amin: equal smallest elements share the gradient. No elements is
-// an error. With positions, see min_dim.
+// Min returns the smallest element of x over dim; NaN if there is one; of
+// bools true is the larger. It is PyTorch's amin: equal smallest elements
+// share the gradient. No elements is an error. With positions, see min_dim.
 func Min(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	return core.Reduce(minApply(x, dim, keepDim))
 }
@@ -408,10 +465,10 @@ func MinOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 func minBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
-	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
+	dy := Reshape(core.Wide(grad.Dy(0)), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
 	share := ToDType(Eq(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), grad.Dims()))), dy.DType())
 	dy = Div(Mul(dy, share), Sum(share, grad.Dims(), true, ir.Invalid))
-	grad.Set(0, dy)
+	grad.Set(0, fit(grad, 0, dy))
 }
 
 var minDimOp = ir.Op{
@@ -421,7 +478,7 @@ var minDimOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
-	DTypes:  ir.ClassReal,
+	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -436,7 +493,7 @@ func MinDimOp() *ir.Op {
 // PyTorch's min with dim.
 func MinDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor) {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&minDimOp, in...); t != nil {
 		return t, t
 	}
 	values, indices = minDimCompose(x, dim, keepDim)
@@ -445,7 +502,7 @@ func MinDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor
 }
 
 func minDimCompose(x *core.Tensor, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
-	at := Argmin(x, []int{dim}, true)
+	at := Argmin(Ordered(x), []int{dim}, true)
 	found := Gather(x, dim, at)
 	if keepDim || len(x.Shape()) == 0 {
 		return found, at
@@ -458,7 +515,7 @@ var normOp = ir.Op{
 	Doc:     "returns the p-norm of the elements of x over dim: the sum of abs(x)^p, to the power 1/p.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}, {Name: "dtype", Kind: ir.AttrDType}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
@@ -472,32 +529,118 @@ func NormOp() *ir.Op {
 
 // Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
 // to the power 1/p. Infinities give the largest and the smallest absolute
-// value, and 0 the number of elements that are not zero. At zero the gradient
-// of the 2-norm is zero.
-func Norm(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
+// value, and 0 the number of elements that are not zero. Elements of zero
+// have a gradient of zero. X becomes dtype first where it is given.
+func Norm(x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&normOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return normCompose(x, p, dim, keepDim)
+		return normCompose(x, p, dim, keepDim, dType)
 	})
 	core.Composed(&normOp, in, out)
 	return out
 }
 
-func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
-	if p == 2 && ir.HostIsComplex(x.DType()) {
-		return Root(Sum(Square(Abs(x)), dim, keepDim, ir.Invalid))
+func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
+	y := InDType(x, dType)
+	if ir.HostIsComplex(core.Look(y).DType()) {
+		return NormReal(Abs(y), p, dim, keepDim)
 	}
+	return NormReal(y, p, dim, keepDim)
+}
+
+// NormOut is Norm with the result written to dst, which has its shape and
+// device.
+func NormOut(dst, x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) error {
+	return core.CopyOut(dst, &normOp, Norm(x, p, dim, keepDim, dType))
+}
+
+var normOneOp = ir.Op{
+	Name:    "norm_one",
+	Doc:     "returns the sum of the absolute values of the elements of x over dim.",
+	Kind:    ir.Reduction,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "cast(0)", Map: "abs(x)", Combine: "a + b", Finish: "a"},
+	},
+	CPU:  ir.CPUKernels{Reduce: cpu.NormOne},
+	CUDA: cuda.NormOne,
+	Tags: ir.TagReduction | ir.TagHidden,
+}
+
+// NormOneOp returns the descriptor of norm_one, which must not be changed.
+func NormOneOp() *ir.Op {
+	return &normOneOp
+}
+
+// NormOne returns the sum of the absolute values of the elements of x over
+// dim.
+func NormOne(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
+	return core.Reduce(core.Apply{
+		Op:       &normOneOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		Backward: normOneBackward,
+		Save:     core.SaveIn(0),
+	})
+}
+
+// normOneBackward is the gradient of norm_one.
+func normOneBackward(grad *core.Grad) {
+	x := grad.In(0)
+	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
+	grad.Set(0, Mul(dy, Sign(x)))
+}
+
+var normRealOp = ir.Op{
+	Name:    "norm_real",
+	Doc:     "returns norm of real numbers.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormRealOp returns the descriptor of norm_real, which must not be changed.
+func NormRealOp() *ir.Op {
+	return &normRealOp
+}
+
+// NormReal returns norm of real numbers.
+func NormReal(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&normRealOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normRealCompose(x, p, dim, keepDim)
+	})
+	core.Composed(&normRealOp, in, out)
+	return out
+}
+
+func normRealCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
 	if p == 2 {
-		return Root(Sum(Square(x), dim, keepDim, ir.Invalid))
+		return NormTwo(x, dim, keepDim)
 	}
 	if p == 1 {
-		return Sum(Abs(x), dim, keepDim, ir.Invalid)
+		return NormOne(x, dim, keepDim)
 	}
 	if p == 0 {
-		return Sum(ToDType(Ne(x, core.ScalarTensor(ir.IntScalar(0))), Abs(x).DType()), dim, keepDim, ir.Invalid)
+		return Sum(NotZero(x), dim, keepDim, ir.Invalid)
 	}
 	if ir.HostIsInf(p) && p > 0 {
 		return Max(Abs(x), dim, keepDim)
@@ -505,164 +648,5 @@ func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tenso
 	if ir.HostIsInf(p) {
 		return Min(Abs(x), dim, keepDim)
 	}
-	return RootOf(Sum(Pow(Abs(x), number(p)), dim, keepDim, ir.Invalid), p)
-}
-
-// NormOut is Norm with the result written to dst, which has its shape and
-// device.
-func NormOut(dst, x *core.Tensor, p float64, dim []int, keepDim bool) error {
-	return core.CopyOut(dst, &normOp, Norm(x, p, dim, keepDim))
-}
-
-var prodOp = ir.Op{
-	Name:    "prod",
-	Doc:     "returns the product of the elements of x over dim, and 1 over no elements.",
-	Kind:    ir.Reduction,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}, {Name: "dtype", Kind: ir.AttrDType}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteSumAcc,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
-	},
-	CPU:  ir.CPUKernels{Reduce: cpu.Prod},
-	CUDA: cuda.Prod,
-	Tags: ir.TagReduction,
-}
-
-// ProdOp returns the descriptor of prod, which must not be changed.
-func ProdOp() *ir.Op {
-	return &prodOp
-}
-
-// Prod returns the product of the elements of x over dim, and 1 over no
-// elements. Bools and integers are multiplied as int64 unless dtype is given.
-// The gradient is right where x has zeros.
-func Prod(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
-	return core.Reduce(prodApply(x, dim, keepDim, dType))
-}
-
-func prodApply(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) core.Apply {
-	return core.Apply{
-		Op:       &prodOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim), ir.IntValue(dType)},
-		Dims:     dim,
-		KeepDim:  keepDim,
-		DType:    dType,
-		Backward: prodBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// ProdOut is Prod with the result written to dst, which has its shape and
-// device.
-func ProdOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error {
-	return core.ReduceOut(dst, prodApply(x, dim, keepDim, dType))
-}
-
-// prodBackward is the gradient of prod.
-func prodBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, prodGradX(grad)))
-}
-
-func prodGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	dim := grad.Attr(0).Ints
-	if ir.NumElements(grad.InShape(0)) == 0 {
-		return Zeros(grad.InShape(0), core.PlacementLike(dy))
-	}
-	perm := ir.HostReducedLast(len(grad.InShape(0)), dim)
-	moved := Permute(Conj(ToDType(x, dy.DType())), perm)
-	folded := ir.HostReducedRank(len(grad.InShape(0)), dim)
-	flat := Reshape(moved, ir.HostMergeTail(moved.Shape(), folded))
-	before := PadConstant(Cumprod(flat, -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1))
-	after := Flip(PadConstant(Cumprod(Flip(flat, []int{-1}), -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1)), []int{-1})
-	others := Reshape(Mul(before, after), moved.Shape())
-	return Mul(Permute(others, ir.HostInversePerm(perm)), Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)))
-}
-
-var rootOp = ir.Op{
-	Name:    "root",
-	Doc:     "returns the square root of x, with a gradient of zero where it is zero.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "sqrt(x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Root},
-	CUDA: cuda.Root,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// RootOp returns the descriptor of root, which must not be changed.
-func RootOp() *ir.Op {
-	return &rootOp
-}
-
-// Root returns the square root of x, with a gradient of zero where it is
-// zero.
-func Root(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &rootOp,
-		Backward: rootBackward,
-		Save:     core.SaveOut(0),
-	}, x)
-}
-
-// rootBackward is the gradient of root.
-func rootBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	out := grad.Out(0)
-	grad.Set(0, MaskedFill(Div(dy, Mul(out, core.ScalarTensor(ir.IntScalar(2)))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
-}
-
-var rootOfOp = ir.Op{
-	Name:    "root_of",
-	Doc:     "returns x to the power 1/p, with a gradient of zero where it is zero.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "pow(x, 1/p)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RootOf},
-	CUDA: cuda.RootOf,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// RootOfOp returns the descriptor of root_of, which must not be changed.
-func RootOfOp() *ir.Op {
-	return &rootOfOp
-}
-
-// RootOf returns x to the power 1/p, with a gradient of zero where it is
-// zero.
-func RootOf(x *core.Tensor, p float64) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &rootOfOp,
-		Attrs:    []ir.Value{ir.FloatValue(p)},
-		Backward: rootOfBackward,
-		Save:     core.SaveIn(0) | core.SaveOut(0),
-	}, x)
-}
-
-// rootOfBackward is the gradient of root_of.
-func rootOfBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	out := grad.Out(0)
-	p := grad.Attr(0).Scalar.Float()
-	grad.Set(0, MaskedFill(Div(Mul(dy, out), Mul(x, number(p))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
+	return PowerNorm(x, p, dim, keepDim)
 }

@@ -3,20 +3,597 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/kernel"
+	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
+	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var normTwoOp = ir.Op{
+	Name:    "norm_two",
+	Doc:     "returns the 2-norm of the elements of x over dim, with a gradient of zero where it is zero.",
+	Kind:    ir.Reduction,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "cast(0)", Map: "x*x", Combine: "a + b", Finish: "sqrt(a)"},
+	},
+	CPU:  ir.CPUKernels{Reduce: cpu.NormTwo},
+	CUDA: cuda.NormTwo,
+	Tags: ir.TagReduction | ir.TagHidden,
+}
+
+// NormTwoOp returns the descriptor of norm_two, which must not be changed.
+func NormTwoOp() *ir.Op {
+	return &normTwoOp
+}
+
+// NormTwo returns the 2-norm of the elements of x over dim, with a gradient
+// of zero where it is zero.
+func NormTwo(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
+	return core.Reduce(core.Apply{
+		Op:       &normTwoOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		Backward: normTwoBackward,
+		Save:     core.SaveIn(0) | core.SaveOut(0),
+	})
+}
+
+// normTwoBackward is the gradient of norm_two.
+func normTwoBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	out := grad.Out(0)
+	dim := grad.Attr(0).Ints
+	grad.Set(0, NormTwoGrad(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim))))
+}
+
+var normTwoGradOp = ir.Op{
+	Name:    "norm_two_grad",
+	Doc:     "returns the gradient of norm_two from that of its result n.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "n"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(n == 0, 0, g*(x/n))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGrad},
+	CUDA: cuda.NormTwoGrad,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// NormTwoGradOp returns the descriptor of norm_two_grad, which must not be
+// changed.
+func NormTwoGradOp() *ir.Op {
+	return &normTwoGradOp
+}
+
+// NormTwoGrad returns the gradient of norm_two from that of its result n.
+func NormTwoGrad(g, x, n *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &normTwoGradOp,
+		Backward: normTwoGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	}, g, x, n)
+}
+
+// normTwoGradBackward is the gradient of norm_two_grad.
+func normTwoGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	x := grad.In(1)
+	n := grad.In(2)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		n := grad.WideSpread(0, n)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			n := core.Wide(n)
+			grad.Set(0, fit(grad, 0, Where(Eq(n, number(0)), number(0), Mul(dy, Div(x, n)))))
+		} else {
+			grad.Set(0, fit(grad, 0, normTwoGradGradG(dy, x, n)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		g := grad.WideSpread(1, g)
+		n := grad.WideSpread(1, n)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			n := core.Wide(n)
+			grad.Set(1, fit(grad, 1, Where(Eq(n, number(0)), number(0), Mul(dy, Div(g, n)))))
+		} else {
+			grad.Set(1, fit(grad, 1, normTwoGradGradX(dy, g, n)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		g := grad.WideSpread(2, g)
+		x := grad.WideSpread(2, x)
+		n := grad.WideSpread(2, n)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			n := core.Wide(n)
+			grad.Set(2, fit(grad, 2, Where(Eq(n, number(0)), number(0), Mul(dy, Mul(g, Div(Neg(Div(x, n)), n))))))
+		} else {
+			grad.Set(2, fit(grad, 2, normTwoGradGradN(dy, g, x, n)))
+		}
+	}
+}
+
+var normTwoGradGradGOp = ir.Op{
+	Name:    "norm_two_grad_grad_g",
+	Doc:     "returns the gradient of norm_two_grad with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "n"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(n == 0, 0, dy*(x/n))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGradGradG},
+	CUDA: cuda.NormTwoGradGradG,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// normTwoGradGradG returns the gradient of norm_two_grad with respect to g,
+// from the gradient dy of its result.
+func normTwoGradGradG(dy, x, n *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &normTwoGradGradGOp,
+	}, dy, x, n)
+}
+
+var normTwoGradGradNOp = ir.Op{
+	Name:    "norm_two_grad_grad_n",
+	Doc:     "returns the gradient of norm_two_grad with respect to n, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "n"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(n == 0, 0, dy*(g*(-(x/n)/n)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGradGradN},
+	CUDA: cuda.NormTwoGradGradN,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// normTwoGradGradN returns the gradient of norm_two_grad with respect to n,
+// from the gradient dy of its result.
+func normTwoGradGradN(dy, g, x, n *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &normTwoGradGradNOp,
+	}, dy, g, x, n)
+}
+
+var normTwoGradGradXOp = ir.Op{
+	Name:    "norm_two_grad_grad_x",
+	Doc:     "returns the gradient of norm_two_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "n"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(n == 0, 0, dy*(g/n))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGradGradX},
+	CUDA: cuda.NormTwoGradGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// normTwoGradGradX returns the gradient of norm_two_grad with respect to x,
+// from the gradient dy of its result.
+func normTwoGradGradX(dy, g, n *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &normTwoGradGradXOp,
+	}, dy, g, n)
+}
+
+var notZeroOp = ir.Op{
+	Name:    "not_zero",
+	Doc:     "returns 1 where x is not zero and 0 where it is.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x == 0, 0, 1)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.NotZero},
+	CUDA: cuda.NotZero,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// NotZeroOp returns the descriptor of not_zero, which must not be changed.
+func NotZeroOp() *ir.Op {
+	return &notZeroOp
+}
+
+// NotZero returns 1 where x is not zero and 0 where it is. The gradient is
+// zero.
+func NotZero(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &notZeroOp,
+		Backward: notZeroBackward,
+	}, x)
+}
+
+// notZeroBackward is the gradient of not_zero.
+func notZeroBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, Zeros(grad.InShape(0), core.PlacementLike(dy)))
+}
+
+var orderedOp = ir.Op{
+	Name:    "ordered",
+	Doc:     "returns x, or of bools numbers in the same order.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// OrderedOp returns the descriptor of ordered, which must not be changed.
+func OrderedOp() *ir.Op {
+	return &orderedOp
+}
+
+// Ordered returns x, or of bools numbers in the same order.
+func Ordered(x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&orderedOp, in...); t != nil {
+		return t
+	}
+	out := orderedCompose(x)
+	core.Composed(&orderedOp, in, out)
+	return out
+}
+
+func orderedCompose(x *core.Tensor) *core.Tensor {
+	if ir.HostIsBool(x.DType()) {
+		return ToDType(x, ir.Uint8)
+	}
+	return x
+}
+
+var powerNormOp = ir.Op{
+	Name:    "power_norm",
+	Doc:     "returns the sum of abs(x)^p over dim, to the power 1/p.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// PowerNormOp returns the descriptor of power_norm, which must not be
+// changed.
+func PowerNormOp() *ir.Op {
+	return &powerNormOp
+}
+
+// PowerNorm returns the sum of abs(x)^p over dim, to the power 1/p. Elements
+// of zero have a gradient of zero.
+func PowerNorm(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&powerNormOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&powerNormOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(PowerNorm(core.Wide(x), p, dim, keepDim), to)
+		})
+		core.Composed(&powerNormOp, in, out)
+		return out
+	}
+	results := core.Custom(core.Apply{
+		Op:       &powerNormOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Backward: powerNormBackward,
+		Save:     core.SaveIn(0) | core.SaveOut(0),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return powerNormCompose(x, p, dim, keepDim)
+		})}
+	})
+	return results[0]
+}
+
+func powerNormCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
+	return Pow(Sum(Pow(Abs(x), number(p)), dim, keepDim, ir.Invalid), number(1/p))
+}
+
+// powerNormBackward is the gradient of power_norm.
+func powerNormBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	out := core.Wide(grad.Out(0))
+	p := grad.Attr(0).Scalar.Float()
+	dim := grad.Attr(1).Ints
+	grad.Set(0, fit(grad, 0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), DistanceSlope(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim)), p))))
+}
+
+var prodOp = ir.Op{
+	Name:    "prod",
+	Doc:     "returns the product of the elements of x over dim, and 1 over no elements.",
+	Kind:    ir.Reduction,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}, {Name: "dtype", Kind: ir.AttrDType}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteSumAcc,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
+	},
+	CPU:  ir.CPUKernels{Reduce: cpu.Prod},
+	CUDA: cuda.Prod,
+	Tags: ir.TagReduction,
+}
+
+// ProdOp returns the descriptor of prod, which must not be changed.
+func ProdOp() *ir.Op {
+	return &prodOp
+}
+
+// Prod returns the product of the elements of x over dim, and 1 over no
+// elements. Bools and integers are multiplied as int64 unless dtype is given.
+// The gradient is right where x has zeros.
+func Prod(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
+	return core.Reduce(prodApply(x, dim, keepDim, dType))
+}
+
+func prodApply(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) core.Apply {
+	return core.Apply{
+		Op:       &prodOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim), ir.IntValue(dType)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		DType:    dType,
+		Backward: prodBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// ProdOut is Prod with the result written to dst, which has its shape and
+// device.
+func ProdOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error {
+	return core.ReduceOut(dst, prodApply(x, dim, keepDim, dType))
+}
+
+// prodBackward is the gradient of prod.
+func prodBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, prodGradX(grad)))
+}
+
+func prodGradX(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	dim := grad.Attr(0).Ints
+	if ir.NumElements(grad.InShape(0)) == 0 {
+		return Zeros(grad.InShape(0), core.PlacementLike(dy))
+	}
+	perm := ir.HostReducedLast(len(grad.InShape(0)), dim)
+	moved := Permute(Conj(ToDType(x, core.Look(dy).DType())), perm)
+	folded := ir.HostReducedRank(len(grad.InShape(0)), dim)
+	flat := Reshape(moved, ir.HostMergeTail(core.Look(moved).Shape(), folded))
+	before := PadConstant(Cumprod(flat, -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1))
+	after := Flip(PadConstant(Cumprod(Flip(flat, []int{-1}), -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1)), []int{-1})
+	others := Reshape(Mul(before, after), core.Look(moved).Shape())
+	return Mul(Permute(others, ir.HostInversePerm(perm)), Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)))
+}
+
+var rootOp = ir.Op{
+	Name:    "root",
+	Doc:     "returns the square root of x, with a gradient of zero where it is zero.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "sqrt(x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Root},
+	CUDA: cuda.Root,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RootOp returns the descriptor of root, which must not be changed.
+func RootOp() *ir.Op {
+	return &rootOp
+}
+
+// Root returns the square root of x, with a gradient of zero where it is
+// zero.
+func Root(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rootOp,
+		Backward: rootBackward,
+		Save:     core.SaveOut(0),
+	}, x)
+}
+
+// rootBackward is the gradient of root.
+func rootBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	out := core.Wide(grad.Out(0))
+	grad.Set(0, fit(grad, 0, MaskedFill(Div(dy, Mul(out, core.ScalarTensor(ir.IntScalar(2)))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0)))))
+}
+
+var spreadOp = ir.Op{
+	Name:    "spread",
+	Doc:     "returns the sum of the squared distances of the elements of x over dim from their mean, divided by divisor.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "divisor", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// SpreadOp returns the descriptor of spread, which must not be changed.
+func SpreadOp() *ir.Op {
+	return &spreadOp
+}
+
+// Spread returns the sum of the squared distances of the elements of x over
+// dim from their mean, divided by divisor.
+func Spread(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&spreadOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&spreadOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Spread(core.Wide(x), dim, divisor, keepDim), to)
+		})
+		core.Composed(&spreadOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.OnAccelerators(SpreadFolded, SpreadParts, x, dim, divisor, keepDim)
+	})
+	core.Composed(&spreadOp, in, out)
+	return out
+}
+
+var spreadFoldedOp = ir.Op{
+	Name:    "spread_folded",
+	Doc:     "returns spread, of one pass over x.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "divisor", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.Spread},
+	Ref:     refkernel.Spread,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.Spread},
+	Tags:    ir.TagHidden,
+}
+
+// SpreadFoldedOp returns the descriptor of spread_folded, which must not be
+// changed.
+func SpreadFoldedOp() *ir.Op {
+	return &spreadFoldedOp
+}
+
+// SpreadFolded returns spread, of one pass over x.
+func SpreadFolded(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &spreadFoldedOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(dim), ir.FloatValue(divisor), ir.BoolValue(keepDim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.ReduceShape(x.Shape(), dim, keepDim))
+		},
+		Backward: spreadFoldedBackward,
+		Save:     core.SaveIn(0),
+	})
+}
+
+// spreadFoldedBackward is the gradient of spread_folded.
+func spreadFoldedBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	dim := grad.Attr(0).Ints
+	divisor := grad.Attr(1).Scalar.Float()
+	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Div(Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), core.ScalarTensor(ir.IntScalar(2))), number(divisor)))))
+}
+
+var spreadPartsOp = ir.Op{
+	Name:    "spread_parts",
+	Doc:     "returns spread, of parts.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "divisor", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// SpreadPartsOp returns the descriptor of spread_parts, which must not be
+// changed.
+func SpreadPartsOp() *ir.Op {
+	return &spreadPartsOp
+}
+
+// SpreadParts returns spread, of parts.
+func SpreadParts(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&spreadPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&spreadPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(SpreadParts(core.Wide(x), dim, divisor, keepDim), to)
+		})
+		core.Composed(&spreadPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return spreadPartsCompose(x, dim, divisor, keepDim)
+	})
+	core.Composed(&spreadPartsOp, in, out)
+	return out
+}
+
+func spreadPartsCompose(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
+	d := Sub(x, Mean(x, dim, true, ir.Invalid))
+	return Div(Sum(Mul(d, d), dim, keepDim, ir.Invalid), number(divisor))
+}
 
 var stdOp = ir.Op{
 	Name:    "std",
 	Doc:     "returns the square root of var.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrInt}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -27,10 +604,17 @@ func StdOp() *ir.Op {
 }
 
 // Std returns the square root of var. Its gradient is zero where it is zero.
-func Std(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
+func Std(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&stdOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&stdOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Std(core.Wide(x), dim, correction, keepDim), to)
+		})
+		core.Composed(&stdOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return stdCompose(x, dim, correction, keepDim)
@@ -39,185 +623,12 @@ func Std(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
 	return out
 }
 
-func stdCompose(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
+func stdCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
 	return Root(Var(x, dim, correction, keepDim))
 }
 
 // StdOut is Std with the result written to dst, which has its shape and
 // device.
-func StdOut(dst, x *core.Tensor, dim []int, correction int, keepDim bool) error {
+func StdOut(dst, x *core.Tensor, dim []int, correction float64, keepDim bool) error {
 	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
-}
-
-var sumOp = ir.Op{
-	Name:    "sum",
-	Doc:     "returns the sum of the elements of x over dim, and 0 over no elements.",
-	Kind:    ir.Reduction,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}, {Name: "dtype", Kind: ir.AttrDType}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteSumAcc,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
-	},
-	CPU:  ir.CPUKernels{Reduce: cpu.Sum},
-	CUDA: cuda.Sum,
-	Tags: ir.TagReduction,
-}
-
-// SumOp returns the descriptor of sum, which must not be changed.
-func SumOp() *ir.Op {
-	return &sumOp
-}
-
-// Sum returns the sum of the elements of x over dim, and 0 over no elements.
-// Bools and integers are summed as int64 unless dtype is given; 16-bit floats
-// are summed in float32 and rounded once.
-func Sum(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
-	return core.Reduce(sumApply(x, dim, keepDim, dType))
-}
-
-func sumApply(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) core.Apply {
-	return core.Apply{
-		Op:       &sumOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim), ir.IntValue(dType)},
-		Dims:     dim,
-		KeepDim:  keepDim,
-		DType:    dType,
-		Backward: sumBackward,
-	}
-}
-
-// SumOut is Sum with the result written to dst, which has its shape and
-// device.
-func SumOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error {
-	return core.ReduceOut(dst, sumApply(x, dim, keepDim, dType))
-}
-
-// sumBackward is the gradient of sum.
-func sumBackward(grad *core.Grad) {
-	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
-	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
-}
-
-var sumToOp = ir.Op{
-	Name:    "sum_to",
-	Doc:     "returns x summed to a shape that broadcasts to that of x; x itself where they are equal.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// SumToOp returns the descriptor of sum_to, which must not be changed.
-func SumToOp() *ir.Op {
-	return &sumToOp
-}
-
-// SumTo returns x summed to a shape that broadcasts to that of x; x itself
-// where they are equal. It undoes expand in gradients.
-func SumTo(x *core.Tensor, shape []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return sumToCompose(x, shape)
-	})
-	core.Composed(&sumToOp, in, out)
-	return out
-}
-
-func sumToCompose(x *core.Tensor, shape []int) *core.Tensor {
-	if ir.HostEqualInts(x.Shape(), shape) {
-		return x
-	}
-	return Reshape(Sum(x, ir.HostSumToDims(x.Shape(), shape), true, x.DType()), shape)
-}
-
-// SumToOut is SumTo with the result written to dst, which has its shape and
-// device.
-func SumToOut(dst, x *core.Tensor, shape []int) error {
-	return core.CopyOut(dst, &sumToOp, SumTo(x, shape))
-}
-
-var varMeanOp = ir.Op{
-	Name:    "var_mean",
-	Doc:     "returns var and mean of x over dim.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrInt}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "variance"}, {Name: "mean"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// VarMeanOp returns the descriptor of var_mean, which must not be changed.
-func VarMeanOp() *ir.Op {
-	return &varMeanOp
-}
-
-// VarMean returns var and mean of x over dim.
-func VarMean(x *core.Tensor, dim []int, correction int, keepDim bool) (variance, mean *core.Tensor) {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t, t
-	}
-	variance, mean = varMeanCompose(x, dim, correction, keepDim)
-	core.Composed(&varMeanOp, in, variance, mean)
-	return variance, mean
-}
-
-func varMeanCompose(x *core.Tensor, dim []int, correction int, keepDim bool) (*core.Tensor, *core.Tensor) {
-	return Var(x, dim, correction, keepDim), Mean(x, dim, keepDim)
-}
-
-var varOp = ir.Op{
-	Name:    "variance",
-	Doc:     "returns the variance of the elements of x over dim: the sum of the squared distances from the mean, divided by their number less correction, computed in two passes.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrInt}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// VarOp returns the descriptor of variance, which must not be changed.
-func VarOp() *ir.Op {
-	return &varOp
-}
-
-// Var returns the variance of the elements of x over dim: the sum of the
-// squared distances from the mean, divided by their number less correction,
-// computed in two passes. NaN or infinity where that is 0.
-func Var(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return varCompose(x, dim, correction, keepDim)
-	})
-	core.Composed(&varOp, in, out)
-	return out
-}
-
-func varCompose(x *core.Tensor, dim []int, correction int, keepDim bool) *core.Tensor {
-	d := Sub(x, Mean(x, dim, true))
-	return Div(Sum(Mul(d, d), dim, keepDim, ir.Invalid), number(float64(max(ir.HostReducedNumel(x.Shape(), dim)-correction, 0))))
-}
-
-// VarOut is Var with the result written to dst, which has its shape and
-// device.
-func VarOut(dst, x *core.Tensor, dim []int, correction int, keepDim bool) error {
-	return core.CopyOut(dst, &varOp, Var(x, dim, correction, keepDim))
 }

@@ -72,8 +72,15 @@ func AffineGridOp() *ir.Op {
 // width] (or with a depth), to.
 func AffineGrid(theta *core.Tensor, size []int, alignCorners bool) *core.Tensor {
 	in := []*core.Tensor{theta}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&affineGridOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&affineGridOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(AffineGrid(core.Wide(theta), size, alignCorners), to)
+		})
+		core.Composed(&affineGridOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return affineGridCompose(theta, size, alignCorners)
@@ -131,10 +138,13 @@ func GridSampleOp() *ir.Op {
 // out height, out width]. A place is coordinates from -1 to 1 along width,
 // height and depth: from edge to edge of x, or with align_corners from the
 // centre of its first element to that of its last. Beyond x lie zeros, its
-// border, or its reflection. Bicubic takes two spatial axes.
+// border, or its reflection. Bicubic takes two spatial axes. At a coordinate
+// that is NaN or infinite, bicubic gives NaN and so does bilinear with zeros;
+// else infinity lies outside, and with border NaN is the first element, with
+// reflection both are.
 func GridSample(x, grid *core.Tensor, interpolation Interpolation, paddingMode PaddingMode, alignCorners bool) *core.Tensor {
 	in := []*core.Tensor{x, grid}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&gridSampleOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -262,9 +272,9 @@ func gridSampledGradGridBackward(grad *core.Grad) {
 }
 
 func gridSampledGradGridGradG(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(1)
-	grid := grad.In(2)
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(1))
+	grid := core.Wide(grad.In(2))
 	order := grad.Attr(0).Ints
 	interpolation := Interpolation(grad.Attr(1).Int)
 	paddingMode := PaddingMode(grad.Attr(2).Int)
@@ -278,9 +288,9 @@ func gridSampledGradGridGradG(grad *core.Grad) *core.Tensor {
 }
 
 func gridSampledGradGridGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	grid := grad.In(2)
+	dy := core.Wide(grad.Dy(0))
+	g := core.Wide(grad.In(0))
+	grid := core.Wide(grad.In(2))
 	order := grad.Attr(0).Ints
 	interpolation := Interpolation(grad.Attr(1).Int)
 	paddingMode := PaddingMode(grad.Attr(2).Int)
@@ -294,10 +304,10 @@ func gridSampledGradGridGradX(grad *core.Grad) *core.Tensor {
 }
 
 func gridSampledGradGridGradGrid(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	x := grad.In(1)
-	grid := grad.In(2)
+	dy := core.Wide(grad.Dy(0))
+	g := core.Wide(grad.In(0))
+	x := core.Wide(grad.In(1))
+	grid := core.Wide(grad.In(2))
 	order := grad.Attr(0).Ints
 	interpolation := Interpolation(grad.Attr(1).Int)
 	paddingMode := PaddingMode(grad.Attr(2).Int)

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var cumprodOp = ir.Op{
@@ -62,14 +63,14 @@ func cumprodBackward(grad *core.Grad) {
 }
 
 func cumprodGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	out := grad.Out(0)
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	out := core.Wide(grad.Out(0))
 	dim := int(grad.Attr(0).Int)
 	zero := Eq(x, core.ScalarTensor(ir.IntScalar(0)))
 	seen := Cumsum(zero, dim, ir.Invalid)
 	first := LogicalAnd(zero, Eq(seen, core.ScalarTensor(ir.IntScalar(1))))
-	at := ReverseCumsum(Mul(dy, Conj(Cumprod(MaskedFill(x, first, core.ScalarTensor(ir.IntScalar(1))), dim, dy.DType()))), dim)
+	at := ReverseCumsum(Mul(dy, Conj(Cumprod(MaskedFill(x, first, core.ScalarTensor(ir.IntScalar(1))), dim, core.Look(dy).DType()))), dim)
 	before := Div(ReverseCumsum(Mul(dy, Conj(out)), dim), Conj(MaskedFill(x, zero, core.ScalarTensor(ir.IntScalar(1)))))
 	return Where(first, at, MaskedFill(before, Gt(seen, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
 }
@@ -126,6 +127,115 @@ func cumsumBackward(grad *core.Grad) {
 	grad.Set(0, fit(grad, 0, ReverseCumsum(dy, dim)))
 }
 
+var logOverOp = ir.Op{
+	Name:    "log_over",
+	Doc:     "returns log(g) - y, and negative infinity where g is not positive or y is negative infinity.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LogOver},
+	CUDA: cuda.LogOver,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LogOverOp returns the descriptor of log_over, which must not be changed.
+func LogOverOp() *ir.Op {
+	return &logOverOp
+}
+
+// LogOver returns log(g) - y, and negative infinity where g is not positive
+// or y is negative infinity.
+func LogOver(g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &logOverOp,
+		Backward: logOverBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, g, y)
+}
+
+// logOverBackward is the gradient of log_over.
+func logOverBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		g := grad.WideSpread(0, g)
+		y := grad.WideSpread(0, y)
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(Isnan(g), dy, Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Div(dy, g), number(0)))))
+		} else {
+			grad.Set(0, fit(grad, 0, logOverGradG(dy, g, y)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		g := grad.WideSpread(1, g)
+		y := grad.WideSpread(1, y)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(Isnan(g), number(0), Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Neg(dy), number(0)))))
+		} else {
+			grad.Set(1, fit(grad, 1, logOverGradY(dy, g, y)))
+		}
+	}
+}
+
+var logOverGradGOp = ir.Op{
+	Name:    "log_over_grad_g",
+	Doc:     "returns the gradient of log_over with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LogOverGradG},
+	CUDA: cuda.LogOverGradG,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logOverGradG returns the gradient of log_over with respect to g, from the
+// gradient dy of its result.
+func logOverGradG(dy, g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logOverGradGOp,
+	}, dy, g, y)
+}
+
+var logOverGradYOp = ir.Op{
+	Name:    "log_over_grad_y",
+	Doc:     "returns the gradient of log_over with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.LogOverGradY},
+	CUDA: cuda.LogOverGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logOverGradY returns the gradient of log_over with respect to y, from the
+// gradient dy of its result.
+func logOverGradY(dy, g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logOverGradYOp,
+	}, dy, g, y)
+}
+
 var logcumsumexpOp = ir.Op{
 	Name:    "logcumsumexp",
 	Doc:     "returns the logarithms of the sums of exp(x) up to each element along dim.",
@@ -162,7 +272,7 @@ func logcumsumexpApply(x *core.Tensor, dim int) core.Apply {
 		Attrs:    []ir.Value{ir.IntValue(dim)},
 		Dims:     []int{dim},
 		Backward: logcumsumexpBackward,
-		Save:     core.SaveIn(0) | core.SaveOut(0),
+		Save:     core.SaveIn(0),
 	}
 }
 
@@ -174,11 +284,15 @@ func LogcumsumexpOut(dst, x *core.Tensor, dim int) error {
 
 // logcumsumexpBackward is the gradient of logcumsumexp.
 func logcumsumexpBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	out := grad.Out(0)
+	grad.Set(0, fit(grad, 0, logcumsumexpGradX(grad)))
+}
+
+func logcumsumexpGradX(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, Mul(ReverseCumsum(Mul(dy, Exp(Neg(out))), dim), Exp(x)))
+	y := Logcumsumexp(x, dim)
+	return Sub(Exp(Add(ReverseLogcumsumexp(LogOver(dy, y), dim), x)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(dy), y), dim), x)))
 }
 
 var reverseCumsumOp = ir.Op{
@@ -204,7 +318,7 @@ func ReverseCumsumOp() *ir.Op {
 // along dim.
 func ReverseCumsum(x *core.Tensor, dim int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&reverseCumsumOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -216,4 +330,41 @@ func ReverseCumsum(x *core.Tensor, dim int) *core.Tensor {
 
 func reverseCumsumCompose(x *core.Tensor, dim int) *core.Tensor {
 	return Flip(Cumsum(Flip(x, []int{dim}), dim, ir.Invalid), []int{dim})
+}
+
+var reverseLogcumsumexpOp = ir.Op{
+	Name:    "reverse_logcumsumexp",
+	Doc:     "returns the logarithms of the sums of exp(x) from each element to the last along dim.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ReverseLogcumsumexpOp returns the descriptor of reverse_logcumsumexp, which
+// must not be changed.
+func ReverseLogcumsumexpOp() *ir.Op {
+	return &reverseLogcumsumexpOp
+}
+
+// ReverseLogcumsumexp returns the logarithms of the sums of exp(x) from each
+// element to the last along dim.
+func ReverseLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&reverseLogcumsumexpOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return reverseLogcumsumexpCompose(x, dim)
+	})
+	core.Composed(&reverseLogcumsumexpOp, in, out)
+	return out
+}
+
+func reverseLogcumsumexpCompose(x *core.Tensor, dim int) *core.Tensor {
+	return Flip(Logcumsumexp(Flip(x, []int{dim}), dim), []int{dim})
 }

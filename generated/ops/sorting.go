@@ -123,7 +123,7 @@ func ArgsortOp() *ir.Op {
 // keep their order.
 func Argsort(x *core.Tensor, dim int, descending bool) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&argsortOp, in...); t != nil {
 		return t
 	}
 	var out *core.Tensor
@@ -166,7 +166,7 @@ func BucketizeOp() *ir.Op {
 // boundaries, as searchsorted with its operands exchanged.
 func Bucketize(values, boundaries *core.Tensor, right bool) *core.Tensor {
 	in := []*core.Tensor{values, boundaries}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&bucketizeOp, in...); t != nil {
 		return t
 	}
 	var out *core.Tensor
@@ -210,7 +210,7 @@ func KthvalueOp() *ir.Op {
 // 1, and its int64 position.
 func Kthvalue(x *core.Tensor, k, dim int, keepDim bool) (values, indices *core.Tensor) {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&kthvalueOp, in...); t != nil {
 		return t, t
 	}
 	values, indices = kthvalueCompose(x, k, dim, keepDim)
@@ -219,8 +219,11 @@ func Kthvalue(x *core.Tensor, k, dim int, keepDim bool) (values, indices *core.T
 }
 
 func kthvalueCompose(x *core.Tensor, k, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
-	sorted, order := Sort(WithAxes(x, 1), dim, false)
-	value := Narrow(InRange(sorted, "k", float64(k), 1, float64(ir.HostSize(sorted.Shape(), dim))), dim, k-1, 1)
+	if len(x.Shape()) == 0 {
+		return Sort(InRange(x, "k", float64(k), 1, 1), dim, false)
+	}
+	sorted, order := SortFirst(InRange(WithDim(x, dim), "k", float64(k), 1, float64(ir.HostSize(x.Shape(), dim))), dim, k, false)
+	value := Narrow(sorted, dim, k-1, 1)
 	placeArg := Narrow(order, dim, k-1, 1)
 	if keepDim {
 		return value, placeArg
@@ -288,6 +291,7 @@ var sortOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.Sort},
 	Ref:     refkernel.Sort,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.Sort},
+	Tags:    ir.TagExact,
 }
 
 // SortOp returns the descriptor of sort, which must not be changed.
@@ -332,7 +336,7 @@ var sortFirstOp = ir.Op{
 	CPU:     ir.CPUKernels{Kernel: kernel.SortFirst},
 	Ref:     refkernel.SortFirst,
 	CUDA:    ir.CUDAKernels{Launch: cudakernel.SortFirst},
-	Tags:    ir.TagHidden,
+	Tags:    ir.TagHidden | ir.TagExact,
 }
 
 // SortFirstOp returns the descriptor of sort_first, which must not be
@@ -387,7 +391,7 @@ func TopkOp() *ir.Op {
 // positions.
 func Topk(x *core.Tensor, k, dim int, largest bool) (values, indices *core.Tensor) {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&topkOp, in...); t != nil {
 		return t, t
 	}
 	values, indices = topkCompose(x, k, dim, largest)
@@ -396,8 +400,10 @@ func Topk(x *core.Tensor, k, dim int, largest bool) (values, indices *core.Tenso
 }
 
 func topkCompose(x *core.Tensor, k, dim int, largest bool) (*core.Tensor, *core.Tensor) {
-	lines := WithDim(WithAxes(x, 1), dim)
-	return SortFirst(InRange(lines, "k", float64(k), 0, float64(ir.HostSize(lines.Shape(), dim))), dim, k, largest)
+	if len(x.Shape()) == 0 {
+		return Sort(InRange(x, "k", float64(k), 1, 1), dim, false)
+	}
+	return SortFirst(InRange(WithDim(x, dim), "k", float64(k), 0, float64(ir.HostSize(x.Shape(), dim))), dim, k, largest)
 }
 
 var uniqueOp = ir.Op{
@@ -422,8 +428,15 @@ func UniqueOp() *ir.Op {
 // occurs. Every NaN is different. The host waits for the number of values.
 func Unique(x *core.Tensor) (values, inverse, counts *core.Tensor) {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&uniqueOp, in...); t != nil {
 		return t, t, t
+	}
+	if to, narrow := core.Narrow(&uniqueOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(Unique(core.Wide(x))), to)
+		})
+		core.Composed(&uniqueOp, in, outs...)
+		return outs[0], outs[1], outs[2]
 	}
 	values, inverse, counts = uniqueCompose(x)
 	core.Composed(&uniqueOp, in, values, inverse, counts)
@@ -433,18 +446,22 @@ func Unique(x *core.Tensor) (values, inverse, counts *core.Tensor) {
 func uniqueCompose(x *core.Tensor) (*core.Tensor, *core.Tensor, *core.Tensor) {
 	n := ir.NumElements(x.Shape())
 	sorted, order := Sort(Reshape(x, []int{n}), 0, false)
-	rest := max(n-1, 0)
-	differs := Ne(Narrow(sorted, 0, n-rest, rest), Narrow(sorted, 0, 0, rest))
-	starts := PadConstant(differs, []int{n - rest, 0}, ir.IntScalar(1))
-	places := Sub(Cumsum(starts, 0, ir.Invalid), core.ScalarTensor(ir.IntScalar(1)))
-	item1, err := core.Item(CountNonzero(starts, nil, false))
+	if n == 0 {
+		return sorted, Reshape(order, x.Shape()), order
+	}
+	zero := ZerosIndex([]int{1}, core.PlacementLike(x))
+	differs := PadConstant(Ne(Narrow(sorted, 0, 1, n-1), Narrow(sorted, 0, 0, n-1)), []int{1, 0}, ir.IntScalar(0))
+	places := Cumsum(differs, 0, ir.Invalid)
+	item1, err := core.Item(Narrow(places, 0, n-1, 1))
 	if err != nil {
 		return core.Fail(&uniqueOp, err), core.Fail(&uniqueOp, err), core.Fail(&uniqueOp, err)
 	}
-	count := int(item1.Int())
-	at := Reshape(NonzeroSized(starts, count), []int{count})
-	back := Scatter(ZerosIndex([]int{n}, core.PlacementLike(x)), 0, order, places)
-	return IndexSelect(sorted, 0, at), Reshape(back, x.Shape()), IndexAdd(ZerosIndex([]int{count}, core.PlacementLike(x)), 0, places, Add(ZerosIndex([]int{n}, core.PlacementLike(x)), core.ScalarTensor(ir.IntScalar(1))))
+	count := int(item1.Int()) + 1
+	at := Reshape(NonzeroSized(differs, count-1), []int{count - 1})
+	ends := Cat([]*core.Tensor{at, Add(zero, core.ScalarTensor(ir.IntScalar(int64(n))))}, 0)
+	starts := Cat([]*core.Tensor{zero, at}, 0)
+	back := Scatter(Expand(zero, []int{n}), 0, order, places)
+	return IndexSelect(sorted, 0, starts), Reshape(back, x.Shape()), Sub(ends, starts)
 }
 
 var zerosIndexOp = ir.Op{

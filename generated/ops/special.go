@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var digammaOp = ir.Op{
@@ -31,15 +32,16 @@ func DigammaOp() *ir.Op {
 	return &digammaOp
 }
 
-// Digamma returns the derivative of lgamma at x. It has no gradient of its
-// own.
+// Digamma returns the derivative of lgamma at x.
 func Digamma(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(digammaApply(), x)
 }
 
 func digammaApply() core.Apply {
 	return core.Apply{
-		Op: &digammaOp,
+		Op:       &digammaOp,
+		Backward: digammaBackward,
+		Save:     core.SaveIn(0),
 	}
 }
 
@@ -52,6 +54,13 @@ func DigammaOut(dst, x *core.Tensor) error {
 // DigammaInPlace is Digamma with the result written to x.
 func DigammaInPlace(x *core.Tensor) error {
 	return core.ElementwiseInPlace(digammaApply(), x)
+}
+
+// digammaBackward is the gradient of digamma.
+func digammaBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	grad.Set(0, fit(grad, 0, Mul(dy, Trigamma(x))))
 }
 
 var erfOp = ir.Op{
@@ -105,6 +114,8 @@ func erfBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Mul(number(1.1283791670955126), Exp(Neg(Mul(x, x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, erfGradX(dy, x)))
@@ -187,6 +198,8 @@ func erfcBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Neg(Mul(dy, Mul(number(1.1283791670955126), Exp(Neg(Mul(x, x))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, erfcGradX(dy, x)))
@@ -269,6 +282,8 @@ func erfinvBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Div(Exp(Mul(Erfinv(x), Erfinv(x))), number(1.1283791670955126)))))
 	} else {
 		grad.Set(0, fit(grad, 0, erfinvGradX(dy, x)))
@@ -352,6 +367,8 @@ func lgammaBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Digamma(x))))
 	} else {
 		grad.Set(0, fit(grad, 0, lgammaGradX(dy, x)))
@@ -380,5 +397,225 @@ var lgammaGradXOp = ir.Op{
 func lgammaGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &lgammaGradXOp,
+	}, dy, x)
+}
+
+var reflectedTrigammaOp = ir.Op{
+	Name:    "reflected_trigamma",
+	Doc:     "returns the derivative of digamma at x, from y, that at x, or where this is less than 0.5 at 1 - x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectedTrigamma},
+	CUDA: cuda.ReflectedTrigamma,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ReflectedTrigammaOp returns the descriptor of reflected_trigamma, which
+// must not be changed.
+func ReflectedTrigammaOp() *ir.Op {
+	return &reflectedTrigammaOp
+}
+
+// ReflectedTrigamma returns the derivative of digamma at x, from y, that at
+// x, or where this is less than 0.5 at 1 - x.
+func ReflectedTrigamma(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &reflectedTrigammaOp,
+		Backward: reflectedTrigammaBackward,
+		Save:     core.SaveIn(0),
+	}, x, y)
+}
+
+// reflectedTrigammaBackward is the gradient of reflected_trigamma.
+func reflectedTrigammaBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			grad.Set(0, fit(grad, 0, Where(Lt(x, number(0.5)), Mul(dy, Mul(number(2), Mul(Div(number(math.Pi), Sin(Mul(number(math.Pi), Sub(x, Round(x))))), Mul(Div(Neg(Div(number(math.Pi), Sin(Mul(number(math.Pi), Sub(x, Round(x)))))), Sin(Mul(number(math.Pi), Sub(x, Round(x))))), Mul(Cos(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi)))))), number(0))))
+		} else {
+			grad.Set(0, fit(grad, 0, reflectedTrigammaGradX(dy, x)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(Lt(x, number(0.5)), Neg(dy), dy)))
+		} else {
+			grad.Set(1, fit(grad, 1, reflectedTrigammaGradY(dy, x)))
+		}
+	}
+}
+
+var reflectedTrigammaGradXOp = ir.Op{
+	Name:    "reflected_trigamma_grad_x",
+	Doc:     "returns the gradient of reflected_trigamma with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectedTrigammaGradX},
+	CUDA: cuda.ReflectedTrigammaGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// reflectedTrigammaGradX returns the gradient of reflected_trigamma with
+// respect to x, from the gradient dy of its result.
+func reflectedTrigammaGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &reflectedTrigammaGradXOp,
+	}, dy, x)
+}
+
+var reflectedTrigammaGradYOp = ir.Op{
+	Name:    "reflected_trigamma_grad_y",
+	Doc:     "returns the gradient of reflected_trigamma with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x < 0.5, -dy, dy)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectedTrigammaGradY},
+	CUDA: cuda.ReflectedTrigammaGradY,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// reflectedTrigammaGradY returns the gradient of reflected_trigamma with
+// respect to y, from the gradient dy of its result.
+func reflectedTrigammaGradY(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &reflectedTrigammaGradYOp,
+	}, dy, x)
+}
+
+var trigammaOp = ir.Op{
+	Name:    "trigamma",
+	Doc:     "returns the derivative of digamma at x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// TrigammaOp returns the descriptor of trigamma, which must not be changed.
+func TrigammaOp() *ir.Op {
+	return &trigammaOp
+}
+
+// Trigamma returns the derivative of digamma at x.
+func Trigamma(x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&trigammaOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&trigammaOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Trigamma(core.Wide(x)), to)
+		})
+		core.Composed(&trigammaOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return trigammaCompose(x)
+	})
+	core.Composed(&trigammaOp, in, out)
+	return out
+}
+
+func trigammaCompose(x *core.Tensor) *core.Tensor {
+	return ReflectedTrigamma(x, TrigammaRight(Where(Lt(x, number(0.5)), Sub(core.ScalarTensor(ir.IntScalar(1)), x), x)))
+}
+
+var trigammaRightOp = ir.Op{
+	Name:    "trigamma_right",
+	Doc:     "returns the derivative of digamma at an x of 0.5 or more.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.TrigammaRight},
+	CUDA: cuda.TrigammaRight,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// TrigammaRightOp returns the descriptor of trigamma_right, which must not be
+// changed.
+func TrigammaRightOp() *ir.Op {
+	return &trigammaRightOp
+}
+
+// TrigammaRight returns the derivative of digamma at an x of 0.5 or more.
+func TrigammaRight(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &trigammaRightOp,
+		Backward: trigammaRightBackward,
+		Save:     core.SaveIn(0),
+	}, x)
+}
+
+// trigammaRightBackward is the gradient of trigamma_right.
+func trigammaRightBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Add(Sub(Sub(Sub(Sub(Sub(Sub(Sub(Mul(Div(Neg(Div(number(1), Mul(x, x))), Mul(x, x)), Mul(number(2), x)), Mul(Div(Div(number(1), Mul(Add(x, number(1)), Add(x, number(1)))), Mul(Add(x, number(1)), Add(x, number(1)))), Mul(number(2), Add(x, number(1))))), Mul(Div(Div(number(1), Mul(Add(x, number(2)), Add(x, number(2)))), Mul(Add(x, number(2)), Add(x, number(2)))), Mul(number(2), Add(x, number(2))))), Mul(Div(Div(number(1), Mul(Add(x, number(3)), Add(x, number(3)))), Mul(Add(x, number(3)), Add(x, number(3)))), Mul(number(2), Add(x, number(3))))), Mul(Div(Div(number(1), Mul(Add(x, number(4)), Add(x, number(4)))), Mul(Add(x, number(4)), Add(x, number(4)))), Mul(number(2), Add(x, number(4))))), Mul(Div(Div(number(1), Mul(Add(x, number(5)), Add(x, number(5)))), Mul(Add(x, number(5)), Add(x, number(5)))), Mul(number(2), Add(x, number(5))))), Mul(Div(Div(number(1), Mul(Add(x, number(6)), Add(x, number(6)))), Mul(Add(x, number(6)), Add(x, number(6)))), Mul(number(2), Add(x, number(6))))), Mul(Div(Div(number(1), Mul(Add(x, number(7)), Add(x, number(7)))), Mul(Add(x, number(7)), Add(x, number(7)))), Mul(number(2), Add(x, number(7))))), Sub(Div(Add(Div(Neg(Div(number(0.5), Add(x, number(8)))), Add(x, number(8))), Sub(Neg(Div(Sub(Neg(Div(Sub(Neg(Div(Sub(Neg(Div(Sub(Neg(Div(Sub(Neg(Div(Mul(Div(Neg(Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(number(2), Add(x, number(8)))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Div(Div(Sub(number(float64(691)/2730), Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(number(2), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Div(Div(Sub(number(float64(5)/66), Div(Sub(number(float64(691)/2730), Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(number(2), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Div(Div(Sub(number(float64(1)/30), Div(Sub(number(float64(5)/66), Div(Sub(number(float64(691)/2730), Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(number(2), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Div(Div(Sub(number(float64(1)/42), Div(Sub(number(float64(1)/30), Div(Sub(number(float64(5)/66), Div(Sub(number(float64(691)/2730), Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(number(2), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Div(Div(Sub(number(float64(1)/30), Div(Sub(number(float64(1)/42), Div(Sub(number(float64(1)/30), Div(Sub(number(float64(5)/66), Div(Sub(number(float64(691)/2730), Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(number(2), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Div(Div(Sub(number(float64(1)/6), Div(Sub(number(float64(1)/30), Div(Sub(number(float64(1)/42), Div(Sub(number(float64(1)/30), Div(Sub(number(float64(5)/66), Div(Sub(number(float64(691)/2730), Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(Add(x, number(8)), Add(x, number(8)))), Mul(number(2), Add(x, number(8)))))), Add(x, number(8))), Div(Div(Add(Add(number(1), Div(number(0.5), Add(x, number(8)))), Div(Sub(number(float64(1)/6), Div(Sub(number(float64(1)/30), Div(Sub(number(float64(1)/42), Div(Sub(number(float64(1)/30), Div(Sub(number(float64(5)/66), Div(Sub(number(float64(691)/2730), Div(number(float64(7)/6), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Mul(Add(x, number(8)), Add(x, number(8))))), Add(x, number(8))), Add(x, number(8))))))))
+	} else {
+		grad.Set(0, trigammaRightGradX(dy, x))
+	}
+}
+
+var trigammaRightGradXOp = ir.Op{
+	Name:    "trigamma_right_grad_x",
+	Doc:     "returns the gradient of trigamma_right with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.TrigammaRightGradX},
+	CUDA: cuda.TrigammaRightGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// trigammaRightGradX returns the gradient of trigamma_right with respect to
+// x, from the gradient dy of its result.
+func trigammaRightGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &trigammaRightGradXOp,
 	}, dy, x)
 }

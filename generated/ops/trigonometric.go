@@ -11,11 +11,11 @@ import (
 
 var acosOp = ir.Op{
 	Name:    "acos",
-	Doc:     "returns the arccosine of x, in [0, pi]; NaN outside [-1, 1].",
+	Doc:     "returns the arccosine of x, in [0, pi]; NaN outside [-1, 1], where it is not complex.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -31,7 +31,8 @@ func AcosOp() *ir.Op {
 	return &acosOp
 }
 
-// Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1].
+// Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1], where it
+// is not complex.
 func Acos(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(acosApply(), x)
 }
@@ -60,7 +61,9 @@ func acosBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Div(number(-1), Sqrt(Sub(number(1), Mul(x, x)))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(-1), Sqrt(Sub(number(1), Mul(x, x))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, acosGradX(dy, x)))
 	}
@@ -72,11 +75,11 @@ var acosGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(-1/sqrt(1 - x*x))"},
+		{Expr: "dy*conj(-1/sqrt(1 - x*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AcosGradX},
 	CUDA: cuda.AcosGradX,
@@ -93,11 +96,11 @@ func acosGradX(dy, x *core.Tensor) *core.Tensor {
 
 var acoshOp = ir.Op{
 	Name:    "acosh",
-	Doc:     "returns the inverse hyperbolic cosine of x; NaN below 1.",
+	Doc:     "returns the inverse hyperbolic cosine of x; NaN below 1, where it is not complex.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -113,7 +116,8 @@ func AcoshOp() *ir.Op {
 	return &acoshOp
 }
 
-// Acosh returns the inverse hyperbolic cosine of x; NaN below 1.
+// Acosh returns the inverse hyperbolic cosine of x; NaN below 1, where it is
+// not complex.
 func Acosh(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(acoshApply(), x)
 }
@@ -142,7 +146,9 @@ func acoshBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Mul(Sqrt(Sub(x, number(1))), Sqrt(Add(x, number(1)))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Mul(Sqrt(Sub(x, number(1))), Sqrt(Add(x, number(1)))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, acoshGradX(dy, x)))
 	}
@@ -154,11 +160,11 @@ var acoshGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy/(sqrt(x - 1)*sqrt(x + 1))"},
+		{Expr: "dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AcoshGradX},
 	CUDA: cuda.AcoshGradX,
@@ -175,11 +181,11 @@ func acoshGradX(dy, x *core.Tensor) *core.Tensor {
 
 var asinOp = ir.Op{
 	Name:    "asin",
-	Doc:     "returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1].",
+	Doc:     "returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1], where it is not complex.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -195,7 +201,8 @@ func AsinOp() *ir.Op {
 	return &asinOp
 }
 
-// Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1].
+// Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1], where
+// it is not complex.
 func Asin(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(asinApply(), x)
 }
@@ -224,7 +231,9 @@ func asinBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Sqrt(Sub(number(1), Mul(x, x))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Sqrt(Sub(number(1), Mul(x, x))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, asinGradX(dy, x)))
 	}
@@ -236,11 +245,11 @@ var asinGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy/sqrt(1 - x*x)"},
+		{Expr: "dy*conj(1/sqrt(1 - x*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AsinGradX},
 	CUDA: cuda.AsinGradX,
@@ -261,7 +270,7 @@ var asinhOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -306,7 +315,9 @@ func asinhBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Sqrt(Add(Mul(x, x), number(1))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Sqrt(Add(Mul(x, x), number(1))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, asinhGradX(dy, x)))
 	}
@@ -318,11 +329,11 @@ var asinhGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy/sqrt(x*x + 1)"},
+		{Expr: "dy*conj(1/sqrt(x*x + 1))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AsinhGradX},
 	CUDA: cuda.AsinhGradX,
@@ -343,7 +354,7 @@ var atanOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -388,7 +399,9 @@ func atanBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Add(number(1), Mul(x, x)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Add(number(1), Mul(x, x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, atanGradX(dy, x)))
 	}
@@ -398,7 +411,7 @@ var atan2Op = ir.Op{
 	Name:    "atan2",
 	Doc:     "returns the angle of the point (x, y), element by element, in [-pi, pi].",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "y"}, {Name: "x"}},
+	In:      []ir.Operand{{Name: "y"}, {Name: "x", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArithFloat,
@@ -447,15 +460,27 @@ func atan2Backward(grad *core.Grad) {
 	y := grad.In(0)
 	x := grad.In(1)
 	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		y := grad.WideSpread(0, y)
+		x := grad.WideSpread(0, x)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Mul(dy, Div(solid(x, dy), Add(Mul(y, y), Mul(solid(x, dy), solid(x, dy)))))))
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			x := core.Wide(x)
+			grad.Set(0, fit(grad, 0, Where(LogicalAnd(Eq(y, number(0)), Eq(solid(x, dy), number(0))), number(0), Mul(dy, Div(Div(solid(x, dy), Hypot(y, solid(x, dy))), Hypot(y, solid(x, dy)))))))
 		} else {
 			grad.Set(0, fit(grad, 0, atan2GradY(dy, y, x)))
 		}
 	}
 	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		y := grad.WideSpread(1, y)
+		x := grad.WideSpread(1, x)
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Mul(dy, Div(Neg(y), Add(Mul(y, y), Mul(solid(x, dy), solid(x, dy)))))))
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			x := core.Wide(x)
+			grad.Set(1, fit(grad, 1, Where(LogicalAnd(Eq(y, number(0)), Eq(solid(x, dy), number(0))), number(0), Mul(dy, Div(Div(Neg(y), Hypot(y, solid(x, dy))), Hypot(y, solid(x, dy)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, atan2GradX(dy, y, x)))
 		}
@@ -472,7 +497,7 @@ var atan2GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(-y/(y*y + x*x))"},
+		{Expr: "where(y == 0 && x == 0, 0, dy*(-y/hypot(y, x)/hypot(y, x)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Atan2GradX},
 	CUDA: cuda.Atan2GradX,
@@ -497,7 +522,7 @@ var atan2GradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(x/(y*y + x*x))"},
+		{Expr: "where(y == 0 && x == 0, 0, dy*(x/hypot(y, x)/hypot(y, x)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Atan2GradY},
 	CUDA: cuda.Atan2GradY,
@@ -518,11 +543,11 @@ var atanGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy/(1 + x*x)"},
+		{Expr: "dy*conj(1/(1 + x*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AtanGradX},
 	CUDA: cuda.AtanGradX,
@@ -539,11 +564,11 @@ func atanGradX(dy, x *core.Tensor) *core.Tensor {
 
 var atanhOp = ir.Op{
 	Name:    "atanh",
-	Doc:     "returns the inverse hyperbolic tangent of x; NaN outside [-1, 1].",
+	Doc:     "returns the inverse hyperbolic tangent of x; NaN outside [-1, 1], where it is not complex.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -559,7 +584,8 @@ func AtanhOp() *ir.Op {
 	return &atanhOp
 }
 
-// Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1].
+// Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1],
+// where it is not complex.
 func Atanh(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(atanhApply(), x)
 }
@@ -588,7 +614,9 @@ func atanhBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Div(dy, Sub(number(1), Mul(x, x)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Sub(number(1), Mul(x, x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, atanhGradX(dy, x)))
 	}
@@ -600,11 +628,11 @@ var atanhGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy/(1 - x*x)"},
+		{Expr: "dy*conj(1/(1 - x*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AtanhGradX},
 	CUDA: cuda.AtanhGradX,

@@ -61,6 +61,8 @@ func cosBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Neg(Sin(x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, cosGradX(dy, x)))
@@ -98,7 +100,7 @@ var coshOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -143,7 +145,9 @@ func coshBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Sinh(x))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sinh(x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, coshGradX(dy, x)))
 	}
@@ -155,11 +159,11 @@ var coshGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*sinh(x)"},
+		{Expr: "dy*conj(sinh(x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.CoshGradX},
 	CUDA: cuda.CoshGradX,
@@ -225,6 +229,8 @@ func sinBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Cos(x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, sinGradX(dy, x)))
@@ -262,11 +268,11 @@ var sincOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 1, sin(Pi*(x - round(x)))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/(Pi*x))"},
+		{Expr: "where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Sinc},
 	CUDA: cuda.Sinc,
@@ -304,9 +310,9 @@ func SincInPlace(x *core.Tensor) error {
 
 // sincBackward is the gradient of sinc.
 func sincBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, SincGrad(x))))
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	grad.Set(0, fit(grad, 0, Mul(dy, Conj(SincGrad(x)))))
 }
 
 var sincGradOp = ir.Op{
@@ -315,11 +321,11 @@ var sincGradOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x)"},
+		{Expr: "where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SincGrad},
 	CUDA: cuda.SincGrad,
@@ -345,7 +351,9 @@ func sincGradBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Mul(dy, Where(Lt(Abs(x), number(0.1)), Add(Add(number(-3.289868133696453), Mul(Mul(x, x), Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))))), Mul(x, Add(Mul(Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))), Mul(number(2), x)), Mul(Mul(x, x), Add(Mul(Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))), Mul(number(2), x)), Mul(Mul(x, x), Sub(Mul(Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))), Mul(number(2), x)), Mul(Mul(x, x), Mul(number(0.023460810354558225), Mul(number(2), x)))))))))), Sub(Div(Where(Eq(Round(x), Mul(number(2), Floor(Mul(number(0.5), Round(x))))), Sub(Neg(Mul(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi))), Sub(Div(Mul(Cos(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi)), Mul(number(math.Pi), x)), Mul(Div(Div(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), Mul(number(math.Pi), x)), Mul(number(math.Pi), x)), number(math.Pi)))), Neg(Sub(Neg(Mul(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi))), Sub(Div(Mul(Cos(Mul(number(math.Pi), Sub(x, Round(x)))), number(math.Pi)), Mul(number(math.Pi), x)), Mul(Div(Div(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), Mul(number(math.Pi), x)), Mul(number(math.Pi), x)), number(math.Pi)))))), x), Div(Div(Mul(Sub(Cos(Mul(number(math.Pi), Sub(x, Round(x)))), Div(Sin(Mul(number(math.Pi), Sub(x, Round(x)))), Mul(number(math.Pi), x))), Where(Eq(Round(x), Mul(number(2), Floor(Mul(number(0.5), Round(x))))), core.Solid(number(1), dy.DType()), number(-1))), x), x)))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Add(Add(Where(Lt(Abs(x), number(0.1)), Mul(dy, Conj(Add(number(-3.289868133696453), Mul(Mul(x, x), Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))))))), number(0)), Add(Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(Mul(dy, Conj(x)), Conj(Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))))), Conj(x))), number(0)), Add(Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(Mul(Mul(dy, Conj(x)), Conj(Mul(x, x))), Conj(Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))), Conj(x))), number(0)), Sub(Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(Mul(Mul(Mul(dy, Conj(x)), Conj(Mul(x, x))), Conj(Mul(x, x))), Conj(Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))), Conj(x))), number(0)), Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(number(0.023460810354558225), Mul(Mul(Mul(Mul(dy, Conj(x)), Conj(Mul(x, x))), Conj(Mul(x, x))), Conj(Mul(x, x)))), Conj(x))), number(0)))))), Add(Add(Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Mul(dy, Conj(Div(number(1), x))), Conj(Neg(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x)))))))), number(math.Pi))), Neg(Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Mul(dy, Conj(Div(number(1), x))), Conj(Neg(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x)))))))), number(math.Pi))))), Sub(Neg(Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Mul(Mul(dy, Conj(Div(number(1), x))), Conj(Div(number(1), Mul(number(math.Pi), x)))), Conj(Cos(Mul(number(math.Pi), Sub(x, Round(Real(x))))))), number(math.Pi))), Neg(Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Mul(Mul(dy, Conj(Div(number(1), x))), Conj(Div(number(1), Mul(number(math.Pi), x)))), Conj(Cos(Mul(number(math.Pi), Sub(x, Round(Real(x))))))), number(math.Pi)))))), Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Mul(dy, Conj(Div(number(1), x))), Conj(Div(Neg(Div(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Mul(number(math.Pi), x))), Mul(number(math.Pi), x)))), number(math.Pi))), Neg(Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Mul(dy, Conj(Div(number(1), x))), Conj(Div(Neg(Div(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Mul(number(math.Pi), x))), Mul(number(math.Pi), x)))), number(math.Pi))))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(dy, Conj(Div(Neg(Div(Mul(Sub(Cos(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Div(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Mul(number(math.Pi), x))), Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), core.Solid(number(1), dy.DType()), number(-1))), x)), x))))))))
 	} else {
 		grad.Set(0, sincGradGradX(dy, x))
 	}
@@ -357,11 +365,11 @@ var sincGradGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x) < 0.1, -3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))) + x*((3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*(2*x) + x*x*((-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*(2*x) + x*x*((0.20918278254123832 - x*x*0.023460810354558225)*(2*x) - x*x*(0.023460810354558225*(2*x))))), where(round(x) == 2*floor(0.5*round(x)), -(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi), -(-(sin(Pi*(x - round(x)))*Pi) - (cos(Pi*(x - round(x)))*Pi/(Pi*x) - sin(Pi*(x - round(x)))/(Pi*x)/(Pi*x)*Pi)))/x - (cos(Pi*(x - round(x))) - sin(Pi*(x - round(x)))/(Pi*x))*where(round(x) == 2*floor(0.5*round(x)), 1, -1)/x/x)"},
+		{Expr: "where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SincGradGradX},
 	CUDA: cuda.SincGradGradX,
@@ -382,7 +390,7 @@ var sinhOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -427,7 +435,9 @@ func sinhBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Cosh(x))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Cosh(x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, sinhGradX(dy, x)))
 	}
@@ -439,11 +449,11 @@ var sinhGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*cosh(x)"},
+		{Expr: "dy*conj(cosh(x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.SinhGradX},
 	CUDA: cuda.SinhGradX,
@@ -464,7 +474,7 @@ var tanOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
@@ -509,7 +519,9 @@ func tanBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, fit(grad, 0, Mul(dy, Add(number(1), Mul(Tan(x), Tan(x))))))
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(number(1), Mul(Tan(x), Tan(x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, tanGradX(dy, x)))
 	}
@@ -521,11 +533,11 @@ var tanGradXOp = ir.Op{
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(1 + tan(x)*tan(x))"},
+		{Expr: "dy*conj(1 + tan(x)*tan(x))"},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.TanGradX},
 	CUDA: cuda.TanGradX,
@@ -591,6 +603,8 @@ func tanhBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), Mul(Tanh(x), Tanh(x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, tanhGradX(dy, x)))

@@ -3,8 +3,6 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -77,7 +75,7 @@ func AsStridedGradOp() *ir.Op {
 // which only the layout is read, from the gradient g of its result.
 func AsStridedGrad(g, x *core.Tensor, size, stride []int, offset int) *core.Tensor {
 	in := []*core.Tensor{g, x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&asStridedGradOp, in...); t != nil {
 		return t
 	}
 	var out *core.Tensor
@@ -111,7 +109,7 @@ func BroadcastToOp() *ir.Op {
 // BroadcastTo returns x expanded to shape.
 func BroadcastTo(x *core.Tensor, shape []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&broadcastToOp, in...); t != nil {
 		return t
 	}
 	out := broadcastToCompose(x, shape)
@@ -150,7 +148,7 @@ func ChunkOp() *ir.Op {
 // which the last may have fewer. As in PyTorch, there can be fewer than n.
 func Chunk(x *core.Tensor, n, dim int) []*core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&chunkOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
 	out := composite.Chunk(Narrow, x, n, dim)
@@ -178,7 +176,7 @@ func ContiguousOp() *ir.Op {
 // Contiguous returns x if it is row-major without gaps, else a copy that is.
 func Contiguous(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&contiguousOp, in...); t != nil {
 		return t
 	}
 	out := contiguousCompose(x)
@@ -206,7 +204,7 @@ var diagEmbedOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -221,7 +219,7 @@ func DiagEmbedOp() *ir.Op {
 // lies offset columns from the main one, and zeros elsewhere.
 func DiagEmbed(x *core.Tensor, offset int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&diagEmbedOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -287,86 +285,6 @@ func diagonalBackward(grad *core.Grad) {
 	grad.Set(0, DiagonalGrad(dy, grad.InShape(0), offset, dim0, dim1))
 }
 
-var diagonalFillOp = ir.Op{
-	Name:    "diagonal_fill",
-	Doc:     "returns x with zeros off a diagonal of its last two axes, whose extents are rows and cols.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}, {Name: "cols", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index%cols - index/cols%rows == offset, x, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DiagonalFill},
-	CUDA: cuda.DiagonalFill,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// DiagonalFillOp returns the descriptor of diagonal_fill, which must not be
-// changed.
-func DiagonalFillOp() *ir.Op {
-	return &diagonalFillOp
-}
-
-// DiagonalFill returns x with zeros off a diagonal of its last two axes,
-// whose extents are rows and cols.
-func DiagonalFill(x *core.Tensor, rows, cols, offset int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &diagonalFillOp,
-		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(offset)},
-		Backward: diagonalFillBackward,
-	}, x)
-}
-
-// diagonalFillBackward is the gradient of diagonal_fill.
-func diagonalFillBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	rows := int(grad.Attr(0).Int)
-	cols := int(grad.Attr(1).Int)
-	offset := int(grad.Attr(2).Int)
-	grad.Set(0, diagonalFillGradX(dy, rows, cols, offset))
-}
-
-var diagonalFillGradXOp = ir.Op{
-	Name:    "diagonal_fill_grad_x",
-	Doc:     "returns the gradient of diagonal_fill with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}, {Name: "cols", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index%cols - index/cols%rows == offset, dy, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DiagonalFillGradX},
-	CUDA: cuda.DiagonalFillGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// diagonalFillGradX returns the gradient of diagonal_fill with respect to x,
-// from the gradient dy of its result.
-func diagonalFillGradX(dy *core.Tensor, rows, cols, offset int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &diagonalFillGradXOp,
-		Attrs:    []ir.Value{ir.IntValue(rows), ir.IntValue(cols), ir.IntValue(offset)},
-		Backward: diagonalFillGradXBackward,
-	}, dy)
-}
-
-// diagonalFillGradXBackward is the gradient of diagonal_fill_grad_x.
-func diagonalFillGradXBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	rows := int(grad.Attr(0).Int)
-	cols := int(grad.Attr(1).Int)
-	offset := int(grad.Attr(2).Int)
-	grad.Set(0, fit(grad, 0, diagonalFillGradX(dy, rows, cols, offset)))
-}
-
 var diagonalGradOp = ir.Op{
 	Name:    "diagonal_grad",
 	Doc:     "returns the gradient of diagonal with respect to its operand of the given shape, from the gradient g of its result.",
@@ -390,7 +308,7 @@ func DiagonalGradOp() *ir.Op {
 // of the given shape, from the gradient g of its result.
 func DiagonalGrad(g *core.Tensor, input []int, offset, dim0, dim1 int) *core.Tensor {
 	in := []*core.Tensor{g}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&diagonalGradOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -403,9 +321,15 @@ func DiagonalGrad(g *core.Tensor, input []int, offset, dim0, dim1 int) *core.Ten
 func diagonalGradCompose(g *core.Tensor, input []int, offset, dim0, dim1 int) *core.Tensor {
 	rows := ir.HostSize(input, dim0)
 	cols := ir.HostSize(input, dim1)
-	above := max(-offset, 0)
-	column := Unsqueeze(PadConstant(g, []int{above, rows - ir.HostSize(g.Shape(), -1) - above}, ir.IntScalar(0)), -1)
-	full := DiagonalFill(Expand(column, ir.HostWithSize(column.Shape(), -1, cols)), rows, cols, offset)
+	n := ir.HostSize(g.Shape(), -1)
+	before := max(-offset, 0)*cols + max(offset, 0)
+	used := min(n*(cols+1), rows*cols-before)
+	lines := Narrow(Flatten(PadConstant(Unsqueeze(g, -1), []int{0, cols}, ir.IntScalar(0)), -2, -1), -1, 0, max(used, 0))
+	if before == 0 && used == rows*cols {
+		return Movedim(Reshape(lines, ir.HostJoinInts(g.Shape()[0:len(g.Shape())-1], []int{rows, cols})), []int{-2, -1}, []int{dim0, dim1})
+	}
+	flat := PadConstant(lines, []int{before, max(rows*cols-before-used, 0)}, ir.IntScalar(0))
+	full := Reshape(flat, ir.HostJoinInts(g.Shape()[0:len(g.Shape())-1], []int{rows, cols}))
 	return Movedim(full, []int{-2, -1}, []int{dim0, dim1})
 }
 
@@ -464,7 +388,7 @@ func ExpandAsOp() *ir.Op {
 // ExpandAs returns x expanded to the shape of other.
 func ExpandAs(x, other *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, other}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&expandAsOp, in...); t != nil {
 		return t
 	}
 	out := expandAsCompose(x, other)
@@ -503,7 +427,7 @@ func FlattenOp() *ir.Op {
 // scalar becomes a tensor of one element.
 func Flatten(x *core.Tensor, start, end int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&flattenOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -549,7 +473,7 @@ func MovedimOp() *ir.Op {
 // destination; the others keep their order.
 func Movedim(x *core.Tensor, source, destination []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&movedimOp, in...); t != nil {
 		return t
 	}
 	out := movedimCompose(x, source, destination)
@@ -558,6 +482,9 @@ func Movedim(x *core.Tensor, source, destination []int) *core.Tensor {
 }
 
 func movedimCompose(x *core.Tensor, source, destination []int) *core.Tensor {
+	if len(source) != len(destination) {
+		return Refuse(x, "source and destination must have one axis each for every axis to move")
+	}
 	return Permute(x, ir.HostMovePerm(len(x.Shape()), source, destination))
 }
 
@@ -586,7 +513,7 @@ func MTOp() *ir.Op {
 // MT returns x with its last two axes exchanged. It is PyTorch's mT.
 func MT(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&mtOp, in...); t != nil {
 		return t
 	}
 	out := mtCompose(x)
@@ -677,4 +604,48 @@ func permuteBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	dims := grad.Attr(0).Ints
 	grad.Set(0, Permute(dy, ir.HostInversePerm(dims)))
+}
+
+var reshapeOp = ir.Op{
+	Name:    "reshape",
+	Doc:     "returns x as shape, read in row-major order; one extent may be -1 for what is left.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// ReshapeOp returns the descriptor of reshape, which must not be changed.
+func ReshapeOp() *ir.Op {
+	return &reshapeOp
+}
+
+// Reshape returns x as shape, read in row-major order; one extent may be -1
+// for what is left. It is a view where one exists, else a copy.
+func Reshape(x *core.Tensor, shape []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&reshapeOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return reshapeCompose(x, shape)
+	})
+	core.Composed(&reshapeOp, in, out)
+	return out
+}
+
+func reshapeCompose(x *core.Tensor, shape []int) *core.Tensor {
+	if ir.HostCanView(x.Layout(), shape) {
+		return View(x, shape)
+	}
+	return View(Clone(x), shape)
+}
+
+// ReshapeOut is Reshape with the result written to dst, which has its shape
+// and device.
+func ReshapeOut(dst, x *core.Tensor, shape []int) error {
+	return core.CopyOut(dst, &reshapeOp, Reshape(x, shape))
 }

@@ -8,50 +8,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var reshapeOp = ir.Op{
-	Name:    "reshape",
-	Doc:     "returns x as shape, read in row-major order; one extent may be -1 for what is left.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// ReshapeOp returns the descriptor of reshape, which must not be changed.
-func ReshapeOp() *ir.Op {
-	return &reshapeOp
-}
-
-// Reshape returns x as shape, read in row-major order; one extent may be -1
-// for what is left. It is a view where one exists, else a copy.
-func Reshape(x *core.Tensor, shape []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return reshapeCompose(x, shape)
-	})
-	core.Composed(&reshapeOp, in, out)
-	return out
-}
-
-func reshapeCompose(x *core.Tensor, shape []int) *core.Tensor {
-	if ir.HostCanView(x.Layout(), shape) {
-		return View(x, shape)
-	}
-	return View(Clone(x), shape)
-}
-
-// ReshapeOut is Reshape with the result written to dst, which has its shape
-// and device.
-func ReshapeOut(dst, x *core.Tensor, shape []int) error {
-	return core.CopyOut(dst, &reshapeOp, Reshape(x, shape))
-}
-
 var reshapeAsOp = ir.Op{
 	Name:    "reshape_as",
 	Doc:     "returns x with the shape of other.",
@@ -72,7 +28,7 @@ func ReshapeAsOp() *ir.Op {
 // ReshapeAs returns x with the shape of other.
 func ReshapeAs(x, other *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, other}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&reshapeAsOp, in...); t != nil {
 		return t
 	}
 	out := reshapeAsCompose(x, other)
@@ -192,7 +148,7 @@ func SliceGradOp() *ir.Op {
 // given shape, from the gradient g of its result.
 func SliceGrad(g *core.Tensor, input []int, dim, start, end, step int) *core.Tensor {
 	in := []*core.Tensor{g}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&sliceGradOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -235,7 +191,7 @@ func SplitOp() *ir.Op {
 // the last may have fewer.
 func Split(x *core.Tensor, size, dim int) []*core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&splitOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
 	out := composite.Split(Narrow, x, size, dim)
@@ -265,7 +221,7 @@ func SplitSizesOp() *ir.Op {
 // add up to that of x. It is PyTorch's split with a list.
 func SplitSizes(x *core.Tensor, sizes []int, dim int) []*core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&splitSizesOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
 	out := composite.SplitSizes(Narrow, x, sizes, dim)
@@ -329,7 +285,7 @@ func SwapaxesOp() *ir.Op {
 // Swapaxes returns x with two axes exchanged, as transpose does.
 func Swapaxes(x *core.Tensor, dim0, dim1 int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&swapaxesOp, in...); t != nil {
 		return t
 	}
 	out := swapaxesCompose(x, dim0, dim1)
@@ -367,7 +323,7 @@ func TOp() *ir.Op {
 // returned as it is.
 func T(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&tOp, in...); t != nil {
 		return t
 	}
 	out := tCompose(x)
@@ -444,7 +400,7 @@ func UnbindOp() *ir.Op {
 // Unbind returns the slices of x along dim, without that axis.
 func Unbind(x *core.Tensor, dim int) []*core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&unbindOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
 	out := composite.Unbind(Select, x, dim)
@@ -473,7 +429,7 @@ func UnflattenOp() *ir.Op {
 // which one may be -1.
 func Unflatten(x *core.Tensor, dim int, sizes []int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&unflattenOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -512,7 +468,7 @@ func UnfoldOp() *ir.Op {
 }
 
 // Unfold returns windows of length elements along dim, step apart, as a new
-// last axis; axis dim counts them.
+// last axis; axis dim counts them. A scalar is read as one element.
 func Unfold(x *core.Tensor, dim, length, step int) *core.Tensor {
 	layout, err := ir.UnfoldView(x.Layout(), dim, length, step)
 	return core.View(core.Apply{
@@ -555,7 +511,7 @@ func UnfoldGradOp() *ir.Op {
 // the given shape, from the gradient g of its result.
 func UnfoldGrad(g *core.Tensor, input []int, dim, length, step int) *core.Tensor {
 	in := []*core.Tensor{g}
-	if t := core.FirstError(in...); t != nil {
+	if t := core.Refused(&unfoldGradOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
@@ -566,9 +522,12 @@ func UnfoldGrad(g *core.Tensor, input []int, dim, length, step int) *core.Tensor
 }
 
 func unfoldGradCompose(g *core.Tensor, input []int, dim, length, step int) *core.Tensor {
+	if len(input) == 0 {
+		return SumTo(g, input)
+	}
 	axis := ir.HostNormDim(len(g.Shape())-1, dim)
 	row := Flatten(Movedim(g, []int{-1}, []int{axis + 1}), axis, axis+1)
-	return IndexAdd(Zeros(input, core.PlacementLike(g)), axis, WindowIndex([]int{ir.HostSize(row.Shape(), axis)}, length, step, core.PlacementLike(g)), row)
+	return IndexAdd(Zeros(input, core.PlacementLike(g)), axis, WindowIndex([]int{ir.HostSize(core.Look(row).Shape(), axis)}, length, step, core.PlacementLike(g)), row)
 }
 
 var unsqueezeOp = ir.Op{
@@ -642,4 +601,41 @@ func View(x *core.Tensor, shape []int) *core.Tensor {
 func viewBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	grad.Set(0, Reshape(dy, grad.InShape(0)))
+}
+
+var viewAsOp = ir.Op{
+	Name:    "view_as",
+	Doc:     "returns x as a view with the shape of other.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "other"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// ViewAsOp returns the descriptor of view_as, which must not be changed.
+func ViewAsOp() *ir.Op {
+	return &viewAsOp
+}
+
+// ViewAs returns x as a view with the shape of other.
+func ViewAs(x, other *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, other}
+	if t := core.Refused(&viewAsOp, in...); t != nil {
+		return t
+	}
+	out := viewAsCompose(x, other)
+	core.Composed(&viewAsOp, in, out)
+	return out
+}
+
+func viewAsCompose(x, other *core.Tensor) *core.Tensor {
+	return View(x, other.Shape())
+}
+
+// ViewAsOut is ViewAs with the result written to dst, which has its shape and
+// device.
+func ViewAsOut(dst, x, other *core.Tensor) error {
+	return core.CopyOut(dst, &viewAsOp, ViewAs(x, other))
 }

@@ -272,7 +272,7 @@ func (HiOption) hardtanhOption() {}
 // Hardtanh returns x limited to lo and hi. The gradient at both is 0. PyTorch
 // calls them min_val and max_val.
 //
-// Dtypes: float. Options: Lo (-1), Hi (1).
+// Dtypes: int, float. Options: Lo (-1), Hi (1).
 func Hardtanh(x Tensor, opts ...HardtanhOption) Tensor {
 	s := collect(options{lo: ir.IntScalar(-1), hi: ir.IntScalar(1)}, opts)
 	loValue, err := ir.ScalarOf(s.lo)
@@ -333,7 +333,7 @@ func (x Tensor) HardtanhInPlace(opts ...HardtanhOption) error {
 // Heaviside returns 0 where x is negative, 1 where it is positive, and values
 // where it is 0.
 //
-// Dtypes: int, float.
+// Dtypes: bool, int, float.
 func Heaviside(x, values Tensor) Tensor {
 	return Wrap(ops.Heaviside(x.Handle(), values.Handle()))
 }
@@ -546,7 +546,7 @@ func (x Tensor) SeluInPlace() error {
 
 // Silu returns x*sigmoid(x), also called swish.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Silu(x Tensor) Tensor {
 	return Wrap(ops.Silu(x.Handle()))
 }

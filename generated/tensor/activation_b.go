@@ -48,7 +48,7 @@ func (x Tensor) SoftshrinkInPlace(opts ...SoftshrinkOption) error {
 
 // Softsign returns x/(1 + abs(x)).
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Softsign(x Tensor) Tensor {
 	return Wrap(ops.Softsign(x.Handle()))
 }
@@ -72,7 +72,7 @@ func (x Tensor) SoftsignInPlace() error {
 
 // Tanhshrink returns x - tanh(x).
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Tanhshrink(x Tensor) Tensor {
 	return Wrap(ops.Tanhshrink(x.Handle()))
 }
@@ -96,41 +96,57 @@ func (x Tensor) TanhshrinkInPlace() error {
 
 // Threshold returns x where it is greater than limit and value elsewhere.
 //
-// Dtypes: float.
-func Threshold(x Tensor, limit float64, value Scalar) Tensor {
+// Dtypes: int, float.
+func Threshold(x Tensor, limit, value Scalar) Tensor {
+	limitValue, err := ir.ScalarOf(limit)
+	if err != nil {
+		return Wrap(core.Fail(ops.ThresholdOp(), err))
+	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
 		return Wrap(core.Fail(ops.ThresholdOp(), err))
 	}
-	return Wrap(ops.Threshold(x.Handle(), limit, valueValue))
+	return Wrap(ops.Threshold(x.Handle(), limitValue, valueValue))
 }
 
 // Threshold is the function Threshold on x. It returns x where it is greater
 // than limit and value elsewhere.
-func (x Tensor) Threshold(limit float64, value Scalar) Tensor {
+func (x Tensor) Threshold(limit, value Scalar) Tensor {
+	limitValue, err := ir.ScalarOf(limit)
+	if err != nil {
+		return Wrap(core.Fail(ops.ThresholdOp(), err))
+	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
 		return Wrap(core.Fail(ops.ThresholdOp(), err))
 	}
-	return Wrap(ops.Threshold(x.Handle(), limit, valueValue))
+	return Wrap(ops.Threshold(x.Handle(), limitValue, valueValue))
 }
 
 // ThresholdOut is Threshold with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
-func ThresholdOut(dst, x Tensor, limit float64, value Scalar) error {
+func ThresholdOut(dst, x Tensor, limit, value Scalar) error {
+	limitValue, err := ir.ScalarOf(limit)
+	if err != nil {
+		return core.Fail(ops.ThresholdOp(), err).Err()
+	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
 		return core.Fail(ops.ThresholdOp(), err).Err()
 	}
-	return ops.ThresholdOut(dst.Handle(), x.Handle(), limit, valueValue)
+	return ops.ThresholdOut(dst.Handle(), x.Handle(), limitValue, valueValue)
 }
 
 // ThresholdInPlace is Threshold with the result written to x, which must have
 // the result's shape, and a dtype that the result's casts to.
-func (x Tensor) ThresholdInPlace(limit float64, value Scalar) error {
+func (x Tensor) ThresholdInPlace(limit, value Scalar) error {
+	limitValue, err := ir.ScalarOf(limit)
+	if err != nil {
+		return core.Fail(ops.ThresholdOp(), err).Err()
+	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
 		return core.Fail(ops.ThresholdOp(), err).Err()
 	}
-	return ops.ThresholdInPlace(x.Handle(), limit, valueValue)
+	return ops.ThresholdInPlace(x.Handle(), limitValue, valueValue)
 }

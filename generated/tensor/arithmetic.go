@@ -230,7 +230,7 @@ func (x Tensor) AddcmulInPlace(y, z Tensor, opts ...AddcmulOption) error {
 // larger. NaN stays NaN. The gradient reaches x where lo <= x <= hi, and
 // elsewhere the limit.
 //
-// Dtypes: int, float.
+// Dtypes: bool, int, float.
 func Clamp(x, lo, hi Tensor) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), lo.Handle(), hi.Handle()))
 }
@@ -279,7 +279,7 @@ func (x Tensor) ClampScalarInPlace(lo, hi Scalar) error {
 // ClampMax returns the smaller of x and hi, element by element. NaN stays
 // NaN. The gradient reaches x where x <= hi.
 //
-// Dtypes: int, float.
+// Dtypes: bool, int, float.
 func ClampMax(x, hi Tensor) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), hi.Handle()))
 }
@@ -330,7 +330,7 @@ func (x Tensor) ClampMaxScalarInPlace(hi Scalar) error {
 // ClampMin returns the larger of x and lo, element by element. NaN stays NaN.
 // The gradient reaches x where x >= lo.
 //
-// Dtypes: int, float.
+// Dtypes: bool, int, float.
 func ClampMin(x, lo Tensor) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), lo.Handle()))
 }
@@ -503,7 +503,7 @@ func (x Tensor) DivScalarInPlace(y Scalar) error {
 }
 
 // FloorDivide returns the largest integer not above x / y, element by
-// element, in the dtype of x and y. It has no gradient.
+// element, in the dtype of x and y. The gradient is zero.
 //
 // Dtypes: int, float.
 func FloorDivide(x, y Tensor) Tensor {
@@ -557,7 +557,7 @@ func (x Tensor) FloorDivideScalarInPlace(y Scalar) error {
 // Fmax returns the larger of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: float.
+// Dtypes: int, float.
 func Fmax(x, y Tensor) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), y.Handle()))
 }
@@ -607,7 +607,7 @@ func (x Tensor) FmaxScalarInPlace(y Scalar) error {
 // Fmin returns the smaller of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: float.
+// Dtypes: int, float.
 func Fmin(x, y Tensor) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), y.Handle()))
 }

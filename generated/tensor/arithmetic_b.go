@@ -183,9 +183,10 @@ func (x Tensor) LerpScalarInPlace(end Tensor, weight Scalar) error {
 }
 
 // Maximum returns the larger of x and y, element by element. A NaN in either
-// gives NaN. Where they are equal each gets half of the gradient.
+// gives NaN; of bools true is the larger. Where they are equal each gets half
+// of the gradient.
 //
-// Dtypes: int, float.
+// Dtypes: bool, int, float.
 func Maximum(x, y Tensor) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), y.Handle()))
 }
@@ -234,9 +235,10 @@ func (x Tensor) MaximumScalarInPlace(y Scalar) error {
 }
 
 // Minimum returns the smaller of x and y, element by element. A NaN in either
-// gives NaN. Where they are equal each gets half of the gradient.
+// gives NaN; of bools true is the larger. Where they are equal each gets half
+// of the gradient.
 //
-// Dtypes: int, float.
+// Dtypes: bool, int, float.
 func Minimum(x, y Tensor) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), y.Handle()))
 }
@@ -345,9 +347,9 @@ func (NeginfOption) nanToNumOption() {}
 
 // NanToNum returns x with NaN and the infinities replaced. Posinf and neginf
 // stay unless they are given; PyTorch's default for them is the largest
-// number of the dtype.
+// number of the dtype. Integers and bools stay as they are.
 //
-// Dtypes: float. Options: Nan (0), Posinf (+Inf), Neginf (-Inf).
+// Dtypes: bool, int, float. Options: Nan (0), Posinf (+Inf), Neginf (-Inf).
 func NanToNum(x Tensor, opts ...NanToNumOption) Tensor {
 	s := collect(options{posinf: math.Inf(1), neginf: math.Inf(-1)}, opts)
 	return Wrap(ops.NanToNum(x.Handle(), s.nan, s.posinf, s.neginf))
@@ -615,53 +617,4 @@ func RemainderScalarOut(dst, x Tensor, y Scalar) error {
 // which must have the result's shape, and a dtype that the result's casts to.
 func (x Tensor) RemainderScalarInPlace(y Scalar) error {
 	return ops.RemainderInPlace(x.Handle(), number(ops.RemainderOp(), y))
-}
-
-// Rpow returns y to the power x, element by element, for numbers on the left.
-//
-// Dtypes: int, float, complex.
-func Rpow(x, y Tensor) Tensor {
-	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
-}
-
-// Rpow is the function Rpow on x. It returns y to the power x, element by
-// element, for numbers on the left.
-func (x Tensor) Rpow(y Tensor) Tensor {
-	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
-}
-
-// RpowOut is Rpow with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RpowOut(dst, x, y Tensor) error {
-	return ops.RpowOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// RpowInPlace is Rpow with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) RpowInPlace(y Tensor) error {
-	return ops.RpowInPlace(x.Handle(), y.Handle())
-}
-
-// RpowScalar is Rpow where y is a number, which does not widen the other
-// operands' dtype within its category.
-func RpowScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
-}
-
-// RpowScalar is the function RpowScalar on x. It returns y to the power x,
-// element by element, for numbers on the left.
-func (x Tensor) RpowScalar(y Scalar) Tensor {
-	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
-}
-
-// RpowScalarOut is RpowScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func RpowScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.RpowOut(dst.Handle(), x.Handle(), number(ops.RpowOp(), y))
-}
-
-// RpowScalarInPlace is RpowScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) RpowScalarInPlace(y Scalar) error {
-	return ops.RpowInPlace(x.Handle(), number(ops.RpowOp(), y))
 }

@@ -4,7 +4,57 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// Rsub returns y - x, element by element, for numbers on the left.
+// Rpow returns y to the power x, element by element, for numbers on the left.
+//
+// Dtypes: int, float, complex.
+func Rpow(x, y Tensor) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
+}
+
+// Rpow is the function Rpow on x. It returns y to the power x, element by
+// element, for numbers on the left.
+func (x Tensor) Rpow(y Tensor) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
+}
+
+// RpowOut is Rpow with the result written to dst, which must have the
+// result's shape and device, and a dtype that the result's casts to.
+func RpowOut(dst, x, y Tensor) error {
+	return ops.RpowOut(dst.Handle(), x.Handle(), y.Handle())
+}
+
+// RpowInPlace is Rpow with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) RpowInPlace(y Tensor) error {
+	return ops.RpowInPlace(x.Handle(), y.Handle())
+}
+
+// RpowScalar is Rpow where y is a number, which does not widen the other
+// operands' dtype within its category.
+func RpowScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
+}
+
+// RpowScalar is the function RpowScalar on x. It returns y to the power x,
+// element by element, for numbers on the left.
+func (x Tensor) RpowScalar(y Scalar) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
+}
+
+// RpowScalarOut is RpowScalar with the result written to dst, which must have
+// the result's shape and device, and a dtype that the result's casts to.
+func RpowScalarOut(dst, x Tensor, y Scalar) error {
+	return ops.RpowOut(dst.Handle(), x.Handle(), number(ops.RpowOp(), y))
+}
+
+// RpowScalarInPlace is RpowScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) RpowScalarInPlace(y Scalar) error {
+	return ops.RpowInPlace(x.Handle(), number(ops.RpowOp(), y))
+}
+
+// Rsub returns y - x, element by element, for numbers on the left. Integers
+// wrap; bools are an error.
 //
 // Dtypes: int, float, complex.
 func Rsub(x, y Tensor) Tensor {
@@ -53,16 +103,36 @@ func (x Tensor) RsubScalarInPlace(y Scalar) error {
 	return ops.RsubInPlace(x.Handle(), number(ops.RsubOp(), y))
 }
 
-// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN.
-// The gradient is zero.
+// Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
+// is 0; of a real tensor it is sign.
 //
-// Dtypes: int, float.
+// Dtypes: int, float, complex.
+func Sgn(x Tensor) Tensor {
+	return Wrap(ops.Sgn(x.Handle()))
+}
+
+// Sgn is the function Sgn on x. It returns x/abs(x) for each element of a
+// complex tensor, and 0 where it is 0; of a real tensor it is sign.
+func (x Tensor) Sgn() Tensor {
+	return Wrap(ops.Sgn(x.Handle()))
+}
+
+// SgnOut is Sgn with the result written to dst, which must have the result's
+// shape and device, and a dtype that the result's casts to.
+func SgnOut(dst, x Tensor) error {
+	return ops.SgnOut(dst.Handle(), x.Handle())
+}
+
+// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN,
+// and bools stay as they are. The gradient is zero.
+//
+// Dtypes: bool, int, float.
 func Sign(x Tensor) Tensor {
 	return Wrap(ops.Sign(x.Handle()))
 }
 
 // Sign is the function Sign on x. It returns -1, 0 or 1 by the sign of each
-// element of x; NaN stays NaN.
+// element of x; NaN stays NaN, and bools stay as they are.
 func (x Tensor) Sign() Tensor {
 	return Wrap(ops.Sign(x.Handle()))
 }
@@ -153,8 +223,8 @@ func (x Tensor) SubScalarInPlace(y Scalar) error {
 }
 
 // TruncDivide returns x / y with its fraction removed, element by element, in
-// the dtype of x and y. It is PyTorch's div with rounding_mode trunc, and has
-// no gradient.
+// the dtype of x and y. It is PyTorch's div with rounding_mode trunc. The
+// gradient is zero.
 //
 // Dtypes: int, float.
 func TruncDivide(x, y Tensor) Tensor {

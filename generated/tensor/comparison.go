@@ -17,8 +17,7 @@ func (EqualNanOption) allcloseOption() {}
 // Allclose returns, as a bool scalar, whether isclose is true of every
 // element.
 //
-// Dtypes: bool, int, float. Options: Rtol (1e-05), Atol (1e-08), EqualNan
-// (false).
+// Dtypes: all. Options: Rtol (1e-05), Atol (1e-08), EqualNan (false).
 func Allclose(x, y Tensor, opts ...AllcloseOption) Tensor {
 	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
 	return Wrap(ops.Allclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))
@@ -180,7 +179,8 @@ func (EqualNanOption) iscloseOption() {}
 // element. Equal infinities are close; NaN is close to NaN with equal_nan.
 // Integers are compared as the default float.
 //
-// Dtypes: float. Options: Rtol (1e-05), Atol (1e-08), EqualNan (false).
+// Dtypes: float, complex. Options: Rtol (1e-05), Atol (1e-08), EqualNan
+// (false).
 func Isclose(x, y Tensor, opts ...IscloseOption) Tensor {
 	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
 	return Wrap(ops.Isclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))
@@ -366,7 +366,7 @@ func NeScalarOut(dst, x Tensor, y Scalar) error {
 
 // Signbit returns whether the sign of x is set, which tells -0 from 0.
 //
-// Dtypes: int, float.
+// Dtypes: bool, int, float.
 func Signbit(x Tensor) Tensor {
 	return Wrap(ops.Signbit(x.Handle()))
 }

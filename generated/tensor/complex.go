@@ -4,15 +4,17 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// Angle returns the angle of each element of a complex tensor, in [-pi, pi].
+// Angle returns the angle of each element of x, in [-pi, pi]: of a real one
+// 0, or pi where it is negative. NaN stays NaN; integers and bools become the
+// default float.
 //
-// Dtypes: complex.
+// Dtypes: all.
 func Angle(x Tensor) Tensor {
 	return Wrap(ops.Angle(x.Handle()))
 }
 
-// Angle is the function Angle on x. It returns the angle of each element of a
-// complex tensor, in [-pi, pi].
+// Angle is the function Angle on x. It returns the angle of each element of
+// x, in [-pi, pi]: of a real one 0, or pi where it is negative.
 func (x Tensor) Angle() Tensor {
 	return Wrap(ops.Angle(x.Handle()))
 }
@@ -26,7 +28,7 @@ func AngleOut(dst, x Tensor) error {
 // Conj returns the complex conjugate of each element of x; of a real tensor
 // the tensor itself.
 //
-// Dtypes: int, float, complex.
+// Dtypes: all.
 func Conj(x Tensor) Tensor {
 	return Wrap(ops.Conj(x.Handle()))
 }
@@ -85,7 +87,7 @@ func ComplexOut(dst, re, im Tensor) error {
 // Real returns the real part of each element of x; of a real tensor the
 // tensor itself. The result is a copy.
 //
-// Dtypes: int, float, complex.
+// Dtypes: all.
 func Real(x Tensor) Tensor {
 	return Wrap(ops.Real(x.Handle()))
 }

@@ -4,8 +4,8 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// A Conv1dOption is an option of Conv1d: Bias, Stride, Padding, Dilation or
-// Groups.
+// A Conv1dOption is an option of Conv1d: Bias, Stride, Padding, Dilation,
+// Groups or a value of AutoPad.
 type Conv1dOption interface {
 	option
 	conv1dOption()
@@ -16,16 +16,20 @@ func (StrideOption) conv1dOption()   {}
 func (PaddingOption) conv1dOption()  {}
 func (DilationOption) conv1dOption() {}
 func (GroupsOption) conv1dOption()   {}
+func (AutoPad) conv1dOption()        {}
 
 // Conv1d returns the cross-correlation of x [n, channels, length] (or
 // [channels, length]) with weight [out, channels/groups, kernel], plus bias
-// [out]. Padding is the number of zeros on both sides.
+// [out]. Padding is the number of zeros on both sides. Auto_pad is PyTorch's
+// padding by name: with same the result is as long as x, which takes a stride
+// of 1, and a zero more at the end where the number of zeros is odd; with
+// valid there are none.
 //
-// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
-// Groups (1).
+// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
+// Dilation ([1]), Groups (1), AutoPad (none).
 func Conv1d(x, weight Tensor, opts ...Conv1dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
+	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
 }
 
 // Conv1d is the function Conv1d on x. It returns the cross-correlation of x
@@ -33,18 +37,18 @@ func Conv1d(x, weight Tensor, opts ...Conv1dOption) Tensor {
 // channels/groups, kernel], plus bias [out].
 func (x Tensor) Conv1d(weight Tensor, opts ...Conv1dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
+	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
 }
 
 // Conv1dOut is Conv1d with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func Conv1dOut(dst, x, weight Tensor, opts ...Conv1dOption) error {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return ops.Conv1dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups)
+	return ops.Conv1dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad)
 }
 
-// A Conv2dOption is an option of Conv2d: Bias, Stride, Padding, Dilation or
-// Groups.
+// A Conv2dOption is an option of Conv2d: Bias, Stride, Padding, Dilation,
+// Groups or a value of AutoPad.
 type Conv2dOption interface {
 	option
 	conv2dOption()
@@ -55,17 +59,19 @@ func (StrideOption) conv2dOption()   {}
 func (PaddingOption) conv2dOption()  {}
 func (DilationOption) conv2dOption() {}
 func (GroupsOption) conv2dOption()   {}
+func (AutoPad) conv2dOption()        {}
 
 // Conv2d returns the cross-correlation of x [n, channels, height, width] (or
 // [channels, height, width]) with weight [out, channels/groups, kernel
 // height, kernel width], plus bias [out]. Stride, padding (zeros on both
-// sides) and dilation have one number for both axes or two.
+// sides) and dilation have one number for both axes or two. Auto_pad is as
+// for conv1d.
 //
-// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
-// Groups (1).
+// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
+// Dilation ([1]), Groups (1), AutoPad (none).
 func Conv2d(x, weight Tensor, opts ...Conv2dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
+	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
 }
 
 // Conv2d is the function Conv2d on x. It returns the cross-correlation of x
@@ -73,18 +79,18 @@ func Conv2d(x, weight Tensor, opts ...Conv2dOption) Tensor {
 // [out, channels/groups, kernel height, kernel width], plus bias [out].
 func (x Tensor) Conv2d(weight Tensor, opts ...Conv2dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
+	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
 }
 
 // Conv2dOut is Conv2d with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func Conv2dOut(dst, x, weight Tensor, opts ...Conv2dOption) error {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return ops.Conv2dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups)
+	return ops.Conv2dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad)
 }
 
-// A Conv3dOption is an option of Conv3d: Bias, Stride, Padding, Dilation or
-// Groups.
+// A Conv3dOption is an option of Conv3d: Bias, Stride, Padding, Dilation,
+// Groups or a value of AutoPad.
 type Conv3dOption interface {
 	option
 	conv3dOption()
@@ -95,17 +101,18 @@ func (StrideOption) conv3dOption()   {}
 func (PaddingOption) conv3dOption()  {}
 func (DilationOption) conv3dOption() {}
 func (GroupsOption) conv3dOption()   {}
+func (AutoPad) conv3dOption()        {}
 
 // Conv3d returns the cross-correlation of x [n, channels, depth, height,
 // width] (or without n) with weight [out, channels/groups, kernel depth,
 // height, width], plus bias [out]. Stride, padding and dilation have one
-// number or three.
+// number or three. Auto_pad is as for conv1d.
 //
-// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
-// Groups (1).
+// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
+// Dilation ([1]), Groups (1), AutoPad (none).
 func Conv3d(x, weight Tensor, opts ...Conv3dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
+	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
 }
 
 // Conv3d is the function Conv3d on x. It returns the cross-correlation of x
@@ -113,14 +120,14 @@ func Conv3d(x, weight Tensor, opts ...Conv3dOption) Tensor {
 // channels/groups, kernel depth, height, width], plus bias [out].
 func (x Tensor) Conv3d(weight Tensor, opts ...Conv3dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups))
+	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
 }
 
 // Conv3dOut is Conv3d with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func Conv3dOut(dst, x, weight Tensor, opts ...Conv3dOption) error {
 	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return ops.Conv3dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups)
+	return ops.Conv3dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad)
 }
 
 // A ConvTranspose1dOption is an option of ConvTranspose1d: Bias, Stride,
@@ -142,8 +149,8 @@ func (DilationOption) convTranspose1dOption()      {}
 // conv1d with respect to its input. The result has (length-1)*stride -
 // 2*padding + dilation*(kernel-1) + output_padding + 1 elements.
 //
-// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), OutputPadding
-// ([0]), Groups (1), Dilation ([1]).
+// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
+// OutputPadding ([0]), Groups (1), Dilation ([1]).
 func ConvTranspose1d(x, weight Tensor, opts ...ConvTranspose1dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
 	return Wrap(ops.ConvTranspose1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))
@@ -184,8 +191,8 @@ func (DilationOption) convTranspose2dOption()      {}
 // [out]: the gradient of conv2d with respect to its input. Lists have one
 // number for both axes or two.
 //
-// Dtypes: float. Options: Bias, Stride ([1]), Padding ([0]), OutputPadding
-// ([0]), Groups (1), Dilation ([1]).
+// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
+// OutputPadding ([0]), Groups (1), Dilation ([1]).
 func ConvTranspose2d(x, weight Tensor, opts ...ConvTranspose2dOption) Tensor {
 	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
 	return Wrap(ops.ConvTranspose2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))

@@ -78,10 +78,11 @@ func (ValueOption) padOption() {}
 
 // Pad surrounds x with elements. Padding holds how many before and after the
 // last axis, then before and after the axis before it, and so on; negative
-// numbers remove elements in the mode constant, which fills with value.
-// Reflect mirrors x without repeating the edge, replicate repeats the edge,
-// and circular continues at the other end; they fill at most the last three
-// axes, reflect with fewer elements than an axis has, circular with no more.
+// numbers remove elements. The mode constant fills with value. Reflect
+// mirrors x without repeating the edge, replicate repeats the edge, and
+// circular continues at the other end of what is not removed; they fill at
+// most the last three axes, reflect with fewer elements than an axis has,
+// circular with no more than are left.
 //
 // Dtypes: all. Options: Mode (constant), Value (0).
 func Pad(x Tensor, padding []int, opts ...PadOption) Tensor {
@@ -154,6 +155,30 @@ func (x Tensor) RepeatInterleave(n, dim int) Tensor {
 // result's casts to.
 func RepeatInterleaveOut(dst, x Tensor, n, dim int) error {
 	return ops.RepeatInterleaveOut(dst.Handle(), x.Handle(), n, dim)
+}
+
+// RepeatInterleaveBy returns x with element i along dim repeated as often as
+// element i of the int32 or int64 tensor repeats says, or all as often as its
+// one element says. It is PyTorch's repeat_interleave with a tensor. The host
+// waits for the number of elements.
+//
+// Dtypes: all.
+func RepeatInterleaveBy(x, repeats Tensor, dim int) Tensor {
+	return Wrap(ops.RepeatInterleaveBy(x.Handle(), repeats.Handle(), dim))
+}
+
+// RepeatInterleaveBy is the function RepeatInterleaveBy on x. It returns x
+// with element i along dim repeated as often as element i of the int32 or
+// int64 tensor repeats says, or all as often as its one element says.
+func (x Tensor) RepeatInterleaveBy(repeats Tensor, dim int) Tensor {
+	return Wrap(ops.RepeatInterleaveBy(x.Handle(), repeats.Handle(), dim))
+}
+
+// RepeatInterleaveByOut is RepeatInterleaveBy with the result written to dst,
+// which must have the result's shape and device, and a dtype that the
+// result's casts to.
+func RepeatInterleaveByOut(dst, x, repeats Tensor, dim int) error {
+	return ops.RepeatInterleaveByOut(dst.Handle(), x.Handle(), repeats.Handle(), dim)
 }
 
 // A RollOption is an option of Roll: Dim.

@@ -22,6 +22,25 @@ func (o Approximate) set(s *options) {
 	s.approximate = ops.Approximate(o)
 }
 
+// AutoPad is the argument auto_pad of conv1d, conv2d, conv3d and conv_n.
+type AutoPad ops.AutoPad
+
+// The values of AutoPad.
+const (
+	AutoPadNone  = AutoPad(ops.AutoPadNone)
+	AutoPadSame  = AutoPad(ops.AutoPadSame)
+	AutoPadValid = AutoPad(ops.AutoPadValid)
+)
+
+// String returns the value's name in the schema.
+func (o AutoPad) String() string {
+	return ops.AutoPad(o).String()
+}
+
+func (o AutoPad) set(s *options) {
+	s.autoPad = ops.AutoPad(o)
+}
+
 // ComputeMode is the argument compute_mode of cdist.
 type ComputeMode ops.ComputeMode
 
@@ -101,12 +120,30 @@ func (o PaddingMode) set(s *options) {
 	s.paddingMode = ops.PaddingMode(o)
 }
 
+// Reduce is the argument reduce of index_reduce and scatter_reduce.
+type Reduce ops.Reduce
+
+// The values of Reduce.
+const (
+	ReduceSum  = Reduce(ops.ReduceSum)
+	ReduceProd = Reduce(ops.ReduceProd)
+	ReduceMean = Reduce(ops.ReduceMean)
+	ReduceAmax = Reduce(ops.ReduceAmax)
+	ReduceAmin = Reduce(ops.ReduceAmin)
+)
+
+// String returns the value's name in the schema.
+func (o Reduce) String() string {
+	return ops.Reduce(o).String()
+}
+
 // Reduction is the argument reduction of binary_cross_entropy,
 // binary_cross_entropy_with_logits, class_weight_grad,
 // class_weight_grad_grad, cross_entropy, cross_entropy_grad,
-// cross_entropy_probs, cross_entropy_stats, huber_loss, kl_div, l1_loss,
-// masked_loss, mse_loss, nll_grad, nll_grad_grad, nll_loss, nll_stats,
-// reduce_loss, smooth_l1_loss, smoothed_loss and total_grad.
+// cross_entropy_lse_grad, cross_entropy_probs, cross_entropy_stats,
+// huber_loss, kl_div, l1_loss, masked_loss, mse_loss, nll_grad,
+// nll_grad_grad, nll_loss, nll_stats, reduce_loss, smooth_l1_loss,
+// smoothed_cross_entropy, smoothed_loss and total_grad.
 type Reduction ops.Reduction
 
 // The values of Reduction.

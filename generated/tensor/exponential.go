@@ -30,7 +30,7 @@ func (x Tensor) ExpInPlace() error {
 
 // Exp2 returns 2 to the power x. Integers become the default float.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Exp2(x Tensor) Tensor {
 	return Wrap(ops.Exp2(x.Handle()))
 }
@@ -55,7 +55,7 @@ func (x Tensor) Exp2InPlace() error {
 // Expm1 returns exp(x) - 1, accurate for small x. Integers become the default
 // float.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Expm1(x Tensor) Tensor {
 	return Wrap(ops.Expm1(x.Handle()))
 }
@@ -107,7 +107,7 @@ func (x Tensor) LogInPlace() error {
 // Log10 returns the logarithm of x to base 10. Integers become the default
 // float.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Log10(x Tensor) Tensor {
 	return Wrap(ops.Log10(x.Handle()))
 }
@@ -132,7 +132,7 @@ func (x Tensor) Log10InPlace() error {
 // Log1p returns log(1 + x), accurate for small x. Integers become the default
 // float.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Log1p(x Tensor) Tensor {
 	return Wrap(ops.Log1p(x.Handle()))
 }
@@ -158,7 +158,7 @@ func (x Tensor) Log1pInPlace() error {
 // Log2 returns the logarithm of x to base 2. Integers become the default
 // float.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Log2(x Tensor) Tensor {
 	return Wrap(ops.Log2(x.Handle()))
 }
@@ -183,7 +183,7 @@ func (x Tensor) Log2InPlace() error {
 // Logaddexp returns log(exp(x) + exp(y)), element by element, without
 // overflow on the way.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Logaddexp(x, y Tensor) Tensor {
 	return Wrap(ops.Logaddexp(x.Handle(), y.Handle()))
 }
@@ -240,39 +240,39 @@ type LogitOption interface {
 
 func (EpsOption) logitOption() {}
 
-// Logit returns log(x/(1 - x)), the inverse of sigmoid, of x limited to eps
-// and 1 - eps.
+// Logit returns log(x/(1 - x)), the inverse of sigmoid, NaN outside [0, 1].
+// With an eps of 0 or more, x is first limited to eps and 1 - eps.
 //
-// Dtypes: float. Options: Eps (0).
+// Dtypes: float. Options: Eps (-1).
 func Logit(x Tensor, opts ...LogitOption) Tensor {
-	s := collect(options{}, opts)
+	s := collect(options{eps: -1}, opts)
 	return Wrap(ops.Logit(x.Handle(), s.eps))
 }
 
 // Logit is the function Logit on x. It returns log(x/(1 - x)), the inverse of
-// sigmoid, of x limited to eps and 1 - eps.
+// sigmoid, NaN outside [0, 1].
 func (x Tensor) Logit(opts ...LogitOption) Tensor {
-	s := collect(options{}, opts)
+	s := collect(options{eps: -1}, opts)
 	return Wrap(ops.Logit(x.Handle(), s.eps))
 }
 
 // LogitOut is Logit with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func LogitOut(dst, x Tensor, opts ...LogitOption) error {
-	s := collect(options{}, opts)
+	s := collect(options{eps: -1}, opts)
 	return ops.LogitOut(dst.Handle(), x.Handle(), s.eps)
 }
 
 // LogitInPlace is Logit with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
 func (x Tensor) LogitInPlace(opts ...LogitOption) error {
-	s := collect(options{}, opts)
+	s := collect(options{eps: -1}, opts)
 	return ops.LogitInPlace(x.Handle(), s.eps)
 }
 
 // Rsqrt returns 1/sqrt(x). Integers become the default float.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Rsqrt(x Tensor) Tensor {
 	return Wrap(ops.Rsqrt(x.Handle()))
 }
@@ -296,7 +296,7 @@ func (x Tensor) RsqrtInPlace() error {
 
 // Sigmoid returns 1/(1 + exp(-x)). Integers become the default float.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Sigmoid(x Tensor) Tensor {
 	return Wrap(ops.Sigmoid(x.Handle()))
 }

@@ -99,13 +99,15 @@ func FullLike(x Tensor, value Scalar, opts ...CreateOption) Tensor {
 }
 
 // Linspace returns steps numbers from start to end, both included, equally
-// far apart, as a tensor of one axis.
+// far apart, as a tensor of one axis. Of an integer dtype, start, end and
+// what lies between lose their fractions.
 func Linspace(start, end float64, steps int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Linspace(start, end, steps, s.place(nil)))
 }
 
-// Logspace returns base to the powers that linspace gives.
+// Logspace returns base to the powers that linspace gives. Of an integer
+// dtype start, end and the results lose their fractions.
 func Logspace(start, end float64, steps int, base float64, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Logspace(start, end, steps, base, s.place(nil)))

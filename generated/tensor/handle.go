@@ -178,6 +178,35 @@ func Scope(f func(keep func(...Tensor))) {
 	})
 }
 
+// ScopeErr is Scope for a function that may fail, and returns its error.
+func ScopeErr(f func(keep func(...Tensor)) error) error {
+	var err error
+	if f != nil {
+		Scope(func(keep func(...Tensor)) { err = f(keep) })
+	}
+	return err
+}
+
+// ScopeValue is Scope for a function with a result, which may fail. A result
+// that is a Tensor or a []Tensor is kept without being given to keep.
+func ScopeValue[T any](f func(keep func(...Tensor)) (T, error)) (T, error) {
+	var out T
+	var err error
+	if f == nil {
+		return out, nil
+	}
+	Scope(func(keep func(...Tensor)) {
+		out, err = f(keep)
+		switch kept := any(out).(type) {
+		case Tensor:
+			keep(kept)
+		case []Tensor:
+			keep(kept...)
+		}
+	})
+	return out, err
+}
+
 // Item returns the value of a tensor of one element as a float64, after
 // waiting for it.
 func (t Tensor) Item() (float64, error) {
@@ -277,6 +306,56 @@ func FromBytes(raw []byte, d DType, shape []int, opts ...CreateOption) Tensor {
 // order, after waiting for them.
 func (t Tensor) Bytes() ([]byte, error) {
 	return core.Bytes(t.Handle())
+}
+
+// FillInPlace overwrites every element with value, which t's dtype must hold.
+func (t Tensor) FillInPlace(value Scalar) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	x := FromScalar(value, OfType(t.DType()), On(t.Device()))
+	defer x.Release()
+	return t.CopyFrom(x)
+}
+
+// NormalInPlace overwrites t, of a floating or complex dtype, with random
+// numbers of the normal distribution, drawn as Randn's.
+func (t Tensor) NormalInPlace(mean, deviation float64) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	x := RandnLike(t)
+	defer x.Release()
+	if err := x.Err(); err != nil {
+		return err
+	}
+	if err := x.MulScalarInPlace(deviation); err != nil {
+		return err
+	}
+	if err := x.AddScalarInPlace(mean); err != nil {
+		return err
+	}
+	return t.CopyFrom(x)
+}
+
+// UniformInPlace overwrites t, of a floating or complex dtype, with random
+// numbers uniform in [low, high), drawn as Rand's.
+func (t Tensor) UniformInPlace(low, high float64) error {
+	if err := t.Err(); err != nil {
+		return err
+	}
+	x := RandLike(t)
+	defer x.Release()
+	if err := x.Err(); err != nil {
+		return err
+	}
+	if err := x.MulScalarInPlace(high - low); err != nil {
+		return err
+	}
+	if err := x.AddScalarInPlace(low); err != nil {
+		return err
+	}
+	return t.CopyFrom(x)
 }
 
 // To returns t on device d; t itself when it is there. The copy is

@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 // Argwhere returns the positions of the elements of x that are not zero, as
@@ -28,42 +29,51 @@ func ArgwhereOut(dst, x Tensor) error {
 	return ops.ArgwhereOut(dst.Handle(), x.Handle())
 }
 
-// An EmbeddingOption is an option of Embedding: PaddingIdx.
+// An EmbeddingOption is an option of Embedding: PaddingIdx, MaxNorm, NormType
+// or ScaleGradByFreq.
 type EmbeddingOption interface {
 	option
 	embeddingOption()
 }
 
-func (PaddingIdxOption) embeddingOption() {}
+func (PaddingIdxOption) embeddingOption()      {}
+func (MaxNormOption) embeddingOption()         {}
+func (NormTypeOption) embeddingOption()        {}
+func (ScaleGradByFreqOption) embeddingOption() {}
 
-// Embedding returns the rows of weight [rows, width] that the int64 tensor
-// index names: the result has index's shape and the axis width. The row
-// padding_idx gets no gradient; -1 stands for none.
+// Embedding returns the rows of weight [rows, width] that the int32 or int64
+// tensor index names: the result has index's shape and the axis width. The
+// row padding_idx gets no gradient; -1 stands for none. With max_norm, rows
+// that are named and whose norm_type-norm is larger are first scaled to that
+// norm, in weight itself. With scale_grad_by_freq the gradient of a row is
+// divided by how often it is named.
 //
-// Dtypes: float, complex. Options: PaddingIdx (-1).
+// Dtypes: float, complex. Options: PaddingIdx (-1), MaxNorm (+Inf), NormType
+// (2), ScaleGradByFreq (false).
 func Embedding(index, weight Tensor, opts ...EmbeddingOption) Tensor {
-	s := collect(options{paddingIdx: -1}, opts)
-	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), s.paddingIdx))
+	s := collect(options{paddingIdx: -1, maxNorm: math.Inf(1), normType: 2}, opts)
+	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), s.paddingIdx, s.maxNorm, s.normType, s.scaleGradByFreq))
 }
 
 // Embedding is the function Embedding on index. It returns the rows of weight
-// [rows, width] that the int64 tensor index names: the result has index's
-// shape and the axis width.
+// [rows, width] that the int32 or int64 tensor index names: the result has
+// index's shape and the axis width.
 func (index Tensor) Embedding(weight Tensor, opts ...EmbeddingOption) Tensor {
-	s := collect(options{paddingIdx: -1}, opts)
-	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), s.paddingIdx))
+	s := collect(options{paddingIdx: -1, maxNorm: math.Inf(1), normType: 2}, opts)
+	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), s.paddingIdx, s.maxNorm, s.normType, s.scaleGradByFreq))
 }
 
 // EmbeddingOut is Embedding with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
 func EmbeddingOut(dst, index, weight Tensor, opts ...EmbeddingOption) error {
-	s := collect(options{paddingIdx: -1}, opts)
-	return ops.EmbeddingOut(dst.Handle(), index.Handle(), weight.Handle(), s.paddingIdx)
+	s := collect(options{paddingIdx: -1, maxNorm: math.Inf(1), normType: 2}, opts)
+	return ops.EmbeddingOut(dst.Handle(), index.Handle(), weight.Handle(), s.paddingIdx, s.maxNorm, s.normType, s.scaleGradByFreq)
 }
 
 // Gather returns the elements of x that index names along dim: out[i][j] is
-// x[index[i][j]][j] for dim 0. Index is an int64 tensor of x's rank, no
-// larger than x along the other axes; the result has its shape.
+// x[index[i][j]][j] for dim 0. Index is an int32 or int64 tensor of x's rank,
+// no larger than x along the other axes; the result has its shape. A scalar
+// counts as a tensor of one axis.
 //
 // Dtypes: all.
 func Gather(x Tensor, dim int, index Tensor) Tensor {
@@ -83,18 +93,18 @@ func GatherOut(dst, x Tensor, dim int, index Tensor) error {
 }
 
 // IndexAdd returns a copy of x to whose slices along dim those of src are
-// added: slice i of src goes to slice index[i] of x. Index is an int64 tensor
-// of rank 1 or 0, with as many elements as src has along dim; the other
-// extents of src are x's.
+// added (of bools by logical or): slice i of src goes to slice index[i] of x.
+// Index is an int32 or int64 tensor of rank 1 or 0, with as many elements as
+// src has along dim; the other extents of src are x's.
 //
-// Dtypes: int, float, complex.
+// Dtypes: all.
 func IndexAdd(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
 // IndexAdd is the function IndexAdd on x. It returns a copy of x to whose
-// slices along dim those of src are added: slice i of src goes to slice
-// index[i] of x.
+// slices along dim those of src are added (of bools by logical or): slice i
+// of src goes to slice index[i] of x.
 func (x Tensor) IndexAdd(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -105,8 +115,8 @@ func IndexAddOut(dst, x Tensor, dim int, index, src Tensor) error {
 	return ops.IndexAddOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle())
 }
 
-// IndexCopy returns a copy of x whose slices along dim that the int64 tensor
-// index of one axis names are those of src.
+// IndexCopy returns a copy of x whose slices along dim that the int32 or
+// int64 tensor index of one axis names are those of src.
 //
 // Dtypes: all.
 func IndexCopy(x Tensor, dim int, index, src Tensor) Tensor {
@@ -114,8 +124,8 @@ func IndexCopy(x Tensor, dim int, index, src Tensor) Tensor {
 }
 
 // IndexCopy is the function IndexCopy on x. It returns a copy of x whose
-// slices along dim that the int64 tensor index of one axis names are those of
-// src.
+// slices along dim that the int32 or int64 tensor index of one axis names are
+// those of src.
 func (x Tensor) IndexCopy(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexCopy(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -127,7 +137,8 @@ func IndexCopyOut(dst, x Tensor, dim int, index, src Tensor) error {
 }
 
 // IndexFill returns a copy of x with value in the slices along dim that the
-// int64 tensor index of one axis names.
+// int32 or int64 tensor index of one axis names. A negative index counts from
+// the end.
 //
 // Dtypes: all.
 func IndexFill(x Tensor, dim int, index Tensor, value Scalar) Tensor {
@@ -139,7 +150,8 @@ func IndexFill(x Tensor, dim int, index Tensor, value Scalar) Tensor {
 }
 
 // IndexFill is the function IndexFill on x. It returns a copy of x with value
-// in the slices along dim that the int64 tensor index of one axis names.
+// in the slices along dim that the int32 or int64 tensor index of one axis
+// names.
 func (x Tensor) IndexFill(dim int, index Tensor, value Scalar) Tensor {
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
@@ -158,9 +170,46 @@ func IndexFillOut(dst, x Tensor, dim int, index Tensor, value Scalar) error {
 	return ops.IndexFillOut(dst.Handle(), x.Handle(), dim, index.Handle(), valueValue)
 }
 
+// An IndexReduceOption is an option of IndexReduce: IncludeSelf.
+type IndexReduceOption interface {
+	option
+	indexReduceOption()
+}
+
+func (IncludeSelfOption) indexReduceOption() {}
+
+// IndexReduce returns a copy of x in which every slice along dim that the
+// int32 or int64 tensor index of one axis names is, element by element, the
+// sum, product, mean, largest or smallest of itself and of the slices of src
+// that go there, or with include_self of false of these alone. Src has x's
+// shape but for as many slices as index has elements.
+//
+// Dtypes: all. Options: IncludeSelf (true).
+func IndexReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...IndexReduceOption) Tensor {
+	s := collect(options{includeSelf: true}, opts)
+	return Wrap(ops.IndexReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
+}
+
+// IndexReduce is the function IndexReduce on x. It returns a copy of x in
+// which every slice along dim that the int32 or int64 tensor index of one
+// axis names is, element by element, the sum, product, mean, largest or
+// smallest of itself and of the slices of src that go there, or with
+// include_self of false of these alone.
+func (x Tensor) IndexReduce(dim int, index, src Tensor, reduce Reduce, opts ...IndexReduceOption) Tensor {
+	s := collect(options{includeSelf: true}, opts)
+	return Wrap(ops.IndexReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
+}
+
+// IndexReduceOut is IndexReduce with the result written to dst, which must
+// have the result's shape and device, and a dtype that the result's casts to.
+func IndexReduceOut(dst, x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...IndexReduceOption) error {
+	s := collect(options{includeSelf: true}, opts)
+	return ops.IndexReduceOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf)
+}
+
 // IndexSelect returns the slices of x along dim that index names, in its
-// order. Index is an int64 tensor of rank 1 or 0; along dim the result has as
-// many elements as index.
+// order. Index is an int32 or int64 tensor of rank 1 or 0; along dim the
+// result has as many elements as index.
 //
 // Dtypes: all.
 func IndexSelect(x Tensor, dim int, index Tensor) Tensor {
@@ -223,19 +272,19 @@ func NonzeroOut(dst, x Tensor) error {
 	return ops.NonzeroOut(dst.Handle(), x.Handle())
 }
 
-// OneHot returns, for each class index in the int64 tensor x, a row of
-// classes int64 numbers that are 0 but for a 1 at the index. An index out of
-// range is an error. With classes of -1 the largest index decides, and the
+// OneHot returns, for each class index in the int32 or int64 tensor x, a row
+// of classes int64 numbers that are 0 but for a 1 at the index. An index out
+// of range is an error. With classes of -1 the largest index decides, and the
 // host waits for it.
 //
-// Dtypes: int64.
+// Dtypes: int32, int64.
 func OneHot(x Tensor, classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
 
 // OneHot is the function OneHot on x. It returns, for each class index in the
-// int64 tensor x, a row of classes int64 numbers that are 0 but for a 1 at
-// the index.
+// int32 or int64 tensor x, a row of classes int64 numbers that are 0 but for
+// a 1 at the index.
 func (x Tensor) OneHot(classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
@@ -246,12 +295,47 @@ func OneHotOut(dst, x Tensor, classes int) error {
 	return ops.OneHotOut(dst.Handle(), x.Handle(), classes)
 }
 
+// A PutOption is an option of Put: Accumulate.
+type PutOption interface {
+	option
+	putOption()
+}
+
+func (AccumulateOption) putOption() {}
+
+// Put returns a copy of x in which the elements, counted in row-major order,
+// that the int32 or int64 tensor index names are those of src, or with
+// accumulate have those of src added. Index and src have equally many
+// elements. A negative index counts from the end. Without accumulate, where
+// index names an element more than once, one of the writes wins.
+//
+// Dtypes: all. Options: Accumulate (false).
+func Put(x, index, src Tensor, opts ...PutOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.Put(x.Handle(), index.Handle(), src.Handle(), s.accumulate))
+}
+
+// Put is the function Put on x. It returns a copy of x in which the elements,
+// counted in row-major order, that the int32 or int64 tensor index names are
+// those of src, or with accumulate have those of src added.
+func (x Tensor) Put(index, src Tensor, opts ...PutOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.Put(x.Handle(), index.Handle(), src.Handle(), s.accumulate))
+}
+
+// PutOut is Put with the result written to dst, which must have the result's
+// shape and device, and a dtype that the result's casts to.
+func PutOut(dst, x, index, src Tensor, opts ...PutOption) error {
+	s := collect(options{}, opts)
+	return ops.PutOut(dst.Handle(), x.Handle(), index.Handle(), src.Handle(), s.accumulate)
+}
+
 // Scatter returns a copy of x with the elements of src written where index
-// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int64 tensor
-// of x's rank, no larger than src, and no larger than x along the other axes.
-// Src may be a number or a scalar tensor. Where index names an element more
-// than once, one of the writes wins, and the gradient of src is that of every
-// one.
+// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int32 or int64
+// tensor of x's rank, no larger than src, and no larger than x along the
+// other axes. Src may be a number or a scalar tensor. Where index names an
+// element more than once, one of the writes wins, and the gradient of src is
+// that of every one.
 //
 // Dtypes: all.
 func Scatter(x Tensor, dim int, index, src Tensor) Tensor {
@@ -292,11 +376,11 @@ func ScatterScalarOut(dst, x Tensor, dim int, index Tensor, src Scalar) error {
 }
 
 // ScatterAdd returns a copy of x to which the elements of src are added where
-// index says: out[index[i][j]][j] += src[i][j] for dim 0. Index is an int64
-// tensor of x's rank, no larger than src, and no larger than x along the
-// other axes.
+// index says: out[index[i][j]][j] += src[i][j] for dim 0. The sum of bools is
+// logical or. Index is an int32 or int64 tensor of x's rank, no larger than
+// src, and no larger than x along the other axes.
 //
-// Dtypes: int, float, complex.
+// Dtypes: all.
 func ScatterAdd(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.ScatterAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -314,8 +398,46 @@ func ScatterAddOut(dst, x Tensor, dim int, index, src Tensor) error {
 	return ops.ScatterAddOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle())
 }
 
+// A ScatterReduceOption is an option of ScatterReduce: IncludeSelf.
+type ScatterReduceOption interface {
+	option
+	scatterReduceOption()
+}
+
+func (IncludeSelfOption) scatterReduceOption() {}
+
+// ScatterReduce returns a copy of x in which every element that index names,
+// as in scatter, is the sum, product, mean, largest or smallest of itself and
+// of the elements of src that go there, or with include_self of false of
+// these alone. The mean of integers is rounded down. Equal largest or
+// smallest elements share the gradient.
+//
+// Dtypes: all. Options: IncludeSelf (true).
+func ScatterReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...ScatterReduceOption) Tensor {
+	s := collect(options{includeSelf: true}, opts)
+	return Wrap(ops.ScatterReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
+}
+
+// ScatterReduce is the function ScatterReduce on x. It returns a copy of x in
+// which every element that index names, as in scatter, is the sum, product,
+// mean, largest or smallest of itself and of the elements of src that go
+// there, or with include_self of false of these alone.
+func (x Tensor) ScatterReduce(dim int, index, src Tensor, reduce Reduce, opts ...ScatterReduceOption) Tensor {
+	s := collect(options{includeSelf: true}, opts)
+	return Wrap(ops.ScatterReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
+}
+
+// ScatterReduceOut is ScatterReduce with the result written to dst, which
+// must have the result's shape and device, and a dtype that the result's
+// casts to.
+func ScatterReduceOut(dst, x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...ScatterReduceOption) error {
+	s := collect(options{includeSelf: true}, opts)
+	return ops.ScatterReduceOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf)
+}
+
 // Take returns the elements of x, read in row-major order, at the places in
-// the int64 tensor index, with index's shape.
+// the int32 or int64 tensor index, with index's shape. A negative index
+// counts from the end.
 //
 // Dtypes: all.
 func Take(x, index Tensor) Tensor {
@@ -323,8 +445,8 @@ func Take(x, index Tensor) Tensor {
 }
 
 // Take is the function Take on x. It returns the elements of x, read in
-// row-major order, at the places in the int64 tensor index, with index's
-// shape.
+// row-major order, at the places in the int32 or int64 tensor index, with
+// index's shape.
 func (x Tensor) Take(index Tensor) Tensor {
 	return Wrap(ops.Take(x.Handle(), index.Handle()))
 }
@@ -333,6 +455,29 @@ func (x Tensor) Take(index Tensor) Tensor {
 // result's shape and device, and a dtype that the result's casts to.
 func TakeOut(dst, x, index Tensor) error {
 	return ops.TakeOut(dst.Handle(), x.Handle(), index.Handle())
+}
+
+// TakeAlongDim returns the elements of x that the int32 or int64 tensor index
+// names along dim, as gather does, where x and index broadcast along the
+// other axes and a negative index counts from the end.
+//
+// Dtypes: all.
+func TakeAlongDim(x, index Tensor, dim int) Tensor {
+	return Wrap(ops.TakeAlongDim(x.Handle(), index.Handle(), dim))
+}
+
+// TakeAlongDim is the function TakeAlongDim on x. It returns the elements of
+// x that the int32 or int64 tensor index names along dim, as gather does,
+// where x and index broadcast along the other axes and a negative index
+// counts from the end.
+func (x Tensor) TakeAlongDim(index Tensor, dim int) Tensor {
+	return Wrap(ops.TakeAlongDim(x.Handle(), index.Handle(), dim))
+}
+
+// TakeAlongDimOut is TakeAlongDim with the result written to dst, which must
+// have the result's shape and device, and a dtype that the result's casts to.
+func TakeAlongDimOut(dst, x, index Tensor, dim int) error {
+	return ops.TakeAlongDimOut(dst.Handle(), x.Handle(), index.Handle(), dim)
 }
 
 // Tril returns the matrices in the last two axes of x with zeros above the

@@ -19,7 +19,7 @@ func (BetaOption) addmmOption()  {}
 func (AlphaOption) addmmOption() {}
 
 // Addmm returns beta*x + alpha*(y @ z), where y and z are matrices and x
-// broadcasts.
+// broadcasts. With a beta of 0 x is not read, NaN included.
 //
 // Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
 func Addmm(x, y, z Tensor, opts ...AddmmOption) Tensor {
@@ -75,6 +75,7 @@ func (BetaOption) addmvOption()  {}
 func (AlphaOption) addmvOption() {}
 
 // Addmv returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
+// With a beta of 0 x is not read, NaN included.
 //
 // Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
 func Addmv(x, y, z Tensor, opts ...AddmvOption) Tensor {
@@ -130,7 +131,7 @@ func (BetaOption) baddbmmOption()  {}
 func (AlphaOption) baddbmmOption() {}
 
 // Baddbmm returns beta*x + alpha*(y @ z), where y and z are batches of
-// matrices and x broadcasts.
+// matrices and x broadcasts. With a beta of 0 x is not read, NaN included.
 //
 // Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
 func Baddbmm(x, y, z Tensor, opts ...BaddbmmOption) Tensor {
@@ -257,7 +258,8 @@ func DotOut(dst, x, y Tensor) error {
 // those of the result, in its order; letters left out are summed. Without an
 // arrow the letters that occur once are kept, in alphabetical order. Three
 // dots stand for leading axes that broadcast, and a letter twice in one
-// operand for its diagonal.
+// operand for its diagonal. The sum of one operand of integers is int64, as
+// that of sum.
 //
 // Dtypes: int, float, complex.
 func Einsum(equation string, xs []Tensor) Tensor {
@@ -270,15 +272,18 @@ func EinsumOut(dst Tensor, equation string, xs []Tensor) error {
 	return ops.EinsumOut(dst.Handle(), equation, handles(xs))
 }
 
-// Kron returns the Kronecker product of two matrices.
+// Kron returns the Kronecker product: along every axis, as many blocks of y
+// as x has elements, each multiplied by one of these. The tensor with fewer
+// axes gets leading ones of extent 1.
 //
-// Dtypes: int, float, complex.
+// Dtypes: all.
 func Kron(x, y Tensor) Tensor {
 	return Wrap(ops.Kron(x.Handle(), y.Handle()))
 }
 
-// Kron is the function Kron on x. It returns the Kronecker product of two
-// matrices.
+// Kron is the function Kron on x. It returns the Kronecker product: along
+// every axis, as many blocks of y as x has elements, each multiplied by one
+// of these.
 func (x Tensor) Kron(y Tensor) Tensor {
 	return Wrap(ops.Kron(x.Handle(), y.Handle()))
 }
@@ -300,7 +305,7 @@ func (BiasOption) linearOption() {}
 // Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
 // bias [out].
 //
-// Dtypes: float, complex. Options: Bias.
+// Dtypes: int, float, complex. Options: Bias.
 func Linear(x, weight Tensor, opts ...LinearOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Linear(x.Handle(), weight.Handle(), s.bias))
@@ -381,7 +386,7 @@ func MvOut(dst, x, y Tensor) error {
 // Outer returns the matrix of the products of every element of x with every
 // element of y; both have one axis.
 //
-// Dtypes: int, float, complex.
+// Dtypes: all.
 func Outer(x, y Tensor) Tensor {
 	return Wrap(ops.Outer(x.Handle(), y.Handle()))
 }

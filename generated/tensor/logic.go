@@ -80,7 +80,8 @@ func LogicalXorOut(dst, x, y Tensor) error {
 }
 
 // MaskedFill returns x with value where the bool tensor mask is true. Mask
-// and value broadcast.
+// and value broadcast. A value without axes is converted to the dtype of x if
+// it is of no higher category.
 //
 // Dtypes: all.
 func MaskedFill(x, mask, value Tensor) Tensor {

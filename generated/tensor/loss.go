@@ -90,7 +90,8 @@ type CosineSimilarityOption interface {
 func (EpsOption) cosineSimilarityOption() {}
 
 // CosineSimilarity returns the dot product of x and y along dim divided by
-// the product of their 2-norms, each at least eps.
+// the product of their 2-norms, each at least eps. X and y broadcast first,
+// so that dim is an axis of both together.
 //
 // Dtypes: float. Options: Eps (1e-08).
 func CosineSimilarity(x, y Tensor, dim int, opts ...CosineSimilarityOption) Tensor {
@@ -127,11 +128,11 @@ func (LabelSmoothingOption) crossEntropyOption() {}
 func (Reduction) crossEntropyOption()            {}
 
 // CrossEntropy returns the negative logarithm of the softmax of the scores x
-// [n, classes, ...] (or [classes]) at the classes in the int64 tensor target
-// [n, ...]. Weight holds a factor for each class, and the mean is then
-// divided by their sum. Elements whose target is ignore_index count nothing.
-// Label smoothing mixes the target with equal parts of all classes. For
-// targets that are probabilities, see cross_entropy_probs.
+// [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or
+// int64 tensor target [n, ...]. Weight holds a factor for each class, and the
+// mean is then divided by their sum. Elements whose target is ignore_index
+// count nothing. Label smoothing mixes the target with equal parts of all
+// classes. For targets that are probabilities, see cross_entropy_probs.
 //
 // Dtypes: float. Options: Weight, IgnoreIndex (-100), LabelSmoothing (0),
 // Reduction (mean).
@@ -142,7 +143,7 @@ func CrossEntropy(x, target Tensor, opts ...CrossEntropyOption) Tensor {
 
 // CrossEntropy is the function CrossEntropy on x. It returns the negative
 // logarithm of the softmax of the scores x [n, classes, ...] (or [classes])
-// at the classes in the int64 tensor target [n, ...].
+// at the classes in the uint8, int32 or int64 tensor target [n, ...].
 func (x Tensor) CrossEntropy(target Tensor, opts ...CrossEntropyOption) Tensor {
 	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.CrossEntropy(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.labelSmoothing, s.reduction))
@@ -283,7 +284,7 @@ func (Reduction) l1LossOption() {}
 // L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float. Options: Reduction (mean).
+// Dtypes: float, complex. Options: Reduction (mean).
 func L1Loss(x, target Tensor, opts ...L1LossOption) Tensor {
 	s := collect(options{reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.L1Loss(x.Handle(), target.Handle(), s.reduction))
@@ -345,11 +346,11 @@ func (WeightOption) nllLossOption()      {}
 func (IgnoreIndexOption) nllLossOption() {}
 func (Reduction) nllLossOption()         {}
 
-// NllLoss returns -x at the classes in the int64 tensor target, for x [n,
-// classes, ...] (or [classes]) that holds logarithms of probabilities and
-// target [n, ...]. Weight holds a factor for each class, and the mean is then
-// divided by their sum. Elements whose target is ignore_index count nothing.
-// A class out of range is an error.
+// NllLoss returns -x at the classes in the uint8, int32 or int64 tensor
+// target, for x [n, classes, ...] (or [classes]) that holds logarithms of
+// probabilities and target [n, ...]. Weight holds a factor for each class,
+// and the mean is then divided by their sum. Elements whose target is
+// ignore_index count nothing. A class out of range is an error.
 //
 // Dtypes: float. Options: Weight, IgnoreIndex (-100), Reduction (mean).
 func NllLoss(x, target Tensor, opts ...NllLossOption) Tensor {
@@ -358,8 +359,8 @@ func NllLoss(x, target Tensor, opts ...NllLossOption) Tensor {
 }
 
 // NllLoss is the function NllLoss on x. It returns -x at the classes in the
-// int64 tensor target, for x [n, classes, ...] (or [classes]) that holds
-// logarithms of probabilities and target [n, ...].
+// uint8, int32 or int64 tensor target, for x [n, classes, ...] (or [classes])
+// that holds logarithms of probabilities and target [n, ...].
 func (x Tensor) NllLoss(target Tensor, opts ...NllLossOption) Tensor {
 	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
 	return Wrap(ops.NllLoss(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.reduction))

@@ -178,24 +178,35 @@ func LayerNormOut(dst, x Tensor, normalizedShape []int, opts ...LayerNormOption)
 	return ops.LayerNormOut(dst.Handle(), x.Handle(), slices.Clone(normalizedShape), s.weight, s.bias, s.eps)
 }
 
+// A LogSoftmaxOption is an option of LogSoftmax: OfType.
+type LogSoftmaxOption interface {
+	option
+	logSoftmaxOption()
+}
+
+func (DTypeOption) logSoftmaxOption() {}
+
 // LogSoftmax returns the logarithm of softmax along dim, without computing
-// softmax.
+// softmax. X becomes dtype first where it is given.
 //
-// Dtypes: float.
-func LogSoftmax(x Tensor, dim int) Tensor {
-	return Wrap(ops.LogSoftmax(x.Handle(), dim))
+// Dtypes: float. Options: OfType.
+func LogSoftmax(x Tensor, dim int, opts ...LogSoftmaxOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.LogSoftmax(x.Handle(), dim, s.dtype))
 }
 
 // LogSoftmax is the function LogSoftmax on x. It returns the logarithm of
 // softmax along dim, without computing softmax.
-func (x Tensor) LogSoftmax(dim int) Tensor {
-	return Wrap(ops.LogSoftmax(x.Handle(), dim))
+func (x Tensor) LogSoftmax(dim int, opts ...LogSoftmaxOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.LogSoftmax(x.Handle(), dim, s.dtype))
 }
 
 // LogSoftmaxOut is LogSoftmax with the result written to dst, which must have
 // the result's shape and device, and a dtype that the result's casts to.
-func LogSoftmaxOut(dst, x Tensor, dim int) error {
-	return ops.LogSoftmaxOut(dst.Handle(), x.Handle(), dim)
+func LogSoftmaxOut(dst, x Tensor, dim int, opts ...LogSoftmaxOption) error {
+	s := collect(options{}, opts)
+	return ops.LogSoftmaxOut(dst.Handle(), x.Handle(), dim, s.dtype)
 }
 
 // A NormalizeOption is an option of Normalize: P or Eps.
@@ -210,7 +221,7 @@ func (EpsOption) normalizeOption() {}
 // Normalize returns x divided by its p-norm over dim, or by eps where that is
 // larger.
 //
-// Dtypes: float. Options: P (2), Eps (1e-12).
+// Dtypes: float, complex. Options: P (2), Eps (1e-12).
 func Normalize(x Tensor, dim []int, opts ...NormalizeOption) Tensor {
 	s := collect(options{p: 2, eps: 1e-12}, opts)
 	return Wrap(ops.Normalize(x.Handle(), slices.Clone(dim), s.p, s.eps))
@@ -264,41 +275,64 @@ func RmsNormOut(dst, x Tensor, normalizedShape []int, opts ...RmsNormOption) err
 	return ops.RmsNormOut(dst.Handle(), x.Handle(), slices.Clone(normalizedShape), s.weight, s.eps)
 }
 
+// A SoftmaxOption is an option of Softmax: OfType.
+type SoftmaxOption interface {
+	option
+	softmaxOption()
+}
+
+func (DTypeOption) softmaxOption() {}
+
 // Softmax returns exp(x) divided by its sum along dim, computed from x -
 // max(x) so that it does not overflow. A row of negative infinities gives
-// NaN.
+// NaN. X becomes dtype first where it is given.
 //
-// Dtypes: float.
-func Softmax(x Tensor, dim int) Tensor {
-	return Wrap(ops.Softmax(x.Handle(), dim))
+// Dtypes: float. Options: OfType.
+func Softmax(x Tensor, dim int, opts ...SoftmaxOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.Softmax(x.Handle(), dim, s.dtype))
 }
 
 // Softmax is the function Softmax on x. It returns exp(x) divided by its sum
 // along dim, computed from x - max(x) so that it does not overflow.
-func (x Tensor) Softmax(dim int) Tensor {
-	return Wrap(ops.Softmax(x.Handle(), dim))
+func (x Tensor) Softmax(dim int, opts ...SoftmaxOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.Softmax(x.Handle(), dim, s.dtype))
 }
 
 // SoftmaxOut is Softmax with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
-func SoftmaxOut(dst, x Tensor, dim int) error {
-	return ops.SoftmaxOut(dst.Handle(), x.Handle(), dim)
+func SoftmaxOut(dst, x Tensor, dim int, opts ...SoftmaxOption) error {
+	s := collect(options{}, opts)
+	return ops.SoftmaxOut(dst.Handle(), x.Handle(), dim, s.dtype)
 }
 
-// Softmin returns softmax of -x along dim.
+// A SoftminOption is an option of Softmin: OfType.
+type SoftminOption interface {
+	option
+	softminOption()
+}
+
+func (DTypeOption) softminOption() {}
+
+// Softmin returns softmax of -x along dim. X becomes dtype first where it is
+// given.
 //
-// Dtypes: float.
-func Softmin(x Tensor, dim int) Tensor {
-	return Wrap(ops.Softmin(x.Handle(), dim))
+// Dtypes: float. Options: OfType.
+func Softmin(x Tensor, dim int, opts ...SoftminOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.Softmin(x.Handle(), dim, s.dtype))
 }
 
 // Softmin is the function Softmin on x. It returns softmax of -x along dim.
-func (x Tensor) Softmin(dim int) Tensor {
-	return Wrap(ops.Softmin(x.Handle(), dim))
+func (x Tensor) Softmin(dim int, opts ...SoftminOption) Tensor {
+	s := collect(options{}, opts)
+	return Wrap(ops.Softmin(x.Handle(), dim, s.dtype))
 }
 
 // SoftminOut is Softmin with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
-func SoftminOut(dst, x Tensor, dim int) error {
-	return ops.SoftminOut(dst.Handle(), x.Handle(), dim)
+func SoftminOut(dst, x Tensor, dim int, opts ...SoftminOption) error {
+	s := collect(options{}, opts)
+	return ops.SoftminOut(dst.Handle(), x.Handle(), dim, s.dtype)
 }

@@ -13,15 +13,17 @@ import (
 
 // options holds every optional argument; an operator reads those it takes.
 type options struct {
+	accumulate      bool
 	alignCorners    bool
 	alpha           Scalar
 	approximate     ops.Approximate
 	atol            float64
+	autoPad         ops.AutoPad
 	beta            Scalar
 	bias            *core.Tensor
 	ceilMode        bool
 	computeMode     ops.ComputeMode
-	correction      int
+	correction      float64
 	countIncludePad bool
 	dtype           ir.DType
 	delta           Scalar
@@ -36,6 +38,7 @@ type options struct {
 	groups          int
 	hi              Scalar
 	ignoreIndex     int
+	includeSelf     bool
 	inputBias       *core.Tensor
 	interpolation   ops.Interpolation
 	keepDim         bool
@@ -45,12 +48,15 @@ type options struct {
 	limit           Scalar
 	lo              Scalar
 	logTarget       bool
+	maxNorm         float64
 	mode            ops.Mode
 	nan             float64
 	negativeSlope   float64
 	neginf          float64
+	normType        float64
 	offset          int
 	outputPadding   []int
+	outputSize      []int
 	p               float64
 	paddingIdx      int
 	paddingMode     ops.PaddingMode
@@ -63,6 +69,7 @@ type options struct {
 	reverse         bool
 	right           bool
 	rtol            float64
+	scaleGradByFreq bool
 	scaling         ops.Scaling
 	sizes           []int
 	start           int
@@ -103,6 +110,20 @@ func collect[O option](s options, opts []O) options {
 	*all = options{}
 	optionSets.Put(all)
 	return s
+}
+
+// An AccumulateOption is the option that Accumulate makes.
+type AccumulateOption struct {
+	v bool
+}
+
+// Accumulate gives the argument accumulate. It is an option of Put.
+func Accumulate(v bool) AccumulateOption {
+	return AccumulateOption{v}
+}
+
+func (o AccumulateOption) set(s *options) {
+	s.accumulate = o.v
 }
 
 // An AlignCornersOption is the option that AlignCorners makes.
@@ -186,7 +207,8 @@ type CeilModeOption struct {
 }
 
 // CeilMode gives the argument ceil_mode. It is an option of AvgPool1d,
-// AvgPool2d, MaxPool1d, MaxPool2d and MaxPool2dWithIndices.
+// AvgPool2d, MaxPool1d, MaxPool1dWithIndices, MaxPool2d and
+// MaxPool2dWithIndices.
 func CeilMode(v bool) CeilModeOption {
 	return CeilModeOption{v}
 }
@@ -197,12 +219,12 @@ func (o CeilModeOption) set(s *options) {
 
 // A CorrectionOption is the option that Correction makes.
 type CorrectionOption struct {
-	v int
+	v float64
 }
 
 // Correction gives the argument correction. It is an option of Std, VarMean
 // and Var.
-func Correction(v int) CorrectionOption {
+func Correction(v float64) CorrectionOption {
 	return CorrectionOption{v}
 }
 
@@ -230,8 +252,9 @@ type DTypeOption struct {
 	v ir.DType
 }
 
-// OfType gives the result dtype d. It is an option of Cumprod, Cumsum, Prod,
-// Sum and every function that creates a tensor.
+// OfType gives the result dtype d. It is an option of Cumprod, Cumsum,
+// LogSoftmax, Mean, Norm, Prod, Softmax, Softmin, Sum and every function that
+// creates a tensor.
 func OfType(d ir.DType) DTypeOption {
 	return DTypeOption{d}
 }
@@ -275,8 +298,8 @@ type DilationOption struct {
 }
 
 // Dilation gives the argument dilation. It is an option of Conv1d, Conv2d,
-// Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d, MaxPool2d and
-// MaxPool2dWithIndices.
+// Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d, MaxPool1dWithIndices,
+// MaxPool2d and MaxPool2dWithIndices.
 func Dilation(v ...int) DilationOption {
 	return DilationOption{slices.Clone(v)}
 }
@@ -419,6 +442,21 @@ func (o IgnoreIndexOption) set(s *options) {
 	s.ignoreIndex = o.v
 }
 
+// An IncludeSelfOption is the option that IncludeSelf makes.
+type IncludeSelfOption struct {
+	v bool
+}
+
+// IncludeSelf gives the argument include_self. It is an option of IndexReduce
+// and ScatterReduce.
+func IncludeSelf(v bool) IncludeSelfOption {
+	return IncludeSelfOption{v}
+}
+
+func (o IncludeSelfOption) set(s *options) {
+	s.includeSelf = o.v
+}
+
 // An InputBiasOption is the option that InputBias makes.
 type InputBiasOption struct {
 	v *core.Tensor
@@ -536,6 +574,20 @@ func (o LogTargetOption) set(s *options) {
 	s.logTarget = o.v
 }
 
+// A MaxNormOption is the option that MaxNorm makes.
+type MaxNormOption struct {
+	v float64
+}
+
+// MaxNorm gives the argument max_norm. It is an option of Embedding.
+func MaxNorm(v float64) MaxNormOption {
+	return MaxNormOption{v}
+}
+
+func (o MaxNormOption) set(s *options) {
+	s.maxNorm = o.v
+}
+
 // A NanOption is the option that Nan makes.
 type NanOption struct {
 	v float64
@@ -579,6 +631,20 @@ func (o NeginfOption) set(s *options) {
 	s.neginf = o.v
 }
 
+// A NormTypeOption is the option that NormType makes.
+type NormTypeOption struct {
+	v float64
+}
+
+// NormType gives the argument norm_type. It is an option of Embedding.
+func NormType(v float64) NormTypeOption {
+	return NormTypeOption{v}
+}
+
+func (o NormTypeOption) set(s *options) {
+	s.normType = o.v
+}
+
 // An OffsetOption is the option that Offset makes.
 type OffsetOption struct {
 	v int
@@ -607,6 +673,21 @@ func OutputPadding(v ...int) OutputPaddingOption {
 
 func (o OutputPaddingOption) set(s *options) {
 	s.outputPadding = o.v
+}
+
+// An OutputSizeOption is the option that OutputSize makes.
+type OutputSizeOption struct {
+	v []int
+}
+
+// OutputSize gives the argument output_size. It is an option of MaxUnpool1d
+// and MaxUnpool2d.
+func OutputSize(v ...int) OutputSizeOption {
+	return OutputSizeOption{slices.Clone(v)}
+}
+
+func (o OutputSizeOption) set(s *options) {
+	s.outputSize = o.v
 }
 
 // A POption is the option that P makes.
@@ -644,7 +725,8 @@ type PaddingOption struct {
 
 // Padding gives the argument padding. It is an option of AvgPool1d,
 // AvgPool2d, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d,
-// MaxPool1d, MaxPool2d and MaxPool2dWithIndices.
+// MaxPool1d, MaxPool1dWithIndices, MaxPool2d, MaxPool2dWithIndices,
+// MaxUnpool1d and MaxUnpool2d.
 func Padding(v ...int) PaddingOption {
 	return PaddingOption{slices.Clone(v)}
 }
@@ -753,6 +835,21 @@ func (o RtolOption) set(s *options) {
 	s.rtol = o.v
 }
 
+// A ScaleGradByFreqOption is the option that ScaleGradByFreq makes.
+type ScaleGradByFreqOption struct {
+	v bool
+}
+
+// ScaleGradByFreq gives the argument scale_grad_by_freq. It is an option of
+// Embedding.
+func ScaleGradByFreq(v bool) ScaleGradByFreqOption {
+	return ScaleGradByFreqOption{v}
+}
+
+func (o ScaleGradByFreqOption) set(s *options) {
+	s.scaleGradByFreq = o.v
+}
+
 // A SizesOption is the option that Sizes makes.
 type SizesOption struct {
 	v []int
@@ -804,7 +901,8 @@ type StrideOption struct {
 
 // Stride gives the argument stride. It is an option of AvgPool1d, AvgPool2d,
 // Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d,
-// MaxPool2d and MaxPool2dWithIndices.
+// MaxPool1dWithIndices, MaxPool2d, MaxPool2dWithIndices, MaxUnpool1d and
+// MaxUnpool2d.
 func Stride(v ...int) StrideOption {
 	return StrideOption{slices.Clone(v)}
 }

@@ -52,6 +52,85 @@ func AdaptiveAvgPool2dOut(dst, x Tensor, outputSize ...int) error {
 	return ops.AdaptiveAvgPool2dOut(dst.Handle(), x.Handle(), slices.Clone(outputSize))
 }
 
+// AdaptiveMaxPool1d returns the largest elements of output_size equally
+// spaced windows along the last axis of x, which overlap where they must.
+//
+// Dtypes: int, float.
+func AdaptiveMaxPool1d(x Tensor, outputSize int) Tensor {
+	return Wrap(ops.AdaptiveMaxPool1d(x.Handle(), outputSize))
+}
+
+// AdaptiveMaxPool1d is the function AdaptiveMaxPool1d on x. It returns the
+// largest elements of output_size equally spaced windows along the last axis
+// of x, which overlap where they must.
+func (x Tensor) AdaptiveMaxPool1d(outputSize int) Tensor {
+	return Wrap(ops.AdaptiveMaxPool1d(x.Handle(), outputSize))
+}
+
+// AdaptiveMaxPool1dOut is AdaptiveMaxPool1d with the result written to dst,
+// which must have the result's shape and device, and a dtype that the
+// result's casts to.
+func AdaptiveMaxPool1dOut(dst, x Tensor, outputSize int) error {
+	return ops.AdaptiveMaxPool1dOut(dst.Handle(), x.Handle(), outputSize)
+}
+
+// AdaptiveMaxPool1dWithIndices returns adaptive_max_pool1d and the int64
+// places of the maxima along the last axis of x.
+//
+// Dtypes: int, float.
+func AdaptiveMaxPool1dWithIndices(x Tensor, outputSize int) (values, indices Tensor) {
+	r0, r1 := ops.AdaptiveMaxPool1dWithIndices(x.Handle(), outputSize)
+	return Wrap(r0), Wrap(r1)
+}
+
+// AdaptiveMaxPool1dWithIndices is the function AdaptiveMaxPool1dWithIndices
+// on x. It returns adaptive_max_pool1d and the int64 places of the maxima
+// along the last axis of x.
+func (x Tensor) AdaptiveMaxPool1dWithIndices(outputSize int) (values, indices Tensor) {
+	r0, r1 := ops.AdaptiveMaxPool1dWithIndices(x.Handle(), outputSize)
+	return Wrap(r0), Wrap(r1)
+}
+
+// AdaptiveMaxPool2d returns the largest elements of equally spaced windows
+// over the last two axes of x, whose extents in the result are output_size,
+// or both its one number.
+//
+// Dtypes: int, float.
+func AdaptiveMaxPool2d(x Tensor, outputSize ...int) Tensor {
+	return Wrap(ops.AdaptiveMaxPool2d(x.Handle(), slices.Clone(outputSize)))
+}
+
+// AdaptiveMaxPool2d is the function AdaptiveMaxPool2d on x. It returns the
+// largest elements of equally spaced windows over the last two axes of x,
+// whose extents in the result are output_size, or both its one number.
+func (x Tensor) AdaptiveMaxPool2d(outputSize ...int) Tensor {
+	return Wrap(ops.AdaptiveMaxPool2d(x.Handle(), slices.Clone(outputSize)))
+}
+
+// AdaptiveMaxPool2dOut is AdaptiveMaxPool2d with the result written to dst,
+// which must have the result's shape and device, and a dtype that the
+// result's casts to.
+func AdaptiveMaxPool2dOut(dst, x Tensor, outputSize ...int) error {
+	return ops.AdaptiveMaxPool2dOut(dst.Handle(), x.Handle(), slices.Clone(outputSize))
+}
+
+// AdaptiveMaxPool2dWithIndices returns adaptive_max_pool2d and the int64
+// places of the maxima in the last two axes of x read as one.
+//
+// Dtypes: int, float.
+func AdaptiveMaxPool2dWithIndices(x Tensor, outputSize ...int) (values, indices Tensor) {
+	r0, r1 := ops.AdaptiveMaxPool2dWithIndices(x.Handle(), slices.Clone(outputSize))
+	return Wrap(r0), Wrap(r1)
+}
+
+// AdaptiveMaxPool2dWithIndices is the function AdaptiveMaxPool2dWithIndices
+// on x. It returns adaptive_max_pool2d and the int64 places of the maxima in
+// the last two axes of x read as one.
+func (x Tensor) AdaptiveMaxPool2dWithIndices(outputSize ...int) (values, indices Tensor) {
+	r0, r1 := ops.AdaptiveMaxPool2dWithIndices(x.Handle(), slices.Clone(outputSize))
+	return Wrap(r0), Wrap(r1)
+}
+
 // An AvgPool1dOption is an option of AvgPool1d: Stride, Padding, CeilMode or
 // CountIncludePad.
 type AvgPool1dOption interface {
@@ -163,6 +242,37 @@ func MaxPool1dOut(dst, x Tensor, kernelSize []int, opts ...MaxPool1dOption) erro
 	return ops.MaxPool1dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
 }
 
+// A MaxPool1dWithIndicesOption is an option of MaxPool1dWithIndices: Stride,
+// Padding, Dilation or CeilMode.
+type MaxPool1dWithIndicesOption interface {
+	option
+	maxPool1dWithIndicesOption()
+}
+
+func (StrideOption) maxPool1dWithIndicesOption()   {}
+func (PaddingOption) maxPool1dWithIndicesOption()  {}
+func (DilationOption) maxPool1dWithIndicesOption() {}
+func (CeilModeOption) maxPool1dWithIndicesOption() {}
+
+// MaxPool1dWithIndices returns max_pool1d and the int64 places of the maxima
+// along the last axis of x.
+//
+// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
+// CeilMode (false).
+func MaxPool1dWithIndices(x Tensor, kernelSize []int, opts ...MaxPool1dWithIndicesOption) (values, indices Tensor) {
+	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
+	r0, r1 := ops.MaxPool1dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+	return Wrap(r0), Wrap(r1)
+}
+
+// MaxPool1dWithIndices is the function MaxPool1dWithIndices on x. It returns
+// max_pool1d and the int64 places of the maxima along the last axis of x.
+func (x Tensor) MaxPool1dWithIndices(kernelSize []int, opts ...MaxPool1dWithIndicesOption) (values, indices Tensor) {
+	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
+	r0, r1 := ops.MaxPool1dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+	return Wrap(r0), Wrap(r1)
+}
+
 // A MaxPool2dOption is an option of MaxPool2d: Stride, Padding, Dilation or
 // CeilMode.
 type MaxPool2dOption interface {
@@ -231,4 +341,76 @@ func (x Tensor) MaxPool2dWithIndices(kernelSize []int, opts ...MaxPool2dWithIndi
 	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
 	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
 	return Wrap(r0), Wrap(r1)
+}
+
+// A MaxUnpool1dOption is an option of MaxUnpool1d: Stride, Padding or
+// OutputSize.
+type MaxUnpool1dOption interface {
+	option
+	maxUnpool1dOption()
+}
+
+func (StrideOption) maxUnpool1dOption()     {}
+func (PaddingOption) maxUnpool1dOption()    {}
+func (OutputSizeOption) maxUnpool1dOption() {}
+
+// MaxUnpool1d returns a tensor that is 0 but for the elements of x, put at
+// the places along the last axis that indices, as of max_pool1d_with_indices,
+// name. Its extent is what the pooling most likely had, or output_size, which
+// is less than a stride away from that. Where two elements have one place,
+// either is there.
+//
+// Dtypes: int, float. Options: Stride, Padding ([0]), OutputSize.
+func MaxUnpool1d(x, indices Tensor, kernelSize []int, opts ...MaxUnpool1dOption) Tensor {
+	s := collect(options{padding: []int{0}}, opts)
+	return Wrap(ops.MaxUnpool1d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
+}
+
+// MaxUnpool1d is the function MaxUnpool1d on x. It returns a tensor that is 0
+// but for the elements of x, put at the places along the last axis that
+// indices, as of max_pool1d_with_indices, name.
+func (x Tensor) MaxUnpool1d(indices Tensor, kernelSize []int, opts ...MaxUnpool1dOption) Tensor {
+	s := collect(options{padding: []int{0}}, opts)
+	return Wrap(ops.MaxUnpool1d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
+}
+
+// MaxUnpool1dOut is MaxUnpool1d with the result written to dst, which must
+// have the result's shape and device, and a dtype that the result's casts to.
+func MaxUnpool1dOut(dst, x, indices Tensor, kernelSize []int, opts ...MaxUnpool1dOption) error {
+	s := collect(options{padding: []int{0}}, opts)
+	return ops.MaxUnpool1dOut(dst.Handle(), x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize)
+}
+
+// A MaxUnpool2dOption is an option of MaxUnpool2d: Stride, Padding or
+// OutputSize.
+type MaxUnpool2dOption interface {
+	option
+	maxUnpool2dOption()
+}
+
+func (StrideOption) maxUnpool2dOption()     {}
+func (PaddingOption) maxUnpool2dOption()    {}
+func (OutputSizeOption) maxUnpool2dOption() {}
+
+// MaxUnpool2d is max_unpool1d over the last two axes, read as one by indices,
+// as of max_pool2d_with_indices. Lists have one number for both axes or two.
+//
+// Dtypes: int, float. Options: Stride, Padding ([0]), OutputSize.
+func MaxUnpool2d(x, indices Tensor, kernelSize []int, opts ...MaxUnpool2dOption) Tensor {
+	s := collect(options{padding: []int{0}}, opts)
+	return Wrap(ops.MaxUnpool2d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
+}
+
+// MaxUnpool2d is the function MaxUnpool2d on x. It is max_unpool1d over the
+// last two axes, read as one by indices, as of max_pool2d_with_indices.
+func (x Tensor) MaxUnpool2d(indices Tensor, kernelSize []int, opts ...MaxUnpool2dOption) Tensor {
+	s := collect(options{padding: []int{0}}, opts)
+	return Wrap(ops.MaxUnpool2d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
+}
+
+// MaxUnpool2dOut is MaxUnpool2d with the result written to dst, which must
+// have the result's shape and device, and a dtype that the result's casts to.
+func MaxUnpool2dOut(dst, x, indices Tensor, kernelSize []int, opts ...MaxUnpool2dOption) error {
+	s := collect(options{padding: []int{0}}, opts)
+	return ops.MaxUnpool2dOut(dst.Handle(), x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize)
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // Bernoulli returns 1 with the probability that x holds for each element,
-// else 0.
+// else 0. A probability outside [0, 1] is an error, which accelerators report
+// where the host next waits.
 //
 // Dtypes: float.
 func Bernoulli(x Tensor) Tensor {
@@ -30,13 +31,6 @@ func (x Tensor) Bernoulli() Tensor {
 func BernoulliOut(dst, x Tensor) error {
 	seed, offset := random.Next()
 	return ops.BernoulliOut(dst.Handle(), x.Handle(), seed, offset)
-}
-
-// BernoulliInPlace is Bernoulli with the result written to x, which must have
-// the result's shape, and a dtype that the result's casts to.
-func (x Tensor) BernoulliInPlace() error {
-	seed, offset := random.Next()
-	return ops.BernoulliInPlace(x.Handle(), seed, offset)
 }
 
 // Dropout returns x with each element times 0 with probability p and
@@ -76,7 +70,8 @@ func (ReplacementOption) multinomialOption() {}
 // Multinomial draws n of the elements along the last axis of x with
 // probabilities in proportion to x, and returns their int64 positions.
 // Without replacement none is drawn twice, and n may be at most the number of
-// elements.
+// elements. Elements that are negative, infinite or NaN are an error, and so
+// are rows of zeros alone; accelerators report it where the host next waits.
 //
 // Dtypes: float. Options: Replacement (false).
 func Multinomial(x Tensor, n int, opts ...MultinomialOption) Tensor {
@@ -113,7 +108,7 @@ func (t Tensor) NewRand(shape []int, opts ...CreateOption) Tensor {
 }
 
 // Rand returns random numbers uniform in [0, 1). They are drawn so that none
-// rounds to 1 in any dtype.
+// rounds to 1 in any dtype. Both parts of complex ones are uniform.
 func Rand(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()
@@ -168,7 +163,8 @@ func (t Tensor) NewRandn(shape []int, opts ...CreateOption) Tensor {
 	return Wrap(ops.Randn(slices.Clone(shape), seed, offset, s.place(t.Handle())))
 }
 
-// Randn returns random numbers of the standard normal distribution.
+// Randn returns random numbers of the standard normal distribution, the parts
+// of complex ones with variance 1/2.
 func Randn(shape []int, opts ...CreateOption) Tensor {
 	s := collect(options{}, opts)
 	seed, offset := random.Next()

@@ -112,16 +112,18 @@ type LogsumexpOption interface {
 func (KeepDimOption) logsumexpOption() {}
 
 // Logsumexp returns the logarithm of the sum of exp(x) over dim, without
-// overflow on the way. Without axes all are folded.
+// overflow on the way; negative infinity over no elements. Without axes all
+// are folded. Integers become the default float.
 //
-// Dtypes: float. Options: KeepDim (false).
+// Dtypes: bool, int, float. Options: KeepDim (false).
 func Logsumexp(x Tensor, dim []int, opts ...LogsumexpOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), s.keepDim))
 }
 
 // Logsumexp is the function Logsumexp on x. It returns the logarithm of the
-// sum of exp(x) over dim, without overflow on the way.
+// sum of exp(x) over dim, without overflow on the way; negative infinity over
+// no elements.
 func (x Tensor) Logsumexp(dim []int, opts ...LogsumexpOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), s.keepDim))
@@ -143,18 +145,18 @@ type MaxOption interface {
 func (DimOption) maxOption()     {}
 func (KeepDimOption) maxOption() {}
 
-// Max returns the largest element of x over dim; NaN if there is one. It is
-// PyTorch's amax: equal largest elements share the gradient. No elements is
-// an error. With positions, see max_dim.
+// Max returns the largest element of x over dim; NaN if there is one; of
+// bools true is the larger. It is PyTorch's amax: equal largest elements
+// share the gradient. No elements is an error. With positions, see max_dim.
 //
-// Dtypes: int, float. Options: Dim, KeepDim (false).
+// Dtypes: bool, int, float. Options: Dim, KeepDim (false).
 func Max(x Tensor, opts ...MaxOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Max(x.Handle(), s.dim, s.keepDim))
 }
 
 // Max is the function Max on x. It returns the largest element of x over dim;
-// NaN if there is one.
+// NaN if there is one; of bools true is the larger.
 func (x Tensor) Max(opts ...MaxOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Max(x.Handle(), s.dim, s.keepDim))
@@ -179,7 +181,7 @@ func (KeepDimOption) maxDimOption() {}
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's max with dim.
 //
-// Dtypes: int, float. Options: KeepDim (false).
+// Dtypes: bool, int, float. Options: KeepDim (false).
 func MaxDim(x Tensor, dim int, opts ...MaxDimOption) (values, indices Tensor) {
 	s := collect(options{}, opts)
 	r0, r1 := ops.MaxDim(x.Handle(), dim, s.keepDim)
@@ -195,7 +197,7 @@ func (x Tensor) MaxDim(dim int, opts ...MaxDimOption) (values, indices Tensor) {
 	return Wrap(r0), Wrap(r1)
 }
 
-// A MeanOption is an option of Mean: Dim or KeepDim.
+// A MeanOption is an option of Mean: Dim, KeepDim or OfType.
 type MeanOption interface {
 	option
 	meanOption()
@@ -203,28 +205,30 @@ type MeanOption interface {
 
 func (DimOption) meanOption()     {}
 func (KeepDimOption) meanOption() {}
+func (DTypeOption) meanOption()   {}
 
 // Mean returns the mean of the elements of x over dim, and NaN over no
-// elements. Integers become the default float, where PyTorch refuses them.
+// elements. Integers become the default float, where PyTorch refuses them; x
+// becomes dtype first where it is given.
 //
-// Dtypes: float, complex. Options: Dim, KeepDim (false).
+// Dtypes: float, complex. Options: Dim, KeepDim (false), OfType.
 func Mean(x Tensor, opts ...MeanOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Mean(x.Handle(), s.dim, s.keepDim))
+	return Wrap(ops.Mean(x.Handle(), s.dim, s.keepDim, s.dtype))
 }
 
 // Mean is the function Mean on x. It returns the mean of the elements of x
 // over dim, and NaN over no elements.
 func (x Tensor) Mean(opts ...MeanOption) Tensor {
 	s := collect(options{}, opts)
-	return Wrap(ops.Mean(x.Handle(), s.dim, s.keepDim))
+	return Wrap(ops.Mean(x.Handle(), s.dim, s.keepDim, s.dtype))
 }
 
 // MeanOut is Mean with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func MeanOut(dst, x Tensor, opts ...MeanOption) error {
 	s := collect(options{}, opts)
-	return ops.MeanOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+	return ops.MeanOut(dst.Handle(), x.Handle(), s.dim, s.keepDim, s.dtype)
 }
 
 // A MinOption is an option of Min: Dim or KeepDim.
@@ -236,18 +240,18 @@ type MinOption interface {
 func (DimOption) minOption()     {}
 func (KeepDimOption) minOption() {}
 
-// Min returns the smallest element of x over dim; NaN if there is one. It is
-// PyTorch's amin: equal smallest elements share the gradient. No elements is
-// an error. With positions, see min_dim.
+// Min returns the smallest element of x over dim; NaN if there is one; of
+// bools true is the larger. It is PyTorch's amin: equal smallest elements
+// share the gradient. No elements is an error. With positions, see min_dim.
 //
-// Dtypes: int, float. Options: Dim, KeepDim (false).
+// Dtypes: bool, int, float. Options: Dim, KeepDim (false).
 func Min(x Tensor, opts ...MinOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Min(x.Handle(), s.dim, s.keepDim))
 }
 
 // Min is the function Min on x. It returns the smallest element of x over
-// dim; NaN if there is one.
+// dim; NaN if there is one; of bools true is the larger.
 func (x Tensor) Min(opts ...MinOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Min(x.Handle(), s.dim, s.keepDim))
@@ -272,7 +276,7 @@ func (KeepDimOption) minDimOption() {}
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's min with dim.
 //
-// Dtypes: int, float. Options: KeepDim (false).
+// Dtypes: bool, int, float. Options: KeepDim (false).
 func MinDim(x Tensor, dim int, opts ...MinDimOption) (values, indices Tensor) {
 	s := collect(options{}, opts)
 	r0, r1 := ops.MinDim(x.Handle(), dim, s.keepDim)
@@ -288,7 +292,7 @@ func (x Tensor) MinDim(dim int, opts ...MinDimOption) (values, indices Tensor) {
 	return Wrap(r0), Wrap(r1)
 }
 
-// A NormOption is an option of Norm: P, Dim or KeepDim.
+// A NormOption is an option of Norm: P, Dim, KeepDim or OfType.
 type NormOption interface {
 	option
 	normOption()
@@ -297,30 +301,31 @@ type NormOption interface {
 func (POption) normOption()       {}
 func (DimOption) normOption()     {}
 func (KeepDimOption) normOption() {}
+func (DTypeOption) normOption()   {}
 
 // Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
 // to the power 1/p. Infinities give the largest and the smallest absolute
-// value, and 0 the number of elements that are not zero. At zero the gradient
-// of the 2-norm is zero.
+// value, and 0 the number of elements that are not zero. Elements of zero
+// have a gradient of zero. X becomes dtype first where it is given.
 //
-// Dtypes: float, complex. Options: P (2), Dim, KeepDim (false).
+// Dtypes: float, complex. Options: P (2), Dim, KeepDim (false), OfType.
 func Norm(x Tensor, opts ...NormOption) Tensor {
 	s := collect(options{p: 2}, opts)
-	return Wrap(ops.Norm(x.Handle(), s.p, s.dim, s.keepDim))
+	return Wrap(ops.Norm(x.Handle(), s.p, s.dim, s.keepDim, s.dtype))
 }
 
 // Norm is the function Norm on x. It returns the p-norm of the elements of x
 // over dim: the sum of abs(x)^p, to the power 1/p.
 func (x Tensor) Norm(opts ...NormOption) Tensor {
 	s := collect(options{p: 2}, opts)
-	return Wrap(ops.Norm(x.Handle(), s.p, s.dim, s.keepDim))
+	return Wrap(ops.Norm(x.Handle(), s.p, s.dim, s.keepDim, s.dtype))
 }
 
 // NormOut is Norm with the result written to dst, which must have the
 // result's shape and device, and a dtype that the result's casts to.
 func NormOut(dst, x Tensor, opts ...NormOption) error {
 	s := collect(options{p: 2}, opts)
-	return ops.NormOut(dst.Handle(), x.Handle(), s.p, s.dim, s.keepDim)
+	return ops.NormOut(dst.Handle(), x.Handle(), s.p, s.dim, s.keepDim, s.dtype)
 }
 
 // A ProdOption is an option of Prod: Dim, KeepDim or OfType.
@@ -369,7 +374,7 @@ func (KeepDimOption) stdOption()    {}
 
 // Std returns the square root of var. Its gradient is zero where it is zero.
 //
-// Dtypes: float. Options: Dim, Correction (1), KeepDim (false).
+// Dtypes: float, complex. Options: Dim, Correction (1), KeepDim (false).
 func Std(x Tensor, opts ...StdOption) Tensor {
 	s := collect(options{correction: 1}, opts)
 	return Wrap(ops.Std(x.Handle(), s.dim, s.correction, s.keepDim))
@@ -454,7 +459,7 @@ func (KeepDimOption) varMeanOption()    {}
 
 // VarMean returns var and mean of x over dim.
 //
-// Dtypes: float. Options: Dim, Correction (1), KeepDim (false).
+// Dtypes: float, complex. Options: Dim, Correction (1), KeepDim (false).
 func VarMean(x Tensor, opts ...VarMeanOption) (variance, mean Tensor) {
 	s := collect(options{correction: 1}, opts)
 	r0, r1 := ops.VarMean(x.Handle(), s.dim, s.correction, s.keepDim)
@@ -480,10 +485,10 @@ func (CorrectionOption) varOption() {}
 func (KeepDimOption) varOption()    {}
 
 // Var returns the variance of the elements of x over dim: the sum of the
-// squared distances from the mean, divided by their number less correction,
-// computed in two passes. NaN or infinity where that is 0.
+// squared distances from the mean, divided by their number less correction.
+// NaN or infinity where that is 0. Of complex numbers it is real.
 //
-// Dtypes: float. Options: Dim, Correction (1), KeepDim (false).
+// Dtypes: float, complex. Options: Dim, Correction (1), KeepDim (false).
 func Var(x Tensor, opts ...VarOption) Tensor {
 	s := collect(options{correction: 1}, opts)
 	return Wrap(ops.Var(x.Handle(), s.dim, s.correction, s.keepDim))
@@ -491,7 +496,7 @@ func Var(x Tensor, opts ...VarOption) Tensor {
 
 // Var is the function Var on x. It returns the variance of the elements of x
 // over dim: the sum of the squared distances from the mean, divided by their
-// number less correction, computed in two passes.
+// number less correction.
 func (x Tensor) Var(opts ...VarOption) Tensor {
 	s := collect(options{correction: 1}, opts)
 	return Wrap(ops.Var(x.Handle(), s.dim, s.correction, s.keepDim))

@@ -58,7 +58,10 @@ func (AlignCornersOption) gridSampleOption() {}
 // out height, out width]. A place is coordinates from -1 to 1 along width,
 // height and depth: from edge to edge of x, or with align_corners from the
 // centre of its first element to that of its last. Beyond x lie zeros, its
-// border, or its reflection. Bicubic takes two spatial axes.
+// border, or its reflection. Bicubic takes two spatial axes. At a coordinate
+// that is NaN or infinite, bicubic gives NaN and so does bilinear with zeros;
+// else infinity lies outside, and with border NaN is the first element, with
+// reflection both are.
 //
 // Dtypes: float. Options: Interpolation (bilinear), PaddingMode (zeros),
 // AlignCorners (false).

@@ -4,8 +4,7 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// Digamma returns the derivative of lgamma at x. It has no gradient of its
-// own.
+// Digamma returns the derivative of lgamma at x.
 //
 // Dtypes: float.
 func Digamma(x Tensor) Tensor {

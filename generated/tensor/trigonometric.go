@@ -4,15 +4,16 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1].
+// Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1], where it
+// is not complex.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Acos(x Tensor) Tensor {
 	return Wrap(ops.Acos(x.Handle()))
 }
 
 // Acos is the function Acos on x. It returns the arccosine of x, in [0, pi];
-// NaN outside [-1, 1].
+// NaN outside [-1, 1], where it is not complex.
 func (x Tensor) Acos() Tensor {
 	return Wrap(ops.Acos(x.Handle()))
 }
@@ -29,15 +30,16 @@ func (x Tensor) AcosInPlace() error {
 	return ops.AcosInPlace(x.Handle())
 }
 
-// Acosh returns the inverse hyperbolic cosine of x; NaN below 1.
+// Acosh returns the inverse hyperbolic cosine of x; NaN below 1, where it is
+// not complex.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Acosh(x Tensor) Tensor {
 	return Wrap(ops.Acosh(x.Handle()))
 }
 
 // Acosh is the function Acosh on x. It returns the inverse hyperbolic cosine
-// of x; NaN below 1.
+// of x; NaN below 1, where it is not complex.
 func (x Tensor) Acosh() Tensor {
 	return Wrap(ops.Acosh(x.Handle()))
 }
@@ -54,15 +56,16 @@ func (x Tensor) AcoshInPlace() error {
 	return ops.AcoshInPlace(x.Handle())
 }
 
-// Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1].
+// Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1], where
+// it is not complex.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Asin(x Tensor) Tensor {
 	return Wrap(ops.Asin(x.Handle()))
 }
 
 // Asin is the function Asin on x. It returns the arcsine of x, in [-pi/2,
-// pi/2]; NaN outside [-1, 1].
+// pi/2]; NaN outside [-1, 1], where it is not complex.
 func (x Tensor) Asin() Tensor {
 	return Wrap(ops.Asin(x.Handle()))
 }
@@ -81,7 +84,7 @@ func (x Tensor) AsinInPlace() error {
 
 // Asinh returns the inverse hyperbolic sine of x.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Asinh(x Tensor) Tensor {
 	return Wrap(ops.Asinh(x.Handle()))
 }
@@ -106,7 +109,7 @@ func (x Tensor) AsinhInPlace() error {
 
 // Atan returns the arctangent of x, in [-pi/2, pi/2].
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Atan(x Tensor) Tensor {
 	return Wrap(ops.Atan(x.Handle()))
 }
@@ -179,15 +182,16 @@ func (y Tensor) Atan2ScalarInPlace(x Scalar) error {
 	return ops.Atan2InPlace(y.Handle(), number(ops.Atan2Op(), x))
 }
 
-// Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1].
+// Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1],
+// where it is not complex.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Atanh(x Tensor) Tensor {
 	return Wrap(ops.Atanh(x.Handle()))
 }
 
 // Atanh is the function Atanh on x. It returns the inverse hyperbolic tangent
-// of x; NaN outside [-1, 1].
+// of x; NaN outside [-1, 1], where it is not complex.
 func (x Tensor) Atanh() Tensor {
 	return Wrap(ops.Atanh(x.Handle()))
 }
@@ -230,7 +234,7 @@ func (x Tensor) CosInPlace() error {
 
 // Cosh returns the hyperbolic cosine of x.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Cosh(x Tensor) Tensor {
 	return Wrap(ops.Cosh(x.Handle()))
 }
@@ -278,7 +282,7 @@ func (x Tensor) SinInPlace() error {
 
 // Sinc returns sin(pi*x)/(pi*x), and 1 at 0.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Sinc(x Tensor) Tensor {
 	return Wrap(ops.Sinc(x.Handle()))
 }
@@ -302,7 +306,7 @@ func (x Tensor) SincInPlace() error {
 
 // Sinh returns the hyperbolic sine of x.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Sinh(x Tensor) Tensor {
 	return Wrap(ops.Sinh(x.Handle()))
 }
@@ -326,7 +330,7 @@ func (x Tensor) SinhInPlace() error {
 
 // Tan returns the tangent of x.
 //
-// Dtypes: float.
+// Dtypes: float, complex.
 func Tan(x Tensor) Tensor {
 	return Wrap(ops.Tan(x.Handle()))
 }

@@ -97,7 +97,7 @@ func (OffsetOption) diagEmbedOption() {}
 // DiagEmbed returns matrices with the last axis of x on the diagonal that
 // lies offset columns from the main one, and zeros elsewhere.
 //
-// Dtypes: int, float, complex. Options: Offset (0).
+// Dtypes: all. Options: Offset (0).
 func DiagEmbed(x Tensor, opts ...DiagEmbedOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.DiagEmbed(x.Handle(), s.offset))
@@ -471,7 +471,7 @@ func UnflattenOut(dst, x Tensor, dim int, sizes ...int) error {
 }
 
 // Unfold returns windows of length elements along dim, step apart, as a new
-// last axis; axis dim counts them.
+// last axis; axis dim counts them. A scalar is read as one element.
 //
 // Dtypes: all.
 func Unfold(x Tensor, dim, length, step int) Tensor {
