@@ -15,6 +15,8 @@ func (r runner) operandDType(i int, dt ir.DType) ir.DType {
 	in := r.o.Op.In
 	p := in[min(i, len(in)-1)]
 	switch {
+	case p.Fixed != ir.Invalid && p.DTypes.Has(r.position):
+		return r.position
 	case p.Fixed != ir.Invalid:
 		return p.Fixed
 	case r.o.Op.Promote == ir.PromoteFixed && p.DTypes != 0:
@@ -71,9 +73,10 @@ func (r runner) operands(tr trial, values [][]ir.Scalar, dev device.Device, wide
 
 // wide reports whether the reference computes the operator in the widest dtype.
 // A composition is several launches, each of which rounds. One that returns
-// positions decides by rounded numbers and is checked in its own dtype.
+// positions decides by rounded numbers and is checked in its own dtype, as is one
+// that draws random numbers, which are others in another dtype.
 func (r runner) wide() bool {
-	return r.o.Op.Kind == ir.Composition &&
+	return r.o.Op.Kind == ir.Composition && r.o.Op.Tags&ir.TagSeeded == 0 &&
 		!slices.ContainsFunc(r.o.Op.Out, func(p ir.Result) bool { return p.DType != ir.Invalid })
 }
 

@@ -154,7 +154,11 @@ func operator(t *testing.T, name string) optest.Operator {
 // central differences alone, one that differs between them always.
 func TestWithoutDifferences(t *testing.T) {
 	o := operator(t, "square")
+	op := o.Op
 	o.Call = func(a optest.Args) []*core.Tensor {
+		if t := core.Refused(op, a.In...); t != nil {
+			return optest.Results(t)
+		}
 		x := tensor.Wrap(a.In[0])
 		return optest.Results(x.Mul(x.Detach()).Handle())
 	}

@@ -27,6 +27,21 @@ func setTF32(t *testing.T, on bool) {
 	})
 }
 
+// exactHalves has sums of 16-bit products in float32 to their end until t has ended.
+func exactHalves(t *testing.T) {
+	for _, h := range []precision.Half{precision.FP16, precision.BF16} {
+		reduced, split := precision.ReducedReduction(h)
+		if err := precision.SetReducedReduction(h, false, true); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := precision.SetReducedReduction(h, reduced, split); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // RunTF32On checks the operators of the table that follow the TF32 flags, on dev
 // and with the flags on: their float32 and complex64 results are held to the
 // bounds of TF32 (S17), those of other dtypes and operators are for RunOn. The

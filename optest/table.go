@@ -6,11 +6,14 @@ package optest
 import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // An Operator is one operator with everything its test needs.
 type Operator struct {
 	Op *ir.Op
+
+	Schema string // name of the file that describes it, for messages
 
 	// Call applies the operator. It returns one tensor for each result; the
 	// members of a list result follow one another.
@@ -28,6 +31,23 @@ type Operator struct {
 	Cases    []Case
 	Samples  []Sample // nil: any shapes that broadcast together
 	Grad     []bool   // by operand: it has a gradient
+	Bench    []Bench  // rows of the bench; nil for a hidden operator
+	Rounded  bool     // gradients are made of results as they were rounded
+}
+
+// RunsOn reports whether the operator has what devices of a kind run, as its
+// descriptor says: all have but for kernels written by hand, which name their own.
+func (o *Operator) RunsOn(kind device.Kind) bool {
+	if o.Op.Kind != ir.Kernel {
+		return true
+	}
+	switch kind {
+	case device.KindCPU:
+		return o.Op.CPU.Kernel != nil
+	case device.KindCUDA:
+		return o.Op.CUDA.Launch != nil
+	}
+	return o.Op.Ref != nil
 }
 
 // Args is one application: the operands in order, nil for an absent one, the

@@ -65,6 +65,7 @@ type bound struct {
 	dtype ir.DType
 	ulp   float64 // allowed distance in units of the last place
 	scale float64 // the units are those of numbers of at least this size
+	abs   float64 // allowed besides
 }
 
 // boundOf returns the bound for results of op in dtype d, whose largest expected
@@ -132,5 +133,34 @@ func (b bound) near(got, want, size float64) bool {
 		}
 		return math.Abs(finite) >= largest(b.dtype)*(1-epsilon(b.dtype)*(b.ulp+1)) && math.Signbit(got) == math.Signbit(want)
 	}
-	return math.Abs(got-want) <= (b.ulp+0.5)*b.unit(size)
+	return math.Abs(got-want) <= (b.ulp+0.5)*b.unit(size)+b.abs
+}
+
+const (
+	// halfULP bounds what is rounded once, beyond what float32 explains: half a unit for
+	// the rounding, and as much for sums in another order.
+	halfULP = 0.5
+	// savedULP bounds gradients that are made of results as the operator gave them, which
+	// were rounded before, in units of the largest element, or of the result's gradient.
+	savedULP = 8
+	// singleErrors is how many times as far off as float32 in one order of computing it may
+	// be in another.
+	singleErrors = 4
+)
+
+// halfBound returns the bound for what was computed in float32 and rounded once to dtype
+// d. It is want in float64, single in float32. Loose says that values which were rounded
+// to d before may have gone into it.
+func halfBound(d ir.DType, single, want []ir.Scalar, loose bool) bound {
+	b := bound{dtype: d, ulp: halfULP}
+	for i := range want {
+		w, off := math.Abs(want[i].Float()), math.Abs(single[i].Float()-want[i].Float())
+		if off < math.Inf(1) {
+			b.abs = max(b.abs, singleErrors*off)
+		}
+		if loose && w < math.Inf(1) {
+			b.ulp, b.scale = savedULP, max(b.scale, w, 1)
+		}
+	}
+	return b
 }

@@ -91,8 +91,8 @@ func hostileTensors(shape []int) map[string]T {
 		"rank 6": tensor.Ones([]int{1, 2, 1, 2, 1, 2}), "wide": tensor.Ones(append([]int{7}, shape...)),
 		"NaN": tensor.Full(shape, math.NaN()), "infinite": tensor.Full(shape, math.Inf(-1)),
 		"expanded":          tensor.FromScalar(1.0).Expand(shape...),
-		"indices too large": tensor.Full(shape, 1<<60, tensor.OfType(tensor.Int64)),
-		"indices too small": tensor.Full(shape, -1<<60, tensor.OfType(tensor.Int64)),
+		"indices too large": tensor.Full(shape, math.MaxInt>>3, tensor.OfType(tensor.Int64)),
+		"indices too small": tensor.Full(shape, math.MinInt>>3, tensor.OfType(tensor.Int64)),
 	}
 	for _, dt := range ir.AllDTypes() {
 		all[dt.String()] = plain.ToType(dt)
@@ -126,7 +126,7 @@ var hostileValues = map[ir.AttrKind][]ir.Value{
 	ir.AttrScalar: {floatValue(math.NaN()), floatValue(math.Inf(1)), {Scalar: ir.BoolScalar(true)}, {Scalar: ir.IntScalar(math.MinInt64)}, {Scalar: ir.ComplexScalar(complex(1, -2))}},
 	ir.AttrInts: {
 		{}, {Ints: []int{}}, {Ints: []int{0}}, {Ints: []int{-1}}, {Ints: []int{7}}, {Ints: []int{0, 0}}, {Ints: []int{-1, -1}}, {Ints: []int{math.MinInt}},
-		{Ints: []int{math.MaxInt}}, {Ints: []int{math.MaxInt, math.MaxInt}}, {Ints: []int{1 << 50, 2}}, {Ints: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {Ints: []int{0, 1}}, {Ints: []int{1, 0}},
+		{Ints: []int{math.MaxInt}}, {Ints: []int{math.MaxInt, math.MaxInt}}, {Ints: []int{math.MaxInt >> 13, 2}}, {Ints: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}, {Ints: []int{0, 1}}, {Ints: []int{1, 0}},
 	},
 }
 
@@ -185,7 +185,7 @@ func (h hostility) call(what string, a optest.Args) (out []*core.Tensor) {
 		}
 	}
 	for i, was := range before {
-		if now := snapshots(a.In)[i]; was != nil && !bytes.Equal(was, now) {
+		if now := snapshots(a.In)[i]; was != nil && !bytes.Equal(was, now) && h.o.Op.Tags&ir.TagWrites == 0 {
 			h.t.Errorf("%s: operand %d was changed", what, i)
 		}
 	}

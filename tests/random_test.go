@@ -32,7 +32,7 @@ var draws = []struct {
 	{"randint int8", 0, func(d device.Device) T {
 		return tensor.Randint([]int{64}, 0, 100, tensor.On(d), tensor.OfType(tensor.Int8))
 	}},
-	{"randint wide", 0, func(d device.Device) T { return tensor.Randint([]int{64}, 0, 1<<40, tensor.On(d)) }},
+	{"randint wide", 0, func(d device.Device) T { return tensor.Randint([]int{64}, 0, math.MaxInt>>23, tensor.On(d)) }},
 	{"randperm", 0, func(d device.Device) T { return tensor.Randperm(100, tensor.On(d)) }},
 	{"bernoulli", 0, func(d device.Device) T { return tensor.Full([]int{300}, 0.3, tensor.On(d)).Bernoulli() }},
 	{"dropout", 0, func(d device.Device) T { return tensor.Ones([]int{300}, tensor.On(d)).Dropout(0.25) }},

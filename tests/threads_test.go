@@ -37,7 +37,7 @@ var trials = []struct {
 	{"argmax", along(floats, func(x T, d int) T { return x.Argmax(tensor.Dim(d)) }, func(o, x T, d int) error { return tensor.ArgmaxOut(o, x, tensor.Dim(d)) })},
 	{"variance", along(floats, func(x T, d int) T { return x.Var(tensor.Dim(d)) }, nil)},
 	{"norm", along(floats, func(x T, d int) T { return x.Norm(tensor.Dim(d)) }, nil)},
-	{"softmax", along(floats, T.Softmax, tensor.SoftmaxOut)}, {"cumsum", along(floats, func(x T, d int) T { return x.Cumsum(d) }, func(o, x T, d int) error { return tensor.CumsumOut(o, x, d) })},
+	{"softmax", along(floats, func(x T, d int) T { return x.Softmax(d) }, func(o, x T, d int) error { return tensor.SoftmaxOut(o, x, d) })}, {"cumsum", along(floats, func(x T, d int) T { return x.Cumsum(d) }, func(o, x T, d int) error { return tensor.CumsumOut(o, x, d) })},
 	{"logcumsumexp", along(floats, T.Logcumsumexp, tensor.LogcumsumexpOut)},
 	{"layer norm", along(floats, func(x T, d int) T { return x.LayerNorm(x.Shape()[d:]) }, nil)},
 	{"sort", along(floats, func(x T, d int) T { v, i := x.Sort(d); return v.Add(i) }, nil)},

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // raced says that the race detector is on, which makes tests many times slower.
@@ -147,7 +148,7 @@ func (g *gated) held(s device.StreamID) bool {
 // ever, a failure of the test rather than its end: after a while it lets all go. The
 // function that it returns is called after the call.
 func (g *gated) patience(call string) (over func()) {
-	t := time.AfterFunc(allowed()/4, func() {
+	t := time.AfterFunc(patience.Left(g.t)/2, func() {
 		g.t.Errorf("%s waits for a stream that is held", call)
 		g.letGo()
 	})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // What a process of its own does: the environment is read when it starts, and what
@@ -39,7 +41,7 @@ func child(t testing.TB, name string, env ...string) string {
 	watch(t)
 	self, err := os.Executable()
 	must(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), allowed())
+	ctx, cancel := context.WithTimeout(context.Background(), patience.Left(t))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, "-test.run=^TestChild$", "-kind="+*kindName, fmt.Sprintf("-stand-in=%t", *standIn))
 	cmd.WaitDelay = time.Second // what it started may keep its output open

@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // A trainer is a model of two layers, with as many inputs as neurons, and its data on
@@ -284,7 +285,7 @@ func goesOn(t testing.TB, others []device.Device) {
 // and that nothing hangs.
 func saysLost(t testing.TB, d device.Device, x T, s stream.Stream, e *stream.Event, reason string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(background, time.Minute)
+	ctx, cancel := context.WithTimeout(background, patience.Left(t))
 	defer cancel()
 	_, queried := s.Query()
 	_, item := x.Sum().Item()
@@ -338,14 +339,8 @@ func TestLost(t *testing.T) {
 	if err := memory.EmptyCache(d); err != nil && !errors.Is(err, device.ErrLost) {
 		t.Errorf("giving memory back: %v", err)
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= goroutines {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d goroutines, %d before", n, goroutines)
+	if !patience.Until(t, func() bool { return runtime.NumGoroutine() <= goroutines }) {
+		t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), goroutines)
 	}
 }
 
@@ -455,11 +450,7 @@ func TestCancelledWaits(t *testing.T) {
 	}
 	release()
 	on(t, s, func() { equal(t, "the work that was waited for", values(t, y), []float64{2, 2}) })
-	for range 1000 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(time.Millisecond)
+	if !patience.Until(t, func() bool { return runtime.NumGoroutine() <= before }) {
+		t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }

@@ -3,7 +3,6 @@ package conformance_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/data"
@@ -179,33 +178,6 @@ func step(t testing.TB, batch []T) {
 	for _, f := range batch {
 		f.Release()
 	}
-}
-
-// TestLoaderOverlapTime: with a delay before each copy and kernel, an epoch whose
-// copies are made ahead takes less time than one that copies when it asks.
-func TestLoaderOverlapTime(t *testing.T) {
-	fresh(t, sim.Config{Devices: 1, Async: true, Delay: 2 * time.Millisecond})
-	dev := one(t)
-	epoch := func(l data.Loader) time.Duration {
-		l.Dataset, l.BatchSize, l.Device, l.Pin = numbers(t, 8), 1, dev, true
-		began := time.Now()
-		for batch, err := range l.Epoch(t.Context()) {
-			must(t, err)
-			step(t, batch)
-		}
-		return time.Since(began)
-	}
-	// Of a step's seven operations two are the copies that overlap.
-	best := 2.0
-	for range 3 {
-		serial, overlapped := epoch(data.Loader{}), epoch(data.Loader{Prefetch: 2})
-		ratio := float64(overlapped) / float64(serial)
-		t.Logf("%v serial, %v overlapped: %.2f", serial, overlapped, ratio)
-		if best = min(best, ratio); best < 0.9 {
-			return
-		}
-	}
-	t.Errorf("an overlapped epoch takes %.2f of a serial one's time, want less than 0.9", best)
 }
 
 // TestLoaderLeaks: leaving an epoch early leaves no goroutine, and no memory but what

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // Device memory comes from a caching allocator: what was freed is lent again
@@ -380,7 +381,7 @@ func TestP47(t *testing.T) {
 	}()
 	select {
 	case <-cached:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience.Left(t)):
 		t.Error("an allocation waits for the driver's call of another")
 	}
 	close(leave)

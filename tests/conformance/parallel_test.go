@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/precision"
 	"github.com/sinter-go/sinter/runtime/random"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // concurrently calls f for every device at once, on a goroutine each.
@@ -161,7 +162,7 @@ func TestS73(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience.Left(t)):
 		t.Errorf("the other devices wait for %s", list[0])
 	}
 	release()

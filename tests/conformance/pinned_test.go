@@ -7,12 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // pin returns page-locked memory of the heap's driver, which the test frees.
@@ -213,12 +213,7 @@ func TestP50(t *testing.T) {
 		b := h.pin(4096)
 		b.RecordUse(h.dev, s)
 		h.free(b)
-		for range 1000 {
-			if h.pinned().ActiveRequests.Current == 0 {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
+		patience.Until(t, func() bool { return h.pinned().ActiveRequests.Current == 0 })
 		equal(t, "active blocks with nobody asking", h.pinned().ActiveRequests.Current, int64(0))
 	})
 	t.Run("reserve", func(t *testing.T) {

@@ -1,30 +1,21 @@
 package conformance_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sinter-go/sinter/tests/patience"
 )
-
-var limit = flag.Duration("limit", 20*time.Second, "how long a test may take; six times as long under the race detector")
-
-// allowed returns how long a test may take.
-func allowed() time.Duration {
-	if raced {
-		return 6 * *limit
-	}
-	return *limit
-}
 
 // watched has the names of the tests that are watched.
 var watched sync.Map
 
-// watch makes a test that does not end in time fail, with the stacks of all
-// goroutines. The streams that tests hold are let go then, for which most of those
+// watch makes a test that does not end fail, with the stacks of all goroutines, while
+// there is time left. The streams that tests hold are let go then, for which most of those
 // that hang wait; where that does not help, the process ends with the test. The
 // functions that give a test its devices call it.
 func watch(t testing.TB) {
@@ -34,14 +25,14 @@ func watch(t testing.TB) {
 		return
 	}
 	began, ended := time.Now(), make(chan struct{})
-	timer := time.AfterFunc(allowed(), func() {
+	timer := time.AfterFunc(patience.Left(t), func() {
 		stacks := make([]byte, 1<<20)
-		fmt.Printf("%s has not ended after %v:\n%s\n", name, allowed(), stacks[:runtime.Stack(stacks, true)])
-		t.Errorf("it takes longer than %v", allowed())
+		fmt.Printf("%s has not ended after %v:\n%s\n", name, time.Since(began), stacks[:runtime.Stack(stacks, true)])
+		t.Errorf("it does not end in %v", time.Since(began))
 		letAllGo()
 		select {
 		case <-ended:
-		case <-time.After(allowed() / 4):
+		case <-time.After(patience.Left(t)):
 			fmt.Printf("--- FAIL: %s (%.2fs)\n", name, time.Since(began).Seconds())
 			os.Exit(1)
 		}

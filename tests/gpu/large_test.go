@@ -17,7 +17,8 @@ var larges = []struct {
 	run    func(x []T) T
 }{
 	{"sum of all", [][]int{{3_000_017}}, 1e-5, func(x []T) T { return x[0].Sum() }},
-	{"sum of rows", [][]int{{37, 70_001}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(1)) }},
+	{"sum of rows", [][]int{{37, 70_001}}, 6e-5, // partial sums pass 500, whose last place in float32 is 3e-5
+		func(x []T) T { return x[0].Sum(tensor.Dim(1)) }},
 	{"sum of columns", [][]int{{70_001, 37}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(0)) }},
 	{"sum of the middle", [][]int{{33, 257, 65}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(1)) }},
 	{"sum of the ends", [][]int{{65, 33, 257}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(0, 2)) }},

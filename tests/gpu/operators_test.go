@@ -31,7 +31,7 @@ func operators(t *testing.T, kind ir.BodyKind) {
 	exactly(t)
 	var table []optest.Operator
 	for _, o := range opcases.Cases {
-		if o.Op.Kind == kind && !onCPUAlone(o.Op) {
+		if o.Op.Kind == kind {
 			table = append(table, o)
 		}
 	}
@@ -41,9 +41,6 @@ func operators(t *testing.T, kind ir.BodyKind) {
 	}
 	optest.RunOn(t, dealt(shard, table), gpu, opts...)
 }
-
-// onCPUAlone reports whether op is a kernel that compositions take on the CPU alone.
-func onCPUAlone(op *ir.Op) bool { return op.Kind == ir.Kernel && op.CUDA.Launch == nil }
 
 // TestTF32Operators is S16 and S17: the operators that follow the TF32 flags, in
 // the dtypes that do, held to TF32's bounds while the flags are on.

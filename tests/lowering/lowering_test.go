@@ -12,8 +12,8 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/ref"
-	"github.com/sinter-go/sinter/gen/simd/lane"
-	"github.com/sinter-go/sinter/gen/simd/mathlib"
+	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/mathlib"
 	"github.com/sinter-go/sinter/generated/opcases"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"

@@ -1,0 +1,19 @@
+// Package faults makes every operator's work fail, operation by operation.
+package faults_test
+
+import (
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/opcases"
+	"github.com/sinter-go/sinter/optest"
+)
+
+// TestFaults: an operator whose memory, launch or kernel fails says so, leaves nothing
+// behind and works the next time. The short form tries a part of the operations.
+func TestFaults(t *testing.T) {
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	optest.RunFaults(t, opcases.Cases, step)
+}

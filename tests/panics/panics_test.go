@@ -1,0 +1,318 @@
+// Package panics calls every exported function and method of the packages that
+// programs import with arguments that make no sense: none panics, none hangs.
+package panics_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+var (
+	rounds = flag.Int("rounds", 4, "calls of each function")
+	seed   = flag.Uint64("seed", 1, "of the arguments")
+)
+
+// hang is how long a call may take before it counts as one that never returns.
+const hang = time.Minute
+
+// left says what is not called, and why.
+var left = map[string]string{
+	"tensor.FromDevicePointer": "an address that is no memory's is the caller's to avoid",
+	"device.Install":           "it takes the devices away from all other calls",
+}
+
+// drivers take addresses and calls as they are: what gives them any has checked them.
+// Only their zero values are called.
+var drivers = map[reflect.Type]bool{reflect.TypeFor[sim.Driver](): true}
+
+// A candidate is a function or a method to call.
+type candidate struct {
+	name   string
+	f      reflect.Value
+	of     reflect.Type // whose method it is; nil for a function
+	method int
+}
+
+// candidates returns the functions, and the methods of values of all types that are
+// zero.
+func candidates() (list []candidate) {
+	for _, f := range functions {
+		list = append(list, candidate{name: f.name, f: reflect.ValueOf(f.f)})
+	}
+	for _, t := range types {
+		if t.Kind() == reflect.Interface {
+			continue
+		}
+		v := reflect.New(t)
+		for i := range v.NumMethod() {
+			list = append(list, candidate{strings.TrimPrefix(t.String(), "*") + "." + v.Type().Method(i).Name, v.Method(i), t, i})
+		}
+	}
+	return list
+}
+
+// TestNothingPanics: a call with zero values, nils, extremes and what other calls
+// returned comes back.
+func TestNothingPanics(t *testing.T) {
+	if testing.Short() {
+		*rounds = min(*rounds, 3)
+	}
+	t.Chdir(t.TempDir())
+	device.Install(sim.New(sim.Config{Devices: 2, Memory: 1 << 26}))
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(old *os.File) { os.Stdout = old }(os.Stdout)
+	os.Stdout = null
+	p := &pool{made: map[reflect.Type][]reflect.Value{}}
+	for _, v := range []any{
+		tensor.Ones([]int{2, 3}).RequireGrad(), tensor.Randn([]int{4}).ToType(tensor.Int64), tensor.Full(nil, 2.5), tensor.Zeros([]int{0, 2}), tensor.Ones([]int{-1}), tensor.Tensor{},
+		tensor.Ones([]int{2, 3}, tensor.On(device.Sim(0))), device.CPU, device.Sim(0), device.Sim(9), device.CUDA(0), device.Device{Kind: 200, Index: -5},
+		ir.Float32, ir.Int64, ir.DType(255), context.Background(), io.Discard, strings.NewReader("no file of ours"), io.EOF,
+	} {
+		p.add(reflect.ValueOf(v))
+	}
+	for range 2 { // what the first round made is among the arguments of the second
+		for _, c := range candidates() {
+			if left[c.name] == "" {
+				p.call(t, c)
+			}
+		}
+	}
+}
+
+// A pool holds values to call with, by their type.
+type pool struct {
+	made map[reflect.Type][]reflect.Value
+}
+
+// most is how many values of a type are kept.
+const most = 12
+
+func (p *pool) add(v reflect.Value) {
+	if v.IsValid() && v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return
+	}
+	if l := p.made[v.Type()]; len(l) < most {
+		p.made[v.Type()] = append(l, v)
+	}
+}
+
+// call calls c a few times.
+func (p *pool) call(t *testing.T, c candidate) {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, c.name)
+	r := rand.New(rand.NewPCG(*seed, h.Sum64()))
+	ft := c.f.Type()
+	for round := range *rounds {
+		args := make([]reflect.Value, ft.NumIn())
+		for i := range args {
+			if args[i] = reflect.Zero(ft.In(i)); round > 0 {
+				args[i] = p.value(r, ft.In(i), 0)
+			}
+		}
+		f := c.f
+		if round > 0 && c.of != nil && !drivers[c.of] {
+			f = p.receiver(r, c)
+		}
+		type outcome struct {
+			out  []reflect.Value
+			said string
+		}
+		back := make(chan outcome, 1)
+		go func() {
+			var o outcome
+			defer func() {
+				if v := recover(); v != nil {
+					o.said = fmt.Sprintf("panic: %v\n%s", v, ours(string(debug.Stack())))
+				}
+				back <- o
+			}()
+			tensor.NoGrad(func() {})
+			if ft.IsVariadic() {
+				o.out = f.CallSlice(args)
+			} else {
+				o.out = f.Call(args)
+			}
+			for _, v := range o.out {
+				follow(v)
+			}
+		}()
+		begun := time.Now()
+		select {
+		case o := <-back:
+			if took := time.Since(begun); took > time.Second {
+				t.Logf("%s(%s): took %v", c.name, show(args), took.Round(time.Second/10))
+			}
+			if o.said != "" {
+				t.Errorf("%s(%s): %s", c.name, show(args), o.said)
+				return
+			}
+			for _, v := range o.out {
+				p.add(v)
+			}
+		case <-time.After(hang):
+			t.Errorf("%s(%s): it does not return", c.name, show(args))
+			return
+		}
+	}
+}
+
+// receiver returns c's method of a value that was made, where there is one.
+func (p *pool) receiver(r *rand.Rand, c candidate) reflect.Value {
+	if list := p.made[reflect.PointerTo(c.of)]; len(list) > 0 && c.of.Kind() == reflect.Struct {
+		if v := list[r.IntN(len(list))]; !v.IsNil() {
+			return v.Method(c.method)
+		}
+	}
+	if list := p.made[c.of]; len(list) > 0 {
+		v := reflect.New(c.of)
+		v.Elem().Set(list[r.IntN(len(list))])
+		return v.Method(c.method)
+	}
+	return c.f
+}
+
+// follow goes through the first elements of a sequence.
+func follow(v reflect.Value) {
+	if v.Kind() != reflect.Func || v.IsNil() {
+		return
+	}
+	n := 0
+	switch {
+	case v.Type().CanSeq2():
+		for range v.Seq2() {
+			if n++; n == 3 {
+				return
+			}
+		}
+	case v.Type().CanSeq():
+		for range v.Seq() {
+			if n++; n == 3 {
+				return
+			}
+		}
+	}
+}
+
+// value returns some value of a type: zero, an extreme one, or one that was made.
+func (p *pool) value(r *rand.Rand, t reflect.Type, depth int) reflect.Value {
+	made := p.made[t]
+	if t.Kind() == reflect.Interface {
+		for have, list := range p.made {
+			if have.Implements(t) {
+				made = append(made[:len(made):len(made)], list...)
+			}
+		}
+	}
+	if len(made) > 0 && r.IntN(4) > 0 {
+		return made[r.IntN(len(made))]
+	}
+	v := reflect.New(t).Elem()
+	if depth > 3 || r.IntN(6) == 0 {
+		return v
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		v.SetBool(r.IntN(2) == 1)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt([]int64{0, 1, -1, 2, 3, math.MaxInt64, math.MinInt64}[r.IntN(7)])
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint([]uint64{0, 1, 2, math.MaxUint64}[r.IntN(4)])
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat([]float64{0, 1, -1, 0.5, math.NaN(), math.Inf(1), math.Inf(-1), 1e300}[r.IntN(8)])
+	case reflect.Complex64, reflect.Complex128:
+		v.SetComplex(complex(math.NaN(), 1))
+	case reflect.String:
+		v.SetString([]string{"x", "a,b->ab", "\x00", strings.Repeat("long ", 1000)}[r.IntN(4)])
+	case reflect.Slice:
+		n := []int{0, 1, 2, 3, 1000}[r.IntN(5)]
+		if n == 1000 && t.Elem().Kind() > reflect.Complex128 {
+			n = 4
+		}
+		v.Set(reflect.MakeSlice(t, n, n))
+		for i := range n {
+			v.Index(i).Set(p.value(r, t.Elem(), depth+1))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			v.Index(i).Set(p.value(r, t.Elem(), depth+1))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(t))
+		if r.IntN(2) == 0 && t.Key().Comparable() && t.Key().Kind() != reflect.Interface {
+			v.SetMapIndex(p.value(r, t.Key(), depth+1), p.value(r, t.Elem(), depth+1))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(t.Elem()))
+		if t.Elem().Kind() != reflect.Struct {
+			v.Elem().Set(p.value(r, t.Elem(), depth+1))
+		}
+	case reflect.Func:
+		v.Set(reflect.MakeFunc(t, func([]reflect.Value) (out []reflect.Value) {
+			for i := range t.NumOut() {
+				out = append(out, reflect.Zero(t.Out(i)))
+			}
+			return out
+		}))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				v.Field(i).Set(p.value(r, t.Field(i).Type, depth+1))
+			}
+		}
+	case reflect.Chan:
+		if t.ChanDir() == reflect.BothDir {
+			v.Set(reflect.MakeChan(t, 1))
+		}
+	}
+	return v
+}
+
+// show prints arguments, not to the last element.
+func show(args []reflect.Value) string {
+	var parts []string
+	for _, a := range args {
+		text := func() (text string) {
+			defer func() {
+				if recover() != nil {
+					text = a.Type().String()
+				}
+			}()
+			return fmt.Sprintf("%v", a)
+		}()
+		parts = append(parts, strings.ReplaceAll(text[:min(len(text), 120)], "\n", " "))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// ours returns the lines of a stack that are of this module.
+func ours(stack string) string {
+	var out []string
+	for line := range strings.Lines(stack) {
+		if strings.Contains(line, ".go:") && strings.Contains(line, "sinter") && !strings.Contains(line, "panics_test.go") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(out[:min(len(out), 6)], "\n")
+}

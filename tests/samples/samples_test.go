@@ -1,0 +1,451 @@
+// Package samples compares operators with the answers that PyTorch gave to the
+// samples of its own test suite: tests/vectors/samples.py writes them. What is
+// refused here and taken there stands in refused.txt with a reason, what is answered
+// otherwise on purpose in differs.txt.
+package samples
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	_ "github.com/sinter-go/sinter/backend/all"
+	"github.com/sinter-go/sinter/generated/opcases"
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/optest"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+var (
+	path   = flag.String("samples", "samples.jsonl.gz", "`file` of samples")
+	listed = flag.Bool("refused", false, "print every sample that is refused")
+)
+
+// tensorJSON is an operand or a result. An operand may also be a number or a list.
+type tensorJSON struct {
+	DType  string
+	Shape  []int
+	Data   string
+	Number any
+	List   []tensorJSON
+}
+
+type sample struct {
+	Op    string
+	In    map[string]tensorJSON
+	Attrs map[string]any
+	Out   []tensorJSON
+	Grad  []*tensorJSON // by tensor operand, in the order of the signature; null where none is wanted
+}
+
+// engine is what backward passes are made of.
+var engine = core.Operators{
+	Add: func(x, y *core.Tensor) *core.Tensor { return ops.Add(x, y) },
+	OnesLike: func(x *core.Tensor) *core.Tensor {
+		return ops.Ones(x.Shape(), core.PlacementLike(x))
+	},
+	Clone: core.Copy,
+}
+
+// errUnbound marks samples whose operator or arguments the schema has no more.
+var errUnbound = errors.New("cannot be bound")
+
+// TestSamples holds every sample against the operator of its name.
+func TestSamples(t *testing.T) {
+	refusals, others := readReasons(t, "refused.txt"), readReasons(t, "differs.txt")
+	table := map[string]*optest.Operator{}
+	for i := range opcases.Cases {
+		table[opcases.Cases[i].Op.Name] = &opcases.Cases[i]
+	}
+	passed, refused, differing := 0, map[string]int{}, map[string]int{}
+	err := each(*path, func(line int, s sample) {
+		key := s.Op + " " + s.dtype()
+		o := table[s.Op]
+		if o == nil {
+			t.Errorf("line %d: no operator %s: run tests/vectors/samples.py again", line, s.Op)
+			return
+		}
+		switch refusal, err := check(o, s); {
+		case err != nil && (others[key] != "" || others[s.Op] != ""):
+			differing[key]++
+		case err != nil:
+			t.Errorf("line %d: %s(%s): %v", line, s.Op, s.arguments(), err)
+		case refusal != nil:
+			refused[key]++
+			if *listed || refusals[key] == "" && refusals[s.Op] == "" {
+				t.Errorf("line %d: %s(%s) is refused: %v", line, s.Op, s.arguments(), refusal)
+			}
+		default:
+			passed++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *path == "samples.jsonl.gz" {
+		for _, got := range append(stale(refusals, refused), stale(others, differing)...) {
+			t.Errorf("%s: this reason is of no sample any more", got)
+		}
+	}
+	t.Logf("%d samples agree; %d kinds of samples are refused for the reasons in refused.txt", passed, len(refused))
+	if passed < 1000 {
+		t.Errorf("only %d samples agree", passed)
+	}
+}
+
+// stale returns the refusals that no sample met.
+func stale(refusals map[string]string, refused map[string]int) (out []string) {
+	for key := range refusals {
+		met := refused[key] > 0
+		for k := range refused {
+			met = met || strings.HasPrefix(k, key+" ")
+		}
+		if !met {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// readReasons reads lines "operator [dtype]: reason".
+func readReasons(t *testing.T, name string) map[string]string {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		key, reason, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(reason) == "" {
+			t.Fatalf("%s: %q has no reason", name, line)
+		}
+		out[key] = strings.TrimSpace(reason)
+	}
+	return out
+}
+
+// each decodes the lines of a compressed file.
+func each(name string, f func(line int, s sample)) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	z, err := gzip.NewReader(file)
+	if err != nil {
+		return err
+	}
+	r := bufio.NewReaderSize(z, 1<<20)
+	for line := 1; ; line++ {
+		text, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		var s sample
+		if err := json.Unmarshal(text, &s); err != nil {
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+		f(line, s)
+	}
+}
+
+// dtype is the first operand's, in the order of names, or the result's.
+func (s sample) dtype() string {
+	if len(s.Out) > 0 && len(s.In) == 0 {
+		return s.Out[0].DType
+	}
+	for _, name := range []string{"x", "xs", "input", "weight"} {
+		if in, ok := s.In[name]; ok {
+			if len(in.List) > 0 {
+				return in.List[0].DType
+			}
+			return in.DType
+		}
+	}
+	return ""
+}
+
+func (s sample) arguments() string {
+	var parts []string
+	for name, in := range s.In {
+		switch {
+		case in.Number != nil:
+			parts = append(parts, fmt.Sprintf("%s=%v", name, in.Number))
+		case in.DType == "":
+			for _, one := range in.List {
+				parts = append(parts, fmt.Sprintf("%s=%s%v", name, one.DType, one.Shape))
+			}
+		default:
+			parts = append(parts, fmt.Sprintf("%s=%s%v", name, in.DType, in.Shape))
+		}
+	}
+	for name, a := range s.Attrs {
+		parts = append(parts, fmt.Sprintf("%s=%v", name, a))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// check applies the operator of a sample. A refusal is the operator's error, err a
+// wrong answer.
+func check(o *optest.Operator, s sample) (refusal, err error) {
+	args, leaves, err := bind(o, s)
+	if err != nil {
+		return nil, err
+	}
+	for i, leaf := range leaves {
+		if i < len(s.Grad) && s.Grad[i] != nil {
+			if err := leaf.SetRequiresGrad(true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	outs := o.Call(args)
+	for _, out := range outs {
+		if refusal := out.Err(); refusal != nil {
+			return refusal, nil
+		}
+	}
+	if len(outs) < len(s.Out) {
+		return nil, fmt.Errorf("%d results, want %d", len(outs), len(s.Out))
+	}
+	for i, want := range s.Out {
+		if err := want.compare(outs[i]); err != nil {
+			return nil, fmt.Errorf("result %d: %w", i, err)
+		}
+	}
+	return nil, gradients(s, outs, leaves)
+}
+
+// gradients compares the gradients of the sum of the results by the cotangents.
+func gradients(s sample, outs, leaves []*core.Tensor) error {
+	var inputs, roots, cots []*core.Tensor
+	var wants []*tensorJSON
+	for i, want := range s.Grad {
+		if want != nil && i < len(leaves) {
+			inputs, wants = append(inputs, leaves[i]), append(wants, want)
+		}
+	}
+	if len(inputs) == 0 {
+		return nil
+	}
+	for _, out := range outs[:len(s.Out)] {
+		if out.RequiresGrad() {
+			roots, cots = append(roots, out), append(cots, cotangent(out))
+		}
+	}
+	if len(roots) == 0 {
+		return errors.New("the results have no gradient")
+	}
+	got, err := core.Gradients(roots, cots, inputs, core.BackwardOptions{Ops: &engine})
+	if err != nil {
+		return fmt.Errorf("backward: %w", err)
+	}
+	for i, want := range wants {
+		if got[i] == nil {
+			return fmt.Errorf("no gradient of operand %d", i)
+		}
+		if err := want.compare(got[i]); err != nil {
+			return fmt.Errorf("gradient of operand %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// cotangent has cos(i) for element i, and sin(i) as imaginary part.
+func cotangent(like *core.Tensor) *core.Tensor {
+	n := ir.NumElements(like.Shape())
+	data := make([]complex128, n)
+	for i := range data {
+		data[i] = complex(math.Cos(float64(i)), math.Sin(float64(i)))
+	}
+	if like.DType().IsComplex() {
+		return core.Cast(core.From(data, like.Shape(), core.Placement{}), like.DType())
+	}
+	parts := make([]float64, n)
+	for i := range parts {
+		parts[i] = real(data[i])
+	}
+	return core.Cast(core.From(parts, like.Shape(), core.Placement{}), like.DType())
+}
+
+// bind makes the arguments of the call, and lists its tensors in order.
+func bind(o *optest.Operator, s sample) (a optest.Args, leaves []*core.Tensor, err error) {
+	used := 0
+	for _, operand := range o.Op.In {
+		in, ok := s.In[operand.Name]
+		if !ok {
+			if !operand.Variadic {
+				a.In = append(a.In, nil)
+			}
+			continue
+		}
+		used++
+		list := in.List
+		if !operand.Variadic {
+			list = []tensorJSON{in}
+		}
+		for _, one := range list {
+			t, err := one.tensor()
+			if err != nil {
+				return a, nil, err
+			}
+			if one.Number == nil {
+				leaves = append(leaves, t)
+			}
+			a.In = append(a.In, t)
+		}
+	}
+	a.Attrs = slices.Clone(o.Defaults)
+	for i, attr := range o.Op.Attrs {
+		v, ok := s.Attrs[attr.Name]
+		if !ok {
+			continue
+		}
+		used++
+		if a.Attrs[i], err = attribute(attr, v); err != nil {
+			return a, nil, err
+		}
+	}
+	if used != len(s.In)+len(s.Attrs) {
+		return a, nil, fmt.Errorf("%w: the schema has other arguments", errUnbound)
+	}
+	a.Place = &core.Placement{Device: device.CPU}
+	if len(s.In) == 0 && len(s.Out) > 0 {
+		a.Place.DType, err = ir.ParseDType(s.Out[0].DType)
+	}
+	return a, leaves, err
+}
+
+// attribute converts an attribute's value from JSON.
+func attribute(attr ir.Attr, v any) (ir.Value, error) {
+	switch attr.Kind {
+	case ir.AttrInts:
+		list := []int{}
+		for _, n := range v.([]any) {
+			list = append(list, int(n.(float64)))
+		}
+		return ir.IntsValue(list), nil
+	case ir.AttrEnum:
+		i := slices.Index(attr.Enum, v.(string))
+		if i < 0 {
+			return ir.Value{}, fmt.Errorf("%w: no %s %q", errUnbound, attr.Name, v)
+		}
+		return ir.IntValue(i), nil
+	case ir.AttrDType:
+		d, err := ir.ParseDType(v.(string))
+		return ir.IntValue(d), err
+	case ir.AttrString:
+		return ir.StringValue(v.(string)), nil
+	}
+	s, err := number(v)
+	switch attr.Kind {
+	case ir.AttrInt, ir.AttrBool:
+		return ir.IntValue(s.Int()), err
+	case ir.AttrFloat:
+		return ir.FloatValue(s.Float()), err
+	}
+	return ir.ScalarValue(s), err
+}
+
+// number converts a number from JSON: integers as they are, floats as {"float": text},
+// complex numbers as {"re": ..., "im": ...}.
+func number(v any) (ir.Scalar, error) {
+	switch v := v.(type) {
+	case bool:
+		return ir.BoolScalar(v), nil
+	case float64:
+		return ir.IntScalar(int64(v)), nil
+	case map[string]any:
+		if text, ok := v["float"]; ok {
+			f, err := strconv.ParseFloat(text.(string), 64)
+			return ir.FloatScalar(f), err
+		}
+		re, err := number(v["re"])
+		if err != nil {
+			return re, err
+		}
+		im, err := number(v["im"])
+		return ir.ComplexScalar(complex(re.Float(), im.Float())), err
+	}
+	return ir.Scalar{}, fmt.Errorf("no number: %v", v)
+}
+
+// tensor makes the operand, of bytes in little-endian order.
+func (j tensorJSON) tensor() (*core.Tensor, error) {
+	if j.Number != nil {
+		s, err := number(j.Number)
+		return core.ScalarTensor(s), err
+	}
+	d, err := ir.ParseDType(j.DType)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := base64.StdEncoding.DecodeString(j.Data)
+	if err != nil {
+		return nil, err
+	}
+	t := core.FromBytes(native(raw, d), d, j.Shape, core.Placement{})
+	return t, t.Err()
+}
+
+// native turns little-endian elements into the machine's order.
+func native(raw []byte, d ir.DType) []byte {
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+		return raw
+	}
+	size := d.Real().Size()
+	for i := 0; i+size <= len(raw); i += size {
+		slices.Reverse(raw[i : i+size])
+	}
+	return raw
+}
+
+// compare holds got against what PyTorch answered, within the tolerance of samples.
+func (j tensorJSON) compare(got *core.Tensor) error {
+	if err := got.Err(); err != nil {
+		return err
+	}
+	want, err := j.tensor()
+	if err != nil {
+		return err
+	}
+	if got.DType() != want.DType() {
+		return fmt.Errorf("dtype %s, want %s", got.DType(), want.DType())
+	}
+	if diff := cmp.Diff(append([]int{}, want.Shape()...), append([]int{}, got.Shape()...)); diff != "" {
+		return fmt.Errorf("shape (-want +got):\n%s", diff)
+	}
+	g, err := core.Scalars(got)
+	if err != nil {
+		return err
+	}
+	w, err := core.Scalars(want)
+	if err != nil {
+		return err
+	}
+	return optest.Agree(g, w, want.DType())
+}

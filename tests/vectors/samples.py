@@ -1,0 +1,279 @@
+"""Writes what PyTorch answers for the operator samples of its own test suite.
+
+    python3 tests/vectors/samples.py [--seed 0] [--most 6] [--out tests/samples/samples.jsonl.gz]
+
+torch.testing has, for every operator, arguments that its authors found worth testing:
+broadcasts, empty and 0-dim tensors, negative axes, extreme options. Each that can be
+bound to a signature in ops.yaml becomes a line: the operator, its operands and
+attributes by the names of the schema, the results, and the gradients of
+sum(out * cotangent), where element i of the cotangents is cos(i) (cos(i) + sin(i)j
+for complex results). What cannot be bound is counted on standard error.
+
+Needs torch (2.11 made the committed file), expecttest and PyYAML or none.
+"""
+import argparse
+import base64
+import collections
+import gzip
+import json
+import math
+import re
+import sys
+import warnings
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+warnings.filterwarnings('ignore')
+
+# PyTorch's names of operators that the schema calls otherwise. Names of modules
+# (nn.functional, fft) are left out before.
+NAMES = {
+    'var': 'variance', 'complex': 'make_complex', 'split_with_sizes': 'split_sizes', 'select': 'select_index',
+    'amax': 'max', 'amin': 'min', '__radd__': None, '__rsub__': None, 'constant_pad_nd': None, 'round': 'round', 'norm': 'norm',
+    'linalg.vector_norm': 'norm', 'mT': 'mt', 'logical_not': 'logical_not', 'softmin': 'softmin', 'empty': None, 'new_empty': None,
+    'empty_like': None, 'dropout': None, 'rand_like': None, 'randn': None, 'randn_like': None, 'randint': None, 'randint_like': None,
+    'bernoulli': None, 'multinomial': None, 'normal': None, 'uniform': None, 'exponential': None, 'lstm': None,
+}
+# Arguments by keyword that the schema calls otherwise.
+KEYWORDS = {
+    'other': 'y', 'min': 'lo', 'max': 'hi', 'end': 'end', 'tensor1': 'y', 'tensor2': 'z', 'min_val': 'lo', 'max_val': 'hi', 'norm': 'scaling',
+    's': 'sizes', 'n': 'sizes', 'ord': 'p', 'num_classes': 'classes', 'unbiased': None, 'threshold': 'limit', 'diagonal': 'diagonal',
+    'kernel_size': 'kernel', 'start_dim': 'start', 'end_dim': 'end', 'storage_offset': 'offset', 'ceil_mode': 'ceil', 'return_indices': None, 'inplace': None, '_stacklevel': None, 'size_average': None, 'reduce': 'reduce',
+    'upper': None,
+}
+# Names of modes that the schema calls otherwise.
+WORDS = {'use_mm_for_euclid_dist': 'mm', 'donot_use_mm_for_euclid_dist': 'direct', 'use_mm_for_euclid_dist_if_necessary': 'mm_if_large'}
+# Positions among equal elements are not specified: they are left out for integers.
+TIES = ('topk', 'kthvalue', 'sort', 'argsort', 'median', 'mode')
+# What PyTorch takes where an argument is left out that the schema requires.
+DEFAULTS = {
+    'topk': {'dim': -1}, 'sort': {'dim': -1}, 'argsort': {'dim': -1}, 'kthvalue': {'dim': -1}, 'chunk': {'dim': 0}, 'split': {'dim': 0},
+    'split_sizes': {'dim': 0}, 'unbind': {'dim': 0}, 'tril': {'diagonal': 0}, 'triu': {'diagonal': 0}, 'cosine_similarity': {'dim': 1},
+    'flatten': {}, 'cat': {'dim': 0}, 'stack': {'dim': 0}, 'glu': {'dim': -1}, 'normalize': {'dim': [1]},
+}
+PARAM = re.compile(r'(\w+) ((?:\[\])?\w+(?:\([^)]*\))?(?:\|\w+)?\??)(?: = (\S+))?')
+DTYPES = {
+    torch.bool: 'bool', torch.uint8: 'uint8', torch.int8: 'int8', torch.int16: 'int16', torch.int32: 'int32', torch.int64: 'int64',
+    torch.float16: 'float16', torch.bfloat16: 'bfloat16', torch.float32: 'float32', torch.float64: 'float64', torch.complex64: 'complex64',
+    torch.complex128: 'complex128',
+}
+
+
+class Unbound(Exception):
+    pass
+
+
+def signatures(path):
+    """The parameters of each operator: name, type, whether it is only named."""
+    table = {}
+    for line in open(path):
+        m = re.match(r'\s+- op: (\w+)\((.*)\) -> ', line)
+        if not m:
+            continue
+        params, named = [], False
+        for part in re.split(r', (?![^(]*\))', m[2]):
+            if part == '*':
+                named = True
+                continue
+            p = PARAM.match(part)
+            if p:
+                params.append((p[1], p[2], named))
+        table[m[1]] = params
+    return table
+
+
+def tensor(t):
+    t = t.detach().resolve_conj().resolve_neg().contiguous()
+    if t.dtype not in DTYPES or t.layout != torch.strided:
+        raise Unbound('dtype or layout')
+    flat = t.reshape(-1)
+    raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() and t.dtype != torch.bool else flat.to(torch.uint8).numpy().tobytes() if flat.numel() else b''
+    return {'dtype': DTYPES[t.dtype], 'shape': list(t.shape), 'data': base64.b64encode(raw).decode()}
+
+
+def number(v):
+    if isinstance(v, bool):
+        return v
+    if isinstance(v, complex):
+        return {'re': number(v.real), 'im': number(v.imag)}
+    if isinstance(v, float):
+        return {'float': repr(v)}
+    return v
+
+
+def bind(name, params, args, kwargs):
+    """Operands and attributes by the names of the schema."""
+    given = {}
+    free = [p for p in params]
+    for value, param in zip(args, free):
+        given[param[0]] = value
+    if len(args) > len(free):
+        raise Unbound('more arguments than parameters')
+    for key, value in kwargs.items():
+        names = [p[0] for p in params]
+        to = key if key in names else KEYWORDS.get(key, key)
+        if to is None or to not in names:
+            if value is None or value is False and key in ('return_indices', 'inplace', 'upper', 'sorted', 'return_inverse', 'stable'):
+                continue
+            raise Unbound('keyword ' + key)
+        if to in given:
+            raise Unbound('given twice: ' + key)
+        given[to] = value
+    operands, attrs, leaves = {}, {}, []
+    for pname, ptype, _ in params:
+        if pname not in given or given[pname] is None:
+            continue
+        v = given[pname]
+        if 'Tensor' in ptype:
+            if ptype.startswith('[]'):
+                if not isinstance(v, (list, tuple)) or not all(isinstance(t, torch.Tensor) for t in v):
+                    raise Unbound('not a list of tensors: ' + pname)
+                operands[pname] = {'list': [tensor(t) for t in v]}
+                leaves += list(v)
+            elif isinstance(v, torch.Tensor):
+                operands[pname] = tensor(v)
+                leaves.append(v)
+            elif 'Scalar' in ptype and isinstance(v, (bool, int, float, complex)):
+                operands[pname] = {'number': number(v)}
+            else:
+                raise Unbound('not a tensor: ' + pname)
+            continue
+        kind = ptype
+        if isinstance(v, torch.Tensor):
+            raise Unbound('a tensor for ' + pname)
+        if kind == '[]int':
+            v = [v] if isinstance(v, int) else list(v)
+            if not all(isinstance(i, int) and not isinstance(i, bool) for i in v):
+                raise Unbound('not integers: ' + pname)
+        elif kind == 'dtype':
+            if v not in DTYPES:
+                raise Unbound('dtype')
+            v = DTYPES[v]
+        elif kind.startswith('enum') or kind == 'string':
+            v = WORDS.get(v, v)
+            if not isinstance(v, str) or kind.startswith('enum') and v not in re.findall(r'\w+', kind[4:]):
+                raise Unbound(f'no {pname} {v}')
+        elif kind == 'bool':
+            v = bool(v)
+        elif kind == 'int':
+            if not isinstance(v, int) or isinstance(v, bool):
+                raise Unbound('not an integer: ' + pname)
+        elif kind in ('float', 'Scalar'):
+            if not isinstance(v, (bool, int, float, complex)):
+                raise Unbound('not a number: ' + pname)
+            v = number(v)
+        attrs[pname] = v
+    for key, value in DEFAULTS.get(name, {}).items():
+        attrs.setdefault(key, value)
+        given.setdefault(key, value)
+    required = [p for p in params if p[0] not in given and not p[2] and 'Tensor?' not in p[1]]
+    if required:
+        raise Unbound('without ' + required[0][0])
+    return operands, attrs, leaves
+
+
+def cotangent(t):
+    i = torch.arange(t.numel(), dtype=torch.float64).reshape(t.shape)
+    if t.is_complex():
+        return torch.complex(torch.cos(i), torch.sin(i)).to(t.dtype)
+    return torch.cos(i).to(t.dtype)
+
+
+def results(out):
+    if isinstance(out, torch.Tensor):
+        return [out]
+    if isinstance(out, bool):
+        return [torch.tensor(out)]
+    if isinstance(out, (list, tuple)) and all(isinstance(t, torch.Tensor) for t in out):
+        return list(out)
+    raise Unbound('results')
+
+
+def sample_line(info, name, params, sample, large):
+    args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+    if name == 'einsum':  # the samples have the operands first
+        args = (args[1], list(args[0]))
+    if name == 'embedding':  # and the weights here
+        args = (args[1], args[0])
+    if name == 'where':
+        args = (args[1], args[0], *args[2:])
+    if name == 'as_strided' and sample.input.untyped_storage().nbytes() != sample.input.numel() * sample.input.element_size():
+        raise Unbound('a part of a storage')
+    operands, attrs, leaves = bind(name, params, args, kwargs)
+    if sum(t.numel() for t in leaves) > large:
+        raise Unbound('large')
+    # 16-bit floats are held against what float64 gives, rounded once.
+    if name == 'make_complex':
+        if any(t.dtype == torch.float16 for t in leaves):
+            raise Unbound('complex numbers of 16 bits')
+    half = next((t.dtype for t in leaves if t.dtype in (torch.float16, torch.bfloat16)), None)
+    narrow = lambda t: tensor(t.to(half) if half and t.dtype == torch.float64 and 'dtype' not in attrs else t)
+    if half:
+        def widen(t):
+            return t.detach().double().requires_grad_(t.requires_grad) if t.dtype == half else t
+        wide = {id(t): widen(t) for t in leaves}
+        sample = sample.transform(lambda v: wide.get(id(v), v) if isinstance(v, torch.Tensor) else v)
+        leaves = [wide[id(t)] for t in leaves]
+    out = results(info.op(sample.input, *sample.args, **sample.kwargs))
+    if name in TIES and not (leaves[0].is_floating_point() or leaves[0].is_complex()):
+        out = out[:1] if name != 'argsort' else []
+    line = {'op': name, 'in': operands, 'attrs': attrs, 'out': [narrow(t) for t in out]}
+    wants = [t for t in leaves if t.requires_grad and t.is_leaf]
+    roots = [t for t in out if t.requires_grad]
+    if wants and roots:
+        grads = torch.autograd.grad(roots, wants, [cotangent(t) for t in roots], allow_unused=True)
+        found = {id(w): g for w, g in zip(wants, grads) if g is not None}
+        line['grad'] = [tensor(found[id(t)].to(half) if half and found[id(t)].dtype == torch.float64 else found[id(t)]) if id(t) in found else None for t in leaves]
+    return line
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--large', type=int, default=200, help='elements of the operands together')
+    parser.add_argument('--most', type=int, default=6, help='samples an operator and dtype')
+    parser.add_argument('--out', default='tests/samples/samples.jsonl.gz')
+    parser.add_argument('--schema', default='ops.yaml')
+    options = parser.parse_args()
+    table = signatures(options.schema)
+    counts, reasons, lines = collections.Counter(), collections.Counter(), []
+    torch.set_num_threads(1)
+    for info in op_db:
+        short = info.name.replace('nn.functional.', '').replace('fft.', '')
+        name = NAMES.get(info.name, NAMES.get(short, short))
+        if info.name in ('max', 'min'):
+            name = {'reduction_with_dim': name + '_dim', 'reduction_no_dim': name, 'binary': name + 'imum'}.get(info.variant_test_name)
+        if name is None or name not in table:
+            continue
+        for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.int32, torch.uint8, torch.bool):
+            if not info.supports_dtype(dtype, 'cpu'):
+                continue
+            grad = info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
+            torch.manual_seed(options.seed)
+            most = options.most if dtype in (torch.float32, torch.float64) else max(1, options.most // 3)
+            try:
+                samples = list(info.sample_inputs('cpu', dtype, requires_grad=grad))
+            except Exception as e:
+                reasons['samples: ' + type(e).__name__] += 1
+                continue
+            step = max(1, len(samples) // most)
+            for sample in samples[options.seed % step::step][:most]:
+                try:
+                    lines.append(sample_line(info, name, table[name], sample, options.large))
+                    counts[name] += 1
+                except Unbound as e:
+                    reasons[f'{name}: {e}'] += 1
+                except Exception as e:
+                    reasons[f'{name}: {type(e).__name__}: {str(e)[:60]}'] += 1
+    with gzip.GzipFile(options.out, 'wb', mtime=0) as f:
+        for line in lines:
+            f.write((json.dumps(line, separators=(',', ':')) + '\n').encode())
+    print(f'{len(lines)} samples of {len(counts)} operators', file=sys.stderr)
+    for reason, n in reasons.most_common(60):
+        print(f'{n:5d} not bound, {reason}', file=sys.stderr)
+    print('without samples:', ' '.join(sorted(n for n in table if n not in counts)), file=sys.stderr)
+
+
+if __name__ == '__main__':
+    main()
