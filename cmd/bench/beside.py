@@ -7,7 +7,9 @@ PyTorch.
 
 import itertools
 import json
+import math
 import os
+import re
 import sys
 import time
 import timeit
@@ -88,6 +90,35 @@ def digits():
     return step
 
 
+def function(name):
+    """Returns what a statement of an operator calls by its name alone."""
+    for module in (torch, F, torch.special):
+        found = getattr(module, name, None)
+        if callable(found):
+            return found
+    raise NameError(f"PyTorch has no function {name}")
+
+
+def draw(spec, shape, dtype, place):
+    low, high = spec.get("low", 0), spec.get("high", 0)
+    if spec.get("perm") and len(shape) == 1:
+        return torch.randperm(spec["below"], dtype=dtype, device=place)[: shape[0]].clone()
+    if spec.get("perm"):
+        return torch.rand(shape, device=place).argsort(spec.get("axis", 0)).to(dtype)
+    if spec.get("below"):
+        return torch.randint(0, spec["below"], shape, dtype=dtype, device=place)
+    if low == high:
+        return torch.randn(shape, dtype=dtype, device=place)
+    if dtype == torch.bool:
+        return torch.rand(shape, device=place) > 0.5
+    if dtype.is_complex:
+        return torch.complex(*(torch.rand(shape, device=place) * (high - low) + low for _ in range(2))).to(dtype)
+    if not dtype.is_floating_point:
+        return torch.randint(math.ceil(low), math.floor(high) + 1, shape, dtype=dtype, device=place)
+    x = torch.rand(shape, dtype=dtype, device=place) * (high - low) + low
+    return x.sort().values if spec.get("sorted") else x
+
+
 def operand(spec):
     shape, dtype = list(spec["shape"]), getattr(torch, spec["dtype"])
     where = spec.get("where", "")
@@ -96,15 +127,32 @@ def operand(spec):
         place = torch.device(device.type, (device.index or 0) + 1)
     if spec.get("transposed"):
         shape[-1], shape[-2] = shape[-2], shape[-1]
-    if spec.get("below"):
-        x = torch.randint(0, spec["below"], shape, dtype=dtype, device=place)
-    else:
-        x = torch.randn(shape, dtype=dtype, device=place)
+    x = draw(spec, shape, dtype, place)
     if spec.get("positive"):
         x = x.abs() + 0.01
     if where == "pinned":
         x = x.pin_memory()
-    return x.transpose(-1, -2) if spec.get("transposed") else x
+    x = x.transpose(-1, -2) if spec.get("transposed") else x
+    return x.requires_grad_() if spec.get("grad") else x
+
+
+def operands(specs):
+    """Returns fresh operands by name; those of a list are together."""
+    found = {}
+    for name, spec in zip("abc" + "?" * len(specs), specs):
+        name = spec.get("name", name)
+        if spec.get("list"):
+            found.setdefault(name, []).append(operand(spec))
+        else:
+            found[name] = operand(spec)
+    return found
+
+
+def tensors(value):
+    """Returns the tensors in a result."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return [t for part in value for t in tensors(part)] if isinstance(value, (list, tuple)) else []
 
 
 class Work:
@@ -116,19 +164,41 @@ class Work:
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
         if ask["threads"]:
             torch.set_num_threads(ask["threads"])
-        names = "abc"[: len(ask["in"])]
-        sets = [tuple(operand(o) for o in ask["in"]) for _ in range(ask["sets"])]
-        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, "digits": digits, **dict(zip(names, sets[0]))}
+        sets = [operands(ask["in"]) for _ in range(ask["sets"])]
+        names = list(sets[0])
+        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, "digits": digits, **sets[0], **(ask.get("attrs") or {})}
         exec(ask["setup"], space)
         statement = ask["statement"]
+        if ask.get("attrs") is not None and (called := re.match(r"(\w+)\(", statement)):
+            space[called[1]] = function(called[1])
+        if ask.get("gradients"):
+            statement = self.differentiated(statement, space, ask["in"])
+        sets = [tuple(s.values()) for s in sets]
         if len(sets) > 1:
             space["turn"] = itertools.cycle(sets).__next__
             statement = f"{','.join(names)}, = turn(); {statement}"
         self.timer = timeit.Timer(statement, globals=space)
-        self.clock = ask["clock"] if on_gpu else "wall"
+        self.clock = ask["clock"] if on_gpu or ask["clock"] == "used" else "wall"
         if self.clock == "device":
             self.start, self.end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         synchronize()
+
+    def differentiated(self, statement, space, specs):
+        """Returns the statement with the gradients of its results, from ones."""
+        results = tensors(eval(statement, space))
+        wanted = [i for i, t in enumerate(results) if t.requires_grad]
+        space["dy"] = [torch.ones_like(results[i]) for i in wanted]
+        leaves = {}
+        for spec in specs:
+            if spec.get("grad"):
+                leaves[spec["name"]] = ("*" if spec.get("list") else "") + spec["name"]
+        leaves = ", ".join(leaves.values())
+        if len(results) > 1:
+            space["tensors"] = tensors
+            statement = f"r = tensors({statement}); r = [r[i] for i in {wanted}]"
+        else:
+            statement = f"r = {statement}"
+        return f"{statement}; torch.autograd.grad(r, [{leaves}], dy, allow_unused=True)"
 
     def batch(self, n):
         synchronize()
@@ -138,6 +208,10 @@ class Work:
             self.end.record()
             self.end.synchronize()
             return self.start.elapsed_time(self.end) / 1e3
+        if self.clock == "used":
+            used = time.process_time()
+            self.timer.timeit(n)
+            return time.process_time() - used
         began = time.perf_counter()
         host = self.timer.timeit(n)
         synchronize()

@@ -1,10 +1,11 @@
 // Command bench measures sinter on the machine it runs on, and beside it PyTorch
 // where python3 can import torch: the host's cost of a call, the bandwidth that
 // kernels reach, matrix products, copies, training steps, the first operator of a
-// process. On a CPU every row has one thread, then two, and beside it is also what
+// process, and every operator of the schema. On a CPU every row has one thread, then
+// two, then one for each processor, and beside it is also what
 // gcc makes of plain loops and, where the system has it, OpenBLAS.
 //
-//	go run ./cmd/bench [-device cpu|cuda] [-rows regexp] [-json file] [-torch auto|off] [-quick] [-compiled] [-misses]
+//	go run ./cmd/bench [-device cpu|cuda] [-rows regexp] [-json file] [-torch auto|off] [-quick] [-compiled] [-misses] [-used]
 //
 // Both sides do the same work on fresh random numbers, with the flags of
 // precision set alike. Where caches could help, operands rotate through more
@@ -16,7 +17,7 @@
 // should reach. -json writes the same with the spread of the rounds. -compiled
 // adds what PyTorch compiles or replays from a graph, which takes it minutes, and
 // what there is no operator for here yet; an interrupt ends the run with the rows
-// so far;
+// so far; -used takes the time of processors rather than the time that passes;
 // -misses prints the rows alone that miss their target or failed.
 package main
 
@@ -44,6 +45,7 @@ type settings struct {
 	quick    bool
 	compiled bool
 	misses   bool
+	used     bool
 }
 
 func main() {
@@ -55,6 +57,7 @@ func main() {
 	flag.BoolVar(&s.quick, "quick", false, "small sizes and few rounds: shows that every row runs, and no more")
 	flag.BoolVar(&s.compiled, "compiled", false, "add rows of torch.compile and of CUDA graphs")
 	flag.BoolVar(&s.misses, "misses", false, "print the rows alone that miss their target or failed")
+	flag.BoolVar(&s.used, "used", false, "on a CPU: take the time of processors for rows with one thread, where others use the machine, too")
 	flag.Parse()
 	if os.Getenv(childVariable) != "" {
 		exit(child(os.Stdout))
@@ -127,6 +130,9 @@ func run(ctx context.Context, w io.Writer, s settings) (err error) {
 		return errors.New("flag -rows matches no row")
 	}
 	for _, r := range rows {
+		if s.used && r.threads == 1 && dev.Kind == device.KindCPU {
+			r.clock = usedTime
+		}
 		o := b.measure(ctx, r)
 		if ctx.Err() != nil { // the rows before it are worth showing
 			break

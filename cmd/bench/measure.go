@@ -107,7 +107,7 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 		}
 	}
 	var rounds [numSides][]float64
-	for k := range b.plan.rounds {
+	for k := range b.plan.roundsOf(&r) {
 		for j := range sides {
 			i := (j + k) % numSides // who goes first changes
 			if figures[i].err != nil || ctx.Err() != nil {
@@ -180,8 +180,9 @@ func (b *bench) ready(s side, r *row) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if t >= b.plan.batch/8 || n >= most {
-			return max(1, min(most, int(b.plan.batch/max(t/float64(min(n, most)), 1e-9)))), nil
+		batch := b.plan.batchOf(r)
+		if t >= batch/8 || n >= most {
+			return max(1, min(most, int(batch/max(t/float64(min(n, most)), 1e-9)))), nil
 		}
 	}
 }

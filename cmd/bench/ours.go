@@ -23,7 +23,7 @@ type ourSide struct {
 
 func (o *ourSide) prepare(r *row, sets int) (err error) {
 	o.clock, o.next = r.clock, 0
-	if !o.dev.Accelerator() {
+	if !o.dev.Accelerator() && o.clock != usedTime {
 		o.clock = wallTime
 	}
 	if o.call, err = r.ours(o); err != nil {
@@ -76,9 +76,12 @@ func (o *ourSide) batch(n int) (float64, error) {
 	if o.clock == deviceTime {
 		return o.deviceBatch(ctx, n)
 	}
-	began := time.Now()
+	began, used := time.Now(), usedNow()
 	if err := o.calls(n); err != nil {
 		return 0, err
+	}
+	if o.clock == usedTime {
+		return (usedNow() - used).Seconds(), nil
 	}
 	took := time.Since(began)
 	if err := stream.Synchronize(ctx, o.dev); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -19,6 +20,8 @@ type plan struct {
 	rounds   int
 	spread   int64 // bytes that operands rotate through, more than caches hold
 	judged   bool  // there are targets: they are not for small sizes
+
+	extents optest.Extents // of the operands that the schema's entries describe
 }
 
 // The sizes of readings.md on a GPU; smaller ones on a CPU, of which a quick run
@@ -27,15 +30,33 @@ func planFor(dev device.Device, quick bool) plan {
 	p := plan{
 		dev: dev, elements: 64 << 20, side: 8192, keys: 16 << 20, copies: 64 << 20,
 		squares: []int{512, 1024, 4096, 8192}, limit: 1e15, batch: 0.015, rounds: 9, spread: 256 << 20,
-		judged: !quick,
+		judged: !quick, extents: optest.Extents{N: 16 << 20, M: 4096, K: 2048, B: 64},
 	}
 	if dev.Kind == device.KindCPU {
 		p.elements, p.side, p.keys, p.squares, p.limit, p.batch, p.rounds, p.spread = 4<<20, 1024, 1<<18, []int{256, 512}, 2e10, 0.02, 7, 64<<20
+		p.extents = optest.Extents{N: 1 << 20, M: 1024, K: 512, B: 8}
 	}
 	if quick {
 		p.elements, p.side, p.keys, p.copies, p.squares, p.limit, p.batch, p.rounds, p.spread = 1<<14, 64, 1<<10, 1<<16, []int{32}, 2e6, 1e-4, 3, 0
+		p.extents = optest.Extents{N: 1 << 10, M: 16, K: 8, B: 1}
 	}
 	return p
+}
+
+// batchOf returns the seconds of a row's batch.
+func (p *plan) batchOf(r *row) float64 {
+	if r.brief {
+		return p.batch / 4
+	}
+	return p.batch
+}
+
+// roundsOf returns how often a row is measured.
+func (p *plan) roundsOf(r *row) int {
+	if r.brief {
+		return min(p.rounds, 5)
+	}
+	return p.rounds
 }
 
 // sets returns how many sets of operands a row rotates through.
@@ -63,6 +84,7 @@ func (p *plan) rows(compiled bool) []row {
 	return p.kept([][]row{
 		p.hostRows(), p.streamRows(), p.rowRows(), p.fusedRows(compiled), p.productRows(), p.convolutionRows(), p.fourierRows(),
 		p.trainingRows(compiled), p.copyRows(), p.loaderRows(), p.tf32Rows(), p.graphRows(), p.processRows(),
+		p.operatorRows(),
 	})
 }
 

@@ -115,3 +115,12 @@ func move(thread int, to []int) error {
 	}
 	return nil
 }
+
+// usedNow returns the time for which processors have worked for this process.
+func usedNow() time.Duration {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

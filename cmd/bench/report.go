@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ type outcome struct {
 	Ours    *number  `json:"ours,omitempty"`
 	PyTorch *number  `json:"pytorch,omitempty"`
 	Ratio   float64  `json:"ratio,omitempty"` // ours over PyTorch's
+	Share   float64  `json:"share,omitempty"` // of PyTorch's time that we take
 	Native  *number  `json:"native,omitempty"`
 	Beside  float64  `json:"native_ratio,omitempty"` // ours over the native side's
 	Limit   *number  `json:"limit,omitempty"`        // what bounds the row, where a target is a share of it
@@ -76,6 +78,9 @@ func newOutcome(r *row, f figures, bound float64) outcome {
 	}
 	if o.Ours != nil && o.PyTorch != nil {
 		o.Ratio = o.Ours.Value / o.PyTorch.Value
+		if o.Share = o.Ratio; r.unit.rate && o.Ratio > 0 {
+			o.Share = 1 / o.Ratio
+		}
 	}
 	if o.Ours != nil && o.Native != nil {
 		o.Beside = o.Ours.Value / o.Native.Value
@@ -89,16 +94,20 @@ const near = 0.98
 // A mean is a geometric mean of the ratios in a group, and what it should reach.
 type mean struct {
 	group, of string
-	least     float64
+	should    target
 }
 
 // means are those of the tables.
 func means() []mean {
-	all := []mean{{productGroup, byPyTorch, 0.99}}
+	all := []mean{
+		{productGroup, byPyTorch, atLeast(0.99, absolute)},
+		{operatorGroup, byPyTorch, atMost(0.85, absolute)}, // on a GPU
+	}
 	for _, threads := range cpuThreads {
+		all = append(all, mean{withThreads(operatorGroup, threads), byPyTorch, atMost(0.6, absolute)})
 		for _, kind := range []string{"float32", "float64"} {
 			group := withThreads(cpuProducts(kind), threads)
-			all = append(all, mean{group, byPyTorch, 0.98}, mean{group, byNative, 1})
+			all = append(all, mean{group, byPyTorch, atLeast(0.98, absolute)}, mean{group, byNative, atLeast(1, absolute)})
 		}
 	}
 	return all
@@ -134,9 +143,9 @@ func (m mean) add(rows []outcome) []outcome {
 		return rows
 	}
 	v := math.Exp(logs / float64(count))
-	t := atLeast(m.least, absolute)
+	need := m.should.atLeast + m.should.atMost // one of them is 0
 	return slices.Insert(rows, last+1, outcome{Group: m.group, Name: m.name(), Ours: &number{v, v, v},
-		Targets: []judged{{t.String(), m.least, v >= m.least}}})
+		Targets: []judged{{m.should.String(), need, m.should.met(v, need)}}})
 }
 
 // judge holds every row against its targets, and adds geometric means.
@@ -267,11 +276,36 @@ func (r *report) print(w io.Writer, misses bool) error {
 		}
 		o.print(tab, wide)
 	}
-	if err := tab.Flush(); err != nil {
+	if err := errors.Join(tab.Flush(), r.printSlow(w)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%d rows, %d of them with a target; %d missed it or failed\n", len(r.Rows), judgedRows, missed)
 	return err
+}
+
+// slow are the rows that take more than aboveLimit of PyTorch's time, the worst first.
+func (r *report) slow() (rows []outcome) {
+	for _, o := range r.Rows {
+		if o.Share > aboveLimit {
+			rows = append(rows, o)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b outcome) int { return cmp.Compare(b.Share, a.Share) })
+	return rows
+}
+
+// printSlow writes the rows that are slower than PyTorch.
+func (r *report) printSlow(w io.Writer) error {
+	rows := r.slow()
+	if len(rows) == 0 {
+		return nil
+	}
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tab, "\nAbove %g of PyTorch's time\tours\tPyTorch\tshare\n", aboveLimit)
+	for _, o := range rows {
+		fmt.Fprintf(tab, "%s, %s\t%s\t%s\t%.3f\n", o.Name, o.Unit, o.Ours, o.PyTorch, o.Share)
+	}
+	return tab.Flush()
 }
 
 // ratio writes a ratio, or that there is none.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"math"
+	"slices"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
@@ -25,6 +27,10 @@ type row struct {
 	threads int  // that all sides use; 0: as many as they choose
 	again   bool // one set of operands, which caches may hold
 	idle    bool // all sides sleep before a batch, which is one call
+	brief   bool // one of many, with shorter batches
+
+	attrs     map[string]any // arguments of the operator by name, for the statement
+	gradients bool           // the statement's gradients, too, of the operands that say so
 
 	ours  maker  // nil: there is no such thing here yet
 	torch string // a Python statement on operands a, b, c; "" for none
@@ -63,8 +69,8 @@ func result(f func(x []T) T) maker {
 	})
 }
 
-// An operand is a tensor of fresh random numbers: standard normal ones, or with
-// below > 0 integers from 0 on.
+// An operand is a tensor of fresh random numbers: standard normal ones, with
+// below > 0 integers from 0 on, or numbers between low and high where these differ.
 type operand struct {
 	Shape      []int  `json:"shape"`
 	DType      string `json:"dtype"`
@@ -72,11 +78,24 @@ type operand struct {
 	Transposed bool   `json:"transposed,omitempty"` // lies in memory with the last two axes swapped
 	Positive   bool   `json:"positive,omitempty"`   // above 0
 	Where      string `json:"where,omitempty"`      // "host", "pinned" or "peer", the next device; "" for the device
+
+	Name   string  `json:"name,omitempty"` // in the statement; "" for a, b or c
+	List   bool    `json:"list,omitempty"` // one of the list with that name
+	Low    float64 `json:"low,omitempty"`
+	High   float64 `json:"high,omitempty"`
+	Sorted bool    `json:"sorted,omitempty"` // ascending
+	Perm   bool    `json:"perm,omitempty"`   // distinct integers along an axis
+	Axis   int     `json:"axis,omitempty"`
+	Grad   bool    `json:"grad,omitempty"` // requires gradients
 }
 
-var dtypes = map[string]tensor.DType{
-	"float32": tensor.Float32, "float64": tensor.Float64, "float16": tensor.Float16, "bfloat16": tensor.BFloat16, "int64": tensor.Int64,
-	"complex64": tensor.Complex64, "int32": tensor.Int32, "uint8": tensor.Uint8,
+// dtype returns the operand's dtype.
+func (o operand) dtype() tensor.DType {
+	d, err := ir.ParseDType(o.DType)
+	if err != nil {
+		panic("internal error: " + err.Error())
+	}
+	return d
 }
 
 // f32 is a float32 operand.
@@ -90,12 +109,12 @@ func (o operand) on(where string) operand {
 
 // bytes returns the size of an operand's elements.
 func (o operand) bytes() int64 {
-	return int64(ir.NumElements(o.Shape)) * int64(dtypes[o.DType].Size())
+	return int64(ir.NumElements(o.Shape)) * int64(o.dtype().Size())
 }
 
 // make draws the operand.
 func (o operand) make(dev device.Device) (T, error) {
-	opts := []tensor.CreateOption{tensor.OfType(dtypes[o.DType])}
+	opts := []tensor.CreateOption{tensor.OfType(o.dtype())}
 	switch o.Where {
 	case "pinned":
 		opts = append(opts, tensor.Pinned())
@@ -108,23 +127,49 @@ func (o operand) make(dev device.Device) (T, error) {
 	if o.Transposed {
 		shape[len(shape)-1], shape[len(shape)-2] = shape[len(shape)-2], shape[len(shape)-1]
 	}
-	var x T
-	switch {
-	case o.Below > 0:
-		x = tensor.Randint(shape, 0, o.Below, opts...)
-	case o.DType == "complex64":
-		opts[0] = tensor.OfType(tensor.Float32)
-		x = tensor.Complex(tensor.Randn(shape, opts...), tensor.Randn(shape, opts...))
-	default:
-		x = tensor.Randn(shape, opts...)
-	}
+	x := o.draw(shape, opts)
 	if o.Positive {
 		x = x.Abs().AddScalar(0.01)
 	}
 	if o.Transposed {
 		x = x.Transpose(-1, -2)
 	}
+	if o.Grad && x.Err() == nil {
+		return x, x.SetRequireGrad(true)
+	}
 	return x, x.Err()
+}
+
+// draw makes the operand's numbers; the first option is its dtype.
+func (o operand) draw(shape []int, opts []tensor.CreateOption) T {
+	d := o.dtype()
+	real := slices.Concat([]tensor.CreateOption{tensor.OfType(tensor.Float32)}, opts[1:])
+	between := o.Low != o.High
+	uniform := func() T { return tensor.Rand(shape, real...).MulScalar(o.High - o.Low).AddScalar(o.Low) }
+	switch {
+	case o.Perm && len(shape) == 1:
+		all := tensor.Randperm(o.Below, opts...)
+		return all.Narrow(0, 0, shape[0]).Clone()
+	case o.Perm:
+		return tensor.Rand(shape, real...).Argsort(o.Axis).ToDType(d)
+	case o.Below > 0:
+		return tensor.Randint(shape, 0, o.Below, opts...)
+	case d == tensor.Bool:
+		return tensor.Rand(shape, real...).GtScalar(0.5)
+	case d.IsComplex() && between:
+		return tensor.Complex(uniform(), uniform()).ToDType(d)
+	case d.IsComplex():
+		return tensor.Complex(tensor.Randn(shape, real...), tensor.Randn(shape, real...)).ToDType(d)
+	case between && !d.IsFloat():
+		return tensor.Randint(shape, int(math.Ceil(o.Low)), int(math.Floor(o.High))+1, opts...)
+	case o.Sorted:
+		values, indices := uniform().Sort(-1)
+		indices.Release()
+		return values.ToDType(d)
+	case between:
+		return uniform().ToDType(d)
+	}
+	return tensor.Randn(shape, opts...)
 }
 
 // A clock is a way to measure a batch of calls.
@@ -134,6 +179,7 @@ const (
 	hostTime   clock = "host"   // until the last call has returned; the device may still work
 	deviceTime clock = "device" // between events around the calls
 	wallTime   clock = "wall"   // until all work is done
+	usedTime   clock = "used"   // of processors by a side's process, for the same: where others use them, too
 )
 
 // A unit is how a figure is shown: seconds/scale, or work/seconds/scale of a

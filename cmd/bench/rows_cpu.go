@@ -3,14 +3,16 @@ package main
 import (
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
-// cpuThreads are the numbers of threads that rows of the CPU are measured with.
-var cpuThreads = []int{1, 2}
+// cpuThreads are the numbers of threads that rows of the CPU are measured with: one,
+// two and one for each processor.
+var cpuThreads = slices.Compact([]int{1, 2, max(2, runtime.NumCPU())})
 
 // cpuSizes are the elements of vectors that the caches hold, from the first to the
 // last, and of one that none does.
@@ -21,12 +23,12 @@ type sized struct {
 	level string
 }
 
-// cpuRows are the rows of the CPU, with one thread and with two.
+// cpuRows are the rows of the CPU, with each number of threads.
 func (p *plan) cpuRows() (rows []row) {
 	rows = p.cpuCallRows()
 	for _, threads := range cpuThreads {
 		for _, part := range [][]row{
-			p.limitRows(), p.vectorRows(), p.cpuRowRows(), p.cpuProductRows(threads), p.cpuConvolutionRows(), p.cpuStepRows(),
+			p.limitRows(), p.vectorRows(), p.cpuRowRows(), p.cpuProductRows(threads), p.cpuConvolutionRows(), p.cpuStepRows(), p.operatorRows(),
 		} {
 			for _, r := range part {
 				rows = append(rows, r.with(threads))

@@ -129,6 +129,7 @@ func (t *torchSide) prepare(r *row, sets int) error {
 	}
 	_, err := t.do(map[string]any{
 		"do": "prepare", "in": in, "sets": sets, "statement": r.torch, "setup": r.setup, "clock": r.clock, "tf32": r.tf32, "threads": r.threads,
+		"attrs": r.attrs, "gradients": r.gradients,
 	})
 	return err
 }
