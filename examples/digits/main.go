@@ -42,6 +42,11 @@ func main() {
 	flag.Int64Var(&s.seed, "seed", 1, "of the split, the weights, the order and the dropout")
 	flag.StringVar(&s.out, "out", ".", "directory for the plot and the model; made where there is none")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(flag.CommandLine.Output(), "digits: unknown arguments %q; settings are flags\n", flag.Args())
+		flag.Usage()
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Stdout, s); err != nil {

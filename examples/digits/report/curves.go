@@ -57,6 +57,7 @@ func curve(name string, train, test []float64, width int, colour bool) string {
 		asciigraph.Height(curveHeight),
 		asciigraph.Precision(3),
 		asciigraph.XAxisRange(1, math.Max(2, float64(len(train)))),
+		asciigraph.XAxisTickCount(min(max(len(train), 2), 5)),
 		asciigraph.XAxisValueFormatter(func(v float64) string { return fmt.Sprintf("%.0f", v) }),
 	}
 	title := name + " by epoch"

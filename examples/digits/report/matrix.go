@@ -48,16 +48,8 @@ func matrixPlot(c Confusion) (*plot.Plot, error) {
 	cells := plotter.NewHeatMap(grid, shades(256))
 	cells.Min, cells.Max = 0, 1 // also when all counts are 0
 	p.Add(cells)
-	for i := range len(c.Classes) - 1 {
-		at, end := float64(i)+0.5, float64(len(c.Classes))-0.5
-		for _, ends := range []plotter.XYs{{{X: at, Y: -0.5}, {X: at, Y: end}}, {{X: -0.5, Y: at}, {X: end, Y: at}}} {
-			line, err := plotter.NewLine(ends)
-			if err != nil {
-				return nil, fmt.Errorf("report: confusion matrix: %w", err)
-			}
-			line.Color, line.Width = gridColor, 0.5
-			p.Add(line)
-		}
+	if err := addEdges(p, grid); err != nil {
+		return nil, err
 	}
 
 	n := len(c.Classes)
@@ -95,4 +87,41 @@ func matrixPlot(c Confusion) (*plot.Plot, error) {
 		p.Add(counts)
 	}
 	return p, nil
+}
+
+// addEdges draws a line between all neighbouring cells.
+func addEdges(p *plot.Plot, h heat) error {
+	n := len(h.Classes)
+	for row := range n {
+		for column := range n {
+			x, y := float64(column), float64(row)
+			for _, e := range []struct {
+				column, row int // the neighbour
+				ends        plotter.XYs
+			}{
+				{column + 1, row, plotter.XYs{{X: x + 0.5, Y: y - 0.5}, {X: x + 0.5, Y: y + 0.5}}},
+				{column, row + 1, plotter.XYs{{X: x - 0.5, Y: y + 0.5}, {X: x + 0.5, Y: y + 0.5}}},
+			} {
+				if e.column == n || e.row == n {
+					continue
+				}
+				line, err := plotter.NewLine(e.ends)
+				if err != nil {
+					return fmt.Errorf("report: confusion matrix: %w", err)
+				}
+				line.Color, line.Width = edgeColor(h.Z(column, row), h.Z(e.column, e.row)), 0.8
+				p.Add(line)
+			}
+		}
+	}
+	return nil
+}
+
+// edgeColor returns the colour of the line between two cells: white where both are shaded,
+// since a grey one would be their own shade.
+func edgeColor(a, b float64) color.Color {
+	if math.Min(a, b) > 0.1 {
+		return color.White
+	}
+	return gridColor
 }
