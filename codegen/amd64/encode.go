@@ -3,6 +3,7 @@ package amd64
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sort"
 )
@@ -179,9 +180,13 @@ func (e *encoder) put32(n int64) { e.code = binary.LittleEndian.AppendUint32(e.c
 // jump encodes a jump to a label, or a jump or call to a function.
 func (e *encoder) jump(in Inst) {
 	a := in.Args[0]
-	condition, conditional := conditions[in.Op]
+	condition, conditional := conditionOf(in.Op)
 	if a.Kind == Symbol {
-		e.put(map[string]byte{"CALL": 0xe8, "JMP": 0xe9}[in.Op])
+		if in.Op == "CALL" {
+			e.put(0xe8)
+		} else {
+			e.put(0xe9)
+		}
 		e.put32(0)
 		e.calls = append(e.calls, fix{len(e.code) - 4, len(e.code), a.Name})
 		return
@@ -262,7 +267,7 @@ func (e *encoder) memory(r byte, a Arg, unit int64) {
 		if a.Base != None {
 			base = byte(a.Base & 7)
 		}
-		e.put(mod|r|4, map[uint8]byte{2: 0x40, 4: 0x80, 8: 0xc0}[a.Scale]|index<<3|base)
+		e.put(mod|r|4, byte(bits.TrailingZeros8(a.Scale|8))<<6|index<<3|base)
 	} else {
 		e.put(mod | r | byte(a.Base&7))
 	}

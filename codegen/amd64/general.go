@@ -5,27 +5,81 @@ import (
 	"fmt"
 )
 
-// arithmetic are the instructions with the encodings of ADD: the digit of the immediate
+// arithmetic is the instructions with the encodings of ADD: the digit of the immediate
 // ones, and the opcode of register to register.
-var arithmetic = map[string]struct{ digit, op byte }{
-	"ADDQ": {0, 0x01}, "ANDQ": {4, 0x21}, "SUBQ": {5, 0x29}, "XORQ": {6, 0x31}, "CMPQ": {7, 0x39}, "XORL": {6, 0x31}, "CMPL": {7, 0x39},
+func arithmetic(op string) (digit, code byte, ok bool) {
+	switch op {
+	case "ADDQ":
+		return 0, 0x01, true
+	case "ANDQ":
+		return 4, 0x21, true
+	case "SUBQ":
+		return 5, 0x29, true
+	case "XORQ", "XORL":
+		return 6, 0x31, true
+	case "CMPQ", "CMPL":
+		return 7, 0x39, true
+	}
+	return 0, 0, false
 }
 
-// unary are the instructions of one register, with opcode and digit.
-var unary = map[string]struct{ op, digit byte }{"NEGQ": {0xf7, 3}, "INCQ": {0xff, 0}, "DECQ": {0xff, 1}}
+// unary is the instructions of one register, with opcode and digit.
+func unary(op string) (code, digit byte, ok bool) {
+	switch op {
+	case "NEGQ":
+		return 0xf7, 3, true
+	case "INCQ":
+		return 0xff, 0, true
+	case "DECQ":
+		return 0xff, 1, true
+	}
+	return 0, 0, false
+}
 
-// conditions are the low bits of conditional jumps.
-var conditions = map[string]byte{"JCC": 3, "JEQ": 4, "JZ": 4, "JNE": 5, "JNZ": 5, "JLT": 12, "JGE": 13, "JLE": 14, "JGT": 15}
+// conditions are the conditional jumps, with the low bits of their opcodes.
+var conditions = [...]struct {
+	op   string
+	bits byte
+}{{"JCC", 3}, {"JEQ", 4}, {"JZ", 4}, {"JNE", 5}, {"JNZ", 5}, {"JLT", 12}, {"JGE", 13}, {"JLE", 14}, {"JGT", 15}}
 
-// loads and stores by general registers: opcodes with their escape, and the width.
-var moves = map[string]struct {
+func conditionOf(op string) (bits byte, ok bool) {
+	for _, c := range conditions {
+		if c.op == op {
+			return c.bits, true
+		}
+	}
+	return 0, false
+}
+
+// A transfer is a load or store by a general register: opcodes with their escape, and
+// the width.
+type transfer struct {
 	load, store []byte
 	wide, short bool // 8 bytes; 2 bytes
-}{
-	"MOVQ": {load: []byte{0x8b}, store: []byte{0x89}, wide: true}, "MOVL": {load: []byte{0x8b}, store: []byte{0x89}},
-	"MOVW": {store: []byte{0x89}, short: true}, "MOVB": {store: []byte{0x88}},
-	"MOVBLZX": {load: []byte{0x0f, 0xb6}}, "MOVWLZX": {load: []byte{0x0f, 0xb7}},
-	"LEAQ": {load: []byte{0x8d}, wide: true}, "CMOVQLT": {load: []byte{0x0f, 0x4c}, wide: true},
+}
+
+func transferOf(op string) (t transfer, ok bool) {
+	switch op {
+	case "MOVQ":
+		t = transfer{load: []byte{0x8b}, store: []byte{0x89}, wide: true}
+	case "MOVL":
+		t = transfer{load: []byte{0x8b}, store: []byte{0x89}}
+	case "MOVW":
+		t = transfer{store: []byte{0x89}, short: true}
+	case "MOVB":
+		t = transfer{store: []byte{0x88}}
+	case "MOVBLZX":
+		t = transfer{load: []byte{0x0f, 0xb6}}
+	case "MOVWLZX":
+		t = transfer{load: []byte{0x0f, 0xb7}}
+	case "LEAQ":
+		t = transfer{load: []byte{0x8d}, wide: true}
+	case "CMOVQLT":
+		t = transfer{load: []byte{0x0f, 0x4c}, wide: true}
+	default:
+		return t, false
+	}
+	return t, true
 }
 
 // general encodes an instruction of general registers; false if it is none.
@@ -38,17 +92,17 @@ func (e *encoder) general(in Inst) (bool, error) {
 	if kinds == "ms" || kinds == "rs" || kinds == "sr" && in.Op == "LEAQ" {
 		kinds = "mr"
 	}
-	if n, ok := arithmetic[in.Op]; ok {
-		return true, e.arithmetic(in, n.digit, n.op, in.Op[len(in.Op)-1] == 'Q', kinds)
+	if digit, op, ok := arithmetic(in.Op); ok {
+		return true, e.arithmetic(in, digit, op, in.Op[len(in.Op)-1] == 'Q', kinds)
 	}
-	if u, ok := unary[in.Op]; ok && kinds == "r" {
+	if op, digit, ok := unary(in.Op); ok && kinds == "r" {
 		e.rex(true, 0, a[0])
-		e.put(u.op)
-		e.modRM(int8(u.digit), a[0], 1, 0)
+		e.put(op)
+		e.modRM(int8(digit), a[0], 1, 0)
 		return true, nil
 	}
-	if m, ok := moves[in.Op]; ok {
-		return true, e.move(in, m.load, m.store, m.wide, m.short)
+	if t, ok := transferOf(in.Op); ok {
+		return true, e.move(in, t)
 	}
 	switch in.Op {
 	case "RET":
@@ -59,8 +113,10 @@ func (e *encoder) general(in Inst) (bool, error) {
 		e.rex(false, 0, a[0])
 		e.put(0x0f, 0x18)
 		e.modRM(int8(in.Op[9]-'0')+1, a[0], 1, 0)
-	case "SHLQ", "SHRQ":
-		e.shift(int8(map[string]byte{"SHLQ": 4, "SHRQ": 5}[in.Op]), a)
+	case "SHLQ":
+		e.shift(4, a)
+	case "SHRQ":
+		e.shift(5, a)
 	case "TESTQ", "TESTL":
 		e.test(in.Op == "TESTQ", a)
 	case "PCALIGN":
@@ -68,7 +124,7 @@ func (e *encoder) general(in Inst) (bool, error) {
 	case "JMP", "CALL":
 		e.jump(in)
 	default:
-		if _, ok := conditions[in.Op]; !ok {
+		if _, ok := conditionOf(in.Op); !ok {
 			return false, nil
 		}
 		e.jump(in)
@@ -109,26 +165,26 @@ func (e *encoder) arithmetic(in Inst, digit, op byte, wide bool, kinds string) e
 }
 
 // move encodes loads, stores and moves of immediates.
-func (e *encoder) move(in Inst, load, store []byte, wide, short bool) error {
+func (e *encoder) move(in Inst, t transfer) error {
 	a, b := in.Args[0], in.Args[1]
-	if short {
+	if t.short {
 		e.put(0x66)
 	}
 	switch {
 	case a.Kind == Imm && b.Kind == General:
-		e.immediate(a.Disp, b.Reg, wide)
-	case a.Kind == Imm && wide && a.Disp == int64(int32(a.Disp)):
-		e.rex(wide, 0, b)
+		e.immediate(a.Disp, b.Reg, t.wide)
+	case a.Kind == Imm && t.wide && a.Disp == int64(int32(a.Disp)):
+		e.rex(t.wide, 0, b)
 		e.put(0xc7)
 		e.modRM(0, b, 1, 4)
 		e.put32(a.Disp)
-	case a.Kind == General && store != nil:
-		e.rexByte(wide, a.Reg, b, in.Op == "MOVB")
-		e.put(store...)
+	case a.Kind == General && t.store != nil:
+		e.rexByte(t.wide, a.Reg, b, in.Op == "MOVB")
+		e.put(t.store...)
 		e.modRM(a.Reg, b, 1, 0)
-	case b.Kind == General && load != nil:
-		e.rex(wide, b.Reg, a)
-		e.put(load...)
+	case b.Kind == General && t.load != nil:
+		e.rex(t.wide, b.Reg, a)
+		e.put(t.load...)
 		e.modRM(b.Reg, a, 1, 0)
 	default:
 		return fmt.Errorf("amd64: no encoding of %s", in)

@@ -6,6 +6,7 @@ package amd64
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,14 +52,6 @@ type Inst struct {
 
 // general are the names of the general registers by number. R14 and R15 belong to Go.
 var general = [...]string{"AX", "CX", "DX", "BX", "SP", "BP", "SI", "DI", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"}
-
-var generalNumber = func() map[string]int8 {
-	m := map[string]int8{}
-	for i, name := range general {
-		m[name] = int8(i)
-	}
-	return m
-}()
 
 // String is the instruction in the syntax of Go's assembler. Data prints as a
 // reference that Print resolves.
@@ -170,14 +163,14 @@ func parseArg(s string) (Arg, error) {
 	case strings.HasSuffix(s, ")"):
 		return parseMemory(s)
 	}
-	if n, ok := generalNumber[s]; ok {
-		return Arg{Kind: General, Reg: n}, nil
+	if n := slices.Index(general[:], s); n >= 0 {
+		return Arg{Kind: General, Reg: int8(n)}, nil
 	}
 	if n, err := strconv.Atoi(s[1:]); err == nil {
-		size, ok := map[byte]uint8{'X': 16, 'Y': 32, 'Z': 64}[s[0]]
+		size := strings.IndexByte("XYZ", s[0])
 		switch {
-		case ok && n >= 0 && n < 32:
-			return Arg{Kind: Vector, Reg: int8(n), Size: size}, nil
+		case size >= 0 && n >= 0 && n < 32:
+			return Arg{Kind: Vector, Reg: int8(n), Size: 16 << size}, nil
 		case s[0] == 'K' && n >= 0 && n < 8:
 			return Arg{Kind: Mask, Reg: int8(n)}, nil
 		}

@@ -244,14 +244,14 @@ func objectBytes(t *testing.T, functions []string) []string {
 func TestJumps(t *testing.T) {
 	var functions [][]Inst
 	var texts []string
-	for name := range conditions {
+	for _, c := range conditions {
 		for _, n := range []int{0, 30, 31, 32, 33, 200} {
 			label := func(op, to string) Inst { return Inst{Op: op, Args: []Arg{{Kind: Label, Name: to}}} }
-			insts := []Inst{label(name, "end"), label("", "back")}
+			insts := []Inst{label(c.op, "end"), label("", "back")}
 			for range n {
 				insts = append(insts, Inst{Op: "ADDQ", Args: []Arg{{Kind: Imm, Disp: 1}, {Kind: General, Reg: 3}}})
 			}
-			insts = append(insts, label(name, "back"), label("JMP", "back"), label("", "end"), Inst{Op: "RET"})
+			insts = append(insts, label(c.op, "back"), label("JMP", "back"), label("", "end"), Inst{Op: "RET"})
 			var text strings.Builder
 			for _, in := range insts {
 				fmt.Fprintf(&text, "%s\n", in)

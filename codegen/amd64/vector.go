@@ -21,7 +21,7 @@ type vectorInst struct {
 // vector encodes an instruction of vectors or masks.
 func (e *encoder) vector(in Inst) error {
 	name, suffix, _ := strings.Cut(in.Op, ".")
-	list, ok := forms[name]
+	list, ok := forms()[name]
 	if !ok {
 		return fmt.Errorf("amd64: no instruction %s", in.Op)
 	}
@@ -55,7 +55,7 @@ func (e *encoder) vector(in Inst) error {
 }
 
 // order is the operands of each layout, in Go's order.
-var order = map[layout]string{rm: "mr", mr: "rm", rvm: "mvr", mvr: "rvm", rmv: "vmr", rmi: "imr", mri: "irm", rvmi: "imvr", vmi: "imv", rvmr: "smvr", gather: "vmr"}
+var order = [...]string{rm: "mr", mr: "rm", rvm: "mvr", mvr: "rvm", rmv: "vmr", rmi: "imr", mri: "irm", rvmi: "imvr", vmi: "imv", rvmr: "smvr", gather: "vmr", alone: ""}
 
 // place puts operands where the form wants them; false if they do not suit it.
 func (v *vectorInst) place(args []Arg) bool {
@@ -229,7 +229,7 @@ func (e *encoder) evex(v *vectorInst) {
 	r, x, b, r2 := v.regBits()
 	reg, vvvv := v.fields()
 	w := v.f.evex - w0
-	l := map[uint8]byte{32: 1, 64: 2}[v.bytes]
+	l := v.bytes >> 5 // 0, 1 or 2 for 16, 32 or 64 bytes
 	v2 := !(v.hasV && v.vvvv&16 != 0)
 	e.put(0x62, bit(!r)<<7|bit(!x)<<6|bit(!b)<<5|bit(!r2)<<4|v.f.m, w<<7|vvvv<<3|4|v.f.pp,
 		bit(v.zero)<<7|l<<5|bit(v.bcst)<<4|bit(v2)<<3|byte(v.mask), v.f.op)

@@ -6,22 +6,46 @@ import (
 	"github.com/sinter-go/sinter/codegen/lane"
 )
 
-var comparisons = map[string]lane.Pred{
-	"eq": lane.EQ, "ne": lane.NE, "lt": lane.LT, "le": lane.LE, "gt": lane.GT, "ge": lane.GE,
+func comparison(fn string) (p lane.Pred, ok bool) {
+	switch fn {
+	case "eq":
+		return lane.EQ, true
+	case "ne":
+		return lane.NE, true
+	case "lt":
+		return lane.LT, true
+	case "le":
+		return lane.LE, true
+	case "gt":
+		return lane.GT, true
+	case "ge":
+		return lane.GE, true
+	}
+	return p, false
 }
 
-var roundings = map[string]lane.Rounding{
-	"floor": lane.Floor, "ceil": lane.Ceil, "trunc": lane.Trunc, "round": lane.Nearest,
+func rounding(fn string) (r lane.Rounding, ok bool) {
+	switch fn {
+	case "floor":
+		return lane.Floor, true
+	case "ceil":
+		return lane.Ceil, true
+	case "trunc":
+		return lane.Trunc, true
+	case "round":
+		return lane.Nearest, true
+	}
+	return r, false
 }
 
 // float is a function of floats; no value where there is none of it.
 func (l *lowerer) float(fn string, args []lane.V) lane.V {
 	a, b := args[0], args[len(args)-1]
 	t := l.Type(a)
-	if pred, ok := comparisons[fn]; ok {
+	if pred, ok := comparison(fn); ok {
 		return l.Cmp(pred, a, b)
 	}
-	if r, ok := roundings[fn]; ok {
+	if r, ok := rounding(fn); ok {
 		return l.Round(a, r)
 	}
 	switch fn {

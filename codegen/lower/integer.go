@@ -8,7 +8,7 @@ import (
 func (l *lowerer) integer(fn string, args []lane.V) lane.V {
 	a, b := args[0], args[len(args)-1]
 	t := l.Type(a)
-	if pred, ok := comparisons[fn]; ok {
+	if pred, ok := comparison(fn); ok {
 		return l.asBool(l.Cmp(pred, a, b))
 	}
 	switch fn {

@@ -24,7 +24,7 @@ type Input struct {
 type Caller func(p *lane.Prog, name string, args ...lane.V) lane.V
 
 // laneTypes are the types of lanes that hold a dtype. A bool is a byte.
-var laneTypes = map[ir.DType]lane.Type{
+var laneTypes = [ir.NumDTypes]lane.Type{
 	ir.Bool: lane.U8, ir.Uint8: lane.U8, ir.Int8: lane.I8, ir.Int16: lane.I16, ir.Int32: lane.I32, ir.Int64: lane.I64,
 	ir.Float32: lane.F32, ir.Float64: lane.F64,
 }

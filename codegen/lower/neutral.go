@@ -7,15 +7,23 @@ import (
 	"github.com/sinter-go/sinter/codegen/lane"
 )
 
-// moves are the operations that treat all types of a width alike.
-var moves = map[lane.Op]bool{
-	lane.OpArg: true, lane.OpScalar: true, lane.OpConst: true, lane.OpSelect: true, lane.OpMaskTo: true,
-	lane.OpAnd: true, lane.OpOr: true, lane.OpXor: true, lane.OpAndNot: true, lane.OpFromMask: true,
+// moves reports whether an operation treats all types of a width alike.
+func moves(op lane.Op) bool {
+	switch op {
+	case lane.OpArg, lane.OpScalar, lane.OpConst, lane.OpSelect, lane.OpMaskTo,
+		lane.OpAnd, lane.OpOr, lane.OpXor, lane.OpAndNot, lane.OpFromMask:
+		return true
+	}
+	return false
 }
 
-// unsigned are the operations that treat integers alike, whatever their sign.
-var unsigned = map[lane.Op]bool{
-	lane.OpAdd: true, lane.OpSub: true, lane.OpMul: true, lane.OpShl: true, lane.OpShlV: true, lane.OpShrV: true,
+// unsigned reports whether an operation treats integers alike, whatever their sign.
+func unsigned(op lane.Op) bool {
+	switch op {
+	case lane.OpAdd, lane.OpSub, lane.OpMul, lane.OpShl, lane.OpShlV, lane.OpShrV:
+		return true
+	}
+	return false
 }
 
 // neutral reports whether p does the same on signed integers in place of its own
@@ -32,11 +40,11 @@ func neutral(p *lane.Prog) bool {
 			if t.IsFloat() || n.Imm > uint64(lane.NE) {
 				return false
 			}
-		case unsigned[n.Op]:
+		case unsigned(n.Op):
 			if t.IsFloat() {
 				return false
 			}
-		case !moves[n.Op]:
+		case !moves(n.Op):
 			return false
 		}
 		for _, a := range n.Args { // bytes made of masks stay U8

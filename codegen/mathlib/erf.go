@@ -7,12 +7,14 @@ import (
 	"github.com/sinter-go/sinter/codegen/lane"
 )
 
-var errorFunctions = slices.Concat([]Func{
-	{Name: "erf", Type: lane.F32, Arity: 1, ULP: 2.5, Method: "polynomial, exp2", full: unary(erf32)},
-	{Name: "erf", Type: lane.F64, Arity: 1, ULP: 2, Method: "polynomial, erfc", full: unary(erf64)},
-	{Name: "erfinv", Type: lane.F32, Arity: 1, ULP: 6, Method: "log, polynomial", full: unary(erfinv32)},
-	{Name: "erfinv", Type: lane.F64, Arity: 1, ULP: 6, Method: "Halley's step on erf", full: unary(erfinv64)},
-}, both(Func{Name: "erfc", Arity: 1, Method: "exp of square, polynomial", full: unary(erfc)}, 6, 6))
+func errorFunctions() []Func {
+	return slices.Concat([]Func{
+		{Name: "erf", Type: lane.F32, Arity: 1, ULP: 2.5, Method: "polynomial, exp2", full: unary(erf32)},
+		{Name: "erf", Type: lane.F64, Arity: 1, ULP: 2, Method: "polynomial, erfc", full: unary(erf64)},
+		{Name: "erfinv", Type: lane.F32, Arity: 1, ULP: 6, Method: "log, polynomial", full: unary(erfinv32)},
+		{Name: "erfinv", Type: lane.F64, Arity: 1, ULP: 6, Method: "Halley's step on erf", full: unary(erfinv64)},
+	}, both(Func{Name: "erfc", Arity: 1, Method: "exp of square, polynomial", full: unary(erfc)}, 6, 6))
+}
 
 // erf32 is a polynomial in x² up to 7/8, and 1 - 2^L with a polynomial L in x above.
 // What exceeds 3.95 has the result 1.

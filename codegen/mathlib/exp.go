@@ -8,13 +8,15 @@ import (
 )
 
 // exponentials reduce x to r = x - n·log 2 with n integral and |r| <= log(2)/2.
-var exponentials = slices.Concat(
-	both(Func{Name: "exp", Arity: 1, Method: "polynomial", full: unary(exp)}, 1, 1),
-	both(Func{Name: "expneg", Arity: 1, Method: "polynomial", full: unary(expNeg)}, 1, 1),
-	both(Func{Name: "exp2", Arity: 1, Method: "polynomial", full: unary(exp2)}, 1.1, 1),
-	both(Func{Name: "expm1", Arity: 1, Method: "polynomial", full: unary(expm1)}, 1.75, 1.5),
-	both(Func{Name: "sigmoid", Arity: 1, Method: "exp, division", full: unary(sigmoid)}, 2.5, 2.5),
-)
+func exponentials() []Func {
+	return slices.Concat(
+		both(Func{Name: "exp", Arity: 1, Method: "polynomial", full: unary(exp)}, 1, 1),
+		both(Func{Name: "expneg", Arity: 1, Method: "polynomial", full: unary(expNeg)}, 1, 1),
+		both(Func{Name: "exp2", Arity: 1, Method: "polynomial", full: unary(exp2)}, 1.1, 1),
+		both(Func{Name: "expm1", Arity: 1, Method: "polynomial", full: unary(expm1)}, 1.75, 1.5),
+		both(Func{Name: "sigmoid", Arity: 1, Method: "exp, division", full: unary(sigmoid)}, 2.5, 2.5),
+	)
+}
 
 // The halves of log 2: the nearest number of the dtype and what it lacks.
 const (

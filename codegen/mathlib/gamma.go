@@ -8,9 +8,11 @@ import (
 
 // gammas are computed in float64 for float32, since near a zero all but the last
 // digits cancel. For float64 there is no wider type to do so in.
-var gammas = []Func{
-	{Name: "lgamma", Type: lane.F32, Arity: 1, ULP: 2, Method: "Stirling's series", full: unary(lgamma32)},
-	{Name: "digamma", Type: lane.F32, Arity: 1, ULP: 1, Method: "asymptotic series", full: unary(digamma32)},
+func gammas() []Func {
+	return []Func{
+		{Name: "lgamma", Type: lane.F32, Arity: 1, ULP: 2, Method: "Stirling's series", full: unary(lgamma32)},
+		{Name: "digamma", Type: lane.F32, Arity: 1, ULP: 1, Method: "asymptotic series", full: unary(digamma32)},
+	}
 }
 
 // logPositive is the logarithm of a normal positive float64; that of 0 is some number

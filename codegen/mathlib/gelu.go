@@ -8,8 +8,10 @@ import (
 
 // activations are functions of neural networks that the language composes of others, and
 // which are much faster on their own.
-var activations = []Func{
-	{Name: "gelu", Type: lane.F32, Arity: 1, ULP: 16, Method: "exp of square, rational", full: unary(gelu32)},
+func activations() []Func {
+	return []Func{
+		{Name: "gelu", Type: lane.F32, Arity: 1, ULP: 16, Method: "exp of square, rational", full: unary(gelu32)},
+	}
 }
 
 // gelu32 is x times the probability that a standard normal variable is below x, which

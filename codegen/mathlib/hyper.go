@@ -7,14 +7,16 @@ import (
 	"github.com/sinter-go/sinter/codegen/lane"
 )
 
-var hyperbolics = slices.Concat(
-	both(Func{Name: "tanh", Arity: 1, Method: "expm1, division", full: unary(tanh)}, 2.75, 1.5),
-	both(Func{Name: "sinh", Arity: 1, Method: "exp, division", full: unary(sinh)}, 2, 2),
-	both(Func{Name: "cosh", Arity: 1, Method: "exp, division", full: unary(cosh)}, 2, 2),
-	both(Func{Name: "asinh", Arity: 1, Method: "log1p, square root, division", full: unary(asinh)}, 3, 3),
-	both(Func{Name: "acosh", Arity: 1, Method: "log1p, square root", full: unary(acosh)}, 3, 3),
-	both(Func{Name: "atanh", Arity: 1, Method: "log1p, division", full: unary(atanh)}, 3, 3),
-)
+func hyperbolics() []Func {
+	return slices.Concat(
+		both(Func{Name: "tanh", Arity: 1, Method: "expm1, division", full: unary(tanh)}, 2.75, 1.5),
+		both(Func{Name: "sinh", Arity: 1, Method: "exp, division", full: unary(sinh)}, 2, 2),
+		both(Func{Name: "cosh", Arity: 1, Method: "exp, division", full: unary(cosh)}, 2, 2),
+		both(Func{Name: "asinh", Arity: 1, Method: "log1p, square root, division", full: unary(asinh)}, 3, 3),
+		both(Func{Name: "acosh", Arity: 1, Method: "log1p, square root", full: unary(acosh)}, 3, 3),
+		both(Func{Name: "atanh", Arity: 1, Method: "log1p, division", full: unary(atanh)}, 3, 3),
+	)
+}
 
 // tanh is m/(m + 1) with m = (e^(2|x|) - 1)/2. The reduced argument is s = |x| -
 // n·log(2)/2, so that nothing is lost of a small x. Where n is not small, m need not

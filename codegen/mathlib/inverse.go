@@ -8,12 +8,14 @@ import (
 )
 
 // inverses are the inverse trigonometric functions.
-var inverses = slices.Concat(
-	both(Func{Name: "asin", Arity: 1, Method: "polynomial, square root", full: unary(asin)}, 2.5, 2),
-	both(Func{Name: "acos", Arity: 1, Method: "polynomial, square root", full: unary(acos)}, 2, 2),
-	both(Func{Name: "atan", Arity: 1, Method: "polynomial, division", full: unary(atan)}, 1.75, 1.5),
-	both(Func{Name: "atan2", Arity: 2, Method: "polynomial, division", full: atan2}, 3, 3),
-)
+func inverses() []Func {
+	return slices.Concat(
+		both(Func{Name: "asin", Arity: 1, Method: "polynomial, square root", full: unary(asin)}, 2.5, 2),
+		both(Func{Name: "acos", Arity: 1, Method: "polynomial, square root", full: unary(acos)}, 2, 2),
+		both(Func{Name: "atan", Arity: 1, Method: "polynomial, division", full: unary(atan)}, 1.75, 1.5),
+		both(Func{Name: "atan2", Arity: 2, Method: "polynomial, division", full: atan2}, 3, 3),
+	)
+}
 
 // The coefficients of (asin(s)/s - 1)/s² for |s| <= 1/2 in s², to 2^-27.6 and 2^-55.9.
 var (

@@ -8,12 +8,14 @@ import (
 )
 
 // logarithms split x = m·2^e with m = 1 + f about 1.
-var logarithms = slices.Concat(
-	both(Func{Name: "log", Arity: 1, Method: "polynomial", full: unary(log)}, 1.75, 1.25),
-	both(Func{Name: "log1p", Arity: 1, Method: "polynomial", full: unary(log1p)}, 1.9, 2),
-	both(Func{Name: "log2", Arity: 1, Method: "polynomial", full: unary(log2)}, 2, 2),
-	both(Func{Name: "log10", Arity: 1, Method: "polynomial", full: unary(log10)}, 2, 2),
-)
+func logarithms() []Func {
+	return slices.Concat(
+		both(Func{Name: "log", Arity: 1, Method: "polynomial", full: unary(log)}, 1.75, 1.25),
+		both(Func{Name: "log1p", Arity: 1, Method: "polynomial", full: unary(log1p)}, 1.9, 2),
+		both(Func{Name: "log2", Arity: 1, Method: "polynomial", full: unary(log2)}, 2, 2),
+		both(Func{Name: "log10", Arity: 1, Method: "polynomial", full: unary(log10)}, 2, 2),
+	)
+}
 
 // parts are an x > 0 as (1 + f)·2^e, with e in units: a multiplication is saved by
 // counting 2^-23 where e is the integer that a float32's exponent is in its place.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/sinter-go/sinter/codegen/lane"
 )
@@ -74,16 +75,20 @@ func (f Func) build(body func(p prog, x []lane.V) lane.V, set Set) (*lane.Prog, 
 }
 
 // Table returns all functions, by name and dtype.
-func Table() []Func {
-	all := slices.Concat(exponentials, logarithms, hyperbolics, errorFunctions, inverses, roots, gammas, powers,
-		trigonometric, activations)
+func Table() []Func { return slices.Clone(table()) }
+
+// table is made when it is first asked for: a program that imports this package may
+// never do so.
+var table = sync.OnceValue(func() []Func {
+	all := slices.Concat(exponentials(), logarithms(), hyperbolics(), errorFunctions(), inverses(), roots(), gammas(), powers(),
+		trigonometric(), activations())
 	slices.SortFunc(all, func(a, b Func) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Type, b.Type)) })
 	return all
-}
+})
 
 // Lookup returns the function of a name and a dtype.
 func Lookup(name string, t lane.Type) (Func, bool) {
-	for _, f := range Table() {
+	for _, f := range table() {
 		if f.Name == name && f.Type == t {
 			return f, true
 		}

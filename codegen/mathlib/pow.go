@@ -6,9 +6,11 @@ import (
 	"github.com/sinter-go/sinter/codegen/lane"
 )
 
-var powers = []Func{
-	{Name: "pow", Type: lane.F32, Arity: 2, ULP: 1, Method: "log2, exp2 in float64", full: pow32},
-	{Name: "pow", Type: lane.F64, Arity: 2, ULP: 1, Method: "log2 in two numbers, exp2", full: pow64},
+func powers() []Func {
+	return []Func{
+		{Name: "pow", Type: lane.F32, Arity: 2, ULP: 1, Method: "log2, exp2 in float64", full: pow32},
+		{Name: "pow", Type: lane.F64, Arity: 2, ULP: 1, Method: "log2 in two numbers, exp2", full: pow64},
+	}
 }
 
 // pow32 is 2^(y·log2|x|), computed in float64, with the sign of x where y is odd.

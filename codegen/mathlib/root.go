@@ -8,11 +8,13 @@ import (
 )
 
 // roots are the functions that come from roots.
-var roots = slices.Concat(
-	both(Func{Name: "rsqrt", Arity: 1, Method: "root and its rest, or division", full: unary(rsqrt)}, 1.5, 1.5),
-	both(Func{Name: "cbrt", Arity: 1, Method: "Halley's step", full: unary(cbrt)}, 1, 1),
-	both(Func{Name: "hypot", Arity: 2, Method: "square root", full: hypot}, 1, 1.5),
-)
+func roots() []Func {
+	return slices.Concat(
+		both(Func{Name: "rsqrt", Arity: 1, Method: "root and its rest, or division", full: unary(rsqrt)}, 1.5, 1.5),
+		both(Func{Name: "cbrt", Arity: 1, Method: "Halley's step", full: unary(cbrt)}, 1, 1),
+		both(Func{Name: "hypot", Arity: 2, Method: "square root", full: hypot}, 1, 1.5),
+	)
+}
 
 // rsqrt for AVX-512 and float32 makes Newton's step from a root of 14 bits, which gives
 // NaN in place of zero and infinity.

@@ -9,11 +9,13 @@ import (
 
 // trigonometric functions reduce |x| to r = |x| - q·π/2 with q integral and |r| <=
 // π/4.
-var trigonometric = slices.Concat(
-	wide(Func{Name: "sin", Arity: 1, Method: "polynomial"}, sineOf, 1.75, 2),
-	wide(Func{Name: "cos", Arity: 1, Method: "polynomial"}, cosineOf, 1.75, 2),
-	wide(Func{Name: "tan", Arity: 1, Method: "polynomial, division"}, tangentOf, 2.75, 2.5),
-)
+func trigonometric() []Func {
+	return slices.Concat(
+		wide(Func{Name: "sin", Arity: 1, Method: "polynomial"}, sineOf, 1.75, 2),
+		wide(Func{Name: "cos", Arity: 1, Method: "polynomial"}, cosineOf, 1.75, 2),
+		wide(Func{Name: "tan", Arity: 1, Method: "polynomial, division"}, tangentOf, 2.75, 2.5),
+	)
+}
 
 // wide are the functions of both dtypes that compute a result from x and from what |x|
 // was reduced to, with a fast program for an |x| that three parts of π/2 reduce. Up

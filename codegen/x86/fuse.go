@@ -28,7 +28,7 @@ func (s *selector) fuse(start int) {
 		in := &s.insts[i]
 		switch {
 		case f.gone[i]:
-		case logic[in.op] != nil:
+		case logic(in.op) != nil:
 			f.ternary(in)
 		case strings.Contains(in.op, "BLENDM"):
 			f.choice(in)
@@ -52,24 +52,20 @@ func (f *fuser) sole(v vreg) *inst {
 	return nil
 }
 
-// logic are the instructions on bits, by name, as they act on bytes.
-var logic = func() map[string]func(x, y uint8) uint8 {
-	list := map[string]func(x, y uint8) uint8{}
-	for name, f := range map[string]func(x, y uint8) uint8{
-		"AND":  func(x, y uint8) uint8 { return x & y },
-		"OR":   func(x, y uint8) uint8 { return x | y },
-		"XOR":  func(x, y uint8) uint8 { return x ^ y },
-		"ANDN": func(x, y uint8) uint8 { return y &^ x },
-	} {
-		for _, t := range []string{"PS", "PD"} {
-			list["V"+name+t] = f
-		}
-		for _, t := range []string{"D", "Q"} {
-			list["VP"+name+t] = f
-		}
+// logic is what an instruction on bits does to bytes, nil of another.
+func logic(op string) func(x, y uint8) uint8 {
+	switch op {
+	case "VANDPS", "VANDPD", "VPANDD", "VPANDQ":
+		return func(x, y uint8) uint8 { return x & y }
+	case "VORPS", "VORPD", "VPORD", "VPORQ":
+		return func(x, y uint8) uint8 { return x | y }
+	case "VXORPS", "VXORPD", "VPXORD", "VPXORQ":
+		return func(x, y uint8) uint8 { return x ^ y }
+	case "VANDNPS", "VANDNPD", "VPANDND", "VPANDNQ":
+		return func(x, y uint8) uint8 { return y &^ x }
 	}
-	return list
-}()
+	return nil
+}
 
 // tables are the bytes of the operands of three-valued logic: an operand's bit in
 // each of the eight cases. A fourth operand is one too many.
@@ -84,7 +80,7 @@ func (f *fuser) ternary(in *inst) {
 		grown = false
 		for _, v := range operands {
 			by := f.sole(v)
-			if by == nil || logic[by.op] == nil || grown {
+			if by == nil || logic(by.op) == nil || grown {
 				continue
 			}
 			open[v] = true
@@ -153,7 +149,7 @@ func (f *fuser) table(in *inst, operands []vreg, open map[vreg]bool) uint8 {
 			args[i], _ = f.byte(operands, v)
 		}
 	}
-	return logic[in.op](args[0], args[1])
+	return logic(in.op)(args[0], args[1])
 }
 
 // permuted is the table of a ternary whose operand k is operand order[k] of another
@@ -170,18 +166,26 @@ func permuted(table int, order [3]int) int {
 	return r
 }
 
-// maskable are the operations on elements of 4 and 8 bytes, less the type at the
-// end, that can be done under a mask.
-var maskable = func() map[string]int {
-	list := map[string]int{}
-	for _, op := range strings.Fields("VADD VSUB VMUL VDIV VMIN VMAX VSQRT VRNDSCALE VSCALEF VGETEXP VGETMANT VRANGE") {
-		list[op+"PS"], list[op+"PD"] = 4, 8
+// maskable is the size of the elements, 4 or 8 bytes, of an operation that can be done
+// under a mask, and 0 of others.
+func maskable(op string) int {
+	base, size := op, 4
+	for _, suffix := range []string{"PS", "PD", "D", "Q"} {
+		if b, ok := strings.CutSuffix(op, suffix); ok {
+			base = b
+			if suffix == "PD" || suffix == "Q" {
+				size = 8
+			}
+			break
+		}
 	}
-	for _, op := range strings.Fields("VPADD VPSUB VPMULL VPMINS VPMAXS") {
-		list[op+"D"], list[op+"Q"] = 4, 8
+	switch base {
+	case "VADD", "VSUB", "VMUL", "VDIV", "VMIN", "VMAX", "VSQRT", "VRNDSCALE", "VSCALEF", "VGETEXP", "VGETMANT", "VRANGE",
+		"VPADD", "VPSUB", "VPMULL", "VPMINS", "VPMAXS":
+		return size
 	}
-	return list
-}()
+	return 0
+}
 
 // choice makes one instruction of a choice and the operation that gives one of its
 // values, where the other stays: src of in are the mask, the value where it is
@@ -202,7 +206,7 @@ func (f *fuser) choice(in *inst) {
 
 // operation is what alone gives v, if it can be done under a mask of elements of a size.
 func (f *fuser) operation(v vreg, size int) *inst {
-	if by := f.sole(v); by != nil && by.form == plain && by.width == 0 && maskable[by.op] == size {
+	if by := f.sole(v); by != nil && by.form == plain && by.width == 0 && maskable(by.op) == size {
 		return by
 	}
 	return nil

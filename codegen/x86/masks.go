@@ -3,10 +3,10 @@ package x86
 import "github.com/sinter-go/sinter/codegen/lane"
 
 // floatPredicates are the immediates of VCMPPS: ordered and quiet, but for NE.
-var floatPredicates = map[lane.Pred]int{lane.EQ: 0, lane.NE: 4, lane.LT: 0x11, lane.LE: 0x12, lane.GT: 0x1e, lane.GE: 0x1d, lane.UNO: 3}
+var floatPredicates = [...]int{lane.EQ: 0, lane.NE: 4, lane.LT: 0x11, lane.LE: 0x12, lane.GT: 0x1e, lane.GE: 0x1d, lane.UNO: 3}
 
 // intPredicates are the immediates of VPCMPD.
-var intPredicates = map[lane.Pred]int{lane.EQ: 0, lane.NE: 4, lane.LT: 1, lane.LE: 2, lane.GT: 6, lane.GE: 5}
+var intPredicates = [...]int{lane.EQ: 0, lane.NE: 4, lane.LT: 1, lane.LE: 2, lane.GT: 6, lane.GE: 5}
 
 func (s *selector) compare(p lane.Pred, t lane.Type, a, b vreg) value {
 	if t.IsFloat() {

@@ -27,7 +27,7 @@ type streaming struct {
 }
 
 // streamings are by measurement.
-var streamings = map[ISA]streaming{AVX2: {1, 2, 2048, 256}, AVX512: {4, 1, 1024, 192}}
+var streamings = [...]streaming{AVX2: {1, 2, 2048, 256}, AVX512: {4, 1, 1024, 192}}
 
 // Stream adds an element-wise loop for results that no cache holds, with the type of
 // ir.Loop and what Loop says of it. The number of elements is a multiple of those that
