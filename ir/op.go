@@ -125,9 +125,13 @@ type Result struct {
 // the operands' names and the scalar attributes'. Reductions and scans use the
 // rest: Map over the operand's name, Combine over a and b, Finish over a and
 // count (the number of elements reduced, an int).
+//
+// What backends decide by when they launch stands beside the expression.
 type Body struct {
 	Expr                       string
 	Init, Map, Combine, Finish string
+	Identity                   bool // Expr is the one operand as it is
+	Indexed                    bool // Expr reads the element's index, by name or for random numbers
 }
 
 // Tag is a set of facts about an operator.

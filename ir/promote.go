@@ -83,8 +83,7 @@ func CanCast(from, to DType) bool {
 }
 
 // Types returns the dtype that o is computed in for operands of the given
-// types, before Compute widens it, and the dtype of a result that has the
-// compute dtype. In has an entry for each operand that takes part in promotion;
+// types, before Compute widens it, and the dtype that results have which declare none. In has an entry for each operand that takes part in promotion;
 // option is the dtype option, or Invalid; def is the default float.
 func (o *Op) Types(in []TypeOperand, option, def DType) (compute, result DType, err error) {
 	if compute, err = o.computeType(in, option, def); err != nil {
@@ -96,18 +95,40 @@ func (o *Op) Types(in []TypeOperand, option, def DType) (compute, result DType, 
 	if option != Invalid && !ClassAll.Has(option) {
 		return Invalid, Invalid, fmt.Errorf("%v is no dtype (have %s)", option, dtypeNames(ClassAll))
 	}
-	switch {
-	case o.Promote == PromoteCompare:
-		return compute, Bool, nil
-	case o.Promote == PromoteToReal:
-		return compute, compute.Real(), nil
-	case o.Promote == PromoteToComplex:
-		return compute, compute.Complex(), nil
-	case o.Promote == PromoteOption && option != Invalid:
+	if o.Promote == PromoteOption && option != Invalid {
 		return compute, option, nil
 	}
-	return compute, compute, nil
+	return compute, o.Promote.Result(compute), nil
 }
+
+// Result returns the dtype that results have where operands have dtype t, or are stored
+// or computed in it, by the rule alone: no option and no declared dtype.
+func (p Promotion) Result(t DType) DType {
+	switch p {
+	case PromoteCompare:
+		return Bool
+	case PromoteToReal:
+		return t.Real()
+	case PromoteToComplex:
+		return t.Complex()
+	}
+	return t
+}
+
+// Of returns the dtype of the result, where the operator's rule gives t.
+func (r *Result) Of(t DType) DType {
+	switch {
+	case r.DType != Invalid:
+		return r.DType
+	case r.Acc:
+		return t.Compute()
+	}
+	return t
+}
+
+// ResultDType returns the dtype of result i where operands have dtype t, or are stored
+// or computed in it. It is the one rule, for what is checked, stored and emitted.
+func (o *Op) ResultDType(i int, t DType) DType { return o.Out[i].Of(o.Promote.Result(t)) }
 
 func (o *Op) computeType(in []TypeOperand, option, def DType) (DType, error) {
 	if o.Promote == PromoteFixed {

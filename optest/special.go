@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/body"
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
@@ -21,13 +22,7 @@ var exact = map[string]bool{
 // function that rounds. The reference's wider arithmetic then differs in the last
 // step alone; otherwise what a step overflows or underflows on the way, it may not.
 func (r runner) roundsOnce() bool {
-	env := expr.Env{}
-	for _, p := range r.o.Op.In {
-		env.Operands = append(env.Operands, expr.Operand{Name: p.Name, Fixed: p.Fixed})
-	}
-	for _, a := range r.o.Op.Attrs {
-		env.Params = append(env.Params, expr.Param{Name: a.Name})
-	}
+	env := body.Env(r.o.Op)
 	for _, b := range r.o.Op.Bodies {
 		e, err := expr.Parse(b.Expr, env)
 		if err != nil || roundings(e.Root) > 1 {

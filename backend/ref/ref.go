@@ -16,6 +16,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/body"
 )
 
 // Run computes c. All views are in host memory. A result may be exactly an
@@ -29,7 +30,7 @@ func Run(c *ir.Call) error {
 		}
 		return c.Op.Ref(c)
 	}
-	b, err := bodyOf(c)
+	b, err := body.Of(c.Op, c.Variant, c.Compute)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func Run(c *ir.Call) error {
 	return run(c, b, doubles{})
 }
 
-func run[F any](c *ir.Call, b *body, a arith[F]) error {
+func run[F any](c *ir.Call, b *body.Body, a arith[F]) error {
 	if err := checkCall(c); err != nil {
 		return err
 	}

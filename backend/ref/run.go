@@ -6,13 +6,14 @@ import (
 
 	"github.com/sinter-go/sinter/backend/ref/element"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/body"
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
 // A runner computes one call in real arithmetic F.
 type runner[F any] struct {
 	call *ir.Call
-	body *body
+	body *body.Body
 	a    arith[F]
 }
 
@@ -46,7 +47,7 @@ func (r *runner[F]) scalar(n expr.Number[F], d ir.DType) ir.Scalar {
 // env returns the values of the call's scalar attributes for a body that is
 // checked for dtype t.
 func (r *runner[F]) env(t ir.DType) (map[string]expr.Number[F], error) {
-	args := params(r.call.Op)
+	args := r.body.Params
 	if len(args) != len(r.call.Scalars) {
 		return nil, fmt.Errorf("%d scalar arguments for %d", len(r.call.Scalars), len(args))
 	}
@@ -87,11 +88,11 @@ func (r *runner[F]) elementwise() error {
 	}
 	for i := range ir.NumElements(r.call.Space) {
 		r.load(env, i)
-		n, err := expr.Interpret(r.body.expr, r.a, env)
+		n, err := expr.Interpret(r.body.Expr, r.a, env)
 		if err != nil {
 			return err
 		}
-		r.store(i, n, r.body.expr)
+		r.store(i, n, r.body.Expr)
 	}
 	return nil
 }
@@ -113,27 +114,27 @@ func (r *runner[F]) newFolding() (f folding[F], err error) {
 	if f.mapEnv, err = r.env(r.call.Compute); err != nil {
 		return f, err
 	}
-	f.accEnv, err = r.env(r.body.fold.Result())
+	f.accEnv, err = r.env(r.body.Map.Result())
 	return f, err
 }
 
 // start sets the accumulator to the identity.
 func (f *folding[F]) start() error {
-	n, err := expr.Interpret(f.body.init, f.a, f.accEnv)
+	n, err := expr.Interpret(f.body.Init, f.a, f.accEnv)
 	// A literal has a kind of its own until it meets others.
-	f.acc = f.number(f.scalar(n, f.body.init.Result()), f.body.fold.Result())
+	f.acc = f.number(f.scalar(n, f.body.Init.Result()), f.body.Map.Result())
 	return err
 }
 
 // add folds the element at row-major position i of the space.
 func (f *folding[F]) add(i int) error {
 	f.load(f.mapEnv, i)
-	n, err := expr.Interpret(f.body.fold, f.a, f.mapEnv)
+	n, err := expr.Interpret(f.body.Map, f.a, f.mapEnv)
 	if err != nil {
 		return err
 	}
 	f.accEnv["a"], f.accEnv["b"] = f.acc, n
-	f.acc, err = expr.Interpret(f.body.combine, f.a, f.accEnv)
+	f.acc, err = expr.Interpret(f.body.Combine, f.a, f.accEnv)
 	return err
 }
 
@@ -141,9 +142,9 @@ func (f *folding[F]) add(i int) error {
 // result.
 func (f *folding[F]) finish(i int, count int64) error {
 	f.accEnv["a"], f.accEnv["count"] = f.acc, expr.Number[F]{Int: count}
-	n, err := expr.Interpret(f.body.final, f.a, f.accEnv)
+	n, err := expr.Interpret(f.body.Finish, f.a, f.accEnv)
 	if err == nil {
-		f.store(i, n, f.body.final)
+		f.store(i, n, f.body.Finish)
 	}
 	return err
 }

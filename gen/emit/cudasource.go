@@ -144,15 +144,8 @@ func storageDTypes(op *schema.Op) []ir.DType {
 
 // storedResult is the storage dtype of op's result for operands stored as d.
 func storedResult(op *schema.Op, d ir.DType) ir.DType {
-	switch {
-	case op.Results[0].DType != ir.Invalid:
-		return op.Results[0].DType
-	case op.Promote == ir.PromoteCompare:
-		return ir.Bool
-	case op.Promote == ir.PromoteToReal:
-		return d.Real()
-	}
-	return d
+	result := ir.Result{DType: op.Results[0].DType, Acc: op.Results[0].Acc}
+	return result.Of(op.Promote.Result(d))
 }
 
 // cudaElementwise prints:

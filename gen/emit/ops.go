@@ -247,7 +247,14 @@ func bodyTable(op *schema.Op) []jen.Code {
 	var out []jen.Code
 	for _, v := range op.Variants {
 		if v.Expr != nil {
-			out = append(out, jen.Values(field("Expr", jen.Lit(v.Expr.String()))))
+			items := []jen.Code{field("Expr", jen.Lit(v.Expr.String()))}
+			if in := op.Operands(); len(in) == 1 && isName(v.Expr, in[0].Name) {
+				items = append(items, field("Identity", jen.True()))
+			}
+			if v.Expr.Indexed() {
+				items = append(items, field("Indexed", jen.True()))
+			}
+			out = append(out, jen.Values(items...))
 			continue
 		}
 		out = append(out, jen.Values(

@@ -82,7 +82,7 @@ var circularIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "remainder(index - before, n)"},
+		{Expr: "remainder(index - before, n)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.CircularIndex},
 	CUDA: cuda.CircularIndex,
@@ -118,7 +118,7 @@ var cloneOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x"},
+		{Expr: "x", Identity: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Clone},
 	CUDA: cuda.Clone,
@@ -170,7 +170,7 @@ var convertOp = ir.Op{
 	Promote: ir.PromoteOption,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x"},
+		{Expr: "x", Identity: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Convert},
 	CUDA: cuda.Convert,
@@ -522,7 +522,7 @@ var reflectIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "abs(n - 1 - abs(n - 1 - abs(index - before)))"},
+		{Expr: "abs(n - 1 - abs(n - 1 - abs(index - before)))", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectIndex},
 	CUDA: cuda.ReflectIndex,

@@ -87,7 +87,7 @@ var replicateIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(max(index - before, 0), n - 1)"},
+		{Expr: "min(max(index - before, 0), n - 1)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.ReplicateIndex},
 	CUDA: cuda.ReplicateIndex,

@@ -59,7 +59,7 @@ var arangeSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "start + index*step"},
+		{Expr: "start + index*step", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.ArangeSized},
 	CUDA: cuda.ArangeSized,
@@ -235,7 +235,7 @@ var linspaceSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))"},
+		{Expr: "cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.LinspaceSized},
 	CUDA: cuda.LinspaceSized,
@@ -271,7 +271,7 @@ var linspaceWholeOp = ir.Op{
 	Fixed:   ir.Float64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))"},
+		{Expr: "where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.LinspaceWhole},
 	CUDA: cuda.LinspaceWhole,
@@ -344,7 +344,7 @@ var logspaceSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))"},
+		{Expr: "cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.LogspaceSized},
 	CUDA: cuda.LogspaceSized,

@@ -269,7 +269,7 @@ var fftfreqSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(2*index < n, index, index - n)/(n*d)"},
+		{Expr: "where(2*index < n, index, index - n)/(n*d)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.FftfreqSized},
 	CUDA: cuda.FftfreqSized,

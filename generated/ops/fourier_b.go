@@ -171,7 +171,7 @@ var rfftfreqSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "index/(n*d)"},
+		{Expr: "index/(n*d)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RfftfreqSized},
 	CUDA: cuda.RfftfreqSized,

@@ -422,7 +422,7 @@ var adaptivePlacesOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)"},
+		{Expr: "min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AdaptivePlaces},
 	CUDA: cuda.AdaptivePlaces,
@@ -458,7 +458,7 @@ var adaptiveWeightsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(index%n >= index/n*n/m && index%n < ((index/n + 1)*n + m - 1)/m, 1/cast(((index/n + 1)*n + m - 1)/m - index/n*n/m), 0)"},
+		{Expr: "where(index%n >= index/n*n/m && index%n < ((index/n + 1)*n + m - 1)/m, 1/cast(((index/n + 1)*n + m - 1)/m - index/n*n/m), 0)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AdaptiveWeights},
 	CUDA: cuda.AdaptiveWeights,

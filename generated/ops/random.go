@@ -70,7 +70,7 @@ var bernoulliElementsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(checked == 0 && uniform(seed, offset) < x, 1, 0)"},
+		{Expr: "where(checked == 0 && uniform(seed, offset) < x, 1, 0)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.BernoulliElements},
 	CUDA: cuda.BernoulliElements,
@@ -228,7 +228,7 @@ var dropoutElementsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*where(uniform(seed, offset) < p, 0, 1/(1 - p))"},
+		{Expr: "x*where(uniform(seed, offset) < p, 0, 1/(1 - p))", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.DropoutElements},
 	CUDA: cuda.DropoutElements,
@@ -457,7 +457,7 @@ var raceOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)"},
+		{Expr: "where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Race},
 	CUDA: cuda.Race,
@@ -553,7 +553,7 @@ var randintElementsOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "low + remainder(random_bits(seed, offset), high - low)"},
+		{Expr: "low + remainder(random_bits(seed, offset), high - low)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RandintElements},
 	CUDA: cuda.RandintElements,
@@ -588,7 +588,7 @@ var randnOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "normal(seed, offset)"},
+		{Expr: "normal(seed, offset)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.Randn},
 	CUDA: cuda.Randn,
@@ -624,7 +624,7 @@ var randomKeysOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "random_bits(seed, offset)&MaxValue"},
+		{Expr: "random_bits(seed, offset)&MaxValue", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RandomKeys},
 	CUDA: cuda.RandomKeys,

@@ -20,7 +20,7 @@ var randomWholeOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "random_bits(seed, offset)"},
+		{Expr: "random_bits(seed, offset)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.RandomWhole},
 	CUDA: cuda.RandomWhole,
@@ -91,7 +91,7 @@ var scaledUniformOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*(floor(uniform(seed, offset)*grid)/grid)"},
+		{Expr: "x*(floor(uniform(seed, offset)*grid)/grid)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledUniform},
 	CUDA: cuda.ScaledUniform,
@@ -123,7 +123,7 @@ var uniformGridOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "floor(uniform(seed, offset)*grid)/grid"},
+		{Expr: "floor(uniform(seed, offset)*grid)/grid", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.UniformGrid},
 	CUDA: cuda.UniformGrid,
@@ -159,7 +159,7 @@ var uniformPartsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "uniform(seed, offset)"},
+		{Expr: "uniform(seed, offset)", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.UniformParts},
 	CUDA: cuda.UniformParts,

@@ -22,7 +22,7 @@ var affineBaseOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(index%cols == cols - 1, 1, where(index%cols == 0, cast(index/cols%w)*xs + xo, where(index%cols == 1, cast(index/cols/w%h)*ys + yo, cast(index/cols/w/h)*zs + zo)))"},
+		{Expr: "where(index%cols == cols - 1, 1, where(index%cols == 0, cast(index/cols%w)*xs + xo, where(index%cols == 1, cast(index/cols/w%h)*ys + yo, cast(index/cols/w/h)*zs + zo)))", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.AffineBase},
 	CUDA: cuda.AffineBase,

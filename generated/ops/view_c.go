@@ -20,7 +20,7 @@ var windowIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "index/length*step + index%length"},
+		{Expr: "index/length*step + index%length", Indexed: true},
 	},
 	CPU:  ir.CPUKernels{Elementwise: cpu.WindowIndex},
 	CUDA: cuda.WindowIndex,

@@ -57,6 +57,20 @@ func (e *Expr) String() string { return e.Root.String() }
 // Uses reports whether the expression reads the given operand or parameter.
 func (e *Expr) Uses(name string) bool { return e.Root.Uses(name) }
 
+// Indexed reports whether the value depends on where the element is: on its index, by
+// name or for a random number.
+func (e *Expr) Indexed() bool { return e.Root.indexed() }
+
+func (n *Node) indexed() bool {
+	if n.Op == OpName {
+		return n.Name == "index"
+	}
+	if f := functions[n.Name]; f != nil && (f.rule == drawT || f.rule == drawInt) {
+		return true
+	}
+	return slices.ContainsFunc(n.Args, (*Node).indexed)
+}
+
 // Constants are the named numbers, besides typeConstants, which
 // depend on the compute dtype.
 var Constants = map[string]float64{

@@ -243,29 +243,14 @@ func resolve(op *ir.Op, dt ir.DType) (result ir.DType, ok bool) {
 	if !op.DTypes.Has(dt) {
 		return ir.Invalid, false
 	}
-	switch op.Promote {
-	case ir.PromoteCompare:
-		return ir.Bool, true
-	case ir.PromoteToReal:
-		return dt.Real(), true
-	case ir.PromoteToComplex:
-		return dt.Complex(), true
-	case ir.PromoteArithFloat, ir.PromoteSumAcc:
-		return dt, dt.Category() > ir.CategoryInt
+	if (op.Promote == ir.PromoteArithFloat || op.Promote == ir.PromoteSumAcc) && dt.Category() <= ir.CategoryInt {
+		return ir.Invalid, false
 	}
-	return dt, true
+	return op.Promote.Result(dt), true
 }
 
 // resultDType returns the dtype of the i-th result.
-func (p *plan) resultDType(i int) ir.DType {
-	switch r := &p.a.Op.Out[i]; {
-	case r.DType != ir.Invalid:
-		return r.DType
-	case r.Acc:
-		return p.result.Compute()
-	}
-	return p.result
-}
+func (p *plan) resultDType(i int) ir.DType { return p.a.Op.Out[i].Of(p.result) }
 
 // allocate returns a new contiguous result. It keeps the slice.
 func (p *plan) allocate(shape []int, dt ir.DType) (*Tensor, error) {

@@ -25,9 +25,7 @@ func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 	if !ok || attrsFit(op, a.Attrs, first.dtype) != nil {
 		return nil, false, nil
 	}
-	if d := op.Out[0].DType; d != ir.Invalid {
-		result = d
-	}
+	result = op.Out[0].Of(result)
 	drv, stream := first.storage.drv, current(first.dev)
 	n := ir.NumElements(first.layout.Shape)
 	s, err := newStorage(first.dev, drv, stream, int64(n)*int64(result.Size()))

@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
+	irbody "github.com/sinter-go/sinter/ir/body"
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
@@ -23,10 +24,6 @@ type body struct {
 
 func (b *body) String() string { return fmt.Sprintf("%s/%d/%s", b.Op, b.Variant, b.DType) }
 
-var paramKinds = map[ir.AttrKind]expr.ParamKind{
-	ir.AttrScalar: expr.ScalarParam, ir.AttrFloat: expr.FloatParam, ir.AttrInt: expr.IntParam, ir.AttrBool: expr.BoolParam,
-}
-
 // bodies returns everything that has assembly.
 func bodies(t *testing.T) []*body {
 	t.Helper()
@@ -41,31 +38,18 @@ func bodies(t *testing.T) []*body {
 			t.Fatalf("no descriptor is called %s", l.Op)
 		}
 		b := &body{Loop: l, op: op}
-		env := expr.Env{}
 		for _, o := range op.In {
-			env.Operands = append(env.Operands, expr.Operand{Name: o.Name, Fixed: o.Fixed})
 			d := l.DType
 			if o.Fixed != ir.Invalid {
 				d = o.Fixed.Compute()
 			}
 			b.in = append(b.in, d)
 		}
-		for _, a := range op.Attrs {
-			if kind, ok := paramKinds[a.Kind]; ok {
-				b.params = append(b.params, expr.Param{Name: a.Name, Kind: kind})
-			}
-		}
-		env.Params = b.params
-		e, err := expr.Parse(op.Bodies[l.Variant].Expr, env)
-		if err == nil {
-			b.graph, err = e.Check(l.DType)
-		}
+		typed, err := irbody.Of(op, l.Variant, l.DType)
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}
-		for _, v := range b.graph.Values {
-			b.placed = b.placed || v.Op == expr.OpName && v.Name == "index" || v.Name == "uniform" || v.Name == "normal" || v.Name == "random_bits"
-		}
+		b.graph, b.params, b.placed = typed.Expr, typed.Params, op.Bodies[l.Variant].Indexed
 		out = append(out, b)
 	}
 	return out

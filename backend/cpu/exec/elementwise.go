@@ -78,7 +78,7 @@ func runElementwise(c *ir.Call) error {
 // identity reports whether c's body returns its operand as it is: then nothing
 // need be computed, and 16-bit floats need not become float32 and back.
 func identity(c *ir.Call) bool {
-	return len(c.In) == 1 && c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Expr == c.Op.In[0].Name &&
+	return c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Identity &&
 		c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute && c.In[0].Ptr != c.Out[0].Ptr
 }
 

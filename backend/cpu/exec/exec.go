@@ -56,18 +56,7 @@ func unsupported(c *ir.Call) error {
 
 // bodyDType returns the dtype that an element-wise body's result has. The
 // result's view may have another: a 16-bit float, or that of a tensor to write.
-func bodyDType(c *ir.Call) ir.DType {
-	if d := c.Op.Out[0].DType; d != ir.Invalid {
-		return d.Compute()
-	}
-	switch c.Op.Promote {
-	case ir.PromoteCompare:
-		return ir.Bool
-	case ir.PromoteToReal:
-		return c.Compute.Real()
-	}
-	return c.Compute
-}
+func bodyDType(c *ir.Call) ir.DType { return c.Op.ResultDType(0, c.Compute).Compute() }
 
 // operandDType returns the dtype that an element-wise body reads operand i in.
 func operandDType(c *ir.Call, i int) ir.DType {

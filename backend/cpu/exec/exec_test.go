@@ -185,7 +185,7 @@ func TestElementwiseInPlace(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	copyOp := ir.Op{
-		Name: "copy", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Expr: "x"}},
+		Name: "copy", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Expr: "x", Identity: true}},
 		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 			copy(unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n))
 		}}}},

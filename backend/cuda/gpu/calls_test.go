@@ -344,7 +344,7 @@ func tryCall(t *testing.T, d *Driver, rng *rand.Rand, o operation, dt ir.DType) 
 func TestCopies(t *testing.T) {
 	d := onGPU(t)
 	identity := ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		DTypes: ir.ClassAll, Bodies: []ir.Body{{Expr: "x"}}, CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"},
+		DTypes: ir.ClassAll, Bodies: []ir.Body{{Expr: "x", Identity: true}}, CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"},
 		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{copyLoops()}}}
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, from := range ir.AllDTypes() {

@@ -15,7 +15,7 @@ import (
 
 func copyOperator() *ir.Op {
 	return &ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		Bodies: []ir.Body{{Expr: "x"}}, CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"}}
+		Bodies: []ir.Body{{Expr: "x", Identity: true}}, CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"}}
 }
 
 // TestCopyCoverage follows every byte of random copies through the launches.

@@ -34,7 +34,7 @@ func (x *Context) elementwise(c *ir.Call) error {
 	e := elements{count: n}
 	if !x.plain(c, &e) {
 		stored := storedDType(c)
-		e.set, e.result = x.device.loopsOf(c, stored), resultDType(c.Op, stored)
+		e.set, e.result = x.device.loopsOf(c, stored), c.Op.ResultDType(0, stored)
 		if err := x.operands(c, stored, &e); err != nil {
 			return err
 		}
@@ -56,8 +56,7 @@ func (x *Context) elementwise(c *ir.Call) error {
 // same reports whether c's body returns its operand as it is: then nothing need be
 // computed.
 func same(c *ir.Call) bool {
-	return len(c.In) == 1 && c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Expr == c.Op.In[0].Name &&
-		c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute
+	return c.Op.Bodies[c.Variant].Identity && c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute
 }
 
 // elements is an element-wise call whose operands are as its kernel wants them:
@@ -83,7 +82,7 @@ func (x *Context) plain(c *ir.Call, e *elements) bool {
 			return false
 		}
 	}
-	if e.result = resultDType(c.Op, dt); c.Out[0].DType != e.result {
+	if e.result = c.Op.ResultDType(0, dt); c.Out[0].DType != e.result {
 		return false
 	}
 	e.set, e.widest = x.device.loopsOf(c, dt), max(dt.Size(), e.result.Size())
@@ -116,21 +115,8 @@ func storedDType(c *ir.Call) ir.DType {
 	if stored == c.Compute || stored.Compute() != c.Compute || !op.DTypes.Has(stored) {
 		return c.Compute
 	}
-	if r := resultDType(op, stored); r != out && r != resultDType(op, c.Compute) {
+	if r := op.ResultDType(0, stored); r != out && r != op.ResultDType(0, c.Compute) {
 		return c.Compute
-	}
-	return stored
-}
-
-// resultDType returns the dtype that a kernel stores its results as.
-func resultDType(op *ir.Op, stored ir.DType) ir.DType {
-	switch {
-	case op.Out[0].DType != ir.Invalid:
-		return op.Out[0].DType
-	case op.Promote == ir.PromoteCompare:
-		return ir.Bool
-	case op.Promote == ir.PromoteToReal:
-		return stored.Real()
 	}
 	return stored
 }

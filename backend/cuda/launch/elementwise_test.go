@@ -19,7 +19,7 @@ import (
 func operator(n int, expr string, attrs ...ir.Attr) *ir.Op {
 	op := &ir.Op{
 		Name: "op", Kind: ir.Elementwise, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll, Promote: ir.PromoteArith,
-		Switch: -1, Bodies: []ir.Body{{Expr: expr}}, Attrs: attrs, CUDA: ir.CUDAKernels{Module: "m", Symbol: "op"},
+		Switch: -1, Bodies: []ir.Body{{Expr: expr, Indexed: expr == "index"}}, Attrs: attrs, CUDA: ir.CUDAKernels{Module: "m", Symbol: "op"},
 	}
 	for i := range n {
 		op.In = append(op.In, ir.Operand{Name: string(rune('x' + i))})

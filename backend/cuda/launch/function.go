@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -92,7 +91,7 @@ func (d *Device) lookUp(c *ir.Call, key loopKey) *loopSet {
 	}
 	s := &loopSet{
 		key: key, name: loopName(c, key.stored), module: c.Op.CUDA.Module, source: c.Op.CUDA.Source,
-		suffixes: suffixes[c.Op.Kind], indexed: indexed(c),
+		suffixes: suffixes[c.Op.Kind], indexed: c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Indexed,
 	}
 	table := maps.Clone(old)
 	table[key] = s
@@ -107,20 +106,6 @@ func loopName(c *ir.Call, stored ir.DType) string {
 		name += "_" + c.Op.Attrs[sw].Enum[c.Variant]
 	}
 	return name + "_" + stored.String()
-}
-
-// indexed reports whether c's body may read the element's index.
-func indexed(c *ir.Call) bool {
-	if len(c.In) == 0 || c.Op.Tags&ir.TagSeeded != 0 || c.Variant >= len(c.Op.Bodies) {
-		return true
-	}
-	expr := c.Op.Bodies[c.Variant].Expr
-	for _, word := range []string{"index", "uniform", "normal", "random_bits"} {
-		if strings.Contains(expr, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // function returns one of the kernels.

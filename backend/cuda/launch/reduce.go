@@ -40,7 +40,7 @@ func (x *Context) folding(c *ir.Call, run func(*Context, *ir.Call, fold) error) 
 			return err
 		}
 	}
-	natural := resultDType(c.Op, stored)
+	natural := c.Op.ResultDType(0, stored)
 	if out.DType == natural {
 		return run(x, c, f)
 	}
