@@ -67,6 +67,24 @@ func candidates() (list []candidate) {
 	return list
 }
 
+// TestNilReceivers: methods of pointers that are nil return.
+func TestNilReceivers(t *testing.T) {
+	device.Install(sim.New(sim.Config{Devices: 2, Memory: 1 << 26}))
+	p := &pool{made: map[reflect.Type][]reflect.Value{}}
+	for _, of := range types {
+		if of.Kind() == reflect.Interface {
+			continue
+		}
+		v := reflect.Zero(reflect.PointerTo(of))
+		for i := range v.NumMethod() {
+			m := v.Type().Method(i)
+			if _, ok := of.MethodByName(m.Name); !ok { // else Go dereferences the pointer before the call
+				p.call(t, candidate{name: fmt.Sprintf("(%v)(nil).%s", v.Type(), m.Name), f: v.Method(i)})
+			}
+		}
+	}
+}
+
 // TestNothingPanics: a call with zero values, nils, extremes and what other calls
 // returned comes back.
 func TestNothingPanics(t *testing.T) {

@@ -170,6 +170,17 @@ func (p *product) geometry(biased bool) (g geometry, ok bool) {
 	return g, ok && okA && okB
 }
 
+// aligned reports whether every row that g tells the library of begins at a multiple
+// of 16 bytes, where elements have size bytes. Where one does not, the library adds
+// biases after it has rounded.
+func (p *product) aligned(g *geometry, size int) bool {
+	all := g.a | g.b | g.d | uint64(size*(g.lda|g.ldb|g.ldd))
+	for _, a := range p.axes[:p.count] {
+		all |= uint64(size * (a.x | a.y | a.d))
+	}
+	return all%16 == 0
+}
+
 // batched gives g the axis a.
 func (g *geometry) batched(a axis) {
 	g.batch, g.sa, g.sb, g.sd = a.extent, a.y, a.x, a.d

@@ -22,7 +22,9 @@ func MatMul(g library.GPU, x, y, d ir.View, tf32 bool) error {
 }
 
 // MatMulBias enqueues d = act(x @ y + bias), as MatMul does; bias has as many
-// elements as y has columns. The dtype is a real one.
+// elements as y has columns. The dtype is a real one. The sum is rounded once: where
+// the library's epilogue would round 16-bit products before it adds, the library adds
+// the product to the bias.
 func MatMulBias(g library.GPU, x, y, bias, d ir.View, act Activation, tf32 bool) error {
 	dev, err := deviceOf(g.API(), g.Device())
 	if err != nil {
@@ -72,6 +74,15 @@ func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error 
 	if !ok || !written {
 		return fmt.Errorf("%w: result %v, strides %v", ErrUnsupported, d.Shape, d.Strides)
 	}
+	if bias.Given() && d.DType.Size() == 2 && !p.aligned(&geo, d.DType.Size()) {
+		if err := spread(g, bias, to); err != nil {
+			return err
+		}
+		bias, of.epilogue, of.add = ir.View{}, of.epilogue&^epilogueBias, true
+		if of.epilogue == 0 {
+			of.epilogue = epilogueNone
+		}
+	}
 	if err := dev.loop(g, &p, &geo, bias.Addr, of); err != nil {
 		return err
 	}
@@ -79,6 +90,14 @@ func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error 
 		return g.Store(d, to)
 	}
 	return nil
+}
+
+// spread writes bias to each row of d.
+func spread(g library.GPU, bias, d ir.View) error {
+	stride := bias.Strides[0]
+	bias.Shape, bias.Strides = d.Shape, make([]int, len(d.Shape))
+	bias.Strides[len(d.Shape)-1] = stride
+	return g.Store(d, bias)
 }
 
 // readable returns v, or a copy where the library knows no layout like its.

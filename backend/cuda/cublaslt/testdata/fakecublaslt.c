@@ -1,7 +1,9 @@
 // A cuBLASLt without a device, for tests of the binding: products of float and
-// double, and of bfloat16 with results of float, on the host, by the definition. Arguments that are not where they belong
-// are answered with an error: it checks what the binding must get right. A product
-// is as two kernels: one leaves sums in the workspace, the other reads them.
+// double, and of bfloat16 with results of that or of float, on the host, by the
+// definition. Arguments that are not where they belong are answered with an error: it
+// checks what the binding must get right. A product is as two kernels: one leaves sums
+// in the workspace, the other reads them. As the library does, it rounds products of 16
+// bits before it adds a bias where rows do not begin at multiples of 16 bytes.
 
 #include <stdint.h>
 #include <string.h>
@@ -79,7 +81,7 @@ int cublasLtMatmulAlgoGetHeuristic(void* h, Desc* e, Layout* a, Layout* b, Layou
   if (h != &handle || p != &preference || c != d || wanted < 1 || !shapes(e, a, b, d)) return INVALID;
   for (int i = 0; i < 4; i++) if (!p->align[i] || p->align[i] & (p->align[i] - 1)) return INVALID;
   *count = 0;
-  if (d->type != R32 && d->type != R64) return OK;
+  if (d->type != R32 && d->type != R64 && d->type != B16) return OK;
   if (a->type == B16 && e->compute != 68) return INVALID;
   if (a->type == R64 ? e->compute != 70 || e->scale != R64 : (e->compute != 68 && e->compute != 77) || e->scale != R32) return INVALID;
   memset(out, 0, sizeof *out);
@@ -96,6 +98,26 @@ static double get(const void* p, int type, int64_t i) {
     return v;
   }
   return type == R64 ? ((const double*)p)[i] : ((const float*)p)[i];
+}
+
+// brain returns v rounded to bfloat16, to even.
+static uint16_t brain(double v) {
+  float f = (float)v;
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
+
+// rounded is v as the type keeps it.
+static double rounded(double v, int type) {
+  uint16_t b = brain(v);
+  return type == B16 ? get(&b, B16, 0) : v;
+}
+
+// aligned is whether rows of 16-bit elements begin at multiples of 16 bytes.
+static int aligned(const void* first, const Layout* l) {
+  int64_t distances = l->ld | (l->batch > 1 ? l->stride : 0);
+  return l->type != B16 || ((uintptr_t)first | 2 * distances) % 16 == 0;
 }
 
 // sum is element (row, column) of product i.
@@ -125,10 +147,12 @@ int cublasLtMatmul(void* h, Desc* e, const void* alpha, const void* A, Layout* a
       for (int64_t column = 0; column < columns; column++) {
         double v = sums[(i * columns + column) * rows + row];
         if (get(beta, e->scale, 0) == 1) v += get(C, c->type, i * c->stride + column * c->ld + row);
+        if (e->epilogue & 4 && !(aligned(A, a) && aligned(B, b) && aligned(D, d))) v = rounded(v, d->type);
         if (e->epilogue & 4) v += get(e->bias, d->type, row);
         if (e->epilogue & 2 && v < 0) v = 0;
         int64_t to = i * d->stride + column * d->ld + row;
         if (d->type == R64) ((double*)D)[to] = v;
+        else if (d->type == B16) ((uint16_t*)D)[to] = brain(v);
         else ((float*)D)[to] = (float)v;
       }
   __atomic_add_fetch(&products, 1, __ATOMIC_RELAXED);
