@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -56,6 +57,9 @@ func (l *Loader) Len() int {
 const maxSamples = min(1<<32, math.MaxInt/8)
 
 func (l *Loader) check() error {
+	if l == nil {
+		return errors.New("data: a nil *data.Loader")
+	}
 	if l.Dataset == nil || l.BatchSize < 1 || l.Prefetch < 0 || l.Workers < 0 {
 		return fmt.Errorf("data: a loader needs a dataset, a batch size of at least 1 (has %d) and a prefetch that is not negative (has %d), nor its workers (has %d)",
 			l.BatchSize, l.Prefetch, l.Workers)

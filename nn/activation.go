@@ -78,6 +78,9 @@ func NewPReLU(channels int, opts ...PlaceOption) *PReLU {
 // Forward maps any shape, or with more than one channel [n, channels, ...], to
 // itself.
 func (p *PReLU) Forward(x tensor.Tensor) tensor.Tensor {
+	if p == nil {
+		return missing(p)
+	}
 	w := p.Weight.value()
 	if w.NumElements() > 1 && x.Rank() > 2 {
 		shape := make([]int, x.Rank()-1)
@@ -91,4 +94,7 @@ func (p *PReLU) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // String describes the layer.
-func (p *PReLU) String() string { return fmt.Sprintf("PReLU(%d)", p.Weight.value().NumElements()) }
+func (p *PReLU) String() string {
+	p = given(p)
+	return fmt.Sprintf("PReLU(%d)", p.Weight.value().NumElements())
+}

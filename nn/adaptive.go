@@ -60,6 +60,8 @@ func (a *AdaptiveLogSoftmaxWithLoss) check(div float64) error {
 // broken returns the tensor that carries what is wrong with the layer or x.
 func (a *AdaptiveLogSoftmaxWithLoss) broken(x tensor.Tensor) (tensor.Tensor, bool) {
 	switch {
+	case a == nil:
+		return missing(a), true
 	case a.Head == nil:
 		return failed("the adaptive softmax was not made with NewAdaptiveLogSoftmaxWithLoss"), true
 	case a.Head.Weight.Err() != nil:
@@ -138,6 +140,7 @@ func (a *AdaptiveLogSoftmaxWithLoss) Predict(x tensor.Tensor) tensor.Tensor {
 
 // String describes the layer.
 func (a *AdaptiveLogSoftmaxWithLoss) String() string {
+	a = given(a)
 	if len(a.cutoffs) == 0 {
 		return "AdaptiveLogSoftmaxWithLoss()"
 	}

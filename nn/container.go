@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 )
@@ -16,9 +17,12 @@ func NewSequential(modules ...Module) *Sequential { return &Sequential{Modules: 
 
 // Forward applies the modules in order.
 func (s *Sequential) Forward(x tensor.Tensor) tensor.Tensor {
+	if s == nil {
+		return missing(s)
+	}
 	for i, m := range s.Modules {
-		if m == nil {
-			return failed("module %d of a Sequential is nil", i)
+		if v := reflect.ValueOf(m); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return failed("module %d of a Sequential is nil (%T)", i, m)
 		}
 		x = m.Forward(x)
 	}
@@ -68,6 +72,9 @@ func NewDropout(p float64) *Dropout { return &Dropout{P: p} }
 
 // Forward drops elements of x.
 func (d *Dropout) Forward(x tensor.Tensor) tensor.Tensor {
+	if d == nil {
+		return missing(d)
+	}
 	if d.evaluation || d.P == 0 {
 		return x
 	}
@@ -75,7 +82,13 @@ func (d *Dropout) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // SetTraining chooses whether Forward drops elements.
-func (d *Dropout) SetTraining(on bool) { d.evaluation = !on }
+func (d *Dropout) SetTraining(on bool) {
+	d = given(d)
+	d.evaluation = !on
+}
 
 // String describes the layer.
-func (d *Dropout) String() string { return fmt.Sprintf("Dropout(p=%g)", d.P) }
+func (d *Dropout) String() string {
+	d = given(d)
+	return fmt.Sprintf("Dropout(p=%g)", d.P)
+}

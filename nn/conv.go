@@ -131,6 +131,9 @@ func newConv(rank, in, out, kernel int, opts []ConvOption) *Conv {
 
 // Forward maps [n, in, spatial...] to [n, out, spatial...].
 func (c *Conv) Forward(x tensor.Tensor) tensor.Tensor {
+	if c == nil {
+		return missing(c)
+	}
 	w := &c.window
 	switch len(w.kernel) {
 	case 1:
@@ -154,7 +157,10 @@ func (c *Conv) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // String describes the layer.
-func (c *Conv) String() string { return c.window.describe("Conv", c.Bias) }
+func (c *Conv) String() string {
+	c = given(c)
+	return c.window.describe("Conv", c.Bias)
+}
 
 // A ConvTranspose is a transposed convolution over one or two spatial axes: the
 // gradient of a convolution with respect to its input.
@@ -183,6 +189,9 @@ func newConvTranspose(rank, in, out, kernel int, opts []ConvTransposeOption) *Co
 
 // Forward maps [n, in, spatial...] to [n, out, spatial...].
 func (c *ConvTranspose) Forward(x tensor.Tensor) tensor.Tensor {
+	if c == nil {
+		return missing(c)
+	}
 	w := &c.window
 	if len(w.kernel) == 1 {
 		opts := []tensor.ConvTranspose1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...),
@@ -201,4 +210,7 @@ func (c *ConvTranspose) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // String describes the layer.
-func (c *ConvTranspose) String() string { return c.window.describe("ConvTranspose", c.Bias) }
+func (c *ConvTranspose) String() string {
+	c = given(c)
+	return c.window.describe("ConvTranspose", c.Bias)
+}

@@ -184,6 +184,8 @@ func TestLayerErrors(t *testing.T) {
 		{"layer norm shape", nn.NewLayerNorm([]int{5}), "normalized_shape must be"},
 		{"padding index", nn.NewEmbedding(3, 2, nn.PaddingIndex(3)), "padding index 3"},
 		{"nil module", nn.NewSequential(nn.ReLU(), nil), "module 1 of a Sequential is nil"},
+		{"nil layer", nn.NewSequential(nn.ReLU(), (*nn.Linear)(nil)), "module 1 of a Sequential is nil (*nn.Linear)"},
+		{"nil layer alone", (*nn.Linear)(nil), "a nil *nn.Linear"},
 	} {
 		err := c.m.Forward(x).Err()
 		if err == nil || !strings.Contains(err.Error(), c.text) {

@@ -30,6 +30,9 @@ func (s *settings) linear(in, out int) *Linear {
 
 // Forward maps [..., in] to [..., out].
 func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
+	if l == nil {
+		return missing(l)
+	}
 	if l.Bias == nil {
 		return x.Linear(l.Weight.value())
 	}
@@ -38,6 +41,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 
 // String describes the layer.
 func (l *Linear) String() string {
+	l = given(l)
 	return fmt.Sprintf("Linear(in=%d, out=%d, bias=%t)", l.Weight.value().Size(1), l.Weight.value().Size(0), l.Bias != nil)
 }
 
@@ -66,6 +70,9 @@ func NewEmbedding(classes, width int, opts ...EmbeddingOption) *Embedding {
 
 // Forward maps int64 class numbers [...] to [..., width].
 func (e *Embedding) Forward(x tensor.Tensor) tensor.Tensor {
+	if e == nil {
+		return missing(e)
+	}
 	if e.paddingIndex < 0 {
 		return x.Embedding(e.Weight.value())
 	}
@@ -74,5 +81,6 @@ func (e *Embedding) Forward(x tensor.Tensor) tensor.Tensor {
 
 // String describes the layer.
 func (e *Embedding) String() string {
+	e = given(e)
 	return fmt.Sprintf("Embedding(classes=%d, width=%d)", e.Weight.value().Size(0), e.Weight.value().Size(1))
 }

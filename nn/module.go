@@ -77,6 +77,19 @@ func failed(format string, args ...any) tensor.Tensor {
 	return tensor.Wrap(core.Failed(fmt.Errorf("nn: "+format, args...)))
 }
 
+// given returns l, or where it is nil a zero layer.
+func given[T any](l *T) *T {
+	if l == nil {
+		l = new(T)
+	}
+	return l
+}
+
+// missing stands for a result of a layer that is nil.
+func missing[T any](l *T) tensor.Tensor {
+	return failed("a nil %T; its New functions make one", l)
+}
+
 // sound reports whether t carries no error, without having looked at it for the
 // caller.
 func sound(t tensor.Tensor) bool { return t.DType() != ir.Invalid }

@@ -40,6 +40,9 @@ func NewLayerNorm(shape []int, opts ...NormOption) *LayerNorm {
 
 // Forward maps [..., shape...] to itself.
 func (l *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	if l == nil {
+		return missing(l)
+	}
 	opts := []tensor.LayerNormOption{tensor.Eps(l.eps)}
 	if l.Weight != nil {
 		opts = append(opts, tensor.Weight(l.Weight.value()))
@@ -51,7 +54,10 @@ func (l *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // String describes the layer.
-func (l *LayerNorm) String() string { return fmt.Sprintf("LayerNorm(%v, eps=%g)", l.shape, l.eps) }
+func (l *LayerNorm) String() string {
+	l = given(l)
+	return fmt.Sprintf("LayerNorm(%v, eps=%g)", l.shape, l.eps)
+}
 
 // An RMSNorm divides by the root of the mean square over the last axes.
 type RMSNorm struct {
@@ -75,6 +81,9 @@ func NewRMSNorm(shape []int, opts ...NormOption) *RMSNorm {
 
 // Forward maps [..., shape...] to itself.
 func (l *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	if l == nil {
+		return missing(l)
+	}
 	if l.Weight == nil {
 		return x.RmsNorm(l.shape, tensor.Eps(l.eps))
 	}
@@ -82,7 +91,10 @@ func (l *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
 }
 
 // String describes the layer.
-func (l *RMSNorm) String() string { return fmt.Sprintf("RMSNorm(%v, eps=%g)", l.shape, l.eps) }
+func (l *RMSNorm) String() string {
+	l = given(l)
+	return fmt.Sprintf("RMSNorm(%v, eps=%g)", l.shape, l.eps)
+}
 
 // A GroupNorm normalizes groups of channels of each sample.
 type GroupNorm struct {
@@ -104,6 +116,9 @@ func NewGroupNorm(groups, channels int, opts ...NormOption) *GroupNorm {
 
 // Forward maps [n, channels, ...] to itself.
 func (l *GroupNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	if l == nil {
+		return missing(l)
+	}
 	if n := x.Size(1); n != l.channels && sound(x) {
 		return failed("group norm of %d channels got %d, axis 1 of shape %v", l.channels, n, x.Shape())
 	}
@@ -119,6 +134,7 @@ func (l *GroupNorm) Forward(x tensor.Tensor) tensor.Tensor {
 
 // String describes the layer.
 func (l *GroupNorm) String() string {
+	l = given(l)
 	return fmt.Sprintf("GroupNorm(groups=%d, channels=%d, eps=%g)", l.groups, l.channels, l.eps)
 }
 
@@ -147,11 +163,17 @@ func NewBatchNorm(channels int, opts ...BatchNormOption) *BatchNorm {
 }
 
 // SetTraining chooses whether Forward uses the batch's statistics.
-func (b *BatchNorm) SetTraining(on bool) { b.evaluation = !on }
+func (b *BatchNorm) SetTraining(on bool) {
+	b = given(b)
+	b.evaluation = !on
+}
 
 // Forward maps [n, channels, ...] to itself. In training every channel must have
 // more than one element.
 func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
+	if b == nil {
+		return missing(b)
+	}
 	if b.RunningMean == nil || b.RunningVar == nil {
 		return failed("a batch norm without running statistics; make it with NewBatchNorm")
 	}
@@ -220,5 +242,6 @@ func (b *BatchNorm) update(mean, variance tensor.Tensor, n float64) (err error) 
 
 // String describes the layer.
 func (b *BatchNorm) String() string {
+	b = given(b)
 	return fmt.Sprintf("BatchNorm(channels=%d, eps=%g, momentum=%g)", b.RunningMean.value().NumElements(), b.eps, b.momentum)
 }

@@ -260,12 +260,21 @@ func (l *LSTM) Forward(x tensor.Tensor) tensor.Tensor {
 
 // Run is Forward from given states. It returns those after the last step, too.
 func (l *LSTM) Run(x tensor.Tensor, from LSTMState) (out tensor.Tensor, to LSTMState) {
+	if l == nil {
+		return missing(l), LSTMState{missing(l), missing(l)}
+	}
 	out, next := l.run(x, []tensor.Tensor{from.H, from.C}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
 		out, cells := x.LSTM(s[0], s[1], w.ih.value(), w.hh.value(), options[tensor.LSTMOption](w, tensor.Reverse(reverse))...)
 		return []tensor.Tensor{out, cells}
 	})
 	return out, LSTMState{next[0], next[1]}
 }
+
+// SetTraining chooses whether dropout between layers drops elements.
+func (l *LSTM) SetTraining(on bool) { given(l).recurrent.SetTraining(on) }
+
+// String describes the layers.
+func (l *LSTM) String() string { return given(l).recurrent.String() }
 
 // A GRU is layers of gated recurrent units (Cho et al. 2014) as PyTorch and cuDNN
 // have them: the reset gate acts on the product with the state, bias included.
@@ -286,11 +295,20 @@ func (g *GRU) Forward(x tensor.Tensor) tensor.Tensor {
 // Run is Forward from a given state [layers*directions, batch, hidden], or zeros
 // where it is a zero Tensor. It returns that after the last step, too.
 func (g *GRU) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
+	if g == nil {
+		return missing(g), missing(g)
+	}
 	out, next := g.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
 		return []tensor.Tensor{x.GRU(s[0], w.ih.value(), w.hh.value(), options[tensor.GRUOption](w, tensor.Reverse(reverse))...)}
 	})
 	return out, next[0]
 }
+
+// SetTraining chooses whether dropout between layers drops elements.
+func (g *GRU) SetTraining(on bool) { given(g).recurrent.SetTraining(on) }
+
+// String describes the layers.
+func (g *GRU) String() string { return given(g).recurrent.String() }
 
 // An RNN is layers of Elman's recurrence: tanh, or relu with Rectified, of what the
 // input and the state give.
@@ -315,9 +333,18 @@ func (n *RNN) Forward(x tensor.Tensor) tensor.Tensor {
 // Run is Forward from a given state [layers*directions, batch, hidden], or zeros
 // where it is a zero Tensor. It returns that after the last step, too.
 func (n *RNN) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
+	if n == nil {
+		return missing(n), missing(n)
+	}
 	out, next := n.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
 		return []tensor.Tensor{x.RNN(s[0], w.ih.value(), w.hh.value(),
 			options[tensor.RNNOption](w, tensor.Rectified(n.rectified), tensor.Reverse(reverse))...)}
 	})
 	return out, next[0]
 }
+
+// SetTraining chooses whether dropout between layers drops elements.
+func (n *RNN) SetTraining(on bool) { given(n).recurrent.SetTraining(on) }
+
+// String describes the layers.
+func (n *RNN) String() string { return given(n).recurrent.String() }

@@ -63,7 +63,28 @@ func newAdam(kind string, params []*nn.Parameter, rate float64, o AdamOptions) (
 
 // Step changes every parameter that has a gradient. Everything happens in place: it
 // needs no memory but the moments'.
-func (a *Adam) Step() error { return a.step(a) }
+func (a *Adam) Step() error {
+	a = given(a)
+	return a.step(a)
+}
+
+// ZeroGrad removes the parameters' gradients.
+func (a *Adam) ZeroGrad() error { return given(a).base.ZeroGrad() }
+
+// Parameters returns what is optimized, in the order that State counts in.
+func (a *Adam) Parameters() []*nn.Parameter { return given(a).params }
+
+// LearningRate returns the current learning rate.
+func (a *Adam) LearningRate() float64 { return given(a).rate }
+
+// SetLearningRate changes the learning rate.
+func (a *Adam) SetLearningRate(rate float64) { given(a).rate = rate }
+
+// State returns what the optimizer keeps; see Optimizer.
+func (a *Adam) State() (map[string]tensor.Tensor, error) { return given(a).base.State() }
+
+// SetState puts back what State returned.
+func (a *Adam) SetState(state map[string]tensor.Tensor) error { return given(a).base.SetState(state) }
 
 func (a *Adam) phase(step int64) int64 { return step }
 

@@ -7,6 +7,7 @@
 package optim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -88,6 +89,24 @@ func newBase(kind string, params []*nn.Parameter, rate float64, names ...string)
 	return b, nil
 }
 
+// given returns p, or where it is nil a zero T, of which each method says that it was
+// not made as it should be.
+func given[T any](p *T) *T {
+	if p == nil {
+		p = new(T)
+	}
+	return p
+}
+
+// made returns an error for an optimizer that is nil or was not made by a function of
+// this package.
+func (b *base) made() error {
+	if b.kind == "" {
+		return errors.New("optim: an optimizer that is nil or a zero value; NewSGD, NewAdam and NewAdamW make one")
+	}
+	return nil
+}
+
 func (b *base) checkRate() error {
 	if !(b.rate >= 0) || math.IsInf(b.rate, 1) {
 		return fmt.Errorf("optim: learning rate %g must be finite and not negative", b.rate)
@@ -95,11 +114,10 @@ func (b *base) checkRate() error {
 	return nil
 }
 
-func (b *base) LearningRate() float64        { return b.rate }
-func (b *base) SetLearningRate(rate float64) { b.rate = rate }
-func (b *base) Parameters() []*nn.Parameter  { return b.params }
-
 func (b *base) ZeroGrad() error {
+	if err := b.made(); err != nil {
+		return err
+	}
 	for i, p := range b.params {
 		if !p.RequiresGrad() && p.DType().Differentiable() {
 			continue // frozen

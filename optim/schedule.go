@@ -107,6 +107,8 @@ func NewScheduler(opt Optimizer, curve Schedule) *Scheduler {
 // from an optimizer and a schedule.
 func (s *Scheduler) Err() error {
 	switch {
+	case s == nil:
+		return errors.New("optim: a nil *optim.Scheduler; NewScheduler makes one")
 	case none(s.opt):
 		return errors.New("optim: a scheduler without an optimizer; NewScheduler takes one that is not nil")
 	case s.curve == nil:
@@ -130,7 +132,7 @@ func (s *Scheduler) Step() {
 }
 
 // State returns where the schedule stands.
-func (s *Scheduler) State() SchedulerState { return s.state }
+func (s *Scheduler) State() SchedulerState { return given(s).state }
 
 // SetState goes to where a schedule stood, as when training is resumed, and sets
 // the rate.

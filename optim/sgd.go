@@ -43,7 +43,28 @@ func NewSGD(params []*nn.Parameter, rate float64, o SGDOptions) (*SGD, error) {
 
 // Step changes every parameter that has a gradient. Everything happens in place:
 // it needs no memory but the momentum's.
-func (s *SGD) Step() error { return s.step(s) }
+func (s *SGD) Step() error {
+	s = given(s)
+	return s.step(s)
+}
+
+// ZeroGrad removes the parameters' gradients.
+func (s *SGD) ZeroGrad() error { return given(s).base.ZeroGrad() }
+
+// Parameters returns what is optimized, in the order that State counts in.
+func (s *SGD) Parameters() []*nn.Parameter { return given(s).params }
+
+// LearningRate returns the current learning rate.
+func (s *SGD) LearningRate() float64 { return given(s).rate }
+
+// SetLearningRate changes the learning rate.
+func (s *SGD) SetLearningRate(rate float64) { given(s).rate = rate }
+
+// State returns what the optimizer keeps; see Optimizer.
+func (s *SGD) State() (map[string]tensor.Tensor, error) { return given(s).base.State() }
+
+// SetState puts back what State returned.
+func (s *SGD) SetState(state map[string]tensor.Tensor) error { return given(s).base.SetState(state) }
 
 // phase tells first steps from others where they differ.
 func (s *SGD) phase(step int64) int64 {

@@ -25,6 +25,9 @@ func (b *base) keptName(i, k int) string {
 }
 
 func (b *base) State() (map[string]tensor.Tensor, error) {
+	if err := b.made(); err != nil {
+		return nil, err
+	}
 	steps := make([]int64, len(b.params))
 	out := map[string]tensor.Tensor{}
 	for i, s := range b.beside {
@@ -46,6 +49,9 @@ func (b *base) State() (map[string]tensor.Tensor, error) {
 }
 
 func (b *base) SetState(state map[string]tensor.Tensor) error {
+	if err := b.made(); err != nil {
+		return err
+	}
 	fresh := base{kind: b.kind, names: b.names, params: b.params}
 	if err := fresh.read(state); err != nil {
 		fresh.release()

@@ -43,7 +43,7 @@ type groupKey struct {
 // step makes one step of every parameter that has a gradient, with recording off.
 // Nothing changes before all of them, and what is kept beside them, are there.
 func (b *base) step(r rule) (err error) {
-	if err := b.checkRate(); err != nil {
+	if err := errors.Join(b.made(), b.checkRate()); err != nil {
 		return err
 	}
 	tensor.NoGrad(func() {

@@ -175,7 +175,7 @@ func (d *Driver) BeginCapture(dev int, s device.StreamID, o device.CaptureOption
 
 // CaptureOf returns the capture that a stream takes part in.
 func (d *Driver) CaptureOf(dev int, s device.StreamID) device.CaptureID {
-	if d.capturing.under.Load() == 0 {
+	if d == nil || d.capturing.under.Load() == 0 {
 		return 0
 	}
 	_, on, err := d.stream(dev, s)

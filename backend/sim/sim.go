@@ -89,11 +89,16 @@ func New(c Config) *Driver {
 }
 
 // Kind returns the kind of device that the driver stands for.
-func (d *Driver) Kind() device.Kind { return d.config.Kind }
+func (d *Driver) Kind() device.Kind {
+	if d == nil {
+		return Config{}.Kind
+	}
+	return d.config.Kind
+}
 
 // DeviceCount returns how many devices are simulated.
 func (d *Driver) DeviceCount() (int, error) {
-	if len(d.devices) == 0 {
+	if d == nil || len(d.devices) == 0 {
 		return 0, fmt.Errorf("no device is simulated")
 	}
 	return len(d.devices), nil
@@ -112,6 +117,9 @@ func (d *Driver) Properties(dev int) (device.Properties, error) {
 
 // device returns a device by its index.
 func (d *Driver) device(dev int) (*accelerator, error) {
+	if d == nil {
+		return nil, fmt.Errorf("%w: a nil *sim.Driver; New makes one", device.ErrUnavailable)
+	}
 	if dev < 0 || dev >= len(d.devices) {
 		return nil, fmt.Errorf("%w: %s: %d devices are simulated", device.ErrUnavailable, d.name(dev), len(d.devices))
 	}

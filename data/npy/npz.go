@@ -91,8 +91,13 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	return a, nil
 }
 
+var errNil = errors.New("npz: a nil *npy.Archive; OpenArchive and NewArchive make one")
+
 // Close closes a file that OpenArchive opened.
 func (a *Archive) Close() error {
+	if a == nil {
+		return errNil
+	}
 	if a.closer == nil {
 		return nil
 	}
@@ -100,11 +105,19 @@ func (a *Archive) Close() error {
 }
 
 // Names returns the arrays' names, without ".npy", in the archive's order.
-func (a *Archive) Names() []string { return append([]string{}, a.names...) }
+func (a *Archive) Names() []string {
+	if a == nil {
+		return nil
+	}
+	return append([]string{}, a.names...)
+}
 
 // Read returns the array with the given name and checks its checksum. Memory
 // grows as data arrives; what a compressed array expands to is its own size.
 func (a *Archive) Read(name string) (Array, error) {
+	if a == nil {
+		return Array{}, errNil
+	}
 	f := a.files[name]
 	if f == nil {
 		return Array{}, fmt.Errorf("npz: %w: %q (have %q)", ErrNotFound, name, a.names)

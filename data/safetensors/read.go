@@ -100,8 +100,13 @@ func ended(err error) error {
 	return err
 }
 
+var errNil = errors.New("safetensors: a nil *safetensors.File; Open makes one")
+
 // Close closes a file that Open opened.
 func (f *File) Close() error {
+	if f == nil {
+		return errNil
+	}
 	if f.closer == nil {
 		return nil
 	}
@@ -109,10 +114,18 @@ func (f *File) Close() error {
 }
 
 // Metadata returns a copy of the file's free-form texts; nil when it has none.
-func (f *File) Metadata() map[string]string { return maps.Clone(f.header.metadata) }
+func (f *File) Metadata() map[string]string {
+	if f == nil {
+		return nil
+	}
+	return maps.Clone(f.header.metadata)
+}
 
 // Names returns the tensors' names in the order of their data.
 func (f *File) Names() []string {
+	if f == nil {
+		return nil
+	}
 	names := make([]string, len(f.header.entries))
 	for i, e := range f.header.entries {
 		names[i] = e.Name
@@ -123,6 +136,9 @@ func (f *File) Names() []string {
 // Info describes the tensor with the given name, also when its dtype is one
 // that Read does not support.
 func (f *File) Info(name string) (Info, error) {
+	if f == nil {
+		return Info{}, errNil
+	}
 	i, ok := f.index[name]
 	if !ok {
 		return Info{}, fmt.Errorf("safetensors: %w: %q", ErrNotFound, name)

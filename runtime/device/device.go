@@ -130,6 +130,9 @@ func (d Device) Resolve() Device {
 
 // Set makes d the device that a string names (flag.Value).
 func (d *Device) Set(s string) error {
+	if d == nil {
+		return fmt.Errorf("%w: a nil *device.Device cannot be set", ErrInvalid)
+	}
 	parsed, err := Parse(s)
 	if err == nil {
 		*d = parsed

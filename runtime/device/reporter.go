@@ -37,17 +37,27 @@ type Flight struct {
 // Note adds an operator. It allocates nothing and costs two atomic operations, one
 // where the operator is the one that was there.
 func (f *Flight) Note(op *ir.Op) {
+	if f == nil {
+		return
+	}
 	if at := &f.last[f.given.Add(1)%kept]; at.Load() != op {
 		at.Store(op)
 	}
 }
 
 // Land notes that all operators so far were waited for.
-func (f *Flight) Land() { f.landed.Store(f.given.Load()) }
+func (f *Flight) Land() {
+	if f != nil {
+		f.landed.Store(f.given.Load())
+	}
+}
 
 // String returns the operators since the last Land, oldest first: "add, mul" or, of
 // many, "the last 16 of 40: add, mul, ..."; "" where there are none.
 func (f *Flight) String() string {
+	if f == nil {
+		return ""
+	}
 	given := f.given.Load()
 	n := given - min(f.landed.Load(), given)
 	if n == 0 {

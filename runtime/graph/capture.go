@@ -94,6 +94,9 @@ func shared(drv device.Driver, dev device.Device) stream.Stream {
 
 // Refuse makes the capture fail with err, unless it has before, and returns err.
 func (c *Capture) Refuse(err error) error {
+	if c == nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed == nil {
@@ -106,6 +109,10 @@ func (c *Capture) Refuse(err error) error {
 // work may use what the caller holds. After the capture it is called at once.
 func (c *Capture) Keep(done func()) {
 	if done == nil {
+		return
+	}
+	if c == nil {
+		done()
 		return
 	}
 	c.mu.Lock()

@@ -93,12 +93,23 @@ func New(d device.Device) *Graph {
 // Failed returns a graph of d that carries err, which its methods return.
 func Failed(d device.Device, err error) *Graph { return &Graph{dev: d, err: err} }
 
+// errNil is what methods of no graph answer.
+var errNil = fmt.Errorf("%w: a nil *graph.Graph; New makes one", device.ErrInvalid)
+
 // Device returns the graph's device.
-func (g *Graph) Device() device.Device { return g.dev }
+func (g *Graph) Device() (d device.Device) {
+	if g != nil {
+		d = g.dev
+	}
+	return d
+}
 
 // Pool returns the pool of the captured work, for another graph to share; nil where
 // nothing is captured. The graph holds it until Reset.
 func (g *Graph) Pool() *memory.Pool {
+	if g == nil {
+		return nil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.work == nil {
@@ -109,6 +120,9 @@ func (g *Graph) Pool() *memory.Pool {
 
 // Nodes returns how many copies, clearings and kernels were captured.
 func (g *Graph) Nodes() int {
+	if g == nil {
+		return 0
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.work == nil {
@@ -143,6 +157,9 @@ func (g *Graph) Capture(o Options, f func() error) error {
 
 // begin marks the graph as being captured.
 func (g *Graph) begin() error {
+	if g == nil {
+		return errNil
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.idle(); err != nil {
@@ -230,6 +247,9 @@ func (g *Graph) stream(s stream.Stream) (stream.Stream, error) {
 // graph's device (P86), and returns without waiting for it, unless launches block
 // (S26).
 func (g *Graph) Replay() error {
+	if g == nil {
+		return fmt.Errorf("graph: replay: %w", errNil)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.idle(); err != nil {
@@ -272,6 +292,9 @@ func (w *work) launch(s stream.Stream) error {
 // in the graph's memory stay valid; what no tensor is in goes back to the device, or
 // where graphs share a pool to the others (P86).
 func (g *Graph) Reset() error {
+	if g == nil {
+		return fmt.Errorf("graph: reset: %w", errNil)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.idle(); err != nil {

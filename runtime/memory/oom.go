@@ -30,6 +30,9 @@ type OutOfMemoryError struct {
 
 // Error returns PyTorch's text (P61).
 func (e *OutOfMemoryError) Error() string {
+	if e == nil {
+		return device.ErrOutOfMemory.Error()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s out of memory. ", strings.ToUpper(e.Device.Kind.String()))
 	if e.Tried == 0 {
@@ -59,7 +62,7 @@ func (e *OutOfMemoryError) Error() string {
 
 // Unwrap returns device.ErrOutOfMemory and the cause.
 func (e *OutOfMemoryError) Unwrap() []error {
-	if e.Cause == nil {
+	if e == nil || e.Cause == nil {
 		return []error{device.ErrOutOfMemory}
 	}
 	return []error{device.ErrOutOfMemory, e.Cause}

@@ -56,15 +56,31 @@ func NewPool(d device.Device, o PoolOptions) *Pool {
 	return &Pool{id: PoolID{0, poolIDs.Add(1)}, dev: d.Resolve(), options: o, holders: 1}
 }
 
+// errNoPool is what methods of no pool answer.
+var errNoPool = fmt.Errorf("memory pool: %w: a nil *memory.Pool; NewPool makes one", device.ErrInvalid)
+
 // ID returns the pool's name, which no other pool of the process has (P74).
-func (p *Pool) ID() PoolID { return p.id }
+func (p *Pool) ID() (id PoolID) {
+	if p != nil {
+		id = p.id
+	}
+	return id
+}
 
 // Device returns the device whose memory it is.
-func (p *Pool) Device() device.Device { return p.dev }
+func (p *Pool) Device() (d device.Device) {
+	if p != nil {
+		d = p.dev
+	}
+	return d
+}
 
 // UseCount returns how many refer to the pool: 1 for each holder, and 1 while
 // allocations come from it (P69).
 func (p *Pool) UseCount() int {
+	if p == nil {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.uses()
@@ -79,6 +95,9 @@ func (p *Pool) uses() int {
 
 // Retain makes one more holder, who calls Release too: graphs share a pool so.
 func (p *Pool) Retain() error {
+	if p == nil {
+		return errNoPool
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.holders == 0 {
@@ -93,6 +112,9 @@ func (p *Pool) Retain() error {
 // device's work; the others do with the next EmptyCache, or when memory is short,
 // once their blocks are free (A24). During a capture that is true of all.
 func (p *Pool) Release() error {
+	if p == nil {
+		return errNoPool
+	}
 	p.mu.Lock()
 	if p.holders == 0 {
 		p.mu.Unlock()
@@ -129,7 +151,7 @@ func (p *Pool) failure(err error) error {
 // is an error, and f is not called, when the pool is in use already (A23).
 func (p *Pool) Do(f func()) (err error) {
 	if p == nil {
-		return fmt.Errorf("memory pool: %w: nil; make one with NewPool", device.ErrInvalid)
+		return errNoPool
 	}
 	if f == nil {
 		return p.failure(fmt.Errorf("%w: there is no function to call", device.ErrInvalid))
@@ -149,6 +171,9 @@ func (p *Pool) Do(f func()) (err error) {
 // twice at once is an error. Match is called with the allocator locked: it must be
 // quick and must not allocate on the device.
 func (p *Pool) Route(match func(device.StreamID) bool) (end func(), err error) {
+	if p == nil {
+		return nil, errNoPool
+	}
 	a, err := p.begin()
 	if err != nil {
 		return nil, err

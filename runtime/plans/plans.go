@@ -45,11 +45,16 @@ type entry struct {
 // New returns a cache that keeps at most max plans.
 func New(max int) *Cache { return &Cache{max: max, plans: map[any]*entry{}} }
 
+var errNil = errors.New("plans: a nil *plans.Cache; New makes one")
+
 // Use calls f with the plan of a key, which make makes where there is none; where
 // several calls want it at once, one makes it. The plan is not destroyed before f
 // has returned, even if it is dropped meanwhile. What make answers with an error is
 // not kept.
 func (c *Cache) Use(key any, make func() (any, error), f func(plan any) error) error {
+	if c == nil {
+		return errNil
+	}
 	if make == nil {
 		return errors.New("plans: a plan needs a function that makes it")
 	}
@@ -156,6 +161,9 @@ func destroy(old []any) {
 
 // Size returns how many plans are kept (S52).
 func (c *Cache) Size() int {
+	if c == nil {
+		return 0
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.recent.Len()
@@ -163,6 +171,9 @@ func (c *Cache) Size() int {
 
 // MaxSize returns how many plans may be kept (S51).
 func (c *Cache) MaxSize() int {
+	if c == nil {
+		return 0
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.max
@@ -171,6 +182,9 @@ func (c *Cache) MaxSize() int {
 // SetMaxSize says how many plans may be kept; those that are more go at once, the
 // least recently used first. With 0 each is made, used and dropped.
 func (c *Cache) SetMaxSize(n int) error {
+	if c == nil {
+		return errNil
+	}
 	if n < 0 {
 		return fmt.Errorf("a plan cache cannot have a size of %d; want 0 or more", n)
 	}
@@ -185,6 +199,9 @@ func (c *Cache) SetMaxSize(n int) error {
 // Clear drops every plan that is kept (S53). Those in use are destroyed when the
 // calls that use them have returned.
 func (c *Cache) Clear() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	max := c.max
 	c.max = 0

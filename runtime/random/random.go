@@ -28,6 +28,9 @@ func New(seed int64) *Generator { return &Generator{state: State{Seed: seed}} }
 
 // Next returns the seed and offset for one call of a random operator.
 func (g *Generator) Next() (seed, offset int64) {
+	if g == nil {
+		return 0, 0
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	seed, offset = g.state.Seed, g.state.Offset
@@ -37,6 +40,9 @@ func (g *Generator) Next() (seed, offset int64) {
 
 // State returns the generator's state.
 func (g *Generator) State() State {
+	if g == nil {
+		return State{}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.state
@@ -44,6 +50,9 @@ func (g *Generator) State() State {
 
 // SetState makes the generator continue from s.
 func (g *Generator) SetState(s State) {
+	if g == nil {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.state = s

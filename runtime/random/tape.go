@@ -46,12 +46,15 @@ func (t *Tape) draw(g *Generator) (seed, offset int64) {
 }
 
 // Empty reports whether nothing is drawn.
-func (t *Tape) Empty() bool { return len(t.draws) == 0 }
+func (t *Tape) Empty() bool { return t == nil || len(t.draws) == 0 }
 
 // Advance draws once more all that is on the tape: each generator goes on by as
 // many calls as were recorded of it, from where it is now, with the seed that it
 // has now.
 func (t *Tape) Advance() {
+	if t == nil {
+		return
+	}
 	for i := range t.draws {
 		d := &t.draws[i]
 		d.from.mu.Lock()
