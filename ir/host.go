@@ -53,6 +53,7 @@ var HostFuncs = map[string]any{
 	"pad_to":          HostPadTo,
 	"pad_narrow":      HostPadNarrow,
 	"pad_pairs":       HostPadPairs,
+	"embedded_shape":  HostEmbeddedShape,
 	"slice_start":     HostSliceStart,
 	"slice_length":    HostSliceLength,
 	"repeat_from":     HostRepeatFrom,

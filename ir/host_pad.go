@@ -17,6 +17,22 @@ func HostPadDim(rank, dim, before, after int) []int {
 	return out
 }
 
+// HostEmbeddedShape returns the shape of the matrices that have rows of the last axis of
+// shape on the diagonal that lies offset columns from the main one.
+func HostEmbeddedShape(shape []int, offset int) []int {
+	if len(shape) == 0 {
+		return nil // refused: there are no rows
+	}
+	n := shape[len(shape)-1]
+	if offset < 0 {
+		offset = -max(offset, -math.MaxInt)
+	}
+	if n += offset; n < 0 {
+		n = math.MaxInt // refused: larger than any
+	}
+	return slices.Concat(shape[:len(shape)-1], []int{n, n})
+}
+
 // HostPadTo returns the padding list that makes shape from as large as to by
 // elements after the last.
 func HostPadTo(from, to []int) []int {

@@ -48,6 +48,39 @@ SINTER_ELEMENTWISE(elu_grad_x_bfloat16, EluGradXFn<float32>, bfloat16, bfloat16,
 SINTER_ELEMENTWISE(elu_grad_x_float32, EluGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(elu_grad_x_float64, EluGradXFn<float64>, float64, float64, float64)
 
+// Gated: x*sigmoid(gate)
+template <class T> struct GatedFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T gate) const { return x * sinter::sigmoid(gate); }
+};
+SINTER_ELEMENTWISE(gated_float16, GatedFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(gated_bfloat16, GatedFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(gated_float32, GatedFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(gated_float64, GatedFn<float64>, float64, float64, float64)
+
+// GatedGradGate: dy*(x*(sigmoid(gate)*(1 - sigmoid(gate))))
+template <class T> struct GatedGradGateFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T gate) const {
+    const T t0 = sinter::sigmoid(gate);
+    return dy * (x * (t0 * (T(1.0) - t0)));
+  }
+};
+SINTER_ELEMENTWISE(gated_grad_gate_float16, GatedGradGateFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(gated_grad_gate_bfloat16, GatedGradGateFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(gated_grad_gate_float32, GatedGradGateFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(gated_grad_gate_float64, GatedGradGateFn<float64>, float64, float64, float64, float64)
+
+// GatedGradX: dy*sigmoid(gate)
+template <class T> struct GatedGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T gate) const { return dy * sinter::sigmoid(gate); }
+};
+SINTER_ELEMENTWISE(gated_grad_x_float16, GatedGradXFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(gated_grad_x_bfloat16, GatedGradXFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(gated_grad_x_float32, GatedGradXFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(gated_grad_x_float64, GatedGradXFn<float64>, float64, float64, float64)
+
 // GeluNone: 0.5*x*erfc(-x*Sqrt1_2)
 template <class T> struct GeluNoneFn {
   typedef typename real_of<T>::type R;
@@ -236,41 +269,5 @@ SINTER_ELEMENTWISE(leaky_relu_grad_x_float16, LeakyReluGradXFn<float32>, float16
 SINTER_ELEMENTWISE(leaky_relu_grad_x_bfloat16, LeakyReluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(leaky_relu_grad_x_float32, LeakyReluGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(leaky_relu_grad_x_float64, LeakyReluGradXFn<float64>, float64, float64, float64)
-
-// Logsigmoid: min(x, 0) - log1p(exp(-abs(x)))
-template <class T> struct LogsigmoidFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return sinter::min(x, T(0.0)) - sinter::log1p(sinter::exp(-sinter::abs(x))); }
-};
-SINTER_ELEMENTWISE(logsigmoid_float16, LogsigmoidFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(logsigmoid_bfloat16, LogsigmoidFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(logsigmoid_float32, LogsigmoidFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(logsigmoid_float64, LogsigmoidFn<float64>, float64, float64)
-
-// Mish: x*tanh(where(x > 20, x, log1p(exp(x))))
-template <class T> struct MishFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return x * sinter::tanh(((x > T(20.0)) ? x : sinter::log1p(sinter::exp(x)))); }
-};
-SINTER_ELEMENTWISE(mish_float16, MishFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(mish_bfloat16, MishFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(mish_float32, MishFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(mish_float64, MishFn<float64>, float64, float64)
-
-// MishGradX: dy*(tanh(where(x > 20, x, log1p(exp(x)))) + x*where(x > 20, 1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))), (1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))))*(exp(x)/(1 + exp(x)))))
-template <class T> struct MishGradXFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    const bool t0 = x > T(20.0);
-    const T t1 = sinter::exp(x);
-    const T t2 = sinter::tanh((t0 ? x : sinter::log1p(t1)));
-    const T t3 = T(1.0) - t2 * t2;
-    return dy * (t2 + x * (t0 ? t3 : (t3 * (t1 / (T(1.0) + t1)))));
-  }
-};
-SINTER_ELEMENTWISE(mish_grad_x_float16, MishGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(mish_grad_x_bfloat16, MishGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(mish_grad_x_float32, MishGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(mish_grad_x_float64, MishGradXFn<float64>, float64, float64, float64)
 
 }  // namespace sinter

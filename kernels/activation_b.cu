@@ -4,6 +4,42 @@
 
 namespace sinter {
 
+// Logsigmoid: min(x, 0) - log1p(exp(-abs(x)))
+template <class T> struct LogsigmoidFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return sinter::min(x, T(0.0)) - sinter::log1p(sinter::exp(-sinter::abs(x))); }
+};
+SINTER_ELEMENTWISE(logsigmoid_float16, LogsigmoidFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(logsigmoid_bfloat16, LogsigmoidFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(logsigmoid_float32, LogsigmoidFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(logsigmoid_float64, LogsigmoidFn<float64>, float64, float64)
+
+// Mish: x*tanh(where(x > 20, x, log1p(exp(x))))
+template <class T> struct MishFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x) const { return x * sinter::tanh(((x > T(20.0)) ? x : sinter::log1p(sinter::exp(x)))); }
+};
+SINTER_ELEMENTWISE(mish_float16, MishFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(mish_bfloat16, MishFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(mish_float32, MishFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(mish_float64, MishFn<float64>, float64, float64)
+
+// MishGradX: dy*(tanh(where(x > 20, x, log1p(exp(x)))) + x*where(x > 20, 1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))), (1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))))*(exp(x)/(1 + exp(x)))))
+template <class T> struct MishGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const bool t0 = x > T(20.0);
+    const T t1 = sinter::exp(x);
+    const T t2 = sinter::tanh((t0 ? x : sinter::log1p(t1)));
+    const T t3 = T(1.0) - t2 * t2;
+    return dy * (t2 + x * (t0 ? t3 : (t3 * (t1 / (T(1.0) + t1)))));
+  }
+};
+SINTER_ELEMENTWISE(mish_grad_x_float16, MishGradXFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(mish_grad_x_bfloat16, MishGradXFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(mish_grad_x_float32, MishGradXFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(mish_grad_x_float64, MishGradXFn<float64>, float64, float64, float64)
+
 // Prelu: where(x > 0, x, weight*x)
 template <class T> struct PreluFn {
   typedef typename real_of<T>::type R;
@@ -234,29 +270,5 @@ SINTER_ELEMENTWISE(tanhshrink_float32, TanhshrinkFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(tanhshrink_float64, TanhshrinkFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(tanhshrink_complex64, TanhshrinkFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(tanhshrink_complex128, TanhshrinkFn<complex128>, complex128, complex128)
-
-// TanhshrinkGradXFloat: dy*conj(1 - (1 - tanh(x)*tanh(x)))
-template <class T> struct TanhshrinkGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = sinter::tanh(x);
-    return dy * (T(1.0) - (T(1.0) - t0 * t0));
-  }
-};
-
-// TanhshrinkGradXComplex: dy*conj(1 - (1 - tanh(x)*tanh(x)))
-template <class T> struct TanhshrinkGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = sinter::tanh(x);
-    return dy * sinter::conj(T(R(1.0)) - (T(R(1.0)) - t0 * t0));
-  }
-};
-SINTER_ELEMENTWISE(tanhshrink_grad_x_float16, TanhshrinkGradXFloatFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_bfloat16, TanhshrinkGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_float32, TanhshrinkGradXFloatFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_float64, TanhshrinkGradXFloatFn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_complex64, TanhshrinkGradXComplexFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(tanhshrink_grad_x_complex128, TanhshrinkGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 }  // namespace sinter

@@ -4,6 +4,30 @@
 
 namespace sinter {
 
+// TanhshrinkGradXFloat: dy*conj(1 - (1 - tanh(x)*tanh(x)))
+template <class T> struct TanhshrinkGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const T t0 = sinter::tanh(x);
+    return dy * (T(1.0) - (T(1.0) - t0 * t0));
+  }
+};
+
+// TanhshrinkGradXComplex: dy*conj(1 - (1 - tanh(x)*tanh(x)))
+template <class T> struct TanhshrinkGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x) const {
+    const T t0 = sinter::tanh(x);
+    return dy * sinter::conj(T(R(1.0)) - (T(R(1.0)) - t0 * t0));
+  }
+};
+SINTER_ELEMENTWISE(tanhshrink_grad_x_float16, TanhshrinkGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_bfloat16, TanhshrinkGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_float32, TanhshrinkGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_float64, TanhshrinkGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_complex64, TanhshrinkGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(tanhshrink_grad_x_complex128, TanhshrinkGradXComplexFn<complex128>, complex128, complex128, complex128)
+
 // Threshold: where(x > limit, x, value)
 template <class T> struct ThresholdFn {
   typedef typename real_of<T>::type R;

@@ -145,6 +145,9 @@ func (p *block) value(v schema.Value) code {
 		}
 		return jen.Index().Add(elem).Values(p.values(v.Args)...)
 	case schema.IndexValue:
+		if v.Args[0].Type == schema.TensorList {
+			return coreName("Part").Call(p.value(v.Args[0]), p.value(v.Args[1]))
+		}
 		return p.value(v.Args[0]).Index(p.value(v.Args[1]))
 	case schema.SliceValue:
 		return p.value(v.Args[0]).Index(p.bound(v.Args[1]), p.bound(v.Args[2]))

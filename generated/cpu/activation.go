@@ -80,6 +80,59 @@ var EluGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: eluGradXLoop[float32], ir.Float64: eluGradXLoop[float64]},
 }
 
+// gated: x*sigmoid(gate)
+func gated[T num.Float](x, gate T) T {
+	return x * num.Sigmoid(gate)
+}
+
+func gatedLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, gate := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = gated(x[i], gate[i])
+	}
+}
+
+// Gated holds the loops of gated, by variant and compute dtype.
+var Gated = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: gatedLoop[float32], ir.Float64: gatedLoop[float64]},
+}
+
+// gatedGradGate: dy*(x*(sigmoid(gate)*(1 - sigmoid(gate))))
+func gatedGradGate[T num.Float](dy, x, gate T) T {
+	t0 := num.Sigmoid(gate)
+	return dy * (x * (t0 * (1 - t0)))
+}
+
+func gatedGradGateLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, gate := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = gatedGradGate(dy[i], x[i], gate[i])
+	}
+}
+
+// GatedGradGate holds the loops of gated_grad_gate, by variant and compute
+// dtype.
+var GatedGradGate = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: gatedGradGateLoop[float32], ir.Float64: gatedGradGateLoop[float64]},
+}
+
+// gatedGradX: dy*sigmoid(gate)
+func gatedGradX[T num.Float](dy, gate T) T {
+	return dy * num.Sigmoid(gate)
+}
+
+func gatedGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, gate := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = gatedGradX(dy[i], gate[i])
+	}
+}
+
+// GatedGradX holds the loops of gated_grad_x, by variant and compute dtype.
+var GatedGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: gatedGradXLoop[float32], ir.Float64: gatedGradXLoop[float64]},
+}
+
 // geluNone: 0.5*x*erfc(-x*Sqrt1_2)
 func geluNone[T num.Float](x T) T {
 	return 0.5 * x * num.Erfc(-x*0.7071067811865476)
@@ -487,62 +540,4 @@ func preluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 // PreluGradX holds the loops of prelu_grad_x, by variant and compute dtype.
 var PreluGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: preluGradXLoop[float32], ir.Float64: preluGradXLoop[float64]},
-}
-
-// reluInt: where(x <= 0, 0, x)
-func reluInt[T num.Int](x T) T {
-	return num.Where(x <= 0, 0, x)
-}
-
-func reluIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = reluInt(x[i])
-	}
-}
-
-// reluFloat: where(x <= 0, 0, x)
-func reluFloat[T num.Float](x T) T {
-	return num.Where(x <= 0, 0, x)
-}
-
-func reluFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = reluFloat(x[i])
-	}
-}
-
-// Relu holds the loops of relu, by variant and compute dtype.
-var Relu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: reluIntLoop[uint8], ir.Int8: reluIntLoop[int8], ir.Int16: reluIntLoop[int16], ir.Int32: reluIntLoop[int32], ir.Int64: reluIntLoop[int64], ir.Float32: reluFloatLoop[float32], ir.Float64: reluFloatLoop[float64]},
-}
-
-// relu6Int: where(x <= 0, 0, where(x >= 6, 6, x))
-func relu6Int[T num.Int](x T) T {
-	return num.Where(x <= 0, 0, num.Where(x >= 6, 6, x))
-}
-
-func relu6IntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = relu6Int(x[i])
-	}
-}
-
-// relu6Float: where(x <= 0, 0, where(x >= 6, 6, x))
-func relu6Float[T num.Float](x T) T {
-	return num.Where(x <= 0, 0, num.Where(x >= 6, 6, x))
-}
-
-func relu6FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = relu6Float(x[i])
-	}
-}
-
-// Relu6 holds the loops of relu6, by variant and compute dtype.
-var Relu6 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: relu6IntLoop[uint8], ir.Int8: relu6IntLoop[int8], ir.Int16: relu6IntLoop[int16], ir.Int32: relu6IntLoop[int32], ir.Int64: relu6IntLoop[int64], ir.Float32: relu6FloatLoop[float32], ir.Float64: relu6FloatLoop[float64]},
 }

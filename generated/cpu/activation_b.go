@@ -8,6 +8,64 @@ import (
 	"unsafe"
 )
 
+// reluInt: where(x <= 0, 0, x)
+func reluInt[T num.Int](x T) T {
+	return num.Where(x <= 0, 0, x)
+}
+
+func reluIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = reluInt(x[i])
+	}
+}
+
+// reluFloat: where(x <= 0, 0, x)
+func reluFloat[T num.Float](x T) T {
+	return num.Where(x <= 0, 0, x)
+}
+
+func reluFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = reluFloat(x[i])
+	}
+}
+
+// Relu holds the loops of relu, by variant and compute dtype.
+var Relu = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: reluIntLoop[uint8], ir.Int8: reluIntLoop[int8], ir.Int16: reluIntLoop[int16], ir.Int32: reluIntLoop[int32], ir.Int64: reluIntLoop[int64], ir.Float32: reluFloatLoop[float32], ir.Float64: reluFloatLoop[float64]},
+}
+
+// relu6Int: where(x <= 0, 0, where(x >= 6, 6, x))
+func relu6Int[T num.Int](x T) T {
+	return num.Where(x <= 0, 0, num.Where(x >= 6, 6, x))
+}
+
+func relu6IntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = relu6Int(x[i])
+	}
+}
+
+// relu6Float: where(x <= 0, 0, where(x >= 6, 6, x))
+func relu6Float[T num.Float](x T) T {
+	return num.Where(x <= 0, 0, num.Where(x >= 6, 6, x))
+}
+
+func relu6FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = relu6Float(x[i])
+	}
+}
+
+// Relu6 holds the loops of relu6, by variant and compute dtype.
+var Relu6 = []*[ir.NumDTypes]ir.Loop{
+	{ir.Uint8: relu6IntLoop[uint8], ir.Int8: relu6IntLoop[int8], ir.Int16: relu6IntLoop[int16], ir.Int32: relu6IntLoop[int32], ir.Int64: relu6IntLoop[int64], ir.Float32: relu6FloatLoop[float32], ir.Float64: relu6FloatLoop[float64]},
+}
+
 // relu6GradX: where(x <= 0, 0, where(x >= 6, 0, dy))
 func relu6GradX[T num.Float](dy, x T) T {
 	return num.Where(x <= 0, 0, num.Where(x >= 6, 0, dy))

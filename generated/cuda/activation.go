@@ -16,6 +16,15 @@ var Elu = ir.CUDAKernels{Module: "activation", Symbol: "elu"}
 // EluGradX names the device code of elu_grad_x.
 var EluGradX = ir.CUDAKernels{Module: "activation", Symbol: "elu_grad_x"}
 
+// Gated names the device code of gated.
+var Gated = ir.CUDAKernels{Module: "activation", Symbol: "gated"}
+
+// GatedGradGate names the device code of gated_grad_gate.
+var GatedGradGate = ir.CUDAKernels{Module: "activation", Symbol: "gated_grad_gate"}
+
+// GatedGradX names the device code of gated_grad_x.
+var GatedGradX = ir.CUDAKernels{Module: "activation", Symbol: "gated_grad_x"}
+
 // Gelu names the device code of gelu.
 var Gelu = ir.CUDAKernels{Module: "activation", Symbol: "gelu"}
 
@@ -56,13 +65,13 @@ var LeakyRelu = ir.CUDAKernels{Module: "activation", Symbol: "leaky_relu"}
 var LeakyReluGradX = ir.CUDAKernels{Module: "activation", Symbol: "leaky_relu_grad_x"}
 
 // Logsigmoid names the device code of logsigmoid.
-var Logsigmoid = ir.CUDAKernels{Module: "activation", Symbol: "logsigmoid"}
+var Logsigmoid = ir.CUDAKernels{Module: "activation_b", Symbol: "logsigmoid"}
 
 // Mish names the device code of mish.
-var Mish = ir.CUDAKernels{Module: "activation", Symbol: "mish"}
+var Mish = ir.CUDAKernels{Module: "activation_b", Symbol: "mish"}
 
 // MishGradX names the device code of mish_grad_x.
-var MishGradX = ir.CUDAKernels{Module: "activation", Symbol: "mish_grad_x"}
+var MishGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "mish_grad_x"}
 
 // Prelu names the device code of prelu.
 var Prelu = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu"}
@@ -116,7 +125,7 @@ var Softsign = ir.CUDAKernels{Module: "activation_b", Symbol: "softsign"}
 var Tanhshrink = ir.CUDAKernels{Module: "activation_b", Symbol: "tanhshrink"}
 
 // TanhshrinkGradX names the device code of tanhshrink_grad_x.
-var TanhshrinkGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "tanhshrink_grad_x"}
+var TanhshrinkGradX = ir.CUDAKernels{Module: "activation_c", Symbol: "tanhshrink_grad_x"}
 
 // Threshold names the device code of threshold.
 var Threshold = ir.CUDAKernels{Module: "activation_c", Symbol: "threshold"}

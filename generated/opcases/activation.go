@@ -67,6 +67,21 @@ var eluCase = optest.Operator{
 	},
 }
 
+var gatedCase = optest.Operator{
+	Op:     ops.GatedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Gated(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-8, 8},
+	ULP:    4,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: ir.FloatScalar(1.5)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(1)}, Want: ir.FloatScalar(1.4621171572600098)},
+	},
+	Grad: []bool{true, true},
+}
+
 var geluCase = optest.Operator{
 	Op:     ops.GeluOp(),
 	Schema: "ops.yaml",
@@ -583,33 +598,6 @@ var tanhshrinkCase = optest.Operator{
 	Bench: []optest.Bench{
 		{PyTorch: "tanhshrink(x)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.N}}}
-		}},
-	},
-}
-
-var thresholdCase = optest.Operator{
-	Op:     ops.ThresholdOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Threshold(a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.ThresholdOut(dst, a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.ThresholdInPlace(a.In[0], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
-	},
-	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(0)), ir.ScalarValue(ir.IntScalar(0))},
-	Domain:   [2]float64{-4, 4},
-	ULP:      0,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(5)},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "threshold(x, limit, value)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}}
 		}},
 	},
 }

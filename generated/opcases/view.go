@@ -436,6 +436,21 @@ var sliceGradCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var slicePlacedCase = optest.Operator{
+	Op:     ops.SlicePlacedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SlicePlaced(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 7}), ir.IntValue(1), ir.IntValue(1), ir.IntValue(6), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
+}
+
 var splitCase = optest.Operator{
 	Op:     ops.SplitOp(),
 	Schema: "ops.yaml",
@@ -558,26 +573,6 @@ var transposeCase = optest.Operator{
 	Bench: []optest.Bench{
 		{PyTorch: "transpose(x, dim0, dim1)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1)}}
-		}},
-	},
-}
-
-var unbindCase = optest.Operator{
-	Op:     ops.UnbindOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return ops.Unbind(a.In[0], int(a.Attrs[0].Int))
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "unbind(x, dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{8, z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
 		}},
 	},
 }

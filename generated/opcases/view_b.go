@@ -9,6 +9,26 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var unbindCase = optest.Operator{
+	Op:     ops.UnbindOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return ops.Unbind(a.In[0], int(a.Attrs[0].Int))
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "unbind(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{8, z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		}},
+	},
+}
+
 var unflattenCase = optest.Operator{
 	Op:     ops.UnflattenOp(),
 	Schema: "ops.yaml",

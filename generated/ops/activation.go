@@ -187,6 +187,117 @@ func eluGradX(dy, x *core.Tensor, alpha ir.Scalar) *core.Tensor {
 	}, dy, x)
 }
 
+var gatedOp = ir.Op{
+	Name:    "gated",
+	Doc:     "returns x*sigmoid(gate).",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "gate"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "x*sigmoid(gate)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Gated},
+	CUDA: cuda.Gated,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// GatedOp returns the descriptor of gated, which must not be changed.
+func GatedOp() *ir.Op {
+	return &gatedOp
+}
+
+// Gated returns x*sigmoid(gate).
+func Gated(x, gate *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &gatedOp,
+		Backward: gatedBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, x, gate)
+}
+
+// gatedBackward is the gradient of gated.
+func gatedBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	gate := grad.In(1)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		gate := grad.WideSpread(0, gate)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			gate := core.Wide(gate)
+			grad.Set(0, fit(grad, 0, Mul(dy, Sigmoid(gate))))
+		} else {
+			grad.Set(0, fit(grad, 0, gatedGradX(dy, gate)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		gate := grad.WideSpread(1, gate)
+		x := grad.WideSpread(1, grad.In(0))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			gate := core.Wide(gate)
+			grad.Set(1, fit(grad, 1, Mul(dy, Mul(x, Mul(Sigmoid(gate), Sub(number(1), Sigmoid(gate)))))))
+		} else {
+			grad.Set(1, fit(grad, 1, gatedGradGate(dy, x, gate)))
+		}
+	}
+}
+
+var gatedGradGateOp = ir.Op{
+	Name:    "gated_grad_gate",
+	Doc:     "returns the gradient of gated with respect to gate, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "gate"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(x*(sigmoid(gate)*(1 - sigmoid(gate))))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.GatedGradGate},
+	CUDA: cuda.GatedGradGate,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// gatedGradGate returns the gradient of gated with respect to gate, from the
+// gradient dy of its result.
+func gatedGradGate(dy, x, gate *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &gatedGradGateOp,
+	}, dy, x, gate)
+}
+
+var gatedGradXOp = ir.Op{
+	Name:    "gated_grad_x",
+	Doc:     "returns the gradient of gated with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "gate"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*sigmoid(gate)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.GatedGradX},
+	CUDA: cuda.GatedGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// gatedGradX returns the gradient of gated with respect to x, from the
+// gradient dy of its result.
+func gatedGradX(dy, gate *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &gatedGradXOp,
+	}, dy, gate)
+}
+
 var geluOp = ir.Op{
 	Name:    "gelu",
 	Doc:     "returns the Gaussian error linear unit of each element of x: x times the probability that a standard normal variable is below x.",
@@ -330,7 +441,8 @@ func gluCompose(x *core.Tensor, dim int) *core.Tensor {
 	if ir.HostSize(x.Shape(), dim)%2 != 0 {
 		return Refuse(WithDim(x, dim), "dim must be an axis with an even number of elements")
 	}
-	return Mul(Narrow(x, dim, 0, half), Sigmoid(Narrow(x, dim, half, ir.HostSize(x.Shape(), dim)-half)))
+	parts := SplitSizes(x, []int{half, half}, dim)
+	return Gated(core.Part(parts, 0), core.Part(parts, 1))
 }
 
 // GluOut is Glu with the result written to dst, which has its shape and
@@ -508,150 +620,4 @@ func hardsigmoidGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &hardsigmoidGradXOp,
 	}, dy, x)
-}
-
-var hardswishOp = ir.Op{
-	Name:    "hardswish",
-	Doc:     "returns x*hardsigmoid(x).",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= -3, 0, where(x >= 3, x, x*(x + 3)/6))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Hardswish},
-	CUDA: cuda.Hardswish,
-	Tags: ir.TagPointwise,
-}
-
-// HardswishOp returns the descriptor of hardswish, which must not be changed.
-func HardswishOp() *ir.Op {
-	return &hardswishOp
-}
-
-// Hardswish returns x*hardsigmoid(x).
-func Hardswish(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(hardswishApply(), x)
-}
-
-func hardswishApply() core.Apply {
-	return core.Apply{
-		Op:       &hardswishOp,
-		Backward: hardswishBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// HardswishOut is Hardswish with the result written to dst, which has its
-// shape and device.
-func HardswishOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, hardswishApply(), x)
-}
-
-// HardswishInPlace is Hardswish with the result written to x.
-func HardswishInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(hardswishApply(), x)
-}
-
-// hardswishBackward is the gradient of hardswish.
-func hardswishBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		dy := core.Wide(dy)
-		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Where(Le(x, number(-3)), number(0), Where(Ge(x, number(3)), dy, Mul(dy, Div(Add(Add(x, number(3)), x), number(6)))))))
-	} else {
-		grad.Set(0, hardswishGradX(dy, x))
-	}
-}
-
-var hardswishGradXOp = ir.Op{
-	Name:    "hardswish_grad_x",
-	Doc:     "returns the gradient of hardswish with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= -3, 0, where(x >= 3, dy, dy*((x + 3 + x)/6)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HardswishGradX},
-	CUDA: cuda.HardswishGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// hardswishGradX returns the gradient of hardswish with respect to x, from
-// the gradient dy of its result.
-func hardswishGradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &hardswishGradXOp,
-	}, dy, x)
-}
-
-var hardtanhOp = ir.Op{
-	Name:    "hardtanh",
-	Doc:     "returns x limited to lo and hi.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "lo", Kind: ir.AttrScalar}, {Name: "hi", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= lo, lo, where(x >= hi, hi, x))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Hardtanh},
-	CUDA: cuda.Hardtanh,
-	Tags: ir.TagPointwise,
-}
-
-// HardtanhOp returns the descriptor of hardtanh, which must not be changed.
-func HardtanhOp() *ir.Op {
-	return &hardtanhOp
-}
-
-// Hardtanh returns x limited to lo and hi. The gradient at both is 0. PyTorch
-// calls them min_val and max_val.
-func Hardtanh(x *core.Tensor, lo, hi ir.Scalar) *core.Tensor {
-	return core.Elementwise(hardtanhApply(lo, hi), x)
-}
-
-func hardtanhApply(lo, hi ir.Scalar) core.Apply {
-	return core.Apply{
-		Op:       &hardtanhOp,
-		Attrs:    []ir.Value{ir.ScalarValue(lo), ir.ScalarValue(hi)},
-		Backward: hardtanhBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// HardtanhOut is Hardtanh with the result written to dst, which has its shape
-// and device.
-func HardtanhOut(dst, x *core.Tensor, lo, hi ir.Scalar) error {
-	return core.ElementwiseOut(dst, hardtanhApply(lo, hi), x)
-}
-
-// HardtanhInPlace is Hardtanh with the result written to x.
-func HardtanhInPlace(x *core.Tensor, lo, hi ir.Scalar) error {
-	return core.ElementwiseInPlace(hardtanhApply(lo, hi), x)
-}
-
-// hardtanhBackward is the gradient of hardtanh.
-func hardtanhBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	lo := grad.Attr(0).Scalar
-	hi := grad.Attr(1).Scalar
-	if grad.Recording() {
-		grad.Set(0, Where(Le(x, core.ScalarTensor(lo)), number(0), Where(Ge(x, core.ScalarTensor(hi)), number(0), dy)))
-	} else {
-		grad.Set(0, hardtanhGradX(dy, x, lo, hi))
-	}
 }

@@ -9,6 +9,152 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var hardswishOp = ir.Op{
+	Name:    "hardswish",
+	Doc:     "returns x*hardsigmoid(x).",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= -3, 0, where(x >= 3, x, x*(x + 3)/6))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Hardswish},
+	CUDA: cuda.Hardswish,
+	Tags: ir.TagPointwise,
+}
+
+// HardswishOp returns the descriptor of hardswish, which must not be changed.
+func HardswishOp() *ir.Op {
+	return &hardswishOp
+}
+
+// Hardswish returns x*hardsigmoid(x).
+func Hardswish(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(hardswishApply(), x)
+}
+
+func hardswishApply() core.Apply {
+	return core.Apply{
+		Op:       &hardswishOp,
+		Backward: hardswishBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// HardswishOut is Hardswish with the result written to dst, which has its
+// shape and device.
+func HardswishOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, hardswishApply(), x)
+}
+
+// HardswishInPlace is Hardswish with the result written to x.
+func HardswishInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(hardswishApply(), x)
+}
+
+// hardswishBackward is the gradient of hardswish.
+func hardswishBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Where(Le(x, number(-3)), number(0), Where(Ge(x, number(3)), dy, Mul(dy, Div(Add(Add(x, number(3)), x), number(6)))))))
+	} else {
+		grad.Set(0, hardswishGradX(dy, x))
+	}
+}
+
+var hardswishGradXOp = ir.Op{
+	Name:    "hardswish_grad_x",
+	Doc:     "returns the gradient of hardswish with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= -3, 0, where(x >= 3, dy, dy*((x + 3 + x)/6)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.HardswishGradX},
+	CUDA: cuda.HardswishGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// hardswishGradX returns the gradient of hardswish with respect to x, from
+// the gradient dy of its result.
+func hardswishGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &hardswishGradXOp,
+	}, dy, x)
+}
+
+var hardtanhOp = ir.Op{
+	Name:    "hardtanh",
+	Doc:     "returns x limited to lo and hi.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "lo", Kind: ir.AttrScalar}, {Name: "hi", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= lo, lo, where(x >= hi, hi, x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Hardtanh},
+	CUDA: cuda.Hardtanh,
+	Tags: ir.TagPointwise,
+}
+
+// HardtanhOp returns the descriptor of hardtanh, which must not be changed.
+func HardtanhOp() *ir.Op {
+	return &hardtanhOp
+}
+
+// Hardtanh returns x limited to lo and hi. The gradient at both is 0. PyTorch
+// calls them min_val and max_val.
+func Hardtanh(x *core.Tensor, lo, hi ir.Scalar) *core.Tensor {
+	return core.Elementwise(hardtanhApply(lo, hi), x)
+}
+
+func hardtanhApply(lo, hi ir.Scalar) core.Apply {
+	return core.Apply{
+		Op:       &hardtanhOp,
+		Attrs:    []ir.Value{ir.ScalarValue(lo), ir.ScalarValue(hi)},
+		Backward: hardtanhBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// HardtanhOut is Hardtanh with the result written to dst, which has its shape
+// and device.
+func HardtanhOut(dst, x *core.Tensor, lo, hi ir.Scalar) error {
+	return core.ElementwiseOut(dst, hardtanhApply(lo, hi), x)
+}
+
+// HardtanhInPlace is Hardtanh with the result written to x.
+func HardtanhInPlace(x *core.Tensor, lo, hi ir.Scalar) error {
+	return core.ElementwiseInPlace(hardtanhApply(lo, hi), x)
+}
+
+// hardtanhBackward is the gradient of hardtanh.
+func hardtanhBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	lo := grad.Attr(0).Scalar
+	hi := grad.Attr(1).Scalar
+	if grad.Recording() {
+		grad.Set(0, Where(Le(x, core.ScalarTensor(lo)), number(0), Where(Ge(x, core.ScalarTensor(hi)), number(0), dy)))
+	} else {
+		grad.Set(0, hardtanhGradX(dy, x, lo, hi))
+	}
+}
+
 var hardtanhGradXOp = ir.Op{
 	Name:    "hardtanh_grad_x",
 	Doc:     "returns the gradient of hardtanh with respect to x, from the gradient dy of its result.",
@@ -485,111 +631,4 @@ func reluBackward(grad *core.Grad) {
 	} else {
 		grad.Set(0, reluGradX(dy, x))
 	}
-}
-
-var relu6Op = ir.Op{
-	Name:    "relu6",
-	Doc:     "returns x limited to 0 and 6.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, where(x >= 6, 6, x))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Relu6},
-	CUDA: cuda.Relu6,
-	Tags: ir.TagPointwise,
-}
-
-// Relu6Op returns the descriptor of relu6, which must not be changed.
-func Relu6Op() *ir.Op {
-	return &relu6Op
-}
-
-// Relu6 returns x limited to 0 and 6. The gradient at both is 0.
-func Relu6(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(relu6Apply(), x)
-}
-
-func relu6Apply() core.Apply {
-	return core.Apply{
-		Op:       &relu6Op,
-		Backward: relu6Backward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// Relu6Out is Relu6 with the result written to dst, which has its shape and
-// device.
-func Relu6Out(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, relu6Apply(), x)
-}
-
-// Relu6InPlace is Relu6 with the result written to x.
-func Relu6InPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(relu6Apply(), x)
-}
-
-// relu6Backward is the gradient of relu6.
-func relu6Backward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Where(Le(x, number(0)), number(0), Where(Ge(x, number(6)), number(0), dy)))
-	} else {
-		grad.Set(0, relu6GradX(dy, x))
-	}
-}
-
-var relu6GradXOp = ir.Op{
-	Name:    "relu6_grad_x",
-	Doc:     "returns the gradient of relu6 with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, where(x >= 6, 0, dy))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Relu6GradX},
-	CUDA: cuda.Relu6GradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// relu6GradX returns the gradient of relu6 with respect to x, from the
-// gradient dy of its result.
-func relu6GradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &relu6GradXOp,
-	}, dy, x)
-}
-
-var reluGradXOp = ir.Op{
-	Name:    "relu_grad_x",
-	Doc:     "returns the gradient of relu with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, dy)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReluGradX},
-	CUDA: cuda.ReluGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// reluGradX returns the gradient of relu with respect to x, from the gradient
-// dy of its result.
-func reluGradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &reluGradXOp,
-	}, dy, x)
 }

@@ -9,6 +9,113 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var relu6Op = ir.Op{
+	Name:    "relu6",
+	Doc:     "returns x limited to 0 and 6.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= 0, 0, where(x >= 6, 6, x))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Relu6},
+	CUDA: cuda.Relu6,
+	Tags: ir.TagPointwise,
+}
+
+// Relu6Op returns the descriptor of relu6, which must not be changed.
+func Relu6Op() *ir.Op {
+	return &relu6Op
+}
+
+// Relu6 returns x limited to 0 and 6. The gradient at both is 0.
+func Relu6(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(relu6Apply(), x)
+}
+
+func relu6Apply() core.Apply {
+	return core.Apply{
+		Op:       &relu6Op,
+		Backward: relu6Backward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// Relu6Out is Relu6 with the result written to dst, which has its shape and
+// device.
+func Relu6Out(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, relu6Apply(), x)
+}
+
+// Relu6InPlace is Relu6 with the result written to x.
+func Relu6InPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(relu6Apply(), x)
+}
+
+// relu6Backward is the gradient of relu6.
+func relu6Backward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		grad.Set(0, Where(Le(x, number(0)), number(0), Where(Ge(x, number(6)), number(0), dy)))
+	} else {
+		grad.Set(0, relu6GradX(dy, x))
+	}
+}
+
+var relu6GradXOp = ir.Op{
+	Name:    "relu6_grad_x",
+	Doc:     "returns the gradient of relu6 with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= 0, 0, where(x >= 6, 0, dy))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Relu6GradX},
+	CUDA: cuda.Relu6GradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// relu6GradX returns the gradient of relu6 with respect to x, from the
+// gradient dy of its result.
+func relu6GradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &relu6GradXOp,
+	}, dy, x)
+}
+
+var reluGradXOp = ir.Op{
+	Name:    "relu_grad_x",
+	Doc:     "returns the gradient of relu with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= 0, 0, dy)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.ReluGradX},
+	CUDA: cuda.ReluGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// reluGradX returns the gradient of relu with respect to x, from the gradient
+// dy of its result.
+func reluGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &reluGradXOp,
+	}, dy, x)
+}
+
 var seluOp = ir.Op{
 	Name:    "selu",
 	Doc:     "returns scale*x where it is positive and scale*alpha*(exp(x) - 1) elsewhere, with the constants of self-normalizing networks.",
@@ -500,92 +607,5 @@ var tanhshrinkGradXOp = ir.Op{
 func tanhshrinkGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &tanhshrinkGradXOp,
-	}, dy, x)
-}
-
-var thresholdOp = ir.Op{
-	Name:    "threshold",
-	Doc:     "returns x where it is greater than limit and value elsewhere.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "limit", Kind: ir.AttrScalar}, {Name: "value", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x > limit, x, value)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Threshold},
-	CUDA: cuda.Threshold,
-	Tags: ir.TagPointwise,
-}
-
-// ThresholdOp returns the descriptor of threshold, which must not be changed.
-func ThresholdOp() *ir.Op {
-	return &thresholdOp
-}
-
-// Threshold returns x where it is greater than limit and value elsewhere.
-func Threshold(x *core.Tensor, limit, value ir.Scalar) *core.Tensor {
-	return core.Elementwise(thresholdApply(limit, value), x)
-}
-
-func thresholdApply(limit, value ir.Scalar) core.Apply {
-	return core.Apply{
-		Op:       &thresholdOp,
-		Attrs:    []ir.Value{ir.ScalarValue(limit), ir.ScalarValue(value)},
-		Backward: thresholdBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// ThresholdOut is Threshold with the result written to dst, which has its
-// shape and device.
-func ThresholdOut(dst, x *core.Tensor, limit, value ir.Scalar) error {
-	return core.ElementwiseOut(dst, thresholdApply(limit, value), x)
-}
-
-// ThresholdInPlace is Threshold with the result written to x.
-func ThresholdInPlace(x *core.Tensor, limit, value ir.Scalar) error {
-	return core.ElementwiseInPlace(thresholdApply(limit, value), x)
-}
-
-// thresholdBackward is the gradient of threshold.
-func thresholdBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	limit := grad.Attr(0).Scalar
-	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(limit)), dy, number(0)))
-	} else {
-		grad.Set(0, thresholdGradX(dy, x, limit))
-	}
-}
-
-var thresholdGradXOp = ir.Op{
-	Name:    "threshold_grad_x",
-	Doc:     "returns the gradient of threshold with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "limit", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x > limit, dy, 0)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ThresholdGradX},
-	CUDA: cuda.ThresholdGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// thresholdGradX returns the gradient of threshold with respect to x, from
-// the gradient dy of its result.
-func thresholdGradX(dy, x *core.Tensor, limit ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &thresholdGradXOp,
-		Attrs: []ir.Value{ir.ScalarValue(limit)},
 	}, dy, x)
 }

@@ -143,13 +143,7 @@ func eyeCompose(rows, cols int, place *core.Placement) *core.Tensor {
 	if rows < 1 || cols < 1 {
 		return Zeros([]int{rows, cols}, place)
 	}
-	n := min(rows, cols)
-	lines := PadConstant(Ones([]int{n, 1}, place), []int{0, cols}, ir.IntScalar(0))
-	square := Narrow(Reshape(lines, []int{n * (cols + 1)}), 0, 0, n*cols)
-	if rows == n {
-		return Reshape(square, []int{rows, cols})
-	}
-	return Reshape(PadConstant(square, []int{0, (rows - n) * cols}, ir.IntScalar(0)), []int{rows, cols})
+	return DiagonalGrad(Ones([]int{min(rows, cols)}, place), []int{rows, cols}, 0, 0, 1)
 }
 
 var fullOp = ir.Op{

@@ -151,7 +151,7 @@ func Chunk(x *core.Tensor, n, dim int) []*core.Tensor {
 	if t := core.Refused(&chunkOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
-	out := composite.Chunk(Narrow, x, n, dim)
+	out := composite.Chunk(Narrow, Cat, PadConstant, x, n, dim)
 	core.Composed(&chunkOp, in, out...)
 	return out
 }
@@ -230,13 +230,7 @@ func DiagEmbed(x *core.Tensor, offset int) *core.Tensor {
 }
 
 func diagEmbedCompose(x *core.Tensor, offset int) *core.Tensor {
-	n := ir.HostSize(x.Shape(), -1)
-	lines := PadConstant(Unsqueeze(WithAxes(x, 1), -1), []int{0, n}, ir.IntScalar(0))
-	matrices := Reshape(Narrow(Flatten(lines, -2, -1), -1, 0, n*n), ir.HostJoinInts(x.Shape(), []int{n}))
-	if offset == 0 {
-		return matrices
-	}
-	return PadConstant(matrices, []int{max(offset, 0), max(-offset, 0), max(-offset, 0), max(offset, 0)}, ir.IntScalar(0))
+	return DiagonalGrad(WithAxes(x, 1), ir.HostEmbeddedShape(x.Shape(), offset), offset, -2, -1)
 }
 
 // DiagEmbedOut is DiagEmbed with the result written to dst, which has its
@@ -292,7 +286,7 @@ var diagonalGradOp = ir.Op{
 	In:      []ir.Operand{{Name: "g"}},
 	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "offset", Kind: ir.AttrInt}, {Name: "dim0", Kind: ir.AttrInt}, {Name: "dim1", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagHidden,
@@ -311,26 +305,26 @@ func DiagonalGrad(g *core.Tensor, input []int, offset, dim0, dim1 int) *core.Ten
 	if t := core.Refused(&diagonalGradOp, in...); t != nil {
 		return t
 	}
-	out := core.Composing(func() *core.Tensor {
-		return diagonalGradCompose(g, input, offset, dim0, dim1)
+	results := core.Custom(core.Apply{
+		Op:       &diagonalGradOp,
+		In:       []*core.Tensor{g},
+		Attrs:    []ir.Value{ir.IntsValue(input), ir.IntValue(offset), ir.IntValue(dim0), ir.IntValue(dim1)},
+		Backward: diagonalGradBackward,
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return composite.DiagonalPlaced(Diagonal, g, input, offset, dim0, dim1)
+		})}
 	})
-	core.Composed(&diagonalGradOp, in, out)
-	return out
+	return results[0]
 }
 
-func diagonalGradCompose(g *core.Tensor, input []int, offset, dim0, dim1 int) *core.Tensor {
-	rows := ir.HostSize(input, dim0)
-	cols := ir.HostSize(input, dim1)
-	n := ir.HostSize(g.Shape(), -1)
-	before := max(-offset, 0)*cols + max(offset, 0)
-	used := min(n*(cols+1), rows*cols-before)
-	lines := Narrow(Flatten(PadConstant(Unsqueeze(g, -1), []int{0, cols}, ir.IntScalar(0)), -2, -1), -1, 0, max(used, 0))
-	if before == 0 && used == rows*cols {
-		return Movedim(Reshape(lines, ir.HostJoinInts(g.Shape()[0:len(g.Shape())-1], []int{rows, cols})), []int{-2, -1}, []int{dim0, dim1})
-	}
-	flat := PadConstant(lines, []int{before, max(rows*cols-before-used, 0)}, ir.IntScalar(0))
-	full := Reshape(flat, ir.HostJoinInts(g.Shape()[0:len(g.Shape())-1], []int{rows, cols}))
-	return Movedim(full, []int{-2, -1}, []int{dim0, dim1})
+// diagonalGradBackward is the gradient of diagonal_grad.
+func diagonalGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	offset := int(grad.Attr(1).Int)
+	dim0 := int(grad.Attr(2).Int)
+	dim1 := int(grad.Attr(3).Int)
+	grad.Set(0, Diagonal(dy, offset, dim0, dim1))
 }
 
 var expandOp = ir.Op{

@@ -159,15 +159,60 @@ func SliceGrad(g *core.Tensor, input []int, dim, start, end, step int) *core.Ten
 }
 
 func sliceGradCompose(g *core.Tensor, input []int, dim, start, end, step int) *core.Tensor {
-	from := ir.HostSliceStart(input, dim, start, end)
-	n := ir.HostSize(g.Shape(), dim)
-	if step == 1 || n == 0 {
-		return PadConstant(g, ir.HostPadDim(len(g.Shape()), dim, from, ir.HostSize(input, dim)-from-n), ir.IntScalar(0))
+	if step == 1 || ir.HostSize(g.Shape(), dim) == 0 {
+		from := ir.HostSliceStart(input, dim, start, end)
+		return PadConstant(g, ir.HostPadDim(len(g.Shape()), dim, from, ir.HostSize(input, dim)-from-ir.HostSize(g.Shape(), dim)), ir.IntScalar(0))
 	}
-	spread := PadConstant(Unsqueeze(g, len(g.Shape())), []int{0, step - 1}, ir.IntScalar(0))
-	axis := ir.HostNormDim(len(g.Shape()), dim)
-	row := Flatten(Movedim(spread, []int{-1}, []int{axis + 1}), axis, axis+1)
-	return PadConstant(row, ir.HostPadDim(len(g.Shape()), dim, from, ir.HostSize(input, dim)-from-n*step), ir.IntScalar(0))
+	return SlicePlaced(g, input, dim, start, end, step)
+}
+
+var slicePlacedOp = ir.Op{
+	Name:    "slice_placed",
+	Doc:     "returns zeros of the shape input but for g, which is their slice.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInt}, {Name: "start", Kind: ir.AttrInt}, {Name: "end", Kind: ir.AttrInt}, {Name: "step", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// SlicePlacedOp returns the descriptor of slice_placed, which must not be
+// changed.
+func SlicePlacedOp() *ir.Op {
+	return &slicePlacedOp
+}
+
+// SlicePlaced returns zeros of the shape input but for g, which is their
+// slice.
+func SlicePlaced(g *core.Tensor, input []int, dim, start, end, step int) *core.Tensor {
+	in := []*core.Tensor{g}
+	if t := core.Refused(&slicePlacedOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &slicePlacedOp,
+		In:       []*core.Tensor{g},
+		Attrs:    []ir.Value{ir.IntsValue(input), ir.IntValue(dim), ir.IntValue(start), ir.IntValue(end), ir.IntValue(step)},
+		Backward: slicePlacedBackward,
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return composite.SlicePlaced(Slice, g, input, dim, start, end, step)
+		})}
+	})
+	return results[0]
+}
+
+// slicePlacedBackward is the gradient of slice_placed.
+func slicePlacedBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	dim := int(grad.Attr(1).Int)
+	start := int(grad.Attr(2).Int)
+	end := int(grad.Attr(3).Int)
+	step := int(grad.Attr(4).Int)
+	grad.Set(0, Slice(dy, dim, start, end, step))
 }
 
 var splitOp = ir.Op{
@@ -194,7 +239,7 @@ func Split(x *core.Tensor, size, dim int) []*core.Tensor {
 	if t := core.Refused(&splitOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
-	out := composite.Split(Narrow, x, size, dim)
+	out := composite.Split(Narrow, Cat, PadConstant, x, size, dim)
 	core.Composed(&splitOp, in, out...)
 	return out
 }
@@ -224,7 +269,7 @@ func SplitSizes(x *core.Tensor, sizes []int, dim int) []*core.Tensor {
 	if t := core.Refused(&splitSizesOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
-	out := composite.SplitSizes(Narrow, x, sizes, dim)
+	out := composite.SplitSizes(Narrow, Cat, PadConstant, x, sizes, dim)
 	core.Composed(&splitSizesOp, in, out...)
 	return out
 }
@@ -403,7 +448,7 @@ func Unbind(x *core.Tensor, dim int) []*core.Tensor {
 	if t := core.Refused(&unbindOp, in...); t != nil {
 		return []*core.Tensor{t}
 	}
-	out := composite.Unbind(Select, x, dim)
+	out := composite.Unbind(Select, Unsqueeze, Cat, PadConstant, x, dim)
 	core.Composed(&unbindOp, in, out...)
 	return out
 }
@@ -601,41 +646,4 @@ func View(x *core.Tensor, shape []int) *core.Tensor {
 func viewBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	grad.Set(0, Reshape(dy, grad.InShape(0)))
-}
-
-var viewAsOp = ir.Op{
-	Name:    "view_as",
-	Doc:     "returns x as a view with the shape of other.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "other"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// ViewAsOp returns the descriptor of view_as, which must not be changed.
-func ViewAsOp() *ir.Op {
-	return &viewAsOp
-}
-
-// ViewAs returns x as a view with the shape of other.
-func ViewAs(x, other *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, other}
-	if t := core.Refused(&viewAsOp, in...); t != nil {
-		return t
-	}
-	out := viewAsCompose(x, other)
-	core.Composed(&viewAsOp, in, out)
-	return out
-}
-
-func viewAsCompose(x, other *core.Tensor) *core.Tensor {
-	return View(x, other.Shape())
-}
-
-// ViewAsOut is ViewAs with the result written to dst, which has its shape and
-// device.
-func ViewAsOut(dst, x, other *core.Tensor) error {
-	return core.CopyOut(dst, &viewAsOp, ViewAs(x, other))
 }

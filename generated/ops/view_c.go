@@ -9,6 +9,43 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var viewAsOp = ir.Op{
+	Name:    "view_as",
+	Doc:     "returns x as a view with the shape of other.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "other"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// ViewAsOp returns the descriptor of view_as, which must not be changed.
+func ViewAsOp() *ir.Op {
+	return &viewAsOp
+}
+
+// ViewAs returns x as a view with the shape of other.
+func ViewAs(x, other *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, other}
+	if t := core.Refused(&viewAsOp, in...); t != nil {
+		return t
+	}
+	out := viewAsCompose(x, other)
+	core.Composed(&viewAsOp, in, out)
+	return out
+}
+
+func viewAsCompose(x, other *core.Tensor) *core.Tensor {
+	return View(x, other.Shape())
+}
+
+// ViewAsOut is ViewAs with the result written to dst, which has its shape and
+// device.
+func ViewAsOut(dst, x, other *core.Tensor) error {
+	return core.CopyOut(dst, &viewAsOp, ViewAs(x, other))
+}
+
 var windowIndexOp = ir.Op{
 	Name:    "window_index",
 	Doc:     "returns the positions of the elements of windows of the given length, step apart, as int64.",

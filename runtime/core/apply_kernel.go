@@ -202,6 +202,9 @@ func Custom(a Apply, forward func() []*Tensor) []*Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return repeat(t, len(a.Op.Out))
 	}
+	if err := checkEpochs(a.Op, a.In); err != nil { // forward does not see it where nothing is recorded
+		return repeat(Fail(a.Op, err), len(a.Op.Out))
+	}
 	var outs []*Tensor
 	run := func() { outs = forward() }
 	recorded := recording(&a)

@@ -192,6 +192,18 @@ func FirstError(in ...*Tensor) *Tensor {
 	return failed(first)
 }
 
+// Part returns element i of a list that an operator made, or that one was given: where
+// there are fewer, as in the list that stands for a failure, the first error in it.
+func Part(xs []*Tensor, i int) *Tensor {
+	if i >= 0 && i < len(xs) {
+		return xs[i]
+	}
+	if t := FirstError(xs...); t != nil {
+		return t
+	}
+	return Absent()
+}
+
 // badOperand is FirstError for the operands of op. An operand that is itself of no use,
 // rather than the result of something that failed, is named together with op.
 func badOperand(op *ir.Op, in ...*Tensor) *Tensor {

@@ -27,7 +27,8 @@ type scan struct {
 
 // crossColumns is how many lines are scanned at once across what lies together:
 // few enough that the caches keep a line's neighbourhood. It pays where elements
-// take long to combine, which is so where loops have no Blocks.
+// take long to combine, so that they wait for one another longer than for memory: in
+// loops that fold by runs.
 const crossColumns = 64
 
 func runScan(c *ir.Call) error {
@@ -50,7 +51,7 @@ func runScan(c *ir.Call) error {
 	}
 	s.width = rowColumns
 	a := s.kept.nearest(x.Strides[axis])
-	if a < 0 && loops.Blocks == nil {
+	if a < 0 && loops.Run != nil {
 		if a = s.kept.longest(); a >= 0 {
 			s.width = crossColumns
 		}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -15,16 +16,18 @@ import (
 // float64, float64 in two numbers, of which the second is what rounding took from the
 // first. The error of a result is then its own rounding, however long the line.
 // Integers wrap, so that theirs has none.
-func Scans(kind Kind, x ir.DType) *ir.ReduceLoops {
+func Scans(kind Kind, x ir.DType) *ir.ReduceLoops { return scansAt(simd.Active(), kind, x) }
+
+func scansAt(level simd.Level, kind Kind, x ir.DType) *ir.ReduceLoops {
 	if kind != Sum && kind != Prod {
 		return nil
 	}
 	switch sum := kind == Sum; x {
 	case ir.Float32:
 		if sum {
-			return scanner[float32, float64]{0, func(a float64, x float32) float64 { return a + float64(x) }, narrow, sumWide}.loops(x, ir.Float64)
+			return scanner[float32, float64]{0, func(a float64, x float32) float64 { return a + float64(x) }, narrow, sumLine(level)}.loops(x, ir.Float64)
 		}
-		return scanner[float32, float64]{1, func(a float64, x float32) float64 { return a * float64(x) }, narrow, nil}.loops(x, ir.Float64)
+		return scanner[float32, float64]{1, func(a float64, x float32) float64 { return a * float64(x) }, narrow, prodWide}.loops(x, ir.Float64)
 	case ir.Float64:
 		if sum {
 			return scanner[float64, pair]{pair{}, pair.plus, pair.value, nil}.loops(x, ir.Complex128)
@@ -41,7 +44,7 @@ func Scans(kind Kind, x ir.DType) *ir.ReduceLoops {
 			return scanner[complex128, [2]pair]{[2]pair{}, plusComplex, complexValue, nil}.loops(x, ir.Complex128)
 		}
 	}
-	return active[kind][x]
+	return At(level, kind, x)
 }
 
 func narrow(a float64) float32 { return float32(a) }
@@ -78,7 +81,8 @@ func plusComplex(a [2]pair, x complex128) [2]pair {
 func complexValue(a [2]pair) complex128 { return complex(a[0].value(), a[1].value()) }
 
 // sumWide is four elements at a time, of which one waits for the four before.
-func sumWide(out, x []float32, a float64) float64 {
+func sumWide(out, x []float32, acc *float64) {
+	a := *acc
 	for len(x) >= 4 {
 		x0, x1, x2, x3 := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])
 		p1, t := x0+x1, x2+x3
@@ -92,7 +96,19 @@ func sumWide(out, x []float32, a float64) float64 {
 		a += float64(v)
 		out[i] = float32(a)
 	}
-	return a
+	*acc = a
+}
+
+// prodWide is one element at a time: of products in other orders one could be infinite
+// and another zero.
+func prodWide(out, x []float32, acc *float64) {
+	a := *acc
+	out = out[:len(x)]
+	for i, v := range x {
+		a *= float64(v)
+		out[i] = float32(a)
+	}
+	*acc = a
 }
 
 // A scanner is the functions of one kind of scan of elements T, from which its loops
@@ -101,7 +117,7 @@ type scanner[T, A any] struct {
 	identity A
 	add      func(a A, x T) A
 	value    func(a A) T
-	line     func(out, x []T, a A) A // many elements of a line at once, or nil
+	line     func(out, x []T, a *A) // many elements of a line at once, or nil
 }
 
 // loops returns the loops of a scanner; acc has the size of an accumulator at least.
@@ -127,7 +143,7 @@ func (f scanner[T, A]) loops(x, acc ir.DType) *ir.ReduceLoops {
 	l.Prefix = func(n int, out, acc, x unsafe.Pointer, _ []ir.Scalar) {
 		a, o, xs := (*A)(acc), elements[T](n, out), elements[T](n, x)
 		if f.line != nil {
-			*a = f.line(o, xs, *a)
+			f.line(o, xs, a)
 			return
 		}
 		sum := *a

@@ -10,5 +10,8 @@ func intSumNextF64AVX2(rows int, n int, outStride int, stride int, out *int64, a
 // intSumPrefixF64AVX2 writes the folds of acc and the elements up to each of so many vectors of 32 bytes, and the last to acc.
 func intSumPrefixF64AVX2(vectors int, out *int64, acc *int64, x *int64)
 
+// wideSumPrefixF64AVX2 writes the sums of acc and the elements up to each of so many times four, and the last to acc.
+func wideSumPrefixF64AVX2(fours int, out *float32, acc *float64, x *float32)
+
 // intSumNextF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
 func intSumNextF64AVX512(rows int, n int, outStride int, stride int, out *int64, acc *int64, x *int64)

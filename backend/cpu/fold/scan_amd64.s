@@ -155,6 +155,40 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
+// func wideSumPrefixF64AVX2(fours int, out *float32, acc *float64, x *float32)
+// Requires: AVX, AVX2
+TEXT ·wideSumPrefixF64AVX2(SB), NOSPLIT, $0-32
+	MOVQ         fours+0(FP), AX
+	MOVQ         out+8(FP), CX
+	MOVQ         acc+16(FP), DX
+	MOVQ         x+24(FP), BX
+	VXORPD       Y0, Y0, Y0
+	VBROADCASTSD (DX), Y1
+	TESTQ        AX, AX
+	JLE          rowsDone2
+
+rows1:
+	VCVTPS2PD  (BX), Y2
+	VPALIGNR   $0x08, Y0, Y2, Y3
+	VADDPD     Y3, Y2, Y2
+	VPERM2F128 $0x08, Y2, Y2, Y3
+	VPERMILPD  $0x0f, Y3, Y3
+	VADDPD     Y3, Y2, Y2
+	VPERMPD    $0xff, Y2, Y3
+	VADDPD     Y1, Y2, Y2
+	VADDPD     Y3, Y1, Y1
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, (CX)
+	ADDQ       $+16, BX
+	ADDQ       $+16, CX
+	DECQ       AX
+	JNZ        rows1
+
+rowsDone2:
+	VMOVSD X1, (DX)
+	VZEROUPPER
+	RET
+
 // func intSumNextF64AVX512(rows int, n int, outStride int, stride int, out *int64, acc *int64, x *int64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·intSumNextF64AVX512(SB), NOSPLIT, $0-56

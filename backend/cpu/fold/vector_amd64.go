@@ -183,3 +183,20 @@ func halvesOf(lines func(rows, n, stride int, accs *float32, x *uint16), combine
 		},
 	}
 }
+
+// sumLine returns the scan of a line of float32 in float64.
+func sumLine(level simd.Level) func(out, x []float32, acc *float64) {
+	if level.Vectors() < simd.AVX2 {
+		return sumWide
+	}
+	return sumFours
+}
+
+// sumFours is sumWide by assembly.
+func sumFours(out, x []float32, acc *float64) {
+	if fours := len(x) / 4; fours > 0 {
+		wideSumPrefixF64AVX2(fours, &out[0], acc, &x[0])
+		out, x = out[4*fours:], x[4*fours:]
+	}
+	sumWide(out, x, acc)
+}

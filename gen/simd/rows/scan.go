@@ -15,6 +15,38 @@ func scans(k *kit) {
 			k.prefix(f)
 		}
 	}
+	if k.Double && !k.AVX512 {
+		k.widePrefix()
+	}
+}
+
+// widePrefix is the scan of float32 in float64, four at a time, by the sums of the portable
+// loop: those inside four elements first, of which one waits for the four before.
+func (k *kit) widePrefix() {
+	k.begin("wideSumPrefix", "func(fours int, out *float32, acc *float64, x *float32)",
+		"writes the sums of acc and the elements up to each of so many times four, and the last to acc.")
+	n, out, acc, x := k.Arg("fours"), k.Arg("out"), k.Arg("acc"), k.Arg("x")
+	zero, carry := k.Vec(), k.Vec()
+	k.VXORPD(zero, zero, zero)
+	k.Broadcast(mem(acc), carry)
+	k.times(n, func() {
+		v, before, whole, sum := k.Vec(), k.Vec(), k.Vec(), k.Vec()
+		k.VCVTPS2PD(mem(x), v)
+		k.VPALIGNR(operand.U8(8), zero, v, before)
+		k.VADDPD(before, v, v)
+		k.VPERM2F128(operand.U8(0x08), v, v, before)
+		k.VPERMILPD(operand.U8(0x0f), before, before)
+		k.VADDPD(before, v, v)
+		k.VPERMPD(operand.U8(0xff), v, whole)
+		k.VADDPD(carry, v, sum)
+		k.VADDPD(whole, carry, carry)
+		k.VCVTPD2PSY(sum, sum.AsX())
+		k.VMOVUPS(sum.AsX(), mem(out))
+		k.ADDQ(imm(16), x)
+		k.ADDQ(imm(16), out)
+	})
+	k.first(carry, mem(acc))
+	k.End()
 }
 
 // next is grid that keeps what accumulators are after each row.
