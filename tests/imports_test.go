@@ -32,6 +32,7 @@ var arrows = []struct {
 	{"gen/simd", []string{"codegen/...", "gen/simd/...", "ir"}},
 	{"codegen", []string{"codegen/...", "ir"}},
 	{"codegen/lower", []string{"codegen/lane", "ir", "ir/expr"}},
+	{"codegen/loops", []string{"codegen/...", "ir", "ir/expr"}},
 	{"gen/emit", []string{"codegen/...", "gen/schema", "gen/simd/...", "ir", "ir/expr"}},
 	{"gen", []string{".", "gen/emit", "gen/schema", "gen/simd"}},
 	{"runtime/local", nil},

@@ -173,6 +173,9 @@ func (a *Assembler) Code() (*Code, error) {
 	return &Code{Bytes: code, Symbols: a.entry, Text: text}, nil
 }
 
+// Size is the bytes of the functions that were added, less their data.
+func (a *Assembler) Size() int { return len(a.enc.code) }
+
 func (e *encoder) put(b ...byte) { e.code = append(e.code, b...) }
 
 func (e *encoder) put32(n int64) { e.code = binary.LittleEndian.AppendUint32(e.code, uint32(n)) }

@@ -13,10 +13,10 @@ type Product struct {
 // productVectors is how many vectors a product's loop takes at a time.
 const productVectors = 4
 
-// Product adds a loop, as Loop does, that multiplies complex numbers as Go does: parts
+// ComplexProduct makes a loop, as Loop does, that multiplies complex numbers as Go does: parts
 // of complex64 are multiplied and added up in float64, where products are exact, and
 // rounded once. The processors have no wider vectors for complex128.
-func (f *File) Product(name string, p Product, isa ISA) {
+func ComplexProduct(name string, p Product, isa ISA) *Func {
 	var b amd64.Block
 	b.Asm("\tMOVQ n+0(FP), AX\n\tMOVQ p_base+8(FP), BX\n\tMOVQ 0(BX), DX\n\tMOVQ %d(BX), SI\n\tMOVQ %d(BX), DI\n", 8*(1+p.X), 8*(1+p.Y))
 	size, width := 8, isa.vectorBytes()
@@ -42,7 +42,7 @@ func (f *File) Product(name string, p Product, isa ISA) {
 	p.multiply(&b, 0, 16, 0)
 	bump(1)
 	b.Asm("\tDECQ AX\n\tJNE single\ndone:\n")
-	f.funcs = append(f.funcs, function(name+isa.String(), "n int, p []unsafe.Pointer, s []ir.Scalar, index int64", &b, 0, 64))
+	return function(name+isa.String(), "n int, p []unsafe.Pointer, s []ir.Scalar, index int64", &b, 0, 64)
 }
 
 // multiply writes the product of the numbers at some bytes from SI and DI to DX: as many

@@ -29,7 +29,7 @@ type Func struct {
 	Frame  int         // bytes of its own, from 0(SP)
 	Args   int         // bytes of parameters
 	Body   amd64.Block // instructions, the return included
-	about  string      // what the file says of it
+	About  string      // what the file says of it
 }
 
 // NewFile returns an empty file of a package in dir, below the module's root: name
@@ -77,7 +77,7 @@ func (f *File) print() (data, text, decls string, err error) {
 		if fn.Params == "" || fn.Frame == 0 && !fn.Body.Calls() {
 			flags = "NOSPLIT"
 		}
-		fmt.Fprintf(&b, "\n%sTEXT %s(SB), %s, $%d-%d\n", fn.about, fn.Name, flags, fn.Frame, fn.Args)
+		fmt.Fprintf(&b, "\n%sTEXT %s(SB), %s, $%d-%d\n", fn.About, fn.Name, flags, fn.Frame, fn.Args)
 		fn.Body.Print(&b, func(data string) string { return fmt.Sprintf("%s+%d(SB)", poolName, at[data]) })
 		if fn.Params != "" {
 			fmt.Fprintf(&d, "//go:noescape\nfunc %s(%s)\n\n", strings.TrimPrefix(fn.Name, "·"), fn.Params)
@@ -86,10 +86,13 @@ func (f *File) print() (data, text, decls string, err error) {
 	return data, b.String(), d.String(), nil
 }
 
+// Add adds finished functions.
+func (f *File) Add(fns ...*Func) { f.funcs = append(f.funcs, fns...) }
+
 // add adds a function, if there was no mistake in making it.
 func (f *File) add(fn *Func, err error) error {
 	if err == nil {
-		f.funcs = append(f.funcs, fn)
+		f.Add(fn)
 	}
 	return err
 }
@@ -136,7 +139,7 @@ func Subroutine(name string, p *lane.Prog, isa ISA) (*Func, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	fn := &Func{Name: strings.TrimSuffix(Symbol(name, t, isa), "(SB)"), Frame: a.frame, about: fmt.Sprintf("// %s of %v lanes.\n", name, t)}
+	fn := &Func{Name: strings.TrimSuffix(Symbol(name, t, isa), "(SB)"), Frame: a.frame, About: fmt.Sprintf("// %s of %v lanes.\n", name, t)}
 	(&place{}).put(&fn.Body, a.code)
 	fn.Body.Asm("RET")
 	return fn, nil

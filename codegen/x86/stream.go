@@ -29,14 +29,14 @@ type streaming struct {
 // streamings are by measurement.
 var streamings = [...]streaming{AVX2: {1, 2, 2048, 256}, AVX512: {4, 1, 1024, 192}}
 
-// Stream adds an element-wise loop for results that no cache holds, with the type of
+// Stream makes an element-wise loop for results that no cache holds, with the type of
 // ir.Loop and what Loop says of it. The number of elements is a multiple of those that
 // Group bytes hold, and the result begins with a cache line. Its lines are written past
 // the caches; what follows the arrays is asked for, and need not be mapped.
 //
 // The error wraps ErrUnsupported unless there is one result, of few operands, and all
 // have elements of the size that the program computes with.
-func (f *File) Stream(name string, p *lane.Prog, isa ISA) error {
+func Stream(name string, p *lane.Prog, isa ISA) (*Func, error) {
 	l, err := newLoop(p, isa)
 	switch {
 	case err != nil:
@@ -46,13 +46,12 @@ func (f *File) Stream(name string, p *lane.Prog, isa ISA) error {
 		err = l.ready()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	var b amd64.Block
 	l.printEntry(&b)
 	l.printStream(&b, streamings[isa])
-	f.funcs = append(f.funcs, l.function(name, &b))
-	return nil
+	return l.function(name, &b), nil
 }
 
 // streams reports whether Stream is for the loop.

@@ -9,9 +9,8 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
-	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/loops"
 	lanes "github.com/sinter-go/sinter/codegen/lower"
-	"github.com/sinter-go/sinter/codegen/mathlib"
 	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/schema"
 	"github.com/sinter-go/sinter/ir"
@@ -153,37 +152,21 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 	if err != nil {
 		return entry // the portable loops reported it
 	}
-	inputs := laneInputs(op, g)
 	base := variantName(op, v) + dtypeConst[d]
-	lowered, each := realGraph(v, g)
+	body := loops.Body{Check: v.Expr.Check, Graph: g, Inputs: laneInputs(op, g), Halves: storedHalves(op)}
 	for i, isa := range instructionSets {
-		if entry.loops[i] = vs.complexLoop(code, op, g, base, isa); entry.loops[i] != "" {
-			continue
-		}
-		typed, err := typedLoop(lowered, inputs, isa)
-		if err != nil {
-			entry.reason = err.Error()
-			continue
-		}
-		prog := lanes.Neutral(typed)
-		if d == ir.Float32 {
-			names := vs.beside(code, op, base, typed, isa)
+		set, err := body.Loops(isa)
+		if err == nil {
 			for _, kind := range otherKinds {
-				if names[kind] != "" {
-					entry.others[kind][i] = vs.wrapped(f, names[kind], each, len(prog.Scalars()), inputs, g)
+				if name, err := vs.function(code, f, base, kind, set, body.Inputs, g); err == nil {
+					entry.others[kind][i] = name
 				}
 			}
+			entry.loops[i], err = vs.function(code, f, base, "", set, body.Inputs, g)
 		}
-		if isa == x86.AVX512 && entry.loops[0] != "" && streams(prog) {
-			entry.loops[i] = entry.loops[0]
-			continue
-		}
-		name, err := vs.function(base, "", prog, isa, code.Loop)
 		if err != nil {
 			entry.reason = err.Error()
-			continue
 		}
-		entry.loops[i] = vs.wrapped(f, name, each, len(prog.Scalars()), inputs, g)
 	}
 	return entry
 }
@@ -192,65 +175,45 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 // with results or operands that are elsewhere, or other.
 var otherKinds = []string{"Past", "Float16", "BFloat16"}
 
-// stored is the most operations of a loop that has others for operands of 16 bits: to
-// convert them apart would be most of the work.
-const stored = 2
-
-// beside adds the assembly that stands beside a float32 loop's, and returns the names
-// by kind.
-func (vs *vectors) beside(code *x86.File, op *schema.Op, base string, p *lane.Prog, isa x86.ISA) map[string]string {
-	names := map[string]string{}
-	if name, err := vs.function(base, "Past", lanes.Neutral(p), isa, code.Stream); err == nil {
-		names["Past"] = name
-	}
-	signs := lanes.Signs(p)
-	if p.Weight() > stored && signs == nil || calls(p) || len(p.Args()) == 0 || op.Results[0].DType.IsFloat() {
-		return names
+// storedHalves are the 16-bit floats that an operator's operands and results may be stored as.
+func storedHalves(op *schema.Op) []ir.DType {
+	if op.Results[0].DType.IsFloat() {
+		return nil
 	}
 	for _, o := range op.Operands() {
 		if o.Fixed.IsFloat() {
-			return names
+			return nil
 		}
 	}
+	var list []ir.DType
 	for _, d := range []ir.DType{ir.Float16, ir.BFloat16} {
-		if !op.DTypes.Has(d) {
-			continue
-		}
-		kind, prog := dtypeConst[d], signs
-		if signs == nil {
-			prog = lanes.Stored(p, d)
-		} else {
-			kind = "Half" // one for both
-		}
-		if name, err := vs.function(base, kind, prog, isa, code.Loop); err == nil {
-			names[dtypeConst[d]] = name
+		if op.DTypes.Has(d) {
+			list = append(list, d)
 		}
 	}
-	return names
+	return list
 }
 
-// calls reports whether a program calls functions.
-func calls(p *lane.Prog) bool {
-	for i, live := range p.Live() {
-		if live && p.Node(lane.V(i)).Op == lane.OpCall {
-			return true
+// function returns the name of the Go function that is the loop of some kind of a set,
+// "" where there is none. Its assembly is made once for all loops that do the same.
+func (vs *vectors) function(code *x86.File, f *goFile, base, kind string, set loops.Set, inputs []lanes.Input, g *expr.Graph) (string, error) {
+	l := map[string]*loops.Loop{"": set.Main, "Past": set.Past, "Float16": set.Float16, "BFloat16": set.BFloat16}[kind]
+	if l == nil {
+		return "", nil
+	}
+	if kind != "" && kind != "Past" && set.Float16 != nil && set.BFloat16 != nil && set.Float16.Key() == set.BFloat16.Key() {
+		kind = "Half" // one for both
+	}
+	key := l.Key()
+	if vs.functions[key] == "" {
+		fn, err := l.Func(base + kind)
+		if err != nil {
+			return "", err
 		}
+		code.Add(fn)
+		vs.functions[key] = base + kind + l.ISA.String()
 	}
-	return false
-}
-
-// function returns the name of the assembly of some kind that add makes of a program,
-// which it does once.
-func (vs *vectors) function(base, kind string, p *lane.Prog, isa x86.ISA, add func(name string, p *lane.Prog, isa x86.ISA) error) (string, error) {
-	key := kind + isa.String() + lanes.Key(p)
-	if old, ok := vs.functions[key]; ok {
-		return old, nil
-	}
-	if err := add(base+kind, p, isa); err != nil {
-		return "", err
-	}
-	vs.functions[key] = base + kind + isa.String()
-	return vs.functions[key], nil
+	return vs.wrapped(f, vs.functions[key], l.Each, l.Scalars(), inputs, g), nil
 }
 
 // laneInputs says where the names of g are read.
@@ -264,77 +227,6 @@ func laneInputs(op *schema.Op, g *expr.Graph) []lanes.Input {
 		out = append(out, l)
 	}
 	return out
-}
-
-// mathSets are the sets of functions by instruction set.
-var mathSets = map[x86.ISA]mathlib.Set{x86.AVX2: mathlib.AVX2, x86.AVX512: mathlib.AVX512}
-
-// inlined is the most operations of a loop whose functions are put in place of their
-// calls, which is faster, but takes room.
-const inlined = 90
-
-// lowerLoop returns the program of a loop over types that others may share.
-func lowerLoop(g *expr.Graph, inputs []lanes.Input, isa x86.ISA) (*lane.Prog, error) {
-	prog, err := typedLoop(g, inputs, isa)
-	if err != nil {
-		return nil, err
-	}
-	return lanes.Neutral(prog), nil
-}
-
-// typedLoop returns the program of a loop over the types of its elements.
-func typedLoop(g *expr.Graph, inputs []lanes.Input, isa x86.ISA) (*lane.Prog, error) {
-	prog, err := lanes.Program(g, inputs, caller(isa, false))
-	if err != nil {
-		return nil, err
-	}
-	if f, ok := mathlib.Idiom(prog); ok {
-		return f.Prog(mathSets[isa])
-	}
-	if whole, err := lanes.Program(g, inputs, caller(isa, true)); err == nil && whole.Weight() <= inlined {
-		prog = whole
-	}
-	return prog, nil
-}
-
-// caller adds functions to programs, calls of them or, where inline asks for it and
-// it is as fast, what they do.
-func caller(isa x86.ISA, inline bool) lanes.Caller {
-	return func(p *lane.Prog, name string, args ...lane.V) lane.V {
-		if name == lanes.Quotient {
-			if isa == x86.AVX2 { // whose conversions cost more than the processor's division
-				return 0
-			}
-			return lanes.LongQuotient(p, args[0], args[1])
-		}
-		f, ok := mathlib.Lookup(name, p.Type(args[0]))
-		if !ok {
-			return 0
-		}
-		if inline && f.Inlinable() {
-			if sub, err := f.Prog(mathSets[isa]); err == nil {
-				return p.Inline(sub, args...)[0]
-			}
-		}
-		return p.Call(name, args...)
-	}
-}
-
-// streams reports whether a loop does next to nothing with what it reads: vectors of
-// 256 bits then go through the second cache faster than those of 512.
-func streams(p *lane.Prog) bool {
-	if p.Weight() > 1 || len(p.Args()) == 0 {
-		return false
-	}
-	for i, live := range p.Live() {
-		switch n := p.Node(lane.V(i)); {
-		case !live || n.Op <= lane.OpIndex:
-		case n.Op == lane.OpAnd || n.Op == lane.OpOr || n.Op == lane.OpXor:
-		case n.Op > lane.OpSqrt || n.Op == lane.OpMul && n.Type.IsInt():
-			return false
-		}
-	}
-	return true
 }
 
 // wrapped returns the name of a Go function that is a loop: the assembly itself, or

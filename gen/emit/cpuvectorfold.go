@@ -6,6 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/loops"
 	lanes "github.com/sinter-go/sinter/codegen/lower"
 	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/schema"
@@ -76,11 +77,11 @@ func (e *emitter) foldVectors() {
 func foldLoops(code *x86.File, f *goFile, own ownFold, isa x86.ISA) []jen.Code {
 	var programs []*lane.Prog
 	for _, g := range []*expr.Graph{own.parts.init, own.parts.mapped, own.parts.comb} {
-		p, err := lowerLoop(g, foldInputs(own.op, g), isa)
+		p, err := loops.Program(g, foldInputs(own.op, g), isa)
 		if err != nil {
 			return nil
 		}
-		programs = append(programs, p)
+		programs = append(programs, lanes.Neutral(p))
 	}
 	if len(programs[0].Scalars()) > 0 {
 		return nil // an identity that is an argument

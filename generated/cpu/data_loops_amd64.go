@@ -26,9 +26,6 @@ func cloneInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func cloneFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func cloneFloat32HalfAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
 func cloneFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape

@@ -25,7 +25,7 @@ type body struct {
 func (b *body) String() string { return fmt.Sprintf("%s/%d/%s", b.Op, b.Variant, b.DType) }
 
 // bodies returns everything that has assembly.
-func bodies(t *testing.T) []*body {
+func bodies(t testing.TB) []*body {
 	t.Helper()
 	known := map[string]*ir.Op{}
 	for _, op := range ops.Descriptors() {

@@ -1615,6 +1615,19 @@ TEXT sinter∕vmath·cosFullF32AVX2(SB), NOSPLIT, $128-0
 	VINSERTF128 $1, X0, Y1, Y0
 	RET
 
+// cos of f32 lanes, by their magnitude.
+TEXT sinter∕vmath·cosF32AVX2(SB), NOSPLIT, $0-0
+	VBROADCASTSS lanes<>+7520(SB), Y9
+	VANDPS Y9, Y0, Y9
+	VBROADCASTSS lanes<>+7616(SB), Y8
+	VCMPPS $17, Y8, Y9, Y9
+	VMOVMSKPS Y9, R12
+	CMPL R12, $255
+	JNE full
+	JMP sinter∕vmath·cosFastF32AVX2(SB)
+full:
+	JMP sinter∕vmath·cosFullF32AVX2(SB)
+
 // cosh of f32 lanes.
 TEXT sinter∕vmath·coshF32AVX2(SB), NOSPLIT, $0-0
 	VANDPS lanes<>+7520(SB), Y0, Y0
@@ -3149,6 +3162,19 @@ TEXT sinter∕vmath·sinFullF32AVX2(SB), NOSPLIT, $160-0
 	VINSERTF128 $1, X0, Y1, Y0
 	RET
 
+// sin of f32 lanes, by their magnitude.
+TEXT sinter∕vmath·sinF32AVX2(SB), NOSPLIT, $0-0
+	VBROADCASTSS lanes<>+7520(SB), Y9
+	VANDPS Y9, Y0, Y9
+	VBROADCASTSS lanes<>+7616(SB), Y8
+	VCMPPS $17, Y8, Y9, Y9
+	VMOVMSKPS Y9, R12
+	CMPL R12, $255
+	JNE full
+	JMP sinter∕vmath·sinFastF32AVX2(SB)
+full:
+	JMP sinter∕vmath·sinFullF32AVX2(SB)
+
 // sinh of f32 lanes.
 TEXT sinter∕vmath·sinhF32AVX2(SB), NOSPLIT, $0-0
 	VANDPS lanes<>+7520(SB), Y0, Y1
@@ -3431,6 +3457,19 @@ TEXT sinter∕vmath·tanFullF32AVX2(SB), NOSPLIT, $160-0
 	VINSERTF128 $1, X0, Y1, Y0
 	RET
 
+// tan of f32 lanes, by their magnitude.
+TEXT sinter∕vmath·tanF32AVX2(SB), NOSPLIT, $0-0
+	VBROADCASTSS lanes<>+7520(SB), Y9
+	VANDPS Y9, Y0, Y9
+	VBROADCASTSS lanes<>+7616(SB), Y8
+	VCMPPS $17, Y8, Y9, Y9
+	VMOVMSKPS Y9, R12
+	CMPL R12, $255
+	JNE full
+	JMP sinter∕vmath·tanFastF32AVX2(SB)
+full:
+	JMP sinter∕vmath·tanFullF32AVX2(SB)
+
 // tanh of f32 lanes.
 TEXT sinter∕vmath·tanhF32AVX2(SB), NOSPLIT, $0-0
 	VANDPS lanes<>+7520(SB), Y0, Y1
@@ -3457,60 +3496,3 @@ TEXT sinter∕vmath·tanhF32AVX2(SB), NOSPLIT, $0-0
 	VANDPS lanes<>+896(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	RET
-
-DATA cosBelowAVX2Abs<>+0(SB)/4, $0x7fffffff
-GLOBL cosBelowAVX2Abs<>(SB), RODATA|NOPTR, $4
-DATA cosBelowAVX2<>+0(SB)/4, $0x47000000
-GLOBL cosBelowAVX2<>(SB), RODATA|NOPTR, $4
-
-// cos of f32 lanes, by their magnitude.
-TEXT sinter∕vmath·cosF32AVX2(SB), NOSPLIT, $0-0
-	VBROADCASTSS cosBelowAVX2Abs<>(SB), Y9
-	VANDPS Y9, Y0, Y9
-	VBROADCASTSS cosBelowAVX2<>(SB), Y8
-	VCMPPS $0x11, Y8, Y9, Y9
-	VMOVMSKPS Y9, R12
-	CMPL R12, $255
-	JNE full
-	JMP sinter∕vmath·cosFastF32AVX2(SB)
-
-full:
-	JMP sinter∕vmath·cosFullF32AVX2(SB)
-
-DATA sinBelowAVX2Abs<>+0(SB)/4, $0x7fffffff
-GLOBL sinBelowAVX2Abs<>(SB), RODATA|NOPTR, $4
-DATA sinBelowAVX2<>+0(SB)/4, $0x47000000
-GLOBL sinBelowAVX2<>(SB), RODATA|NOPTR, $4
-
-// sin of f32 lanes, by their magnitude.
-TEXT sinter∕vmath·sinF32AVX2(SB), NOSPLIT, $0-0
-	VBROADCASTSS sinBelowAVX2Abs<>(SB), Y9
-	VANDPS Y9, Y0, Y9
-	VBROADCASTSS sinBelowAVX2<>(SB), Y8
-	VCMPPS $0x11, Y8, Y9, Y9
-	VMOVMSKPS Y9, R12
-	CMPL R12, $255
-	JNE full
-	JMP sinter∕vmath·sinFastF32AVX2(SB)
-
-full:
-	JMP sinter∕vmath·sinFullF32AVX2(SB)
-
-DATA tanBelowAVX2Abs<>+0(SB)/4, $0x7fffffff
-GLOBL tanBelowAVX2Abs<>(SB), RODATA|NOPTR, $4
-DATA tanBelowAVX2<>+0(SB)/4, $0x47000000
-GLOBL tanBelowAVX2<>(SB), RODATA|NOPTR, $4
-
-// tan of f32 lanes, by their magnitude.
-TEXT sinter∕vmath·tanF32AVX2(SB), NOSPLIT, $0-0
-	VBROADCASTSS tanBelowAVX2Abs<>(SB), Y9
-	VANDPS Y9, Y0, Y9
-	VBROADCASTSS tanBelowAVX2<>(SB), Y8
-	VCMPPS $0x11, Y8, Y9, Y9
-	VMOVMSKPS Y9, R12
-	CMPL R12, $255
-	JNE full
-	JMP sinter∕vmath·tanFastF32AVX2(SB)
-
-full:
-	JMP sinter∕vmath·tanFullF32AVX2(SB)

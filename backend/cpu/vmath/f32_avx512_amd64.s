@@ -1072,6 +1072,17 @@ TEXT sinter∕vmath·cosFullF32AVX512(SB), NOSPLIT, $0-0
 	VINSERTF64X4 $1, Y0, Z1, Z0
 	RET
 
+// cos of f32 lanes, by their magnitude.
+TEXT sinter∕vmath·cosF32AVX512(SB), NOSPLIT, $0-0
+	VBROADCASTSS lanes<>+3364(SB), Z15
+	VANDPS Z15, Z0, Z15
+	VCMPPS.BCST $17, lanes<>+3376(SB), Z15, K1
+	KORTESTW K1, K1
+	JCC full
+	JMP sinter∕vmath·cosFastF32AVX512(SB)
+full:
+	JMP sinter∕vmath·cosFullF32AVX512(SB)
+
 // cosh of f32 lanes.
 TEXT sinter∕vmath·coshF32AVX512(SB), NOSPLIT, $0-0
 	VANDPS.BCST lanes<>+3364(SB), Z0, Z0
@@ -2429,6 +2440,17 @@ TEXT sinter∕vmath·sinFullF32AVX512(SB), NOSPLIT, $64-0
 	VINSERTF64X4 $1, Y1, Z0, Z0
 	RET
 
+// sin of f32 lanes, by their magnitude.
+TEXT sinter∕vmath·sinF32AVX512(SB), NOSPLIT, $0-0
+	VBROADCASTSS lanes<>+3364(SB), Z15
+	VANDPS Z15, Z0, Z15
+	VCMPPS.BCST $17, lanes<>+3376(SB), Z15, K1
+	KORTESTW K1, K1
+	JCC full
+	JMP sinter∕vmath·sinFastF32AVX512(SB)
+full:
+	JMP sinter∕vmath·sinFullF32AVX512(SB)
+
 // sinh of f32 lanes.
 TEXT sinter∕vmath·sinhF32AVX512(SB), NOSPLIT, $0-0
 	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
@@ -2676,6 +2698,17 @@ TEXT sinter∕vmath·tanFullF32AVX512(SB), NOSPLIT, $0-0
 	VINSERTF64X4 $1, Y1, Z0, Z0
 	RET
 
+// tan of f32 lanes, by their magnitude.
+TEXT sinter∕vmath·tanF32AVX512(SB), NOSPLIT, $0-0
+	VBROADCASTSS lanes<>+3364(SB), Z15
+	VANDPS Z15, Z0, Z15
+	VCMPPS.BCST $17, lanes<>+3376(SB), Z15, K1
+	KORTESTW K1, K1
+	JCC full
+	JMP sinter∕vmath·tanFastF32AVX512(SB)
+full:
+	JMP sinter∕vmath·tanFullF32AVX512(SB)
+
 // tanh of f32 lanes.
 TEXT sinter∕vmath·tanhF32AVX512(SB), NOSPLIT, $0-0
 	VANDPS.BCST lanes<>+3364(SB), Z0, Z1
@@ -2710,54 +2743,3 @@ TEXT sinter∕vmath·tanhF32AVX512(SB), NOSPLIT, $0-0
 	VPTERNLOGD.BCST $228, lanes<>+3364(SB), Z0, Z2
 	VMOVAPS Z2, Z0
 	RET
-
-DATA cosBelowAVX512Abs<>+0(SB)/4, $0x7fffffff
-GLOBL cosBelowAVX512Abs<>(SB), RODATA|NOPTR, $4
-DATA cosBelowAVX512<>+0(SB)/4, $0x47000000
-GLOBL cosBelowAVX512<>(SB), RODATA|NOPTR, $4
-
-// cos of f32 lanes, by their magnitude.
-TEXT sinter∕vmath·cosF32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS cosBelowAVX512Abs<>(SB), Z15
-	VANDPS Z15, Z0, Z15
-	VCMPPS.BCST $0x11, cosBelowAVX512<>(SB), Z15, K1
-	KORTESTW K1, K1
-	JCC full
-	JMP sinter∕vmath·cosFastF32AVX512(SB)
-
-full:
-	JMP sinter∕vmath·cosFullF32AVX512(SB)
-
-DATA sinBelowAVX512Abs<>+0(SB)/4, $0x7fffffff
-GLOBL sinBelowAVX512Abs<>(SB), RODATA|NOPTR, $4
-DATA sinBelowAVX512<>+0(SB)/4, $0x47000000
-GLOBL sinBelowAVX512<>(SB), RODATA|NOPTR, $4
-
-// sin of f32 lanes, by their magnitude.
-TEXT sinter∕vmath·sinF32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS sinBelowAVX512Abs<>(SB), Z15
-	VANDPS Z15, Z0, Z15
-	VCMPPS.BCST $0x11, sinBelowAVX512<>(SB), Z15, K1
-	KORTESTW K1, K1
-	JCC full
-	JMP sinter∕vmath·sinFastF32AVX512(SB)
-
-full:
-	JMP sinter∕vmath·sinFullF32AVX512(SB)
-
-DATA tanBelowAVX512Abs<>+0(SB)/4, $0x7fffffff
-GLOBL tanBelowAVX512Abs<>(SB), RODATA|NOPTR, $4
-DATA tanBelowAVX512<>+0(SB)/4, $0x47000000
-GLOBL tanBelowAVX512<>(SB), RODATA|NOPTR, $4
-
-// tan of f32 lanes, by their magnitude.
-TEXT sinter∕vmath·tanF32AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSS tanBelowAVX512Abs<>(SB), Z15
-	VANDPS Z15, Z0, Z15
-	VCMPPS.BCST $0x11, tanBelowAVX512<>(SB), Z15, K1
-	KORTESTW K1, K1
-	JCC full
-	JMP sinter∕vmath·tanFastF32AVX512(SB)
-
-full:
-	JMP sinter∕vmath·tanFullF32AVX512(SB)

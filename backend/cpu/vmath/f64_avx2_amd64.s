@@ -1673,6 +1673,19 @@ TEXT sinter∕vmath·cosFullF64AVX2(SB), NOSPLIT, $160-0
 	VXORPD Y1, Y0, Y0
 	RET
 
+// cos of f64 lanes, by their magnitude.
+TEXT sinter∕vmath·cosF64AVX2(SB), NOSPLIT, $0-0
+	VBROADCASTSD lanes<>+7872(SB), Y9
+	VANDPD Y9, Y0, Y9
+	VBROADCASTSD lanes<>+1120(SB), Y8
+	VCMPPD $17, Y8, Y9, Y9
+	VMOVMSKPD Y9, R12
+	CMPL R12, $15
+	JNE full
+	JMP sinter∕vmath·cosFastF64AVX2(SB)
+full:
+	JMP sinter∕vmath·cosFullF64AVX2(SB)
+
 // cosh of f64 lanes.
 TEXT sinter∕vmath·coshF64AVX2(SB), NOSPLIT, $0-0
 	VANDPD lanes<>+7872(SB), Y0, Y0
@@ -2793,6 +2806,19 @@ TEXT sinter∕vmath·sinFullF64AVX2(SB), NOSPLIT, $192-0
 	VXORPD Y1, Y0, Y0
 	RET
 
+// sin of f64 lanes, by their magnitude.
+TEXT sinter∕vmath·sinF64AVX2(SB), NOSPLIT, $0-0
+	VBROADCASTSD lanes<>+7872(SB), Y9
+	VANDPD Y9, Y0, Y9
+	VBROADCASTSD lanes<>+1120(SB), Y8
+	VCMPPD $17, Y8, Y9, Y9
+	VMOVMSKPD Y9, R12
+	CMPL R12, $15
+	JNE full
+	JMP sinter∕vmath·sinFastF64AVX2(SB)
+full:
+	JMP sinter∕vmath·sinFullF64AVX2(SB)
+
 // sinh of f64 lanes.
 TEXT sinter∕vmath·sinhF64AVX2(SB), NOSPLIT, $0-0
 	VANDPD lanes<>+7872(SB), Y0, Y1
@@ -3050,6 +3076,19 @@ TEXT sinter∕vmath·tanFullF64AVX2(SB), NOSPLIT, $192-0
 	VXORPD Y1, Y0, Y0
 	RET
 
+// tan of f64 lanes, by their magnitude.
+TEXT sinter∕vmath·tanF64AVX2(SB), NOSPLIT, $0-0
+	VBROADCASTSD lanes<>+7872(SB), Y9
+	VANDPD Y9, Y0, Y9
+	VBROADCASTSD lanes<>+1120(SB), Y8
+	VCMPPD $17, Y8, Y9, Y9
+	VMOVMSKPD Y9, R12
+	CMPL R12, $15
+	JNE full
+	JMP sinter∕vmath·tanFastF64AVX2(SB)
+full:
+	JMP sinter∕vmath·tanFullF64AVX2(SB)
+
 // tanh of f64 lanes.
 TEXT sinter∕vmath·tanhF64AVX2(SB), NOSPLIT, $0-0
 	VANDPD lanes<>+7872(SB), Y0, Y1
@@ -3084,60 +3123,3 @@ TEXT sinter∕vmath·tanhF64AVX2(SB), NOSPLIT, $0-0
 	VANDPD lanes<>+608(SB), Y0, Y0
 	VORPD Y0, Y1, Y0
 	RET
-
-DATA cosBelowAVX2Abs<>+0(SB)/8, $0x7fffffffffffffff
-GLOBL cosBelowAVX2Abs<>(SB), RODATA|NOPTR, $8
-DATA cosBelowAVX2<>+0(SB)/8, $0x41d0000000000000
-GLOBL cosBelowAVX2<>(SB), RODATA|NOPTR, $8
-
-// cos of f64 lanes, by their magnitude.
-TEXT sinter∕vmath·cosF64AVX2(SB), NOSPLIT, $0-0
-	VBROADCASTSD cosBelowAVX2Abs<>(SB), Y9
-	VANDPD Y9, Y0, Y9
-	VBROADCASTSD cosBelowAVX2<>(SB), Y8
-	VCMPPD $0x11, Y8, Y9, Y9
-	VMOVMSKPD Y9, R12
-	CMPL R12, $15
-	JNE full
-	JMP sinter∕vmath·cosFastF64AVX2(SB)
-
-full:
-	JMP sinter∕vmath·cosFullF64AVX2(SB)
-
-DATA sinBelowAVX2Abs<>+0(SB)/8, $0x7fffffffffffffff
-GLOBL sinBelowAVX2Abs<>(SB), RODATA|NOPTR, $8
-DATA sinBelowAVX2<>+0(SB)/8, $0x41d0000000000000
-GLOBL sinBelowAVX2<>(SB), RODATA|NOPTR, $8
-
-// sin of f64 lanes, by their magnitude.
-TEXT sinter∕vmath·sinF64AVX2(SB), NOSPLIT, $0-0
-	VBROADCASTSD sinBelowAVX2Abs<>(SB), Y9
-	VANDPD Y9, Y0, Y9
-	VBROADCASTSD sinBelowAVX2<>(SB), Y8
-	VCMPPD $0x11, Y8, Y9, Y9
-	VMOVMSKPD Y9, R12
-	CMPL R12, $15
-	JNE full
-	JMP sinter∕vmath·sinFastF64AVX2(SB)
-
-full:
-	JMP sinter∕vmath·sinFullF64AVX2(SB)
-
-DATA tanBelowAVX2Abs<>+0(SB)/8, $0x7fffffffffffffff
-GLOBL tanBelowAVX2Abs<>(SB), RODATA|NOPTR, $8
-DATA tanBelowAVX2<>+0(SB)/8, $0x41d0000000000000
-GLOBL tanBelowAVX2<>(SB), RODATA|NOPTR, $8
-
-// tan of f64 lanes, by their magnitude.
-TEXT sinter∕vmath·tanF64AVX2(SB), NOSPLIT, $0-0
-	VBROADCASTSD tanBelowAVX2Abs<>(SB), Y9
-	VANDPD Y9, Y0, Y9
-	VBROADCASTSD tanBelowAVX2<>(SB), Y8
-	VCMPPD $0x11, Y8, Y9, Y9
-	VMOVMSKPD Y9, R12
-	CMPL R12, $15
-	JNE full
-	JMP sinter∕vmath·tanFastF64AVX2(SB)
-
-full:
-	JMP sinter∕vmath·tanFullF64AVX2(SB)

@@ -932,6 +932,17 @@ TEXT sinter∕vmath·cosFullF64AVX512(SB), NOSPLIT, $0-0
 	VPTERNLOGQ.BCST $120, lanes<>+528(SB), Z1, Z0
 	RET
 
+// cos of f64 lanes, by their magnitude.
+TEXT sinter∕vmath·cosF64AVX512(SB), NOSPLIT, $0-0
+	VBROADCASTSD lanes<>+2688(SB), Z15
+	VANDPD Z15, Z0, Z15
+	VCMPPD.BCST $17, lanes<>+720(SB), Z15, K1
+	KORTESTB K1, K1
+	JCC full
+	JMP sinter∕vmath·cosFastF64AVX512(SB)
+full:
+	JMP sinter∕vmath·cosFullF64AVX512(SB)
+
 // cosh of f64 lanes.
 TEXT sinter∕vmath·coshF64AVX512(SB), NOSPLIT, $0-0
 	VANDPD.BCST lanes<>+2688(SB), Z0, Z0
@@ -1918,6 +1929,17 @@ TEXT sinter∕vmath·sinFullF64AVX512(SB), NOSPLIT, $0-0
 	VMOVAPS Z1, Z0
 	RET
 
+// sin of f64 lanes, by their magnitude.
+TEXT sinter∕vmath·sinF64AVX512(SB), NOSPLIT, $0-0
+	VBROADCASTSD lanes<>+2688(SB), Z15
+	VANDPD Z15, Z0, Z15
+	VCMPPD.BCST $17, lanes<>+720(SB), Z15, K1
+	KORTESTB K1, K1
+	JCC full
+	JMP sinter∕vmath·sinFastF64AVX512(SB)
+full:
+	JMP sinter∕vmath·sinFullF64AVX512(SB)
+
 // sinh of f64 lanes.
 TEXT sinter∕vmath·sinhF64AVX512(SB), NOSPLIT, $0-0
 	VANDPD.BCST lanes<>+2688(SB), Z0, Z1
@@ -2155,6 +2177,17 @@ TEXT sinter∕vmath·tanFullF64AVX512(SB), NOSPLIT, $0-0
 	VMOVAPS Z1, Z0
 	RET
 
+// tan of f64 lanes, by their magnitude.
+TEXT sinter∕vmath·tanF64AVX512(SB), NOSPLIT, $0-0
+	VBROADCASTSD lanes<>+2688(SB), Z15
+	VANDPD Z15, Z0, Z15
+	VCMPPD.BCST $17, lanes<>+720(SB), Z15, K1
+	KORTESTB K1, K1
+	JCC full
+	JMP sinter∕vmath·tanFastF64AVX512(SB)
+full:
+	JMP sinter∕vmath·tanFullF64AVX512(SB)
+
 // tanh of f64 lanes.
 TEXT sinter∕vmath·tanhF64AVX512(SB), NOSPLIT, $0-0
 	VANDPD.BCST lanes<>+2688(SB), Z0, Z1
@@ -2189,54 +2222,3 @@ TEXT sinter∕vmath·tanhF64AVX512(SB), NOSPLIT, $0-0
 	VPTERNLOGQ.BCST $248, lanes<>+528(SB), Z0, Z1
 	VMOVAPS Z1, Z0
 	RET
-
-DATA cosBelowAVX512Abs<>+0(SB)/8, $0x7fffffffffffffff
-GLOBL cosBelowAVX512Abs<>(SB), RODATA|NOPTR, $8
-DATA cosBelowAVX512<>+0(SB)/8, $0x41d0000000000000
-GLOBL cosBelowAVX512<>(SB), RODATA|NOPTR, $8
-
-// cos of f64 lanes, by their magnitude.
-TEXT sinter∕vmath·cosF64AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSD cosBelowAVX512Abs<>(SB), Z15
-	VANDPD Z15, Z0, Z15
-	VCMPPD.BCST $0x11, cosBelowAVX512<>(SB), Z15, K1
-	KORTESTB K1, K1
-	JCC full
-	JMP sinter∕vmath·cosFastF64AVX512(SB)
-
-full:
-	JMP sinter∕vmath·cosFullF64AVX512(SB)
-
-DATA sinBelowAVX512Abs<>+0(SB)/8, $0x7fffffffffffffff
-GLOBL sinBelowAVX512Abs<>(SB), RODATA|NOPTR, $8
-DATA sinBelowAVX512<>+0(SB)/8, $0x41d0000000000000
-GLOBL sinBelowAVX512<>(SB), RODATA|NOPTR, $8
-
-// sin of f64 lanes, by their magnitude.
-TEXT sinter∕vmath·sinF64AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSD sinBelowAVX512Abs<>(SB), Z15
-	VANDPD Z15, Z0, Z15
-	VCMPPD.BCST $0x11, sinBelowAVX512<>(SB), Z15, K1
-	KORTESTB K1, K1
-	JCC full
-	JMP sinter∕vmath·sinFastF64AVX512(SB)
-
-full:
-	JMP sinter∕vmath·sinFullF64AVX512(SB)
-
-DATA tanBelowAVX512Abs<>+0(SB)/8, $0x7fffffffffffffff
-GLOBL tanBelowAVX512Abs<>(SB), RODATA|NOPTR, $8
-DATA tanBelowAVX512<>+0(SB)/8, $0x41d0000000000000
-GLOBL tanBelowAVX512<>(SB), RODATA|NOPTR, $8
-
-// tan of f64 lanes, by their magnitude.
-TEXT sinter∕vmath·tanF64AVX512(SB), NOSPLIT, $0-0
-	VBROADCASTSD tanBelowAVX512Abs<>(SB), Z15
-	VANDPD Z15, Z0, Z15
-	VCMPPD.BCST $0x11, tanBelowAVX512<>(SB), Z15, K1
-	KORTESTB K1, K1
-	JCC full
-	JMP sinter∕vmath·tanFastF64AVX512(SB)
-
-full:
-	JMP sinter∕vmath·tanFullF64AVX512(SB)

@@ -5,10 +5,10 @@ package vmath
 import (
 	"fmt"
 	"go/format"
-	"math"
 	"strings"
 
 	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/loops"
 	"github.com/sinter-go/sinter/codegen/mathlib"
 	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/simd/asm"
@@ -26,7 +26,7 @@ var sets = map[x86.ISA]mathlib.Set{x86.AVX2: mathlib.AVX2, x86.AVX512: mathlib.A
 // the document that lists the functions.
 func Files(by string) ([]asm.File, error) {
 	var all []asm.File
-	for _, part := range []func(string) ([]asm.File, error){subroutines, loops, tables, document} {
+	for _, part := range []func(string) ([]asm.File, error){subroutines, loopFiles, tables, document} {
 		files, err := part(by)
 		if err != nil {
 			return nil, fmt.Errorf("vmath: %w", err)
@@ -36,84 +36,30 @@ func Files(by string) ([]asm.File, error) {
 	return all, nil
 }
 
-// subroutines is a file of assembly for each dtype and instruction set. A function
-// with a fast program is three subroutines: one that tests its argument and goes on
-// in one of the two others.
+// subroutines is a file of assembly for each dtype and instruction set.
 func subroutines(by string) ([]asm.File, error) {
 	var all []asm.File
 	for _, t := range []lane.Type{lane.F32, lane.F64} {
 		for _, isa := range x86.ISAs {
 			f := x86.NewFile(dir, "vmath", strings.ToLower(fmt.Sprintf("%v_%v", t, isa)), by)
-			var tests strings.Builder
 			for _, fn := range mathlib.Table() {
 				if fn.Type != t {
 					continue
 				}
-				if err := subroutine(f, &tests, fn, isa); err != nil {
+				list, err := loops.Function(fn, isa)
+				if err != nil {
 					return nil, err
 				}
+				f.Add(list...)
 			}
 			files, err := f.Files()
 			if err != nil {
 				return nil, err
 			}
-			files[0].Data = append(files[0].Data, tests.String()...)
 			all = append(all, files...)
 		}
 	}
 	return all, nil
-}
-
-func subroutine(f *x86.File, tests *strings.Builder, fn mathlib.Func, isa x86.ISA) error {
-	full, err := fn.Prog(sets[isa])
-	if err != nil {
-		return err
-	}
-	fast, limit, err := fn.Fast(sets[isa])
-	if err != nil {
-		return err
-	}
-	if fast == nil {
-		return f.Subroutine(fn.Name, full, isa)
-	}
-	if err := f.Subroutine(fn.Name+"Fast", fast, isa); err != nil {
-		return err
-	}
-	if err := f.Subroutine(fn.Name+"Full", full, isa); err != nil {
-		return err
-	}
-	test(tests, fn, limit, isa)
-	return nil
-}
-
-// test writes the subroutine that goes on in the fast one if the magnitude of the
-// first argument is below limit in all lanes. It uses a register that no argument
-// is in.
-func test(b *strings.Builder, fn mathlib.Func, limit float64, isa x86.ISA) {
-	suffix, size, lanes := "PS", 4, 8
-	abs, bits := uint64(1<<31-1), uint64(math.Float32bits(float32(limit)))
-	if fn.Type == lane.F64 {
-		suffix, size, lanes = "PD", 8, 4
-		abs, bits = 1<<63-1, math.Float64bits(limit)
-	}
-	name := fmt.Sprintf("%sBelow%v", fn.Name, isa)
-	fmt.Fprintf(b, "\nDATA %s<>+0(SB)/%d, $%#x\nGLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name+"Abs", size, abs, name+"Abs", size)
-	fmt.Fprintf(b, "DATA %s<>+0(SB)/%d, $%#x\nGLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, size, bits, name, size)
-	fmt.Fprintf(b, "\n// %s of %v lanes, by their magnitude.\nTEXT %s, NOSPLIT, $0-0\n", fn.Name, fn.Type, x86.Symbol(fn.Name, fn.Type, isa))
-	r := "Y9"
-	wide := "VBROADCASTS" + suffix[1:]
-	if isa == x86.AVX512 {
-		fmt.Fprintf(b, "\t%s %sAbs<>(SB), Z15\n", wide, name)
-		fmt.Fprintf(b, "\tVAND%s Z15, Z0, Z15\n", suffix)
-		op := map[int]string{4: "KORTESTW", 8: "KORTESTB"}[size]
-		fmt.Fprintf(b, "\tVCMP%s.BCST $0x11, %s<>(SB), Z15, K1\n\t%s K1, K1\n\tJCC full\n", suffix, name, op)
-	} else {
-		fmt.Fprintf(b, "\t%s %sAbs<>(SB), %s\n", wide, name, r)
-		fmt.Fprintf(b, "\tVAND%s %s, Y0, %s\n", suffix, r, r)
-		fmt.Fprintf(b, "\t%s %s<>(SB), Y8\n", wide, name)
-		fmt.Fprintf(b, "\tVCMP%s $0x11, Y8, %s, %s\n\tVMOVMSK%s %s, R12\n\tCMPL R12, $%d\n\tJNE full\n", suffix, r, r, suffix, r, 1<<lanes-1)
-	}
-	fmt.Fprintf(b, "\tJMP %s\n\nfull:\n\tJMP %s\n", x86.Symbol(fn.Name+"Fast", fn.Type, isa), x86.Symbol(fn.Name+"Full", fn.Type, isa))
 }
 
 // loopName is the Go function that applies a function to arrays, less the
@@ -122,8 +68,8 @@ func loopName(fn mathlib.Func) string {
 	return fn.Name + map[lane.Type]string{lane.F32: "F32", lane.F64: "F64"}[fn.Type]
 }
 
-// loops are element-wise loops that call the subroutines.
-func loops(by string) ([]asm.File, error) {
+// loopFiles are element-wise loops that call the subroutines.
+func loopFiles(by string) ([]asm.File, error) {
 	f := x86.NewFile(dir, "vmath", "loops", by)
 	for _, fn := range mathlib.Table() {
 		var p lane.Prog

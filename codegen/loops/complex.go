@@ -1,31 +1,30 @@
-package emit
+package loops
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/sinter-go/sinter/codegen/lane"
 	"github.com/sinter-go/sinter/codegen/x86"
-	"github.com/sinter-go/sinter/gen/schema"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
-// realGraph returns the graph that is lowered for g, and how many of its elements one of
-// g's is. Lanes hold no complex numbers, but sums are those of the parts, and a
-// complex64 that is only moved is an integer. Others are returned as they are.
-func realGraph(v schema.Variant, g *expr.Graph) (*expr.Graph, int) {
+// real returns the graph that is lowered, and how many of its elements one of the body's
+// is. Lanes hold no complex numbers, but sums are those of the parts, and a complex64
+// that is only moved is an integer. Others are returned as they are.
+func (b *Body) real() (*expr.Graph, int) {
+	g := b.Graph
 	t, n := ir.Int64, 1
 	switch {
 	case !g.T.IsComplex():
 		return g, 1
-	case all(g, func(v *expr.Value) bool { return partwise(g, v) }):
+	case all(g, func(v *expr.Value) bool { return b.partwise(v) }):
 		t, n = g.T.Real(), 2
 	case g.T != ir.Complex64 || !all(g, moved):
 		return g, 1
 	}
-	r, err := v.Expr.Check(t)
+	r, err := b.Check(t)
 	if err != nil || len(r.Values) != len(g.Values) {
 		return g, 1
 	}
@@ -38,12 +37,12 @@ func all(g *expr.Graph, f func(v *expr.Value) bool) bool {
 
 // partwise reports whether the parts of v follow from those of its arguments, each
 // alone.
-func partwise(g *expr.Graph, v *expr.Value) bool {
+func (b *Body) partwise(v *expr.Value) bool {
 	switch v.Op {
 	case expr.OpConst:
 		return zero(v)
 	case expr.OpName:
-		return v.Kind == expr.TKind && slices.ContainsFunc(g.Env.Operands, func(o expr.Operand) bool { return o.Name == v.Name })
+		return v.Kind == expr.TKind && b.operand(v.Name) >= 0
 	}
 	return v.Kind == expr.TKind && (v.Name == "add" || v.Name == "sub" || v.Name == "neg")
 }
@@ -62,9 +61,39 @@ func moved(v *expr.Value) bool {
 // zero reports whether all bits of a constant are zero.
 func zero(v *expr.Value) bool { return v.Kind == expr.TKind && v.Const.String() == "0" }
 
-// complexProduct returns what g multiplies where it is a product of two of op's operands,
+// operand is the place of a name among the operands, -1 if it is none.
+func (b *Body) operand(name string) int {
+	for _, in := range b.Inputs {
+		if in.Name == name && !in.Scalar {
+			return in.Index
+		}
+	}
+	return -1
+}
+
+// complexLoop returns the loop of a body that reads the parts of complex numbers beside
+// each other, nil where there is none.
+func (b *Body) complexLoop(isa x86.ISA) *Loop {
+	if p := b.complexParts(isa); p != nil {
+		if streams(p) {
+			isa = x86.AVX2
+		}
+		return &Loop{ISA: isa, Prog: p, Each: 1}
+	}
+	p, ok := b.complexProduct()
+	if !ok {
+		return nil
+	}
+	if p.Double {
+		isa = x86.AVX2
+	}
+	return &Loop{ISA: isa, Product: &p, Each: 1}
+}
+
+// complexProduct returns what g multiplies where it is a product of two operands,
 // or of one and another's conjugate; ok says whether it is.
-func complexProduct(op *schema.Op, g *expr.Graph) (p x86.Product, ok bool) {
+func (b *Body) complexProduct() (p x86.Product, ok bool) {
+	g := b.Graph
 	if !g.T.IsComplex() || g.Root.Op != expr.OpCall || g.Root.Name != "mul" {
 		return p, false
 	}
@@ -73,23 +102,24 @@ func complexProduct(op *schema.Op, g *expr.Graph) (p x86.Product, ok bool) {
 		p.Conj, y = true, y.Args[0]
 	}
 	for _, v := range []*expr.Value{x, y} {
-		if v.Op != expr.OpName || v.Kind != expr.TKind || operandIndex(op, v.Name) < 0 {
+		if v.Op != expr.OpName || v.Kind != expr.TKind || b.operand(v.Name) < 0 {
 			return p, false
 		}
 	}
-	p.X, p.Y, p.Double = operandIndex(op, x.Name), operandIndex(op, y.Name), g.T == ir.Complex128
+	p.X, p.Y, p.Double = b.operand(x.Name), b.operand(y.Name), g.T == ir.Complex128
 	return p, true
 }
 
 // complexParts returns the program of a g that is one part of a complex64, its conjugate
 // or its magnitude: a complex64 is an integer in it. It is nil for others.
-func complexParts(op *schema.Op, g *expr.Graph, isa x86.ISA) *lane.Prog {
+func (b *Body) complexParts(isa x86.ISA) *lane.Prog {
+	g := b.Graph
 	v := g.Root
 	if g.T != ir.Complex64 || v.Op != expr.OpCall || len(v.Args) != 1 || v.Args[0].Op != expr.OpName || v.Args[0].Kind != expr.TKind {
 		return nil
 	}
 	p := &lane.Prog{}
-	x := p.Arg(operandIndex(op, v.Args[0].Name), lane.I64)
+	x := p.Arg(b.operand(v.Args[0].Name), lane.I64)
 	first, second := func() lane.V { return p.Narrow(x, lane.I32) }, func() lane.V { return p.Narrow(p.Shr(x, 32), lane.I32) }
 	switch v.Name {
 	case "conj":
@@ -104,32 +134,4 @@ func complexParts(op *schema.Op, g *expr.Graph, isa x86.ISA) *lane.Prog {
 		return nil
 	}
 	return p
-}
-
-// complexLoop returns the name of the assembly of a g that reads the parts of complex
-// numbers beside each other, "" where there is none.
-func (vs *vectors) complexLoop(code *x86.File, op *schema.Op, g *expr.Graph, base string, isa x86.ISA) string {
-	if p := complexParts(op, g, isa); p != nil {
-		if streams(p) {
-			isa = x86.AVX2
-		}
-		name, err := vs.function(base, "", p, isa, code.Loop)
-		if err != nil {
-			vs.e.errs = append(vs.e.errs, err)
-		}
-		return name
-	}
-	p, ok := complexProduct(op, g)
-	if !ok {
-		return ""
-	}
-	if p.Double {
-		isa = x86.AVX2
-	}
-	key := fmt.Sprintf("product %+v %v", p, isa)
-	if vs.functions[key] == "" {
-		vs.functions[key] = base + isa.String()
-		code.Product(base, p, isa)
-	}
-	return vs.functions[key]
 }
