@@ -160,14 +160,13 @@ func subroutine(p *lane.Prog, t lane.Type, isa ISA) (*allocator, error) {
 		return nil, fmt.Errorf("x86: a subroutine that calls another: %w", ErrUnsupported)
 	}
 	usable := func(r int) bool { return r < isa.preserved() || r > maskBase && r < maskBase+preservedMask }
-	a := newAllocator(s, nil, usable)
-	a.uses[out] = append(a.uses[out], len(s.insts))
+	a := newAllocator(s, s.live(), nil, registers(usable), nil)
+	a.want = map[vreg]int{out: 0}
 	for _, v := range inputs {
-		if len(a.uses[v]) == 0 {
+		if !a.used(v) && v != out {
 			a.drop(v)
 		}
 	}
-	a.want = map[vreg]int{out: 0}
 	if err := a.run(); err != nil {
 		return nil, err
 	}

@@ -161,8 +161,8 @@ func (w *folder) write() error {
 
 // identity fills register r with the identity.
 func (w *folder) identity(r int) {
-	a := newAllocator(w.single.selector, nil, nil)
-	a.loadConst(vdef{bytes: w.isa.vectorBytes(), home: homeConst, value: w.init}, r)
+	a := newAllocator(w.single.selector, w.single.liveness, nil, 0, nil)
+	a.loadConst(&vdef{bytes: w.isa.vectorBytes(), home: homeConst, value: w.init}, r)
 	w.place.put(&w.b, a.code)
 }
 
@@ -238,10 +238,11 @@ func (w *folder) blocks(one *selector) ([]*allocator, error) {
 		}
 		w.hoisted = list[:hoisted]
 		var err error
-		if w.single, err = w.attempt(one, w.hoisted, false, nil); err != nil {
+		live := one.live()
+		if w.single, err = w.attempt(one, live, w.hoisted, false, nil); err != nil {
 			return nil, err
 		}
-		w.tail, err = w.attempt(one, w.hoisted, true, nil)
+		w.tail, err = w.attempt(one, live, w.hoisted, true, nil)
 		w.main = w.single
 		return best, err
 	}
@@ -285,12 +286,9 @@ func (w *folder) block(g, copies int, hoisted []vdef) (*allocator, error) {
 // into allocates code whose results are to be in certain registers.
 func (w *folder) into(s *selector, outs map[vreg]int, hoisted []vdef, usable func(r int) bool) (*allocator, error) {
 	pinned, taken := w.pin(s, hoisted)
-	a := newAllocator(s, pinned, func(r int) bool { return !taken[r] && usable(r) })
+	a := newAllocator(s, s.live(), pinned, registers(usable)&^taken, nil)
 	a.sites = sites{scalars: w.scalars}
 	a.want = outs
-	for v := range outs {
-		a.uses[v] = append(a.uses[v], len(s.insts))
-	}
 	if err := a.run(); err != nil {
 		return nil, err
 	}
@@ -396,7 +394,7 @@ func (w *folder) memoryTree(k int) error {
 	w.place.array = func(k int) (string, string) { return [...]string{"DX", "R8"}[k], "" }
 	defer func() { w.place.array = array }()
 	s.insts = append(s.insts, inst{form: store, src: []vreg{s.out(0)}, at: 0, size: w.acc.Size()})
-	a, err := w.attempt(s, w.hoisted, false, nil)
+	a, err := w.attempt(s, s.live(), w.hoisted, false, nil)
 	if err != nil {
 		return err
 	}

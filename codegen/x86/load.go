@@ -8,14 +8,14 @@ import (
 // load brings v from its home or from the frame into register r, which the caller
 // has made free.
 func (a *allocator) load(v vreg, r int) {
-	d := a.defs[v]
+	d := &a.defs[v]
 	switch {
 	case a.slot[v] >= 0 && d.mask:
 		a.cost += 2
-		a.emitCode("KMOVQ", a.regAt(r, 0), operand{kind: inSlot, n: a.slot[v]})
+		a.emitCode("KMOVQ", a.regAt(r, 0), a.inSlot(v))
 	case a.slot[v] >= 0:
 		a.cost += 2
-		a.emitCode("VMOVUPS", a.regAt(r, a.bytes), operand{kind: inSlot, n: a.slot[v]})
+		a.emitCode("VMOVUPS", a.regAt(r, a.bytes), a.inSlot(v))
 	case d.home == homeConst:
 		a.loadConst(d, r)
 	case d.home == homeScalar:
@@ -30,7 +30,7 @@ func (a *allocator) load(v vreg, r int) {
 	}
 }
 
-func (a *allocator) loadConst(d vdef, r int) {
+func (a *allocator) loadConst(d *vdef, r int) {
 	bytes := max(16, d.bytes)
 	switch {
 	case d.value.isZero():
@@ -45,7 +45,7 @@ func (a *allocator) loadConst(d vdef, r int) {
 		a.cost += 0.5
 		x := a.regAt(r, bytes)
 		if a.isa == AVX512 {
-			a.emitCode("VPTERNLOGD", x, x, x, operand{kind: inText, text: "$255"})
+			a.emitCode("VPTERNLOGD", x, x, x, a.immediate(255))
 		} else {
 			a.emitCode("VPCMPEQD", x, x, x)
 		}
@@ -55,10 +55,10 @@ func (a *allocator) loadConst(d vdef, r int) {
 		if a.isa == AVX2 || size < 4 {
 			size = max(4, size) // one instruction for all, from data that others share
 		}
-		a.broadcast(size, operand{kind: inConst, text: d.value.repeat(size)}, r)
+		a.broadcast(size, a.data(&d.value, size), r)
 	default:
 		a.cost++
-		a.emitCode("VMOVUPS", a.regAt(r, bytes), operand{kind: inConst, text: d.value.repeat(bytes)})
+		a.emitCode("VMOVUPS", a.regAt(r, bytes), a.data(&d.value, bytes))
 	}
 }
 
@@ -69,7 +69,7 @@ func (a *allocator) broadcast(size int, from operand, r int) {
 }
 
 // loadIndex adds the lanes' numbers to the index of the first.
-func (a *allocator) loadIndex(d vdef, r int) {
+func (a *allocator) loadIndex(d *vdef, r int) {
 	a.cost += 3
 	a.text("MOVQ %s, R12", a.sites.index)
 	a.emitCode("LEAQ", operand{kind: inText, text: "R12"}, operand{kind: inArray, bytes: 1, skip: d.skip, text: "R12"})
@@ -99,7 +99,7 @@ func maskedMove(size int) string {
 	return map[int]string{1: "VMOVDQU8", 2: "VMOVDQU16", 4: "VMOVUPS", 8: "VMOVUPD"}[size]
 }
 
-func (a *allocator) loadArray(d vdef, r int) {
+func (a *allocator) loadArray(d *vdef, r int) {
 	x, at := a.regAt(r, d.bytes), operand{kind: inArray, n: d.at, bytes: d.size, skip: d.skip}
 	switch {
 	case !a.masked:

@@ -2,6 +2,7 @@ package x86
 
 import (
 	"fmt"
+	"math"
 	"sort"
 
 	"github.com/sinter-go/sinter/codegen/amd64"
@@ -176,46 +177,84 @@ func (l *loop) allocate() error {
 // are not for them.
 func (l *loop) hoist(one, many *selector, low int) error {
 	list := one.invariants()
-	best := -1.0
-	var failed error
-	for n := min(len(list), l.isa.registers()-low); n >= 0; n-- {
-		main, err := l.attempt(many, list[:n], false, nil)
+	h := hoisting{loop: l, many: many, list: list, live: many.live(), most: min(len(list), l.isa.registers()-low)}
+	oneLive := h.live
+	if one != many {
+		oneLive = one.live()
+	}
+	for {
+		n, err := h.best()
 		if err != nil {
-			failed = err
+			return err
+		}
+		main, err := l.attempt(many, h.live, list[:n], false, nil)
+		if err == nil {
+			l.single, err = l.attempt(one, oneLive, list[:n], false, nil)
+		}
+		if err == nil {
+			l.tail, err = l.attempt(one, oneLive, list[:n], true, nil)
+		}
+		if err == nil {
+			l.main, l.hoisted = main, list[:n]
+			return nil
+		}
+		h.fail(n, err)
+	}
+}
+
+// A hoisting is the search for how many invariants to keep in registers.
+type hoisting struct {
+	*loop
+	many   *selector
+	live   *liveness
+	list   []vdef
+	most   int
+	failed map[int]bool // what other code than that of many vectors has no registers for
+	err    error
+	spare  *allocator
+}
+
+// best is the number that makes the code of many vectors cheapest.
+func (h *hoisting) best() (int, error) {
+	best, cost := -1, math.Inf(1)
+	for n := h.most; n >= 0; n-- {
+		if h.failed[n] {
 			continue
 		}
-		if best >= 0 && main.cost >= best {
+		a := h.prepare(h.many, h.live, h.list[:n], false, nil, h.spare)
+		h.spare, a.dry, a.limit = a, true, cost
+		if err := a.run(); err != nil {
+			if err != errCostly {
+				h.err = err
+			}
 			continue
 		}
-		single, err := l.attempt(one, list[:n], false, nil)
-		if err != nil {
-			failed = err
-			continue
-		}
-		tail, err := l.attempt(one, list[:n], true, nil)
-		if err != nil {
-			failed = err
-			continue
-		}
-		best = main.cost
-		l.main, l.single, l.tail, l.hoisted = main, single, tail, list[:n]
-		if main.spills == 0 { // fewer would only be read from memory instead
+		best, cost = n, a.cost
+		if a.spills == 0 { // fewer would only be read from memory instead
 			break
 		}
 	}
 	if best < 0 {
-		return failed
+		return 0, h.err
 	}
-	return nil
+	return best, nil
+}
+
+// fail excludes a number.
+func (h *hoisting) fail(n int, err error) {
+	if h.failed == nil {
+		h.failed = map[int]bool{}
+	}
+	h.failed[n], h.err = true, err
 }
 
 // pin is the registers of hoisted values by the values' numbers in s, and all those
-// registers.
-func (l *loop) pin(s *selector, hoisted []vdef) (map[vreg]int, map[int]bool) {
-	pinned, taken := map[vreg]int{}, map[int]bool{}
+// registers, by bit.
+func (l *loop) pin(s *selector, hoisted []vdef) (pinned map[vreg]int, taken uint64) {
+	pinned = map[vreg]int{}
 	for i, d := range hoisted {
 		r := l.isa.registers() - 1 - i
-		taken[r] = true
+		taken |= 1 << r
 		if v, ok := s.homes[d]; ok {
 			pinned[v] = r
 		}
@@ -225,14 +264,25 @@ func (l *loop) pin(s *selector, hoisted []vdef) (map[vreg]int, map[int]bool) {
 
 // attempt allocates code with some invariants in registers, within those that
 // usable allows, if it is given.
-func (l *loop) attempt(s *selector, hoisted []vdef, tail bool, usable func(r int) bool) (*allocator, error) {
+func (l *loop) attempt(s *selector, live *liveness, hoisted []vdef, tail bool, usable func(r int) bool) (*allocator, error) {
+	a := l.prepare(s, live, hoisted, tail, usable, nil)
+	return a, a.run()
+}
+
+func (l *loop) prepare(s *selector, live *liveness, hoisted []vdef, tail bool, usable func(r int) bool, recycled *allocator) *allocator {
 	pinned, taken := l.pin(s, hoisted)
-	a := newAllocator(s, pinned, func(r int) bool {
-		return !taken[r] && (r != maskBase+tailMask || !tail) && (usable == nil || usable(r))
-	})
+	may := uint64(1<<numRegisters - 1)
+	if usable != nil {
+		may = registers(usable)
+	}
+	if may &^= taken; tail {
+		may &^= 1 << (maskBase + tailMask)
+	}
+	a := newAllocator(s, live, pinned, may, recycled)
 	a.masked = tail
-	a.sites = sites{scalars: l.scalars, index: l.index, buffers: map[int]int{}}
+	a.sites = sites{scalars: l.scalars, index: l.index}
 	if tail && l.isa == AVX2 {
+		a.sites.buffers = map[int]int{}
 		for k, x := range l.arrays {
 			if x.used && x.t.Size() < 4 {
 				a.sites.buffers[k] = a.frame
@@ -240,7 +290,7 @@ func (l *loop) attempt(s *selector, hoisted []vdef, tail bool, usable func(r int
 			}
 		}
 	}
-	return a, a.run()
+	return a
 }
 
 // invariants are the constants and scalars of the code, those used most first.
@@ -316,7 +366,7 @@ func (l *loop) place() *place { return &place{array: l.array, frame: l.frameLow}
 func (l *loop) printInvariants(b *amd64.Block, place *place) {
 	s := l.single.selector
 	pinned, _ := l.pin(s, l.hoisted)
-	a := newAllocator(s, nil, nil)
+	a := newAllocator(s, l.single.liveness, nil, 0, nil)
 	a.sites = l.single.sites
 	for _, d := range l.hoisted {
 		a.load(s.homes[d], pinned[s.homes[d]])

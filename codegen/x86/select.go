@@ -75,14 +75,14 @@ func (s *selector) run() error {
 func (s *selector) interleave(copies int, finish func(copy int)) error {
 	var parts [][]inst
 	for c := range copies {
-		s.skip, s.insts = c*s.lanes, nil
+		s.skip, s.insts = c*s.lanes, make([]inst, 0, s.p.Len())
 		if err := s.run(); err != nil {
 			return err
 		}
 		finish(c)
 		parts = append(parts, s.insts)
 	}
-	s.insts = nil
+	s.insts = make([]inst, 0, copies*len(parts[0]))
 	for i := range parts[0] {
 		for _, part := range parts {
 			if i < len(part) {

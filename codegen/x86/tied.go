@@ -44,7 +44,11 @@ func (a *allocator) form(in *inst) fmaForm {
 // fma allocates a multiplication with addition.
 func (a *allocator) fma(in *inst) error {
 	f := a.form(in)
-	return a.destroying(in, fmt.Sprintf(in.op, f.name), f.dst, f.rest[:], f.mem)
+	op := in.op
+	if !a.dry {
+		op = fmt.Sprintf(in.op, f.name)
+	}
+	return a.destroying(in, op, f.dst, f.rest[:], f.mem)
 }
 
 // ternary allocates logic of three values: it destroys one that is not needed any
@@ -88,8 +92,8 @@ func (a *allocator) ternary(in *inst) error {
 	return a.destroying(in, in.op, in.src[d], []vreg{in.src[order[1]], in.src[order[2]]}, mem)
 }
 
-// first allocates an operation whose result takes the place of its first operand.
-func (a *allocator) first(in *inst) error {
+// inPlace allocates an operation whose result takes the place of its first operand.
+func (a *allocator) inPlace(in *inst) error {
 	var mem vreg
 	if v := in.src[len(in.src)-1]; a.foldable(in, v) && count(in.src, v) == 1 {
 		mem = v
@@ -109,7 +113,8 @@ func (a *allocator) destroying(in *inst, op string, dst vreg, rest []vreg, mem v
 			}
 		}
 	}
-	var ops []operand
+	var room [6]operand
+	ops := room[:1] // the result's
 	suffix := ""
 	for _, v := range rest {
 		if v == mem {
@@ -119,7 +124,7 @@ func (a *allocator) destroying(in *inst, op string, dst vreg, rest []vreg, mem v
 			ops = append(ops, a.reg(v, in.width))
 		}
 	}
-	bytes, at := cmp.Or(in.width, a.defs[in.dst].bytes), a.at[dst]
+	bytes, at := cmp.Or(in.width, a.defs[in.dst].bytes), int(a.at[dst])
 	if at < 0 || !a.dies(dst) || in.form != merge && contains(rest, dst) { // a copy is destroyed
 		r, err := a.take(in.dst, in.src...)
 		if err != nil {
@@ -135,9 +140,9 @@ func (a *allocator) destroying(in *inst, op string, dst vreg, rest []vreg, mem v
 	}
 	a.leave(in.src)
 	a.hold(in.dst, at)
-	ops = append([]operand{a.reg(in.dst, in.width)}, ops...)
+	ops[0] = a.reg(in.dst, in.width)
 	if in.imm >= 0 {
-		ops = append(ops, operand{kind: inText, text: "$" + itoa(in.imm)})
+		ops = append(ops, a.immediate(in.imm))
 	}
 	a.emitCode(op+suffix, ops...)
 	return nil
