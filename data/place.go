@@ -75,7 +75,7 @@ func (e *epoch) place(f tensor.Tensor) (tensor.Tensor, error) {
 // pinned returns f in page-locked memory where the loader pins; f itself where it is
 // on an accelerator.
 func (e *epoch) pinned(f tensor.Tensor) tensor.Tensor {
-	if e.pin == device.KindCPU || f.Device().Accelerator() || f.Err() != nil {
+	if e.pin == device.KindCPU || f.Device().Accelerator() || f.Handle().Err() != nil {
 		return f
 	}
 	return f.PinMemory(device.Device{Kind: e.pin})

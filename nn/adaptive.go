@@ -64,9 +64,9 @@ func (a *AdaptiveLogSoftmaxWithLoss) broken(x tensor.Tensor) (tensor.Tensor, boo
 		return missing(a), true
 	case a.Head == nil:
 		return failed("the adaptive softmax was not made with NewAdaptiveLogSoftmaxWithLoss"), true
-	case a.Head.Weight.Err() != nil:
+	case a.Head.Weight.value().Handle().Err() != nil:
 		return a.Head.Weight.value(), true
-	case x.Err() != nil:
+	case x.Handle().Err() != nil:
 		return x, true
 	case len(x.Shape()) != 2 || x.Size(1) != a.in:
 		return failed("adaptive softmax takes [n, %d], not %v", a.in, x.Shape()), true

@@ -90,6 +90,14 @@ func missing[T any](l *T) tensor.Tensor {
 	return failed("a nil %T; its New functions make one", l)
 }
 
+// forgive has tensors carry no error of a call that should have changed them: whoever
+// calls it returns that error in another way.
+func forgive(list ...tensor.Tensor) {
+	for _, t := range list {
+		_ = t.Err()
+	}
+}
+
 // sound reports whether t carries no error, without having looked at it for the
 // caller.
 func sound(t tensor.Tensor) bool { return t.DType() != ir.Invalid }
@@ -178,7 +186,7 @@ func SetRequireGrad(m any, on bool) error {
 // ZeroGrad removes the gradients of the model's parameters.
 func ZeroGrad(m any) error {
 	for name, p := range Named(m) {
-		if !p.RequiresGrad() && p.Err() == nil {
+		if !p.RequiresGrad() && p.Handle().Err() == nil {
 			continue // frozen
 		}
 		if err := p.ZeroGrad(); err != nil {

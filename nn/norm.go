@@ -218,6 +218,11 @@ func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
 // a channel. Both are computed before either is written, and the first goes back to
 // what it was where the second cannot be, so that a call that fails leaves them.
 func (b *BatchNorm) update(mean, variance tensor.Tensor, n float64) (err error) {
+	defer func() {
+		if err != nil { // which is the call's alone
+			forgive(b.RunningMean.Tensor, b.RunningVar.Tensor)
+		}
+	}()
 	tensor.NoGrad(func() {
 		tensor.Scope(func(func(...tensor.Tensor)) {
 			before := b.RunningMean.Clone()

@@ -164,10 +164,10 @@ func (r *recurrent) run(x tensor.Tensor, states []tensor.Tensor, f pass) (tensor
 
 // refused returns what stands for a result where the layers or x are of no use.
 func (r *recurrent) refused(x tensor.Tensor) (bad tensor.Tensor, is bool) {
-	if x.Err() != nil {
+	if x.Handle().Err() != nil {
 		return x, true
 	}
-	if w := r.Weights["weight_ih_l0"]; w != nil && w.Err() != nil {
+	if w := r.Weights["weight_ih_l0"]; w != nil && w.Handle().Err() != nil {
 		return w.Tensor, true
 	}
 	if name := r.missing(); name != "" {

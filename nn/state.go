@@ -106,9 +106,9 @@ func match(m any, values map[string]tensor.Tensor) (entries []entry, missing, un
 			continue
 		}
 		switch {
-		case e.t.Err() != nil:
+		case e.t.Handle().Err() != nil:
 			problems = append(problems, fmt.Errorf("the model's %q: %w", e.name, e.t.Err()))
-		case v.Err() != nil:
+		case v.Handle().Err() != nil:
 			problems = append(problems, fmt.Errorf("%q: %w", e.name, v.Err()))
 		case v.DType() != e.t.DType() || !slices.Equal(v.Shape(), e.t.Shape()):
 			problems = append(problems, fmt.Errorf("%q is %s %v, the model has %s %v", e.name, v.DType(), v.Shape(), e.t.DType(), e.t.Shape()))
@@ -191,6 +191,9 @@ func hostCopy(t tensor.Tensor) (tensor.Tensor, error) {
 func copyTo(t, v tensor.Tensor) error {
 	moved := v.To(t.Device())
 	err := t.CopyFrom(moved)
+	if err != nil {
+		forgive(t)
+	}
 	if moved != v {
 		moved.Release()
 	}

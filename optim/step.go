@@ -146,6 +146,9 @@ func (b *base) changeEach(g *group, r rule) error {
 	for k, i := range g.index {
 		s := &b.beside[i]
 		if err := r.alone(b.params[i].Tensor, tensor.Wrap(g.grads[k]), s.kept, s.steps+1); err != nil {
+			for _, t := range append([]tensor.Tensor{b.params[i].Tensor}, s.kept...) {
+				_ = t.Err() // which is the step's
+			}
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
 		s.steps++

@@ -40,26 +40,16 @@ return out, err`)},
 // fillForwarders overwrite a tensor with numbers.
 func fillForwarders() []forwarder {
 	drawn := func(draw, factor, summand string) []jen.Code {
-		return lines(`if err := t.Err(); err != nil {
-	return err
-}
-x := ` + draw + `(t)
+		return lines(`x := ` + draw + `(t)
 defer x.Release()
-if err := x.Err(); err != nil {
-	return err
-}
-if err := x.MulScalarInPlace(` + factor + `); err != nil {
-	return err
-}
-if err := x.AddScalarInPlace(` + summand + `); err != nil {
-	return err
-}
+_ = x.MulScalarInPlace(` + factor + `) // x carries the error
+_ = x.AddScalarInPlace(` + summand + `)
 return t.CopyFrom(x)`)
 	}
 	return []forwarder{
 		{name: "FillInPlace", doc: "overwrites every element with value, which t's dtype must hold.",
 			params: types(jen.Id("value").Id("Scalar")), results: types(jen.Error()),
-			body: lines(`if err := t.Err(); err != nil {
+			body: lines(`if err := t.Handle().Err(); err != nil {
 	return err
 }
 x := FromScalar(value, OfType(t.DType()), On(t.Device()))

@@ -91,7 +91,7 @@ func (f *goFile) tensorTypes() {
 	f.Comment("// Importing the package makes the program's backends known. It calls no driver.")
 	f.Func().Id("init").Params().Block(jen.Qual(allPath, "Install").Call())
 	f.Line()
-	f.doc("A Tensor is a handle on strided elements of one dtype on one device, or on an error. The zero Tensor carries an error. Copies of a Tensor are the same tensor.\n\nAny number of goroutines may read a tensor. Writing (in-place forms, Release, RequireGrad, backward passes that end in the same leaf) is the caller's to order.")
+	f.doc("A Tensor is a handle on strided elements of one dtype on one device, or on an error. The zero Tensor carries an error. Copies of a Tensor are the same tensor.\n\nAny number of goroutines may read a tensor. Writing (in-place forms, Release, RequireGrad, backward passes that end in the same leaf) is the caller's to order.\n\nA call that should have changed a tensor's elements and failed (an in-place form, an Out form that was given it, CopyFrom) returns the error and leaves it in the handle, too: what is then computed from the tensor carries it, and what takes elements out returns it, until Err has read it. So a mistake is found although the call's result was passed over; who goes on after such an error calls Err first. A form that failed has changed no element, and other handles on them know nothing of it.")
 	f.Type().Id("Tensor").Struct(jen.Id("h").Add(tensorType()))
 	f.Line()
 	f.doc("Wrap returns the tensor of a core handle.")
@@ -139,7 +139,8 @@ func metadataForwarders() []forwarder {
 		return forwarder{name: name, doc: doc, results: types(publicInts()), body: ret(jen.Qual("slices", "Clone").Call(h().Dot(name).Call()))}
 	}
 	return []forwarder{
-		plain("Err", "returns the error the tensor carries, or nil.", jen.Error()),
+		{name: "Err", doc: "returns the error the tensor carries, or nil. That of a call which should have changed t's elements is read once: then t is as before that call.",
+			results: types(jen.Error()), body: ret(h().Dot("TakeErr").Call())},
 		clone("Shape", "returns the extents along each axis; none for a scalar and for an error."),
 		clone("Strides", "returns the steps between elements along each axis, in elements."),
 		plain("Rank", "returns the number of axes.", jen.Int()),

@@ -24,6 +24,14 @@ func init() {
 // Any number of goroutines may read a tensor. Writing (in-place forms,
 // Release, RequireGrad, backward passes that end in the same leaf) is the
 // caller's to order.
+//
+// A call that should have changed a tensor's elements and failed (an in-place
+// form, an Out form that was given it, CopyFrom) returns the error and leaves
+// it in the handle, too: what is then computed from the tensor carries it,
+// and what takes elements out returns it, until Err has read it. So a mistake
+// is found although the call's result was passed over; who goes on after such
+// an error calls Err first. A form that failed has changed no element, and
+// other handles on them know nothing of it.
 type Tensor struct {
 	h *core.Tensor
 }
@@ -80,9 +88,11 @@ const (
 	Complex128 = ir.Complex128
 )
 
-// Err returns the error the tensor carries, or nil.
+// Err returns the error the tensor carries, or nil. That of a call which
+// should have changed t's elements is read once: then t is as before that
+// call.
 func (t Tensor) Err() error {
-	return t.h.Err()
+	return t.h.TakeErr()
 }
 
 // Shape returns the extents along each axis; none for a scalar and for an
@@ -310,7 +320,7 @@ func (t Tensor) Bytes() ([]byte, error) {
 
 // FillInPlace overwrites every element with value, which t's dtype must hold.
 func (t Tensor) FillInPlace(value Scalar) error {
-	if err := t.Err(); err != nil {
+	if err := t.Handle().Err(); err != nil {
 		return err
 	}
 	x := FromScalar(value, OfType(t.DType()), On(t.Device()))
@@ -321,40 +331,20 @@ func (t Tensor) FillInPlace(value Scalar) error {
 // NormalInPlace overwrites t, of a floating or complex dtype, with random
 // numbers of the normal distribution, drawn as Randn's.
 func (t Tensor) NormalInPlace(mean, deviation float64) error {
-	if err := t.Err(); err != nil {
-		return err
-	}
 	x := RandnLike(t)
 	defer x.Release()
-	if err := x.Err(); err != nil {
-		return err
-	}
-	if err := x.MulScalarInPlace(deviation); err != nil {
-		return err
-	}
-	if err := x.AddScalarInPlace(mean); err != nil {
-		return err
-	}
+	_ = x.MulScalarInPlace(deviation) // x carries the error
+	_ = x.AddScalarInPlace(mean)
 	return t.CopyFrom(x)
 }
 
 // UniformInPlace overwrites t, of a floating or complex dtype, with random
 // numbers uniform in [low, high), drawn as Rand's.
 func (t Tensor) UniformInPlace(low, high float64) error {
-	if err := t.Err(); err != nil {
-		return err
-	}
 	x := RandLike(t)
 	defer x.Release()
-	if err := x.Err(); err != nil {
-		return err
-	}
-	if err := x.MulScalarInPlace(high - low); err != nil {
-		return err
-	}
-	if err := x.AddScalarInPlace(low); err != nil {
-		return err
-	}
+	_ = x.MulScalarInPlace(high - low) // x carries the error
+	_ = x.AddScalarInPlace(low)
 	return t.CopyFrom(x)
 }
 

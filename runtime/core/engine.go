@@ -339,8 +339,8 @@ func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 			return f.report()
 		}
 		if dev := n.in[i].dev; dx.dev != dev { // a host number among operands of an accelerator
-			if dx = To(dx, dev, TransferOptions{}); dx.fail != nil {
-				return dx.fail.report()
+			if dx = To(dx, dev, TransferOptions{}); dx.fail.Load() != nil {
+				return dx.Err()
 			}
 		}
 		if !equalInts(dx.layout.Shape, n.in[i].layout.Shape) || dx.dtype != n.in[i].dtype {

@@ -148,7 +148,11 @@ func libraryFrame(f goruntime.Frame) bool {
 }
 
 // failed returns a tensor that carries f.
-func failed(f *failure) *Tensor { return &Tensor{fail: f} }
+func failed(f *failure) *Tensor {
+	t := new(Tensor)
+	t.fail.Store(f)
+	return t
+}
 
 // Fail returns a tensor that carries err, prefixed by op's name and the line of
 // the program that called the library.
@@ -213,12 +217,13 @@ func badOperand(op *ir.Op, in ...*Tensor) *Tensor {
 	}
 	for i, t := range in {
 		switch {
-		case t == nil || t.storage != nil:
-		case t.fail != nil:
+		case t == nil || t.storage != nil && t.fail.Load() == nil:
+		case t.fail.Load() != nil:
 			return bad
 		default:
-			bad.fail.seen.Store(true) // the new one takes over
-			return Fail(op, misused(op, i, bad.fail.bare))
+			f := bad.fail.Load()
+			f.seen.Store(true) // the new one takes over
+			return Fail(op, misused(op, i, f.bare))
 		}
 	}
 	return bad
@@ -241,14 +246,18 @@ func Composed(op *ir.Op, in []*Tensor, out ...*Tensor) {
 	}
 	var named *failure // the first result's stands for all
 	for _, t := range out {
-		if t == nil || t.fail == nil || t.fail.op == op {
+		if t == nil || t.storage != nil {
+			continue
+		}
+		f := t.fail.Load()
+		if f == nil || f.op == op {
 			continue
 		}
 		if named == nil {
-			named = t.fail.within(op)
+			named = f.within(op)
 		}
-		t.fail.seen.Store(true)
-		t.fail = named
+		f.seen.Store(true)
+		t.fail.Store(named)
 	}
 }
 

@@ -98,7 +98,7 @@ func (g *Grad) InShape(i int) []int { return g.node.in[i].layout.Shape }
 // Fits reports whether dx has the shape and dtype of operand i.
 func (g *Grad) Fits(i int, dx *Tensor) bool {
 	o := &g.node.in[i]
-	return dx != nil && dx.fail == nil && dx.dtype == o.dtype && equalInts(dx.layout.Shape, o.layout.Shape)
+	return dx != nil && dx.fail.Load() == nil && dx.dtype == o.dtype && equalInts(dx.layout.Shape, o.layout.Shape)
 }
 
 // InLayout returns operand i's layout.

@@ -73,7 +73,7 @@ func Empty(shape []int, place Placement) *Tensor {
 // Zeros returns a tensor of zeros.
 func Zeros(shape []int, place Placement) *Tensor {
 	t := Empty(shape, place)
-	if t.fail != nil {
+	if t.fail.Load() != nil {
 		return t
 	}
 	if err := t.storage.zero(t.dev, current(t.dev)); err != nil {
@@ -189,7 +189,7 @@ func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
 	if place.Pin != device.KindCPU {
 		then(Pin(out, place.Pin))
 	}
-	if out.fail == nil && place.RequireGrad {
+	if out.fail.Load() == nil && place.RequireGrad {
 		if err := out.SetRequiresGrad(true); err != nil {
 			then(Fail(fromOp, err))
 		}
@@ -241,7 +241,7 @@ func put[T Element](n *number, v T, dt ir.DType) {
 // Solid returns x, or where x is a number that ScalarTensor made, a
 // zero-dimensional tensor of dtype dt with its value, which promotes as tensors do.
 func Solid(x *Tensor, dt ir.DType) *Tensor {
-	if x == nil || x.fail != nil || !x.wrapped {
+	if x == nil || x.fail.Load() != nil || !x.wrapped {
 		return x
 	}
 	return castTo(x.again(x.layout), dt)
@@ -286,7 +286,7 @@ func (t *Tensor) read(f func(raw []byte)) error {
 	NoGrad(func() {
 		InScope(func(*Scope) {
 			host := To(t.Detach(), device.CPU, TransferOptions{})
-			if host.fail == nil && !host.IsContiguous() {
+			if host.fail.Load() == nil && !host.IsContiguous() {
 				host = Copy(host)
 			}
 			if err = host.Err(); err != nil {

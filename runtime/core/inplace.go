@@ -62,7 +62,7 @@ func (a *Apply) unusable(t *Tensor, i int) error {
 	switch {
 	case f == nil:
 		return nil
-	case t.fail != nil:
+	case t.fail.Load() != nil:
 		return f.report()
 	}
 	f.seen.Store(true) // the new one takes over
@@ -89,6 +89,10 @@ func checkOverlap(op *ir.Op, dst *Tensor, in []*Tensor, sameLayout bool) error {
 
 // runOut runs an out form by one of the plan's methods.
 func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func(*plan, *Tensor) (*Tensor, error)) error {
+	return NotWritten(dst, a.writeOut(dst, sameLayout, run))
+}
+
+func (a *Apply) writeOut(dst *Tensor, sameLayout bool, run func(*plan, *Tensor) (*Tensor, error)) error {
 	if err := a.writable(dst); err != nil {
 		return at(err)
 	}
@@ -125,7 +129,7 @@ func KernelOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan)
 // CopyOut copies the result of a composition to dst.
 func CopyOut(dst *Tensor, op *ir.Op, out *Tensor) error {
 	if err := out.Err(); err != nil {
-		return err
+		return NotWritten(dst, err)
 	}
 	a := Apply{Op: copyAs(op), In: []*Tensor{out}, Backward: copyBackward}
 	return ElementwiseOut(dst, a)
@@ -139,16 +143,17 @@ func ElementwiseInPlace(a Apply, in ...*Tensor) error {
 	if in != nil {
 		a.In = slices.Clone(in)
 	}
+	dst := a.In[0] // which may become another when it is recorded
 	for i, t := range a.In {
 		if t == nil {
-			return at(fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor))
+			return NotWritten(dst, at(fmt.Errorf("%s: %w", a.Op.Name, ErrZeroTensor)))
 		}
 		if err := a.unusable(t, i); err != nil {
-			return err
+			return NotWritten(dst, err)
 		}
 	}
 	if err := elementwiseInPlace(&a); err != nil {
-		return at(fmt.Errorf("%s: in place: %w", a.Op.Name, err))
+		return NotWritten(dst, at(fmt.Errorf("%s: in place: %w", a.Op.Name, err)))
 	}
 	return nil
 }

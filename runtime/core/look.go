@@ -11,8 +11,10 @@ type ended struct{ f *failure }
 // the backward pass). Without that, what computes extents from a shape would have to
 // ask for errors at every line.
 func Look(t *Tensor) *Tensor {
-	if t != nil && t.fail != nil {
-		panic(ended{t.fail})
+	if t != nil {
+		if f := t.fail.Load(); f != nil {
+			panic(ended{f})
+		}
 	}
 	return t
 }

@@ -55,7 +55,7 @@ func similar(op *ir.Op, in []*Tensor) (graded, ok bool) {
 		return false, false
 	}
 	for i, t := range in {
-		if t == nil || t.storage == nil || t.wrapped || t.epoch != t.storage.epoch.Load() {
+		if t == nil || t.storage == nil || t.fail.Load() != nil || t.wrapped || t.epoch != t.storage.epoch.Load() {
 			return false, false
 		}
 		if t != first && (t.dtype != first.dtype || t.dev != first.dev ||

@@ -38,6 +38,9 @@ func TestReleasedHandles(t *testing.T) {
 			t.Errorf("a released tensor is %v", x)
 		}
 		x.Release()
+		if err := y.TakeErr(); !errors.Is(err, core.ErrReleased) { // of the copy
+			t.Errorf("a tensor that was to be written from a released one: %v", err)
+		}
 		want(t, y, 3, 4)
 	}
 }

@@ -19,7 +19,9 @@ import (
 // Release, RequireGrad, and backward passes that end in the same leaf) is the
 // caller's to order.
 type Tensor struct {
-	fail     *failure
+	// fail is why there are no elements, or beside a storage why a call left them as they
+	// were that should have changed them.
+	fail     atomic.Pointer[failure]
 	storage  *Storage // nil once the handle is released
 	layout   ir.Layout
 	dev      device.Device
@@ -59,13 +61,15 @@ func (t *Tensor) alias() *Tensor {
 }
 
 // Err returns the error the tensor carries, or nil. Looking at an error this
-// way counts as having handled it.
+// way counts as having handled it, but the tensor goes on carrying it.
 func (t *Tensor) Err() error {
-	switch {
-	case t == nil:
+	if t == nil {
 		return at(errAbsent)
-	case t.fail != nil:
-		return t.fail.report()
+	}
+	if f := t.fail.Load(); f != nil {
+		return f.report()
+	}
+	switch {
 	case t.released.Load():
 		return at(errReleased)
 	case t.storage == nil:
@@ -74,21 +78,38 @@ func (t *Tensor) Err() error {
 	return nil
 }
 
+// TakeErr is Err for programs: the error of a call that should have changed the
+// elements is gone once it was read, and the tensor is as before that call.
+func (t *Tensor) TakeErr() error {
+	err := t.Err()
+	if err != nil && t != nil && t.storage != nil {
+		t.fail.Store(nil)
+	}
+	return err
+}
+
+// NotWritten has dst carry err, of a call that should have changed its elements, until
+// TakeErr: a caller who passes over what the call returned finds it at the next use. It
+// returns err, and does nothing where that is nil or dst carries an error already.
+func NotWritten(dst *Tensor, err error) error {
+	if err != nil && dst != nil && dst.storage != nil {
+		dst.fail.CompareAndSwap(nil, &failure{err: err, bare: err, seen: new(atomic.Bool)})
+	}
+	return err
+}
+
 // broken returns the failure that makes t unusable as an operand, or nil. It
 // does not count as having looked at the error.
 func (t *Tensor) broken() *failure {
-	if t.storage != nil {
-		return nil
+	if f := t.fail.Load(); f != nil || t.storage != nil {
+		return f
 	}
 	return t.why()
 }
 
-// why returns the failure of a tensor without storage.
+// why returns the failure of a tensor that carries none and has no storage.
 func (t *Tensor) why() *failure {
-	switch {
-	case t.fail != nil:
-		return t.fail
-	case t.released.Load():
+	if t.released.Load() {
 		return newFailure(errReleased)
 	}
 	return newFailure(errAbsent)

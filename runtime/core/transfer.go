@@ -236,6 +236,10 @@ func relay(dst, src *Tensor, n int64) error {
 // src broadcasts to dst's shape (S12). It is differentiable; sumTo, which sums a
 // tensor to a smaller shape, serves the gradient of a broadcast source.
 func CopyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *Tensor) error {
+	return NotWritten(dst, copyFrom(dst, src, o, sumTo))
+}
+
+func copyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *Tensor) error {
 	if err := dst.Err(); err != nil {
 		return err
 	}

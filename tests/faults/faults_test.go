@@ -17,3 +17,7 @@ func TestFaults(t *testing.T) {
 	}
 	optest.RunFaults(t, opcases.Cases, step)
 }
+
+// TestUnwritten: a form that should have changed a tensor and failed, and whose error
+// nobody looked at, is found at the tensor's next use.
+func TestUnwritten(t *testing.T) { optest.RunUnwritten(t, opcases.Cases) }
