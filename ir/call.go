@@ -27,6 +27,9 @@ func (v View) IsContiguous() bool { return IsContiguous(v.Shape, v.Strides) }
 // Elementwise: every view has shape Space; operands are expanded with stride 0.
 // Reduction: In has shape Space; Out is expanded to Space with stride 0 along
 // the axes in Axes. Scan: In and Out have shape Space, Axes holds the one axis.
+// Joint: Out has a list of tensors for each result, one list after the other, In for
+// each operand, and Space is nil. Tensors of one place have one shape; those of In may
+// have no axes.
 // Kernel: views keep their own shapes, and Space is nil; a variadic operand
 // takes the rest of In.
 type Call struct {

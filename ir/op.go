@@ -16,6 +16,7 @@ const (
 	Kernel                      // functions written by hand, one a backend
 	ViewBody                    // a new layout over the operand's storage
 	Composition                 // other operators; never reaches a backend
+	Joint                       // scalar expressions over lists of tensors, written over some of them
 )
 
 // Promotion says how the compute dtype follows from the operands' dtypes, and
@@ -35,6 +36,10 @@ const (
 	PromoteToComplex                   // operands must agree; a float result becomes its complex dtype
 	PromoteFirst                       // the first operand's; others agree, or have no axes and are of no higher category
 )
+
+// MaxJoint is how many lists a Joint operator has at most, those that are written and
+// others: a GPU is given the addresses of 64 tensors of each in the 4 KiB of a launch.
+const MaxJoint = 6
 
 // An Op describes one operator completely: what it accepts, what it means, and
 // the code that computes it. Descriptors are emitted from a schema and never
@@ -122,7 +127,8 @@ type Result struct {
 
 // A Body is the meaning of one variant of an operator as expression sources
 // in the language of package ir/expr. Elementwise bodies use Expr alone, over
-// the operands' names and the scalar attributes'. Reductions and scans use the
+// the operands' names and the scalar attributes'. Joint bodies use Joint, where the
+// results' names stand for what is written over. Reductions and scans use the
 // rest: Map over the operand's name, Combine over a and b, Finish over a and
 // count (the number of elements reduced, an int).
 //
@@ -130,6 +136,7 @@ type Result struct {
 type Body struct {
 	Expr                       string
 	Init, Map, Combine, Finish string
+	Joint                      []string // one for each result
 	Identity                   bool // Expr is the one operand as it is
 	Indexed                    bool // Expr reads the element's index, by name or for random numbers
 }
@@ -156,7 +163,7 @@ const (
 // it returns. It must not keep them.
 type KernelFunc func(c *Call) error
 
-// CPUKernels is what the CPU backend runs. Elementwise, Reduce and Scan are
+// CPUKernels is what the CPU backend runs. Elementwise (of Joint operators, too), Reduce and Scan are
 // indexed by variant, then by compute dtype; a nil entry means the pair is not
 // supported.
 type CPUKernels struct {
@@ -167,7 +174,7 @@ type CPUKernels struct {
 }
 
 // A Loop computes n consecutive elements of an element-wise body. p holds the
-// result, then the operands, each n elements without gaps: the operands in the
+// result, or all results, then the operands (of a joint body what is written over, then the others), each n elements without gaps: the operands in the
 // compute dtype (or their fixed dtype), the result in the body's kind. index is
 // the linear index of the first element in the iteration space.
 type Loop func(n int, p []unsafe.Pointer, s []Scalar, index int64)

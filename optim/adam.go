@@ -99,7 +99,7 @@ func (a *Adam) corrected(step int64) (rate, eps float64) {
 
 func (a *Adam) together(g *group) error {
 	n := a.numbers(g.phase)
-	return ops.AdamStep(g.params, g.grads, g.kept[0], g.kept[1], n[0], n[1], n[2], n[3], n[4], n[5])
+	return ops.AdamStep(g.params, g.grads, g.kept[0], g.kept[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6])
 }
 
 func (a *Adam) numbers(phase int64) []float64 {
@@ -108,36 +108,5 @@ func (a *Adam) numbers(phase int64) []float64 {
 	if a.decoupled {
 		decay, shrink = 0, 1-a.rate*a.o.WeightDecay
 	}
-	return []float64{rate, a.o.Beta1, a.o.Beta2, eps, decay, shrink}
-}
-
-// alone changes a parameter that shares elements with another one.
-func (a *Adam) alone(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error {
-	if a.o.WeightDecay != 0 {
-		if a.decoupled {
-			if err := p.MulScalarInPlace(1 - a.rate*a.o.WeightDecay); err != nil {
-				return err
-			}
-		} else {
-			g = g.AddScaled(p, a.o.WeightDecay)
-			defer g.Release()
-		}
-	}
-	m, v := kept[0], kept[1]
-	if err := m.LerpScalarInPlace(g, 1-a.o.Beta1); err != nil {
-		return err
-	}
-	if err := v.MulScalarInPlace(a.o.Beta2); err != nil {
-		return err
-	}
-	if err := v.AddcmulInPlace(g, g, tensor.Value(1-a.o.Beta2)); err != nil {
-		return err
-	}
-	rate, eps := a.corrected(step)
-	root := v.Sqrt()
-	defer root.Release()
-	if err := root.AddScalarInPlace(eps); err != nil {
-		return err
-	}
-	return p.AddcdivInPlace(m, root, tensor.Value(-rate))
+	return []float64{rate, 1 - a.o.Beta1, a.o.Beta2, 1 - a.o.Beta2, eps, decay, shrink}
 }

@@ -16,9 +16,6 @@ var ErrCapture = errors.New("the step cannot be captured")
 // the group's: each replay is one, with the learning rate and the count of steps
 // that the optimizer has then.
 func (b *base) capture(g *group, r rule) error {
-	if !g.dtype.IsFloat() {
-		return fmt.Errorf("optim: %s: %w: parameters that are %s are changed one by one", g, ErrCapture, g.dtype)
-	}
 	index, beside := slices.Clone(g.index), b.beside
 	numbers := func() ([]float64, error) {
 		if &b.beside[0] != &beside[0] {

@@ -13,13 +13,10 @@ import (
 
 // A rule is how an optimizer changes parameters.
 type rule interface {
-	// together changes a group's parameters, which are real, in one operator.
+	// together changes a group's parameters in one operator.
 	together(g *group) error
 	// numbers returns the float attributes of that operator, for a group's phase.
 	numbers(phase int64) []float64
-	// alone changes p by its gradient g and the tensors kept beside it, in its
-	// step-th step, counted from 1.
-	alone(p, g tensor.Tensor, kept []tensor.Tensor, step int64) error
 	// phase returns what together depends on of the number of a step.
 	phase(step int64) int64
 }
@@ -126,9 +123,6 @@ func (b *base) change(g *group, r rule) error {
 	if graph.Current(g.dev) != nil {
 		return b.capture(g, r)
 	}
-	if !g.dtype.IsFloat() {
-		return b.changeEach(g, r)
-	}
 	switch err := r.together(g); {
 	case errors.Is(err, core.ErrOverlap): // nothing was changed; one after the other they can be
 		return b.changeEach(g, r)
@@ -144,14 +138,14 @@ func (b *base) change(g *group, r rule) error {
 // changeEach makes the steps of a group's parameters one after the other.
 func (b *base) changeEach(g *group, r rule) error {
 	for k, i := range g.index {
-		s := &b.beside[i]
-		if err := r.alone(b.params[i].Tensor, tensor.Wrap(g.grads[k]), s.kept, s.steps+1); err != nil {
-			for _, t := range append([]tensor.Tensor{b.params[i].Tensor}, s.kept...) {
-				_ = t.Err() // which is the step's
-			}
+		one := group{groupKey: g.groupKey, params: g.params[k : k+1], grads: g.grads[k : k+1]}
+		for j := range b.names {
+			one.kept[j] = g.kept[j][k : k+1]
+		}
+		if err := r.together(&one); err != nil {
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
-		s.steps++
+		b.beside[i].steps++
 	}
 	return nil
 }

@@ -48,6 +48,8 @@ func run[F any](c *ir.Call, b *body.Body, a arith[F]) error {
 	switch c.Op.Kind {
 	case ir.Elementwise:
 		return r.elementwise()
+	case ir.Joint:
+		return r.joint()
 	case ir.Reduction:
 		return r.reduction()
 	}
@@ -56,12 +58,16 @@ func run[F any](c *ir.Call, b *body.Body, a arith[F]) error {
 
 // checkCall reports a call whose operands are not those of its operator.
 func checkCall(c *ir.Call) error {
-	if len(c.Out) != 1 || len(c.In) != len(c.Op.In) {
-		return fmt.Errorf("%d results and %d operands for 1 and %d", len(c.Out), len(c.In), len(c.Op.In))
+	lists := 1
+	if c.Op.Kind == ir.Joint {
+		lists = len(c.Out) / len(c.Op.Out)
+	}
+	if len(c.Out) != lists*len(c.Op.Out) || len(c.In) != lists*len(c.Op.In) {
+		return fmt.Errorf("%d results and %d operands for %d and %d", len(c.Out), len(c.In), len(c.Op.Out), len(c.Op.In))
 	}
 	for i, v := range c.In {
 		if !v.Given() {
-			return fmt.Errorf("operand %s is missing", c.Op.In[i].Name)
+			return fmt.Errorf("operand %s is missing", c.Op.In[i/lists].Name)
 		}
 	}
 	return nil

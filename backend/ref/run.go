@@ -97,6 +97,37 @@ func (r *runner[F]) elementwise() error {
 	return nil
 }
 
+// joint computes the results of every place from what was in the operands and in the
+// results there.
+func (r *runner[F]) joint() error {
+	env, err := r.env(r.call.Compute)
+	if err != nil {
+		return err
+	}
+	op, call := r.call.Op, r.call
+	n := len(call.Out) / len(op.Out)
+	for k := range n {
+		for i := range call.Out[k].NumElements() {
+			for j := range op.Out {
+				env[op.Out[j].Name] = r.number(element.Load(call.Out[j*n+k], i), call.Compute)
+			}
+			for j, o := range op.In {
+				v := call.In[j*n+k]
+				env[o.Name] = r.number(element.Load(v, i%v.NumElements()), call.Compute)
+			}
+			values, err := expr.InterpretAll(r.body.Expr, r.a, env)
+			if err != nil {
+				return err
+			}
+			for j, root := range r.body.Expr.Roots {
+				d := r.body.Expr.KindDType(root.Kind)
+				element.StoreFrom(call.Out[j*n+k], i, r.scalar(values[j], d), d)
+			}
+		}
+	}
+	return nil
+}
+
 // store writes the value of body g to row-major position i of the result.
 func (r *runner[F]) store(i int, n expr.Number[F], g *expr.Graph) {
 	element.StoreFrom(r.call.Out[0], i, r.scalar(n, g.Result()), g.Result())

@@ -74,6 +74,9 @@ func (b *Body) operand(name string) int {
 // complexLoop returns the loop of a body that reads the parts of complex numbers beside
 // each other, nil where there is none.
 func (b *Body) complexLoop(isa x86.ISA) *Loop {
+	if len(b.Graph.Roots) > 1 {
+		return nil
+	}
 	if p := b.complexParts(isa); p != nil {
 		if streams(p) {
 			isa = x86.AVX2

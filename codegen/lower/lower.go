@@ -29,8 +29,8 @@ var laneTypes = [ir.NumDTypes]lane.Type{
 	ir.Float32: lane.F32, ir.Float64: lane.F64,
 }
 
-// Program returns the program whose one result is the value of g. Operands and the
-// result are as in memory, a bool in a byte; a scalar bool is an integer, 0 or 1. The
+// Program returns the program whose results are the values of g's roots. Operands and
+// results are as in memory, a bool in a byte; a scalar bool is an integer, 0 or 1. The
 // error says which part of g has no lanes.
 func Program(g *expr.Graph, inputs []Input, call Caller) (*lane.Prog, error) {
 	p := &lane.Prog{}
@@ -50,34 +50,46 @@ func Program(g *expr.Graph, inputs []Input, call Caller) (*lane.Prog, error) {
 			env[in.Name] = p.Arg(in.Index, t)
 		}
 	}
-	v, err := Value(p, g, env, call)
+	vs, err := values(p, g, env, call)
 	if err != nil {
 		return nil, err
 	}
-	if p.Type(v).IsMask() {
-		v = p.FromMask(v)
+	for _, root := range g.Roots {
+		v := vs[root.Order]
+		if p.Type(v).IsMask() {
+			v = p.FromMask(v)
+		}
+		p.Out(v)
 	}
-	p.Out(v)
 	return p, p.Err()
 }
 
-// Value adds the value of g to a program in which env holds the values of its
+// Value adds the value of g's one root to a program in which env holds the values of its
 // names. A bool among them is a mask or a byte, and so is the result.
 func Value(p *lane.Prog, g *expr.Graph, env map[string]lane.V, call Caller) (lane.V, error) {
+	vs, err := values(p, g, env, call)
+	if err != nil {
+		return 0, err
+	}
+	return vs[g.Root.Order], nil
+}
+
+// values adds all values of g to a program, and returns them in their order.
+func values(p *lane.Prog, g *expr.Graph, env map[string]lane.V, call Caller) ([]lane.V, error) {
 	if laneTypes[g.T] == lane.Invalid {
-		return 0, fmt.Errorf("%s has no lanes", g.T)
+		return nil, fmt.Errorf("%s has no lanes", g.T)
 	}
 	l := &lowerer{Prog: p, g: g, env: env, caller: call, vals: make([]lane.V, len(g.Values)), bytes: allBool(g)}
 	for i, v := range g.Values {
 		var err error
 		if l.vals[i], err = l.value(v); err != nil {
-			return 0, err
+			return nil, err
 		}
 		if err := p.Err(); err != nil {
-			return 0, fmt.Errorf("%s: %w", v.Name, err)
+			return nil, fmt.Errorf("%s: %w", v.Name, err)
 		}
 	}
-	return l.vals[g.Root.Order], nil
+	return l.vals, nil
 }
 
 // allBool reports whether nothing in g is a number: then bools stay bytes.

@@ -18,7 +18,7 @@ func (e *emitter) cpuPackage() {
 	f.done()
 	e.perGroup("cpu", func(f *goFile, op *schema.Op) {
 		switch op.Kind {
-		case ir.Elementwise:
+		case ir.Elementwise, ir.Joint:
 			f.loops(op)
 		case ir.Reduction, ir.Scan:
 			f.folds(op)
@@ -42,7 +42,7 @@ func (f *goFile) loops(op *schema.Op) {
 	for _, v := range op.Variants {
 		graphs := map[ir.DType]*expr.Graph{}
 		for _, d := range computeDTypes(op) {
-			g, err := v.Expr.Check(d)
+			g, err := v.Check(d)
 			if err != nil {
 				f.e.fail(op, "%v", err)
 				return
@@ -54,7 +54,7 @@ func (f *goFile) loops(op *schema.Op) {
 		var entries []jen.Code
 		for _, fam := range fams {
 			g := graphs[fam.dtypes[0]]
-			f.Comment("// " + base + fam.suffix + ": " + v.Expr.String())
+			f.Comment("// " + base + fam.suffix + ": " + v.String())
 			f.scalarFunc(base+fam.suffix, fam, fam.types(), g)
 			f.loop(op, base+fam.suffix, fam, g)
 			for _, d := range fam.dtypes {
@@ -79,7 +79,12 @@ func (f *goFile) loops(op *schema.Op) {
 //	}
 func (f *goFile) loop(op *schema.Op, name string, fam *family, g *expr.Graph) {
 	types := fam.types()
-	names, views := []jen.Code{jen.Id("out")}, []jen.Code{sliceAt(0, kindType(g.Root.Kind, types))}
+	var outs, views []jen.Code
+	for i, root := range g.Roots {
+		outs = append(outs, jen.Id(loopResult(op, i)))
+		views = append(views, sliceAt(i, kindType(root.Kind, types)))
+	}
+	names := slices.Clone(outs)
 	var args, setup []jen.Code
 	scalars, index := jen.Id("_"), jen.Id("_")
 	for _, in := range inputsOf(g) {
@@ -87,7 +92,7 @@ func (f *goFile) loop(op *schema.Op, name string, fam *family, g *expr.Graph) {
 		switch at := operandIndex(op, in.name); {
 		case at >= 0:
 			names = append(names, id)
-			views = append(views, sliceAt(at+1, kindType(in.kind, types)))
+			views = append(views, sliceAt(at+len(outs), kindType(in.kind, types)))
 			args = append(args, id.Clone().Index(jen.Id("i")))
 		case in.name == "index" && !hasParam(op, "index"):
 			index = jen.Id("index")
@@ -100,8 +105,12 @@ func (f *goFile) loop(op *schema.Op, name string, fam *family, g *expr.Graph) {
 	}
 	body := []jen.Code{jen.List(names...).Op(":=").List(views...)}
 	body = append(body, setup...)
-	body = append(body, jen.For(jen.Id("i").Op(":=").Range().Id("out")).Block(
-		jen.Id("out").Index(jen.Id("i")).Op("=").Add(fam.typed(name, g)).Call(args...)))
+	var element []jen.Code
+	for _, out := range outs {
+		element = append(element, jen.Add(out).Index(jen.Id("i")))
+	}
+	body = append(body, jen.For(jen.Id("i").Op(":=").Range().Add(outs[0])).Block(
+		jen.List(element...).Op("=").Add(fam.typed(name, g)).Call(args...)))
 	fn := f.Func().Id(name + "Loop")
 	if tp := fam.typeParams(); tp != nil {
 		fn = fn.Types(tp...)
@@ -118,13 +127,30 @@ func sliceOf(p code, typ string) code {
 	return jen.Qual("unsafe", "Slice").Call(jen.Parens(jen.Op("*").Id(typ)).Call(p), jen.Id("n"))
 }
 
-func operandIndex(op *schema.Op, name string) int {
-	for _, p := range op.Operands() {
-		if p.Name == name {
-			return p.Operand
-		}
+// loopResult is the Go name of a result inside a loop.
+func loopResult(op *schema.Op, i int) string {
+	if op.Kind == ir.Joint {
+		return "new" + schema.GoName(op.Results[i].Name)
 	}
-	return -1
+	return "out"
+}
+
+// operandIndex returns the position of an operand among those of a loop, or -1: of a
+// joint operator those that are written over come first.
+func operandIndex(op *schema.Op, name string) int {
+	operands := op.Operands()
+	if op.Kind == ir.Joint {
+		slices.SortStableFunc(operands, func(p, q *schema.Param) int {
+			switch {
+			case p.Written == q.Written:
+				return 0
+			case p.Written:
+				return -1
+			}
+			return 1
+		})
+	}
+	return slices.IndexFunc(operands, func(p *schema.Param) bool { return p.Name == name })
 }
 
 func hasParam(op *schema.Op, name string) bool {

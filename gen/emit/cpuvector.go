@@ -71,7 +71,7 @@ func (vs *vectors) group(g *group) bool {
 	f.HeaderComment("//go:build amd64") // the name says nothing where it ends in .sinter.go
 	var rowsOf []jen.Code
 	for _, op := range g.ops {
-		if op.Kind != ir.Elementwise {
+		if op.Kind != ir.Elementwise && op.Kind != ir.Joint {
 			continue
 		}
 		for i := range op.Variants {
@@ -148,12 +148,12 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 		entry.others[kind] = make([]string, len(instructionSets))
 	}
 	v := op.Variants[variant]
-	g, err := v.Expr.Check(d)
+	g, err := v.Check(d)
 	if err != nil {
 		return entry // the portable loops reported it
 	}
 	base := variantName(op, v) + dtypeConst[d]
-	body := loops.Body{Check: v.Expr.Check, Graph: g, Inputs: laneInputs(op, g), Halves: storedHalves(op)}
+	body := loops.Body{Check: v.Check, Graph: g, Inputs: laneInputs(op, g), Halves: storedHalves(op)}
 	for i, isa := range instructionSets {
 		set, err := body.Loops(isa)
 		if err == nil {

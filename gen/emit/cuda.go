@@ -14,7 +14,7 @@ const cudaDoc = `Package cuda names the device code of the operators: for each t
 // hasCUDA reports whether device code is emitted for op.
 func (e *emitter) hasCUDA(op *schema.Op) bool {
 	switch op.Kind {
-	case ir.Elementwise, ir.Reduction, ir.Scan:
+	case ir.Elementwise, ir.Joint, ir.Reduction, ir.Scan:
 		return true
 	}
 	return false

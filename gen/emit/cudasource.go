@@ -31,6 +31,8 @@ func (e *emitter) cudaParts(g *group) []*cudaPart {
 		switch op.Kind {
 		case ir.Elementwise:
 			e.cudaElementwise(&b, op)
+		case ir.Joint:
+			e.cudaJoint(&b, op)
 		case ir.Reduction, ir.Scan:
 			e.cudaFold(&b, op)
 		default:
@@ -67,6 +69,9 @@ func cudaIncludes(ops []*schema.Op) string {
 	out := ""
 	if has(ir.Elementwise) {
 		out += "#include \"elementwise.cuh\"\n"
+	}
+	if has(ir.Joint) {
+		out += "#include \"joint.cuh\"\n"
 	}
 	if has(ir.Reduction) {
 		out += "#include \"reduce.cuh\"\n"
@@ -160,10 +165,44 @@ func storedResult(op *schema.Op, d ir.DType) ir.DType {
 //	};
 //	SINTER_ELEMENTWISE(<name>_float32, <Name>Fn<float32>, float32, float32)
 func (e *emitter) cudaElementwise(b *strings.Builder, op *schema.Op) {
+	e.cudaBodies(b, op, func(v schema.Variant, d ir.DType, functor string) string {
+		types := []string{storedResult(op, d).String()}
+		for _, p := range op.Operands() {
+			if p.Fixed != ir.Invalid {
+				types = append(types, p.Fixed.String())
+			} else {
+				types = append(types, d.String())
+			}
+		}
+		return fmt.Sprintf("SINTER_ELEMENTWISE(%s, %s, %s)\n", kernelName(op, v, d), functor, strings.Join(types, ", "))
+	})
+}
+
+// cudaJoint prints:
+//
+//	template <class T> struct <Name>Fn {
+//	  typedef typename real_of<T>::type R;
+//	  R rate;
+//	  SINTER_FN void operator()(T (&x)[3]) const {
+//	    const T params = x[0], momenta = x[1], grads = x[2];
+//	    x[0] = <expression>;
+//	    x[1] = <expression>;
+//	  }
+//	};
+//	SINTER_JOINT(<name>_float32, <Name>Fn<float32>, float32, 2, 3)
+func (e *emitter) cudaJoint(b *strings.Builder, op *schema.Op) {
+	e.cudaBodies(b, op, func(v schema.Variant, d ir.DType, functor string) string {
+		return fmt.Sprintf("SINTER_JOINT(%s, %s, %s, %d, %d)\n", kernelName(op, v, d), functor, d, len(op.Results), len(op.Operands()))
+	})
+}
+
+// cudaBodies prints the functors of an element-wise or joint operator, and for each
+// storage dtype the line that makes kernels of one.
+func (e *emitter) cudaBodies(b *strings.Builder, op *schema.Op, line func(v schema.Variant, d ir.DType, functor string) string) {
 	for _, v := range op.Variants {
 		graphs := map[ir.DType]*expr.Graph{}
 		for _, d := range computeDTypes(op) {
-			g, err := v.Expr.Check(d)
+			g, err := v.Check(d)
 			if err != nil {
 				return // reported by the CPU's emitter
 			}
@@ -173,41 +212,63 @@ func (e *emitter) cudaElementwise(b *strings.Builder, op *schema.Op) {
 		functors := map[ir.DType]string{}
 		for _, fam := range groups {
 			name := functorName(op, v, fam.suffix)
-			fmt.Fprintf(b, "\n// %s: %s\n", strings.TrimSuffix(name, "Fn"), v.Expr)
-			cudaFunctor(b, op, name, graphs[fam.dtypes[0]], "operator()", "long long index", op.Operands())
+			fmt.Fprintf(b, "\n// %s: %s\n", strings.TrimSuffix(name, "Fn"), v)
+			if g := graphs[fam.dtypes[0]]; op.Kind == ir.Joint {
+				jointFunctor(b, op, name, g)
+			} else {
+				cudaFunctor(b, op, name, g, "operator()", "long long index", op.Operands())
+			}
 			b.WriteString("};\n")
 			for _, d := range fam.dtypes {
 				functors[d] = name
 			}
 		}
 		for _, d := range storageDTypes(op) {
-			types := []string{storedResult(op, d).String()}
-			for _, p := range op.Operands() {
-				if p.Fixed != ir.Invalid {
-					types = append(types, p.Fixed.String())
-				} else {
-					types = append(types, d.String())
-				}
-			}
-			fmt.Fprintf(b, "SINTER_ELEMENTWISE(%s, %s<%s>, %s)\n", kernelName(op, v, d), functors[d.Compute()], d.Compute(), strings.Join(types, ", "))
+			b.WriteString(line(v, d, functors[d.Compute()]+"<"+d.Compute().String()+">"))
 		}
 	}
 }
 
-func cudaText(g *expr.Graph) string {
-	c := g.CUDA(cudaTypes)
-	return fmt.Sprint(c.Lets, c.Result, g.Root.Kind)
+// jointFunctor prints a functor that changes the first elements of an array.
+func jointFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph) {
+	cudaFields(b, op, name)
+	operands := op.Operands()
+	values := make([]string, len(operands))
+	for _, p := range operands {
+		i := operandIndex(op, p.Name)
+		values[i] = fmt.Sprintf("%s = x[%d]", p.Name, i)
+	}
+	fmt.Fprintf(b, "  SINTER_FN void operator()(T (&x)[%d]) const {\n    const T %s;\n", len(operands), strings.Join(values, ", "))
+	code := g.CUDA(cudaTypes)
+	for _, l := range code.Lets {
+		fmt.Fprintf(b, "    const %s %s = %s;\n", cudaTypes.CUDAType(l.Kind), l.Name, l.Expr)
+	}
+	for i, result := range code.Results {
+		fmt.Fprintf(b, "    x[%d] = %s;\n", i, result)
+	}
+	b.WriteString("  }\n")
 }
 
-// cudaFunctor prints the head of a functor: its fields, the scalar arguments in
-// their order, and one member function. The struct is left open.
-func cudaFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph, member, first string, operands []*schema.Param) {
+// cudaFields prints the head of a functor: its name and the scalar arguments in their
+// order. The struct is left open.
+func cudaFields(b *strings.Builder, op *schema.Op, name string) {
 	fmt.Fprintf(b, "template <class T> struct %s {\n  typedef typename real_of<T>::type R;\n", name)
 	for _, p := range op.Attrs() {
 		if t := fieldType(p); t != "" {
 			fmt.Fprintf(b, "  %s %s;\n", t, p.Name)
 		}
 	}
+}
+
+func cudaText(g *expr.Graph) string {
+	c := g.CUDA(cudaTypes)
+	return fmt.Sprint(c.Lets, c.Results, g.Root.Kind)
+}
+
+// cudaFunctor prints the head of a functor and one member function. The struct is left
+// open.
+func cudaFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph, member, first string, operands []*schema.Param) {
+	cudaFields(b, op, name)
 	params := []string{first}
 	for _, p := range operands {
 		t := "T"

@@ -109,7 +109,7 @@ func firstSentence(doc string) string {
 func (f *goFile) kernels(op *schema.Op) []jen.Code {
 	var items []jen.Code
 	switch op.Kind {
-	case ir.Elementwise:
+	case ir.Elementwise, ir.Joint:
 		items = append(items, field("CPU", irName("CPUKernels").Values(field("Elementwise", jen.Qual(f.e.pkg("cpu"), op.GoName)))))
 	case ir.Reduction:
 		items = append(items, field("CPU", irName("CPUKernels").Values(field("Reduce", jen.Qual(f.e.pkg("cpu"), op.GoName)))))
@@ -139,7 +139,7 @@ func (e *emitter) goRef(r schema.GoRef) code {
 }
 
 var kindConst = map[ir.BodyKind]string{
-	ir.Elementwise: "Elementwise", ir.Reduction: "Reduction", ir.Scan: "Scan", ir.Kernel: "Kernel",
+	ir.Elementwise: "Elementwise", ir.Joint: "Joint", ir.Reduction: "Reduction", ir.Scan: "Scan", ir.Kernel: "Kernel",
 	ir.ViewBody: "ViewBody", ir.Composition: "Composition",
 }
 
@@ -246,6 +246,14 @@ func switchIndex(op *schema.Op) int {
 func bodyTable(op *schema.Op) []jen.Code {
 	var out []jen.Code
 	for _, v := range op.Variants {
+		if v.Joint != nil {
+			var texts []jen.Code
+			for _, x := range v.Joint {
+				texts = append(texts, jen.Lit(x.String()))
+			}
+			out = append(out, jen.Values(field("Joint", jen.Index().String().Values(texts...))))
+			continue
+		}
 		if v.Expr != nil {
 			items := []jen.Code{field("Expr", jen.Lit(v.Expr.String()))}
 			if in := op.Operands(); len(in) == 1 && isName(v.Expr, in[0].Name) {

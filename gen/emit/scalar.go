@@ -256,19 +256,30 @@ func (f *goFile) scalarFunc(name string, fam *family, types expr.GoTypes, g *exp
 	for _, l := range printed.Lets {
 		body = append(body, jen.Id(l.Name).Op(":=").Add(goExpr(goNames(l.Expr, inputs))))
 	}
-	body = append(body, jen.Return(goExpr(goNames(printed.Result, inputs))))
+	var values, kinds []jen.Code
+	for i, root := range g.Roots {
+		values = append(values, goExpr(goNames(printed.Results[i], inputs)))
+		kinds = append(kinds, jen.Id(kindType(root.Kind, types)))
+	}
+	body = append(body, jen.Return(values...))
 	fn := f.Func().Id(name)
 	if tp := fam.typeParams(); tp != nil {
 		fn = fn.Types(tp...)
 	}
-	fn.Params(params.code()...).Id(kindType(g.Root.Kind, types)).Block(body...)
+	fn = fn.Params(params.code()...)
+	if len(kinds) == 1 {
+		fn = fn.Add(kinds[0])
+	} else {
+		fn = fn.Params(kinds...)
+	}
+	fn.Block(body...)
 	f.Line()
 }
 
 // printedText is what distinguishes functions of one body by dtype.
 func printedText(g *expr.Graph, types expr.GoTypes) string {
 	c := g.Go(types)
-	return fmt.Sprint(c.Lets, c.Result, g.Root.Kind)
+	return fmt.Sprint(c.Lets, c.Results, g.Root.Kind)
 }
 
 // scalarSlot returns the position of scalar argument name of op in a loop's s.

@@ -35,8 +35,11 @@ func (l *loader) body(e *entry) {
 			e.op.Kind = r.kind
 			switch {
 			case !e.parsed:
+			case r.kind == ir.Elementwise && e.op.Parallel():
+				e.op.Kind = ir.Joint
+				l.joint(e, f.val)
 			case r.kind != ir.Kernel && e.op.Parallel():
-				l.errorf(l.pos(f.key), "%s: operands of type Tensor... are for a kernel", r.key)
+				l.errorf(l.pos(f.key), "%s: operands of type Tensor... are for expr and kernel", r.key)
 			default:
 				r.read(e, f.val)
 			}

@@ -1,9 +1,11 @@
 package schema
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -37,6 +39,119 @@ func (l *loader) writes(op *Op, n *yaml.Node) {
 	}
 	if len(results) > 0 {
 		op.Results = results
+	}
+}
+
+// joint reads the expressions of an operator on lists of tensors: a map from the
+// operands that are written to what becomes of them. The key let names parts of these.
+func (l *loader) joint(e *entry, n *yaml.Node) {
+	op := e.op
+	if n.Kind != yaml.MappingNode {
+		l.errorf(l.pos(n), "expr: operands of type Tensor... want a map from those that are written to their expressions, have %s", kindName(n))
+		return
+	}
+	if len(op.Operands()) > ir.MaxJoint {
+		l.errorf(op.Pos, "expr: %d operands of type Tensor...; at most %d", len(op.Operands()), ir.MaxJoint)
+	}
+	env, parts, complete := environment(op), &lets{expr: map[string]*expr.Expr{}, key: map[string]*yaml.Node{}}, true
+	nodes := map[string]*yaml.Node{}
+	for _, f := range l.fields(n, "expr") {
+		switch i := slices.IndexFunc(op.Params, func(p *Param) bool { return p.Name == f.name && p.Parallel }); {
+		case f.name == "let":
+			complete = l.lets(f.val, env, parts) && complete
+		case i < 0:
+			l.errorf(l.pos(f.key), "expr: %q is no operand (have %s)", f.name, operandNames(op))
+			complete = false
+		case op.Params[i].DTypes != 0:
+			l.errorf(l.pos(f.key), "expr: %q accepts dtypes of its own; what an expression writes has the compute dtype", f.name)
+			complete = false
+		default:
+			op.Params[i].Written = true
+			nodes[f.name] = f.val
+		}
+	}
+	for _, p := range op.Operands() {
+		if p.Fixed != ir.Invalid {
+			l.errorf(p.Pos, "expr: operand %q has a dtype of its own; lists of tensors agree in one", p.Name)
+			complete = false
+		}
+	}
+	if len(nodes) == 0 {
+		l.errorf(l.pos(n), "expr: nothing is written; want a map from operands to expressions")
+		return
+	}
+	l.jointResults(e, env, parts, nodes, complete)
+	for _, name := range slices.Sorted(maps.Keys(parts.key)) {
+		l.errorf(l.pos(parts.key[name]), "expr: let %s is not used", name)
+	}
+}
+
+// lets are named parts of expressions.
+type lets struct {
+	expr map[string]*expr.Expr
+	key  map[string]*yaml.Node // of those that nothing has used
+}
+
+// lets reads parts, each of which may name those before it.
+func (l *loader) lets(n *yaml.Node, env expr.Env, parts *lets) bool {
+	ok := true
+	for _, f := range l.fields(n, "expr: let") {
+		x := l.partial(f.val, "let "+f.name, env, parts)
+		if x == nil {
+			ok = false
+			continue
+		}
+		parts.expr[f.name], parts.key[f.name] = x, f.key
+	}
+	return ok
+}
+
+// partial reads an expression that may name parts, which it puts in; nil after a mistake.
+func (l *loader) partial(n *yaml.Node, what string, env expr.Env, parts *lets) *expr.Expr {
+	with := env
+	with.Operands = slices.Clone(env.Operands)
+	for _, name := range slices.Sorted(maps.Keys(parts.expr)) {
+		with.Operands = append(with.Operands, expr.Operand{Name: name})
+	}
+	x := l.expression(n, "expr: "+what, with)
+	if x == nil {
+		return nil
+	}
+	maps.DeleteFunc(parts.key, func(name string, _ *yaml.Node) bool { return x.Uses(name) })
+	return x.Replace(env, parts.expr)
+}
+
+// jointResults reads and checks the expressions, in the order of the operands.
+func (l *loader) jointResults(e *entry, env expr.Env, parts *lets, nodes map[string]*yaml.Node, complete bool) {
+	op, v := e.op, Variant{}
+	op.Results = nil
+	for _, p := range op.Operands() {
+		node := nodes[p.Name]
+		if node == nil {
+			continue
+		}
+		op.Results = append(op.Results, Result{Name: p.Name})
+		x := l.partial(node, p.Name, env, parts)
+		if x == nil {
+			complete = false
+			continue
+		}
+		x = computed(x)
+		v.Joint = append(v.Joint, x)
+		for _, t := range computeDTypes(op) {
+			got := l.check(x, node, "expr: "+p.Name, t)
+			if complete = complete && got == t; got == t {
+				continue
+			}
+			if got != ir.Invalid {
+				l.errorf(l.pos(node), "expr: %s: the expression gives %v for compute dtype %v; what is written has the compute dtype", p.Name, got, t)
+			}
+			break
+		}
+	}
+	if complete {
+		op.Variants = []Variant{v}
+		l.unusedScalars(e, "expr", nil)
 	}
 }
 

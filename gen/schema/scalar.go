@@ -27,7 +27,7 @@ func environment(op *Op, operands ...string) expr.Env {
 		switch {
 		case p.Operand >= 0 && len(operands) == 0:
 			env.Operands = append(env.Operands, expr.Operand{Name: p.Name, Fixed: p.Fixed})
-		case op.Kind != ir.Elementwise && (p.Name == "dim" || p.Name == "keepdim"):
+		case op.Kind != ir.Elementwise && op.Kind != ir.Joint && (p.Name == "dim" || p.Name == "keepdim"):
 		case scalar:
 			env.Params = append(env.Params, expr.Param{Name: p.Name, Kind: kind})
 		}
@@ -217,7 +217,7 @@ func (l *loader) unusedScalars(e *entry, what string, known []string) {
 }
 
 func (v Variant) uses(name string) bool {
-	for _, x := range []*expr.Expr{v.Expr, v.Init, v.Map, v.Combine, v.Finish} {
+	for _, x := range append([]*expr.Expr{v.Expr, v.Init, v.Map, v.Combine, v.Finish}, v.Joint...) {
 		if x != nil && x.Uses(name) {
 			return true
 		}

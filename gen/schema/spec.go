@@ -5,6 +5,7 @@ package schema
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
@@ -86,7 +87,7 @@ type Param struct {
 	DTypes   ir.DTypeSet
 	Fixed    ir.DType // loaded as this dtype, not promoted; else Invalid
 	Operand  int      // Tensor and TensorList: index among the operands; else -1
-	Written  bool     // Parallel: the kernel writes it
+	Written  bool     // Parallel: it is written over
 	Attr     int      // others: index among the attributes; else -1
 	Wide     bool     // Type == Int, and has 64 bits on every platform: a seed
 	Pos      Pos
@@ -154,8 +155,8 @@ type Difference struct {
 // Operands returns the tensor parameters in order.
 func (o *Op) Operands() []*Param { return o.pick(func(p *Param) bool { return p.Operand >= 0 }) }
 
-// Parallel reports whether the operands are lists of one length, some of which the
-// kernel writes. There is then a Result for each of these, and no public function.
+// Parallel reports whether the operands are lists of one length, some of which are
+// written over. There is then a Result for each of these, and no public function.
 func (o *Op) Parallel() bool {
 	return slices.ContainsFunc(o.Params, func(p *Param) bool { return p.Parallel })
 }
@@ -184,9 +185,30 @@ func (o *Op) pick(want func(*Param) bool) []*Param {
 type Variant struct {
 	Name string // the enum's name, or ""
 	// Elementwise.
-	Expr *expr.Expr
+	Expr  *expr.Expr
+	Joint []*expr.Expr // of a Joint operator: one for each result
 	// Reduction and Scan.
 	Init, Map, Combine, Finish *expr.Expr
+}
+
+// exprs returns what an element-wise or joint variant computes.
+func (v Variant) exprs() []*expr.Expr {
+	if v.Expr != nil {
+		return []*expr.Expr{v.Expr}
+	}
+	return v.Joint
+}
+
+// Check types what an element-wise or joint variant computes, for compute dtype t.
+func (v Variant) Check(t ir.DType) (*expr.Graph, error) { return expr.CheckAll(v.exprs(), t) }
+
+// String returns what an element-wise or joint variant computes.
+func (v Variant) String() string {
+	var texts []string
+	for _, x := range v.exprs() {
+		texts = append(texts, x.String())
+	}
+	return strings.Join(texts, "; ")
 }
 
 // A Special is a number for an operand of an operator of two that makes it Op of the

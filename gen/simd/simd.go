@@ -15,7 +15,6 @@ import (
 	"github.com/sinter-go/sinter/gen/simd/move"
 	"github.com/sinter-go/sinter/gen/simd/ranks"
 	"github.com/sinter-go/sinter/gen/simd/rows"
-	"github.com/sinter-go/sinter/gen/simd/step"
 	"github.com/sinter-go/sinter/gen/simd/vmath"
 )
 
@@ -32,7 +31,6 @@ var programs = []func(by string) ([]asm.File, error){
 	move.Files,
 	ranks.Files,
 	rows.Files,
-	step.Files,
 	vmath.Files,
 }
 

@@ -25,6 +25,7 @@ var vectors = [][]vector.Loop{
 	logicVectors,
 	lossVectors,
 	normalizationVectors,
+	optimizerVectors,
 	poolingVectors,
 	randomVectors,
 	reductionVectors,

@@ -3,9 +3,8 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/generated/cpu"
+	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -13,17 +12,19 @@ import (
 var adamStepOp = ir.Op{
 	Name:    "adam_step",
 	Doc:     "moves the moments first and second towards d and d*d, d being grads + decay*params, and makes params shrink*params - rate*first/(sqrt(second) + eps).",
-	Kind:    ir.Kernel,
+	Kind:    ir.Joint,
 	In:      []ir.Operand{{Name: "grads"}},
-	Attrs:   []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "beta1", Kind: ir.AttrFloat}, {Name: "beta2", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}, {Name: "decay", Kind: ir.AttrFloat}, {Name: "shrink", Kind: ir.AttrFloat}},
+	Attrs:   []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "gain1", Kind: ir.AttrFloat}, {Name: "keep2", Kind: ir.AttrFloat}, {Name: "gain2", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}, {Name: "decay", Kind: ir.AttrFloat}, {Name: "shrink", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "params"}, {Name: "first"}, {Name: "second"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.AdamStep},
-	Ref:     refkernel.AdamStep,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.AdamStep},
-	Tags:    ir.TagHidden,
+	Bodies: []ir.Body{
+		{Joint: []string{"shrink*params - rate*((first + gain1*(grads + decay*params - first))/(sqrt(keep2*second + gain2*((grads + decay*params)*(grads + decay*params))) + eps))", "first + gain1*(grads + decay*params - first)", "keep2*second + gain2*((grads + decay*params)*(grads + decay*params))"}},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.AdamStep},
+	CUDA: cuda.AdamStep,
+	Tags: ir.TagHidden,
 }
 
 // AdamStepOp returns the descriptor of adam_step, which must not be changed.
@@ -35,10 +36,10 @@ func AdamStepOp() *ir.Op {
 // grads + decay*params, and makes params shrink*params -
 // rate*first/(sqrt(second) + eps). The lists have one length, and their i-th
 // tensors belong together.
-func AdamStep(params, grads, first, second []*core.Tensor, rate, beta1, beta2, eps, decay, shrink float64) error {
+func AdamStep(params, grads, first, second []*core.Tensor, rate, gain1, keep2, gain2, eps, decay, shrink float64) error {
 	apply := core.Apply{
 		Op:    &adamStepOp,
-		Attrs: []ir.Value{ir.FloatValue(rate), ir.FloatValue(beta1), ir.FloatValue(beta2), ir.FloatValue(eps), ir.FloatValue(decay), ir.FloatValue(shrink)},
+		Attrs: []ir.Value{ir.FloatValue(rate), ir.FloatValue(gain1), ir.FloatValue(keep2), ir.FloatValue(gain2), ir.FloatValue(eps), ir.FloatValue(decay), ir.FloatValue(shrink)},
 	}
 	dst, err := joined(&adamStepOp, len(params), params, first, second)
 	if err == nil {
@@ -53,17 +54,19 @@ func AdamStep(params, grads, first, second []*core.Tensor, rate, beta1, beta2, e
 var sgdMomentumStepOp = ir.Op{
 	Name:    "sgd_momentum_step",
 	Doc:     "makes momenta momentum*momenta + share*d, d being grads + decay*params, and moves params by -rate*momenta, or by -rate*(d + momentum*momenta) with nesterov.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Joint,
 	In:      []ir.Operand{{Name: "grads"}},
 	Attrs:   []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "momentum", Kind: ir.AttrFloat}, {Name: "share", Kind: ir.AttrFloat}, {Name: "decay", Kind: ir.AttrFloat}, {Name: "nesterov", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "params"}, {Name: "momenta"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.SGDMomentumStep},
-	Ref:     refkernel.SGDMomentumStep,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.SGDMomentumStep},
-	Tags:    ir.TagHidden,
+	Bodies: []ir.Body{
+		{Joint: []string{"params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params))", "momentum*momenta + share*(grads + decay*params)"}},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.SGDMomentumStep},
+	CUDA: cuda.SGDMomentumStep,
+	Tags: ir.TagHidden,
 }
 
 // SGDMomentumStepOp returns the descriptor of sgd_momentum_step, which must
@@ -94,17 +97,19 @@ func SGDMomentumStep(params, grads, momenta []*core.Tensor, rate, momentum, shar
 var sgdStepOp = ir.Op{
 	Name:    "sgd_step",
 	Doc:     "moves params by -rate*(grads + decay*params).",
-	Kind:    ir.Kernel,
+	Kind:    ir.Joint,
 	In:      []ir.Operand{{Name: "grads"}},
 	Attrs:   []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "decay", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "params"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.SGDStep},
-	Ref:     refkernel.SGDStep,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.SGDStep},
-	Tags:    ir.TagHidden,
+	Bodies: []ir.Body{
+		{Joint: []string{"params - rate*(grads + decay*params)"}},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.SGDStep},
+	CUDA: cuda.SGDStep,
+	Tags: ir.TagHidden,
 }
 
 // SGDStepOp returns the descriptor of sgd_step, which must not be changed.

@@ -14,7 +14,7 @@ import (
 )
 
 // A Body is one variant of an operator, checked for one compute dtype. It never changes.
-// Of an element-wise operator Expr is set; of reductions and scans the rest, where Init,
+// Of element-wise and joint operators Expr is set, whose roots are the results; of reductions and scans the rest, where Init,
 // Combine and Finish are checked for the accumulator's dtype, that of Map.
 type Body struct {
 	Expr                       *expr.Graph
@@ -63,6 +63,23 @@ func newBody(k key) (*Body, error) {
 		var err error
 		b.Expr, err = check(src.Expr, Env(k.op), k.compute)
 		return b, err
+	case ir.Joint:
+		var list []*expr.Expr
+		for _, text := range src.Joint {
+			e, err := expr.Parse(text, Env(k.op))
+			if err != nil {
+				return nil, fmt.Errorf("body %q: %w", text, err)
+			}
+			list = append(list, e)
+		}
+		if len(list) == 0 || len(list) != len(k.op.Out) {
+			return nil, fmt.Errorf("%d expressions for %d results", len(list), len(k.op.Out))
+		}
+		var err error
+		if b.Expr, err = expr.CheckAll(list, k.compute); err != nil {
+			return nil, fmt.Errorf("body %q for %s: %w", src.Joint, k.compute, err)
+		}
+		return b, nil
 	case ir.Reduction, ir.Scan:
 		return b, b.fold(k, src)
 	}
@@ -110,9 +127,15 @@ func check(src string, env expr.Env, t ir.DType) (*expr.Graph, error) {
 	return g, nil
 }
 
-// Env returns what the expressions of op's operands and attributes may name.
+// Env returns what the expressions of op may name: operands, those first that a joint
+// body writes over, and attributes.
 func Env(op *ir.Op) expr.Env {
 	env := expr.Env{Params: params(op)}
+	if op.Kind == ir.Joint {
+		for _, r := range op.Out {
+			env.Operands = append(env.Operands, expr.Operand{Name: r.Name})
+		}
+	}
 	for _, o := range op.In {
 		env.Operands = append(env.Operands, expr.Operand{Name: o.Name, Fixed: o.Fixed})
 	}

@@ -32,11 +32,12 @@ type Value struct {
 	Order int // position in Graph.Values
 }
 
-// A Graph is an expression checked for one compute dtype: a DAG whose Values
-// come in an order in which arguments precede their uses.
+// A Graph is one expression, or several of one place, checked for one compute dtype: a
+// DAG whose Values come in an order in which arguments precede their uses.
 type Graph struct {
 	T      ir.DType
-	Root   *Value
+	Root   *Value   // of the first expression
+	Roots  []*Value // of all
 	Values []*Value
 	Env    Env
 }
@@ -59,22 +60,29 @@ func (g *Graph) Result() ir.DType { return g.KindDType(g.Root.Kind) }
 
 // Check types the expression for the compute dtype t, which must be its own
 // compute dtype (so not a 16-bit float). Errors are of type *Error.
-func (e *Expr) Check(t ir.DType) (*Graph, error) {
+func (e *Expr) Check(t ir.DType) (*Graph, error) { return CheckAll([]*Expr{e}, t) }
+
+// CheckAll types expressions that may name the same. What they have in common is
+// computed once.
+func CheckAll(list []*Expr, t ir.DType) (*Graph, error) {
 	if t == ir.Invalid || t.Compute() != t {
 		return nil, &Error{0, fmt.Sprintf("%s is not a compute dtype", t)}
 	}
-	c := &checker{g: &Graph{T: t, Env: e.Env}, seen: map[string]*Value{}, done: map[*Node]*Value{}}
-	root, err := c.value(e.Root)
-	if err != nil {
-		return nil, err
-	}
-	if root.Op == OpConst { // a literal alone is a number of the compute dtype
-		if v := c.convert(root, c.tKind()); v != nil {
-			root = v
+	c := &checker{g: &Graph{T: t, Env: list[0].Env}, seen: map[string]*Value{}, done: map[*Node]*Value{}}
+	for _, e := range list {
+		root, err := c.value(e.Root)
+		if err != nil {
+			return nil, err
 		}
+		if root.Op == OpConst { // a literal alone is a number of the compute dtype
+			if v := c.convert(root, c.tKind()); v != nil {
+				root = v
+			}
+		}
+		root.Uses++
+		c.g.Roots = append(c.g.Roots, root)
 	}
-	root.Uses++
-	c.g.Root = root
+	c.g.Root = c.g.Roots[0]
 	c.prune()
 	return c.g, nil
 }
@@ -121,7 +129,9 @@ func (c *checker) prune() {
 			mark(a)
 		}
 	}
-	mark(c.g.Root)
+	for _, root := range c.g.Roots {
+		mark(root)
+	}
 	c.g.Values = slices.DeleteFunc(c.g.Values, func(v *Value) bool { return !live[v] })
 	for i, v := range c.g.Values {
 		v.Order = i

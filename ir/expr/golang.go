@@ -10,11 +10,12 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// A Code is an expression as source text: definitions of shared parts, in order,
-// and the result.
+// A Code is a graph as source text: definitions of shared parts, in order, and the
+// results.
 type Code struct {
-	Lets   []Let
-	Result string
+	Lets    []Let
+	Result  string   // of the first expression
+	Results []string // of all
 }
 
 // A Let defines a name that later parts use.
@@ -65,8 +66,11 @@ type printer struct {
 
 func (p *printer) code() Code {
 	p.done = map[*Value]part{}
-	root := p.value(p.g.Root)
-	return Code{p.lets, root.text}
+	var results []string
+	for _, root := range p.g.Roots {
+		results = append(results, p.value(root).text)
+	}
+	return Code{p.lets, results[0], results}
 }
 
 func (p *printer) value(v *Value) part {

@@ -34,18 +34,31 @@ type Arith[F any] interface {
 	Test(fn string, args []F) bool
 }
 
-// Interpret evaluates g one value at a time over real arithmetic a. Integers of
+// Interpret is InterpretAll of a graph of one expression.
+func Interpret[F any](g *Graph, a Arith[F], env map[string]Number[F]) (n Number[F], err error) {
+	all, err := InterpretAll(g, a, env)
+	if err == nil {
+		n = all[0]
+	}
+	return n, err
+}
+
+// InterpretAll evaluates g one value at a time over real arithmetic a. Integers of
 // the compute dtype wrap to its width; complex numbers are complex128. env gives
 // the values of operands, parameters and index by name.
-func Interpret[F any](g *Graph, a Arith[F], env map[string]Number[F]) (Number[F], error) {
+func InterpretAll[F any](g *Graph, a Arith[F], env map[string]Number[F]) ([]Number[F], error) {
 	in := interp[F]{g: g, a: a, position: env["index"].Int, vals: make([]Number[F], len(g.Values))}
 	for i, v := range g.Values {
 		var err error
 		if in.vals[i], err = in.value(v, env); err != nil {
-			return Number[F]{}, err
+			return nil, err
 		}
 	}
-	return in.vals[g.Root.Order], nil
+	out := make([]Number[F], len(g.Roots))
+	for i, root := range g.Roots {
+		out[i] = in.vals[root.Order]
+	}
+	return out, nil
 }
 
 type interp[F any] struct {

@@ -57,6 +57,33 @@ func (e *Expr) String() string { return e.Root.String() }
 // Uses reports whether the expression reads the given operand or parameter.
 func (e *Expr) Uses(name string) bool { return e.Root.Uses(name) }
 
+// Replace returns the expression with names replaced by other expressions, all of which
+// may name what env has.
+func (e *Expr) Replace(env Env, with map[string]*Expr) *Expr {
+	nodes := map[string]*Node{}
+	for name, x := range with {
+		nodes[name] = x.Root
+	}
+	return &Expr{e.Root.put(nodes), env}
+}
+
+// put is replace without simplification: what is written is what is computed.
+func (n *Node) put(with map[string]*Node) *Node {
+	if r, ok := with[n.Name]; ok && n.Op == OpName {
+		return r
+	}
+	if len(n.Args) == 0 {
+		return n
+	}
+	out := *n
+	out.Args, out.size = make([]*Node, len(n.Args)), 0
+	for i, a := range n.Args {
+		out.Args[i] = a.put(with)
+	}
+	out.size = out.count()
+	return &out
+}
+
 // Indexed reports whether the value depends on where the element is: on its index, by
 // name or for a random number.
 func (e *Expr) Indexed() bool { return e.Root.indexed() }

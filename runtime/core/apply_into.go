@@ -9,9 +9,8 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// KernelInto applies an operator with hand-written kernels whose results are
-// written over tensors that exist. It is for steps of optimizers over many tensors
-// in few launches.
+// KernelInto applies an operator on lists of tensors, whose results are written over
+// tensors that exist. It is for steps of optimizers over many tensors in few launches.
 //
 // Every entry of Op.Out and of Op.In stands for a list of n tensors: writes holds
 // the n tensors of the first result, then those of the second, and so on, and a.In

@@ -21,8 +21,8 @@ const (
 	root   = "../.."
 )
 
-// newOperator is what a person writes to add an operator: nothing else. Its
-// gradient is derived from its expression.
+// newOperator is what a person writes to add operators: nothing else. The gradient of
+// the first is derived from its expression; the second has two results.
 const newOperator = `
 - group: added
   doc: An operator that nobody had.
@@ -37,6 +37,16 @@ const newOperator = `
       ulp: 8
       avoid: [0]
       cases: [[0, 0.6931471805599453], {args: {sharpness: 2}, case: [1, 1.0634640055214861]}, [800, 800], [-800, 0]]
+
+  - op: running_moments(means Tensor..., spreads Tensor..., xs Tensor..., share float)
+    doc: moves means towards xs, and spreads towards the squares of their distances.
+    dtypes: float
+    expr:
+      let: {d: xs - means}
+      means: means + share*d
+      spreads: spreads + share*(d*d - spreads)
+    grad: none
+    tags: [hidden]
 `
 
 // usesOperator is a program of somebody who has read the documentation of the
@@ -49,8 +59,12 @@ import (
 	"math"
 	"os"
 
+	"FUNCTIONS"
 	"OPERATORS"
+	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 func main() {
@@ -72,6 +86,24 @@ func main() {
 		fmt.Println(err)
 	}
 	trainStep()
+	moments(device.CPU)
+	device.Install(sim.New(sim.Config{Devices: 1}))
+	moments(device.Sim(0))
+}
+
+// moments changes two lists of tensors by a third on a device.
+func moments(d device.Device) {
+	list := func(v ...float64) []*core.Tensor {
+		return []*core.Tensor{tensor.From(v).To(d).Handle(), tensor.From(v[:1]).To(d).Handle()}
+	}
+	means, spreads := list(1, 2, 3), list(0, 4, 8)
+	if err := ops.RunningMoments(means, spreads, list(3, 2, 7), 0.5); err != nil {
+		fail(err)
+	}
+	got := fmt.Sprint(data(tensor.Wrap(means[0])), data(tensor.Wrap(means[1])), data(tensor.Wrap(spreads[0])), data(tensor.Wrap(spreads[1])))
+	if want := "[2 2 5] [2] [2 2 12] [2]"; got != want {
+		fail(fmt.Errorf("moments on %v: %s, want %s", d, got, want))
+	}
 }
 
 // trainStep lowers a loss of the operator by one step of gradient descent.
@@ -138,7 +170,7 @@ func TestAddOperator(t *testing.T) {
 		t.Errorf("files that differ and were not generated (-want +got):\n%s", diff)
 	}
 
-	must(t, os.WriteFile(filepath.Join(tree, "tryit.go"), program("tensor", module+"/generated/tensor"), 0o666))
+	must(t, os.WriteFile(filepath.Join(tree, "tryit.go"), program("tensor", module+"/generated/tensor", module+"/generated/ops"), 0o666))
 	instead.put(t, "cmd/tryit/main.go", filepath.Join(tree, "tryit.go"))
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	list, err := json.Marshal(instead)
@@ -203,7 +235,7 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 	}
 	at := filepath.Join(mod, "cmd", "tryit")
 	must(t, os.MkdirAll(at, 0o777))
-	must(t, os.WriteFile(filepath.Join(at, "main.go"), program("special", "example.com/special/special"), 0o666))
+	must(t, os.WriteFile(filepath.Join(at, "main.go"), program("special", "example.com/special/special", "example.com/special/ops"), 0o666))
 	wantRun(t, goRun(t, mod, "-mod=mod", "run", "./cmd/tryit"))
 	if diff := cmp.Diff(before, hashes(t, root)); diff != "" {
 		t.Errorf("the standard module was changed (-before +after):\n%s", diff)
@@ -219,10 +251,10 @@ const secondOperator = `
     test: {samples: [{shapes: [[3, 4]], args: {dim: 1, sharpness: 0.5}}]}
 `
 
-// program returns the program that uses the new operator, which the package of that
-// name has.
-func program(name, path string) []byte {
-	text := strings.NewReplacer("OPERATORS", path, "PACKAGE", name).Replace(usesOperator)
+// program returns the program that uses the new operators: the first of the package of
+// that name, the other, which has no public function, of the package at functions.
+func program(name, path, functions string) []byte {
+	text := strings.NewReplacer("OPERATORS", path, "PACKAGE", name, "FUNCTIONS", functions).Replace(usesOperator)
 	if path == module+"/generated/tensor" { // imported once
 		text = strings.Replace(text, "\t\""+path+"\"\n", "", 1)
 	}

@@ -29,6 +29,8 @@ func Run(c *ir.Call) error {
 	switch c.Op.Kind {
 	case ir.Elementwise:
 		return runElementwise(c)
+	case ir.Joint:
+		return runJoint(c)
 	case ir.Reduction:
 		return runReduction(c)
 	case ir.Scan:

@@ -48,6 +48,9 @@ var planeCases = []planeCase{
 	{4, 1, 6, 14, 110, 130, 2, 1, 0, 1},
 }
 
+// precision is half the distance of 1 to the next number.
+var precision = map[ir.DType]float64{ir.Float16: 0x1p-11, ir.BFloat16: 0x1p-8, ir.Float32: 0x1p-24, ir.Float64: 0x1p-53}
+
 func (c planeCase) general() convCase {
 	two := func(n int) []int { return []int{n, n} }
 	return convCase{

@@ -113,6 +113,8 @@ func (x *Context) run(c *ir.Call) error {
 	switch c.Op.Kind {
 	case ir.Elementwise:
 		return x.elementwise(c)
+	case ir.Joint:
+		return x.joint(c)
 	case ir.Reduction:
 		return x.reduction(c)
 	case ir.Scan:

@@ -40,6 +40,7 @@ const (
 
 var suffixes = map[ir.BodyKind][maxLoops]string{
 	ir.Elementwise: {"", "_strided", "_rows"},
+	ir.Joint:       {""},
 	ir.Reduction:   {"_inner", "_outer", "_merge"},
 	ir.Scan:        {"_rows", "_totals", "_carry", "_columns", "_column_totals"},
 }

@@ -1,0 +1,101 @@
+package exec
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/ir"
+)
+
+const (
+	// jointGrain is how many elements of a joint operator are worth another processor.
+	jointGrain = 16 * tile.Size
+	// jointRun bounds one call of a loop over several arrays.
+	jointRun = 16 * 1024
+)
+
+// runJoint computes a joint body for the tensors of each place of the lists in turn.
+func runJoint(c *ir.Call) error {
+	loop := pick(c, c.Op.CPU.Elementwise)
+	if loop == nil {
+		return unsupported(c)
+	}
+	results, operands := len(c.Op.Out), len(c.Op.In)
+	n := len(c.Out) / max(results, 1)
+	if n*results != len(c.Out) || n*operands != len(c.In) || results+operands > ir.MaxJoint {
+		return fmt.Errorf("%d results and %d operands for %d and %d", len(c.Out), len(c.In), results, operands)
+	}
+	j := joint{loop: loop, scalars: c.Scalars, results: results}
+	var room [ir.MaxJoint]tile.Operand
+	j.lists = room[:results+operands]
+	for k := range n {
+		size := c.Out[k].NumElements()
+		for i := range results {
+			j.lists[i].Init(c.Out[i*n+k], c.Compute)
+		}
+		for i := range operands {
+			v := c.In[i*n+k]
+			if len(v.Shape) == 0 { // one element for all
+				v.Shape, v.Strides = []int{size}, []int{0}
+			}
+			j.lists[results+i].Init(v, c.Compute)
+		}
+		if size <= jointGrain {
+			j.span(0, size)
+			continue
+		}
+		pool.For(size, jointGrain, j.span)
+	}
+	return nil
+}
+
+// A joint is the tensors of one place: those that are written, then the other operands.
+type joint struct {
+	loop    ir.Loop
+	scalars []ir.Scalar
+	lists   []tile.Operand
+	results int
+}
+
+// span computes positions [lo, hi). A loop has the results, then what was in them, then
+// the other operands; the first two are the same memory, which a loop reads before it
+// writes.
+func (j *joint) span(lo, hi int) {
+	s := tile.Borrow(len(j.lists))
+	defer s.Return()
+	p := s.Pointers(j.results + len(j.lists))
+	size := tile.Size
+	if j.direct() {
+		size = jointRun
+	}
+	for lo < hi {
+		n := min(hi-lo, size)
+		for i := range j.lists {
+			p[j.results+i] = j.lists[i].Load(lo, n, s.Buffer(i))
+		}
+		copy(p, p[j.results:2*j.results])
+		j.piece(n, lo, p)
+		for i := range j.results {
+			j.lists[i].Store(lo, n, p[i])
+		}
+		lo += n
+	}
+}
+
+// piece is one call of the loop. It is not inlined: the collector can stop a goroutine
+// where a function begins, and nowhere in assembly.
+//
+//go:noinline
+func (j *joint) piece(n, lo int, p []unsafe.Pointer) { j.loop(n, p, j.scalars, int64(lo)) }
+
+// direct reports whether no piece needs a buffer.
+func (j *joint) direct() bool {
+	for i := range j.lists {
+		if !j.lists[i].Contiguous() {
+			return false
+		}
+	}
+	return true
+}
