@@ -160,7 +160,7 @@ func offsetsOf(f *conv.Frame, places [][]int) []int {
 	return offsets
 }
 
-var convolutions = table[convFunc]{ir.Float32: forward[float32], ir.Float64: forward[float64]}
+var convolutions = table[convFunc]{ir.Float32: padded[float32], ir.Float64: padded[float64]}
 
 // Convolution returns the cross-correlation of x [n, channels, spatial...] with
 // weight [out, channels/groups, kernel...]. Attributes: stride, padding, dilation

@@ -11,7 +11,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-var gradInputs = table[convFunc]{ir.Float32: gradInput[float32], ir.Float64: gradInput[float64]}
+var gradInputs = table[convFunc]{ir.Float32: scattered[float32], ir.Float64: scattered[float64]}
 
 // ConvolutionGradInput returns the gradient of a convolution with respect to its
 // input, from the gradient g of its result and the weight. Attributes: input, the

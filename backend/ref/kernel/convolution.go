@@ -13,7 +13,7 @@ type geometry struct {
 }
 
 // products calls f with the places in out, x and weight of every product that a
-// convolution sums: out += x * weight.
+// convolution sums: out += x * weight. Where x is padding its place is nil.
 func (g geometry) products(f func(out, x, weight []int)) {
 	inGroup, outGroup := g.weight[1], g.weight[0]/g.groups
 	each(g.out, func(out []int) {
@@ -24,11 +24,20 @@ func (g geometry) products(f func(out, x, weight []int)) {
 			for a, k := range tap[1:] {
 				x = append(x, out[2+a]*g.stride[a]-g.padding[a]+k*g.dilation[a])
 			}
-			if inside(g.x, x) {
-				f(out, x, append([]int{o}, tap...))
+			if !inside(g.x, x) {
+				x = nil
 			}
+			f(out, x, append([]int{o}, tap...))
 		})
 	})
+}
+
+// orZero returns the element of x at a place, and zero for padding.
+func orZero[T any](f field[T], x tensor[T], at []int) T {
+	if at == nil {
+		return f.number(0)
+	}
+	return *x.at(at)
 }
 
 // newGeometry reads the attributes stride, padding, dilation and groups from the
@@ -67,7 +76,7 @@ func correlate[T any](c *ir.Call, f field[T]) tensor[T] {
 	x, weight := decode(c.In[0], c.Compute, f.ring), decode(c.In[1], c.Compute, f.ring)
 	out := newTensor(c.Out[0].Shape, f.number(0))
 	newGeometry(c, 0, x.shape, weight.shape, out.shape).products(func(o, i, w []int) {
-		*out.at(o) = f.add(*out.at(o), f.mul(*x.at(i), *weight.at(w)))
+		*out.at(o) = f.add(*out.at(o), f.mul(orZero(f, x, i), *weight.at(w)))
 	})
 	return out
 }
@@ -83,7 +92,9 @@ func convolutionGradInput[T any](c *ir.Call, f field[T]) error {
 	g, weight := decode(c.In[0], c.Compute, f.ring), decode(c.In[1], c.Compute, f.ring)
 	dx := newTensor(c.Out[0].Shape, f.number(0))
 	newGeometry(c, 1, dx.shape, weight.shape, g.shape).products(func(o, i, w []int) {
-		*dx.at(i) = f.add(*dx.at(i), f.mul(*g.at(o), *weight.at(w)))
+		if i != nil { // padding has no gradient
+			*dx.at(i) = f.add(*dx.at(i), f.mul(*g.at(o), *weight.at(w)))
+		}
 	})
 	encode(c.Out[0], c.Compute, f.ring, dx)
 	return nil
@@ -100,7 +111,7 @@ func convolutionGradWeight[T any](c *ir.Call, f field[T]) error {
 	g, x := decode(c.In[0], c.Compute, f.ring), decode(c.In[1], c.Compute, f.ring)
 	dw := newTensor(c.Out[0].Shape, f.number(0))
 	newGeometry(c, 1, x.shape, dw.shape, g.shape).products(func(o, i, w []int) {
-		*dw.at(w) = f.add(*dw.at(w), f.mul(*g.at(o), *x.at(i)))
+		*dw.at(w) = f.add(*dw.at(w), f.mul(*g.at(o), orZero(f, x, i)))
 	})
 	encode(c.Out[0], c.Compute, f.ring, dw)
 	return nil
