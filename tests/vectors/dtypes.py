@@ -7,39 +7,14 @@ under no name is not in the file.
 Run with a Python that has PyTorch, in this directory: python dtypes.py
 """
 
-import re
 import warnings
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
+
+from names import entries, forms
 
 warnings.simplefilter("ignore")
 DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
-
-# What has another name there.
-NAMES = {
-    "variance": "var", "max": "amax", "min": "amin", "max_dim": "max", "min_dim": "min", "make_complex": "complex",
-    "sub": "sub", "logsigmoid": "nn.functional.logsigmoid", "rand": "rand_like", "randn": "randn_like",
-    "norm": "linalg.vector_norm", "trunc_divide": "div", "t": "t", "mt": "mT", "flip": "flip", "pad": "nn.functional.pad",
-    "cross_entropy": "nn.functional.cross_entropy", "conj": "conj", "select_index": "select",
-    "slice": "slice", "fft": "fft.fft", "ifft": "fft.ifft",
-}
-# Which of several forms under one name.
-VARIANTS = {"div": "no_rounding_mode", "trunc_divide": "trunc_rounding", "max_dim": "reduction_with_dim", "min_dim": "reduction_with_dim"}
-
-spec = open("../../ops.yaml").read()
-entries = re.findall(r"^  - op: (\w+)\((.*?)\) ->.*?(?=^  - op: |\Z)", spec, re.S | re.M)
-hidden = {m.group(1) for m in re.finditer(r"^  - op: (\w+)\((?:(?!^  - op: ).)*?^    tags: \[hidden", spec, re.S | re.M)}
-
-
-def find(name):
-    for full in (NAMES.get(name), name, "nn.functional." + name, "fft." + name, "special." + name, "linalg." + name):
-        found = [o for o in op_db if full and o.name == full]
-        if name in VARIANTS:
-            found = [o for o in found if o.variant_test_name == VARIANTS[name]]
-        if found:
-            return found[0]
-    return None
 
 
 def results(op, dtype):
@@ -51,10 +26,8 @@ def results(op, dtype):
 
 
 with open("dtypes.txt", "w") as f:
-    for name, _ in entries:
-        op = None if name in hidden else find(name)
-        if op is None:
-            continue
+    for name, infos in forms(entries("../../ops.yaml")).items():
+        op = infos[0]
         for d in DTYPES:
             dtype = getattr(torch, d)
             if dtype in op.supported_dtypes("cpu"):

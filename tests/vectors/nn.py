@@ -97,6 +97,12 @@ def layers():
         ("flatten", nn.Flatten(), rnd(2, 3, 2)),
         ("embedding", nn.Embedding(5, 3), torch.tensor([[1, 4, 1], [0, 2, 4]])),
         ("embedding with padding", nn.Embedding(5, 2, padding_idx=2), torch.tensor([2, 0, 2, 4])),
+        ("embedding by frequency", nn.Embedding(5, 2, scale_grad_by_freq=True), torch.tensor([2, 0, 2, 4])),
+        ("embedding of limited norm", nn.Embedding(5, 3, max_norm=0.5, norm_type=1.0), torch.tensor([1, 0, 1])),
+        ("conv1d same", nn.Conv1d(2, 3, 4, padding="same"), rnd(2, 2, 5)),
+        ("conv2d same", nn.Conv2d(2, 3, (3, 2), padding="same", dilation=(1, 3)), rnd(2, 2, 5, 4)),
+        ("conv3d same", nn.Conv3d(1, 2, 2, padding="same"), rnd(1, 1, 3, 2, 3)),
+        ("conv transpose 1d of one", nn.ConvTranspose1d(4, 2, 3, stride=2), rnd(4, 3)),
     ]
     out = []
     for name, m, x in cases:

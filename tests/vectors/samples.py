@@ -1,6 +1,6 @@
 """Writes what PyTorch answers for the operator samples of its own test suite.
 
-    python3 tests/vectors/samples.py [--seed 0] [--most 6] [--out tests/samples/samples.jsonl.gz]
+    python3 tests/vectors/samples.py [--seed 0] [--most 3] [--out tests/samples/samples.jsonl.gz]
 
 torch.testing has, for every operator, arguments that its authors found worth testing:
 broadcasts, empty and 0-dim tensors, negative axes, extreme options. Each that can be
@@ -9,7 +9,8 @@ attributes by the names of the schema, the results, and the gradients of
 sum(out * cotangent), where element i of the cotangents is cos(i) (cos(i) + sin(i)j
 for complex results). What cannot be bound is counted on standard error.
 
-Needs torch (2.11 made the committed file), expecttest and PyYAML or none.
+Needs torch (2.11 made the committed file) and expecttest. PyTorch's names of operators are those that
+names.py finds in ops.yaml.
 """
 import argparse
 import base64
@@ -22,29 +23,14 @@ import sys
 import warnings
 
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
+
+from names import KEYWORDS, entries, forms
 
 warnings.filterwarnings('ignore')
 
-# PyTorch's names of operators that the schema calls otherwise. Names of modules
-# (nn.functional, fft) are left out before.
-NAMES = {
-    'var': 'variance', 'complex': 'make_complex', 'split_with_sizes': 'split_sizes', 'select': 'select_index',
-    'amax': 'max', 'amin': 'min', '__radd__': None, '__rsub__': None, 'constant_pad_nd': None, 'round': 'round', 'norm': 'norm',
-    'linalg.vector_norm': 'norm', 'mT': 'mt', 'logical_not': 'logical_not', 'softmin': 'softmin', 'empty': None, 'new_empty': None,
-    'empty_like': None, 'dropout': None, 'rand_like': None, 'randn': None, 'randn_like': None, 'randint': None, 'randint_like': None,
-    'bernoulli': None, 'multinomial': None, 'normal': None, 'uniform': None, 'exponential': None, 'lstm': None,
-}
-# Arguments by keyword that the schema calls otherwise.
-KEYWORDS = {
-    'other': 'y', 'min': 'lo', 'max': 'hi', 'end': 'end', 'tensor1': 'y', 'tensor2': 'z', 'min_val': 'lo', 'max_val': 'hi', 'norm': 'scaling',
-    's': 'sizes', 'n': 'sizes', 'ord': 'p', 'num_classes': 'classes', 'unbiased': None, 'threshold': 'limit', 'diagonal': 'diagonal',
-    'kernel_size': 'kernel', 'start_dim': 'start', 'end_dim': 'end', 'storage_offset': 'offset', 'ceil_mode': 'ceil', 'return_indices': None, 'inplace': None, '_stacklevel': None, 'size_average': None, 'reduce': 'reduce',
-    'upper': None,
-}
 # Names of modes that the schema calls otherwise.
 WORDS = {'use_mm_for_euclid_dist': 'mm', 'donot_use_mm_for_euclid_dist': 'direct', 'use_mm_for_euclid_dist_if_necessary': 'mm_if_large'}
-# Positions among equal elements are not specified: they are left out for integers.
+# Positions among equal elements are not specified: they are left out where elements are equal, of integers and 16-bit floats.
 TIES = ('topk', 'kthvalue', 'sort', 'argsort', 'median', 'mode')
 # What PyTorch takes where an argument is left out that the schema requires.
 DEFAULTS = {
@@ -52,7 +38,6 @@ DEFAULTS = {
     'split_sizes': {'dim': 0}, 'unbind': {'dim': 0}, 'tril': {'diagonal': 0}, 'triu': {'diagonal': 0}, 'cosine_similarity': {'dim': 1},
     'flatten': {}, 'cat': {'dim': 0}, 'stack': {'dim': 0}, 'glu': {'dim': -1}, 'normalize': {'dim': [1]},
 }
-PARAM = re.compile(r'(\w+) ((?:\[\])?\w+(?:\([^)]*\))?(?:\|\w+)?\??)(?: = (\S+))?')
 DTYPES = {
     torch.bool: 'bool', torch.uint8: 'uint8', torch.int8: 'int8', torch.int16: 'int16', torch.int32: 'int32', torch.int64: 'int64',
     torch.float16: 'float16', torch.bfloat16: 'bfloat16', torch.float32: 'float32', torch.float64: 'float64', torch.complex64: 'complex64',
@@ -62,25 +47,6 @@ DTYPES = {
 
 class Unbound(Exception):
     pass
-
-
-def signatures(path):
-    """The parameters of each operator: name, type, whether it is only named."""
-    table = {}
-    for line in open(path):
-        m = re.match(r'\s+- op: (\w+)\((.*)\) -> ', line)
-        if not m:
-            continue
-        params, named = [], False
-        for part in re.split(r', (?![^(]*\))', m[2]):
-            if part == '*':
-                named = True
-                continue
-            p = PARAM.match(part)
-            if p:
-                params.append((p[1], p[2], named))
-        table[m[1]] = params
-    return table
 
 
 def tensor(t):
@@ -173,11 +139,12 @@ def bind(name, params, args, kwargs):
     return operands, attrs, leaves
 
 
-def cotangent(t):
+def cotangent(t, half):
+    """Of results that stand for 16-bit floats it is rounded to these, as the test's is."""
     i = torch.arange(t.numel(), dtype=torch.float64).reshape(t.shape)
     if t.is_complex():
         return torch.complex(torch.cos(i), torch.sin(i)).to(t.dtype)
-    return torch.cos(i).to(t.dtype)
+    return torch.cos(i).to(half if half and t.dtype == torch.float64 else t.dtype).to(t.dtype)
 
 
 def results(out):
@@ -216,13 +183,13 @@ def sample_line(info, name, params, sample, large):
         sample = sample.transform(lambda v: wide.get(id(v), v) if isinstance(v, torch.Tensor) else v)
         leaves = [wide[id(t)] for t in leaves]
     out = results(info.op(sample.input, *sample.args, **sample.kwargs))
-    if name in TIES and not (leaves[0].is_floating_point() or leaves[0].is_complex()):
+    if name in TIES and (half or not (leaves[0].is_floating_point() or leaves[0].is_complex())):
         out = out[:1] if name != 'argsort' else []
     line = {'op': name, 'in': operands, 'attrs': attrs, 'out': [narrow(t) for t in out]}
-    wants = [t for t in leaves if t.requires_grad and t.is_leaf]
+    wants = [] if name in TIES and half else [t for t in leaves if t.requires_grad and t.is_leaf]
     roots = [t for t in out if t.requires_grad]
     if wants and roots:
-        grads = torch.autograd.grad(roots, wants, [cotangent(t) for t in roots], allow_unused=True)
+        grads = torch.autograd.grad(roots, wants, [cotangent(t, half) for t in roots], allow_unused=True)
         found = {id(w): g for w, g in zip(wants, grads) if g is not None}
         line['grad'] = [tensor(found[id(t)].to(half) if half and found[id(t)].dtype == torch.float64 else found[id(t)]) if id(t) in found else None for t in leaves]
     return line
@@ -231,21 +198,15 @@ def sample_line(info, name, params, sample, large):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--seed', type=int, default=0)
-    parser.add_argument('--large', type=int, default=200, help='elements of the operands together')
-    parser.add_argument('--most', type=int, default=6, help='samples an operator and dtype')
+    parser.add_argument('--large', type=int, default=300, help='elements of the operands together')
+    parser.add_argument('--most', type=int, default=3, help='samples an operator and dtype')
     parser.add_argument('--out', default='tests/samples/samples.jsonl.gz')
     parser.add_argument('--schema', default='ops.yaml')
     options = parser.parse_args()
-    table = signatures(options.schema)
+    table = entries(options.schema)
     counts, reasons, lines = collections.Counter(), collections.Counter(), []
     torch.set_num_threads(1)
-    for info in op_db:
-        short = info.name.replace('nn.functional.', '').replace('fft.', '')
-        name = NAMES.get(info.name, NAMES.get(short, short))
-        if info.name in ('max', 'min'):
-            name = {'reduction_with_dim': name + '_dim', 'reduction_no_dim': name, 'binary': name + 'imum'}.get(info.variant_test_name)
-        if name is None or name not in table:
-            continue
+    for name, info in ((name, info) for name, infos in forms(table).items() if not table[name].drawn for info in infos):
         for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.int32, torch.uint8, torch.bool):
             if not info.supports_dtype(dtype, 'cpu'):
                 continue
@@ -260,7 +221,7 @@ def main():
             step = max(1, len(samples) // most)
             for sample in samples[options.seed % step::step][:most]:
                 try:
-                    lines.append(sample_line(info, name, table[name], sample, options.large))
+                    lines.append(sample_line(info, name, table[name].params, sample, options.large))
                     counts[name] += 1
                 except Unbound as e:
                     reasons[f'{name}: {e}'] += 1
