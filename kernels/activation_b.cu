@@ -40,35 +40,35 @@ SINTER_ELEMENTWISE(mish_grad_x_bfloat16, MishGradXFn<float32>, bfloat16, bfloat1
 SINTER_ELEMENTWISE(mish_grad_x_float32, MishGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(mish_grad_x_float64, MishGradXFn<float64>, float64, float64, float64)
 
-// Prelu: where(x > 0, x, weight*x)
-template <class T> struct PreluFn {
+// PreluElements: where(x > 0, x, weight*x)
+template <class T> struct PreluElementsFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T weight) const { return ((x > T(0.0)) ? x : (weight * x)); }
 };
-SINTER_ELEMENTWISE(prelu_float16, PreluFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(prelu_bfloat16, PreluFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(prelu_float32, PreluFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(prelu_float64, PreluFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(prelu_elements_float16, PreluElementsFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(prelu_elements_bfloat16, PreluElementsFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(prelu_elements_float32, PreluElementsFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(prelu_elements_float64, PreluElementsFn<float64>, float64, float64, float64)
 
-// PreluGradWeight: where(x > 0, 0, dy*x)
-template <class T> struct PreluGradWeightFn {
+// PreluElementsGradWeight: where(x > 0, 0, dy*x)
+template <class T> struct PreluElementsGradWeightFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? T(0.0) : (dy * x)); }
 };
-SINTER_ELEMENTWISE(prelu_grad_weight_float16, PreluGradWeightFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(prelu_grad_weight_bfloat16, PreluGradWeightFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(prelu_grad_weight_float32, PreluGradWeightFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(prelu_grad_weight_float64, PreluGradWeightFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(prelu_elements_grad_weight_float16, PreluElementsGradWeightFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(prelu_elements_grad_weight_bfloat16, PreluElementsGradWeightFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(prelu_elements_grad_weight_float32, PreluElementsGradWeightFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(prelu_elements_grad_weight_float64, PreluElementsGradWeightFn<float64>, float64, float64, float64)
 
-// PreluGradX: where(x > 0, dy, dy*weight)
-template <class T> struct PreluGradXFn {
+// PreluElementsGradX: where(x > 0, dy, dy*weight)
+template <class T> struct PreluElementsGradXFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x, T weight) const { return ((x > T(0.0)) ? dy : (dy * weight)); }
 };
-SINTER_ELEMENTWISE(prelu_grad_x_float16, PreluGradXFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(prelu_grad_x_bfloat16, PreluGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(prelu_grad_x_float32, PreluGradXFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(prelu_grad_x_float64, PreluGradXFn<float64>, float64, float64, float64, float64)
+SINTER_ELEMENTWISE(prelu_elements_grad_x_float16, PreluElementsGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(prelu_elements_grad_x_bfloat16, PreluElementsGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(prelu_elements_grad_x_float32, PreluElementsGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(prelu_elements_grad_x_float64, PreluElementsGradXFn<float64>, float64, float64, float64, float64)
 
 // ReluInt: where(x <= 0, 0, x)
 template <class T> struct ReluIntFn {

@@ -81,16 +81,7 @@ func (p *PReLU) Forward(x tensor.Tensor) tensor.Tensor {
 	if p == nil {
 		return missing(p)
 	}
-	w := p.Weight.value()
-	if w.NumElements() > 1 && x.Rank() > 2 {
-		shape := make([]int, x.Rank()-1)
-		for i := range shape {
-			shape[i] = 1
-		}
-		shape[0] = w.NumElements()
-		w = w.Reshape(shape...)
-	}
-	return x.Prelu(w)
+	return x.Prelu(p.Weight.value())
 }
 
 // String describes the layer.

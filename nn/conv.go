@@ -15,13 +15,14 @@ type window struct {
 	outputPadding                     []int // transposed convolutions
 	groups                            int
 	in, out                           int // channels
+	autoPad                           tensor.AutoPad
 }
 
 // window returns the window over rank axes that the settings describe.
 func (s *settings) window(rank, kernel int) (window, error) {
 	w := window{
 		kernel: axes(s.kernel, rank, kernel), stride: axes(s.stride, rank, 1), padding: axes(s.padding, rank, 0),
-		dilation: axes(s.dilation, rank, 1), outputPadding: axes(s.outputPadding, rank, 0), groups: s.groups,
+		dilation: axes(s.dilation, rank, 1), outputPadding: axes(s.outputPadding, rank, 0), groups: s.groups, autoPad: s.autoPad,
 	}
 	for _, l := range []struct {
 		name string
@@ -59,6 +60,9 @@ func (w window) String() string {
 			text += fmt.Sprintf(", %s=%v", l.name, l.n)
 		}
 	}
+	if w.autoPad != tensor.AutoPadNone {
+		text += fmt.Sprintf(", padding=%s", w.autoPad)
+	}
 	if w.groups != 1 {
 		text += fmt.Sprintf(", groups=%d", w.groups)
 	}
@@ -72,8 +76,12 @@ func (w window) String() string {
 func (s *settings) convolution(rank, in, out, kernel int, transposed bool) (weight, bias *Parameter, w window) {
 	w, err := s.window(rank, kernel)
 	w.in, w.out = in, out
-	switch {
+	switch same := w.autoPad == tensor.AutoPadSame; {
 	case err != nil:
+	case same && slices.Max(w.stride) > 1:
+		err = fmt.Errorf("stride %v with PaddingSame, which takes a stride of 1", w.stride)
+	case same && slices.Max(w.padding) > 0:
+		err = fmt.Errorf("padding %v and PaddingSame; one of them", w.padding)
 	case s.groups < 1 || in < 1 || out < 1 || in%s.groups != 0 || out%s.groups != 0:
 		err = fmt.Errorf("%d groups, which must be at least 1 and divide the %d channels in and the %d out", s.groups, in, out)
 	}
@@ -137,19 +145,19 @@ func (c *Conv) Forward(x tensor.Tensor) tensor.Tensor {
 	w := &c.window
 	switch len(w.kernel) {
 	case 1:
-		opts := []tensor.Conv1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
+		opts := []tensor.Conv1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups), w.autoPad}
 		if c.Bias != nil {
 			opts = append(opts, tensor.Bias(c.Bias.value()))
 		}
 		return x.Conv1d(c.Weight.value(), opts...)
 	case 2:
-		opts := []tensor.Conv2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
+		opts := []tensor.Conv2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups), w.autoPad}
 		if c.Bias != nil {
 			opts = append(opts, tensor.Bias(c.Bias.value()))
 		}
 		return x.Conv2d(c.Weight.value(), opts...)
 	}
-	opts := []tensor.Conv3dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups)}
+	opts := []tensor.Conv3dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups), w.autoPad}
 	if c.Bias != nil {
 		opts = append(opts, tensor.Bias(c.Bias.value()))
 	}

@@ -58,6 +58,16 @@ var layers = map[string]func() nn.Module{
 	"flatten":                nn.Flatten,
 	"embedding":              func() nn.Module { return nn.NewEmbedding(5, 3) },
 	"embedding with padding": func() nn.Module { return nn.NewEmbedding(5, 2, nn.PaddingIndex(2)) },
+	"embedding by frequency": func() nn.Module { return nn.NewEmbedding(5, 2, nn.ScaleGradByFreq()) },
+	"embedding of limited norm": func() nn.Module {
+		return nn.NewEmbedding(5, 3, nn.MaxNorm(0.5), nn.NormType(1))
+	},
+	"conv1d same": func() nn.Module { return nn.NewConv1d(2, 3, 4, nn.PaddingSame()) },
+	"conv2d same": func() nn.Module {
+		return nn.NewConv2d(2, 3, 0, nn.Kernel(3, 2), nn.PaddingSame(), nn.Dilation(1, 3))
+	},
+	"conv3d same":              func() nn.Module { return nn.NewConv3d(1, 2, 2, nn.PaddingSame()) },
+	"conv transpose 1d of one": func() nn.Module { return nn.NewConvTranspose1d(4, 2, 3, nn.Stride(2)) },
 }
 
 // TestLayers compares results and gradients with PyTorch's, on the CPU and on a
@@ -165,6 +175,8 @@ func TestLayerErrors(t *testing.T) {
 		text string
 	}{
 		{"no groups", nn.NewConv2d(4, 4, 3, nn.Groups(0)), "0 groups"},
+		{"same with stride", nn.NewConv2d(4, 4, 3, nn.PaddingSame(), nn.Stride(2)), "stride [2 2] with PaddingSame"},
+		{"same with padding", nn.NewConv2d(4, 4, 3, nn.PaddingSame(), nn.Padding(1)), "padding [1 1] and PaddingSame"},
 		{"groups do not divide", nn.NewConv2d(4, 4, 3, nn.Groups(3)), "3 groups"},
 		{"no channels", nn.NewConv2d(4, 0, 3), "the 0 out"},
 		{"no kernel", nn.NewConv2d(4, 4, 0), "kernel [0 0]"},

@@ -49,13 +49,18 @@ func (l *Linear) String() string {
 type Embedding struct {
 	Weight *Parameter // [classes, width]
 
-	paddingIndex int // -1 for none
+	paddingIndex      int // -1 for none
+	maxNorm, normType float64
+	byFrequency       bool
 }
 
 // NewEmbedding returns an embedding drawn from the standard normal distribution.
 func NewEmbedding(classes, width int, opts ...EmbeddingOption) *Embedding {
 	s := with(defaults(), opts)
-	e := &Embedding{Weight: NewParameter(tensor.Randn([]int{classes, width}, s.place...)), paddingIndex: s.paddingIndex}
+	e := &Embedding{
+		Weight: NewParameter(tensor.Randn([]int{classes, width}, s.place...)), paddingIndex: s.paddingIndex,
+		maxNorm: s.maxNorm, normType: s.normType, byFrequency: s.byFrequency,
+	}
 	switch {
 	case s.paddingIndex == -1 || e.Weight.Err() != nil:
 	case s.paddingIndex < 0 || s.paddingIndex >= classes:
@@ -73,10 +78,11 @@ func (e *Embedding) Forward(x tensor.Tensor) tensor.Tensor {
 	if e == nil {
 		return missing(e)
 	}
-	if e.paddingIndex < 0 {
-		return x.Embedding(e.Weight.value())
+	opts := []tensor.EmbeddingOption{tensor.PaddingIdx(e.paddingIndex), tensor.ScaleGradByFreq(e.byFrequency)}
+	if e.normType != 0 { // of a zero Embedding
+		opts = append(opts, tensor.MaxNorm(e.maxNorm), tensor.NormType(e.normType))
 	}
-	return x.Embedding(e.Weight.value(), tensor.PaddingIdx(e.paddingIndex))
+	return x.Embedding(e.Weight.value(), opts...)
 }
 
 // String describes the layer.

@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math"
+
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -13,8 +15,12 @@ type settings struct {
 	// windows: nothing for the default, one number for every spatial axis, or one an axis
 	kernel, stride, padding, dilation, outputPadding []int
 	groups                                           int
+	autoPad                                          tensor.AutoPad
 	eps, momentum                                    float64
-	paddingIndex                                     int
+	// embeddings
+	paddingIndex      int
+	maxNorm, normType float64
+	byFrequency       bool
 	// recurrent layers
 	layers                               int
 	bidirectional, batchFirst, rectified bool
@@ -25,7 +31,7 @@ type settings struct {
 }
 
 func defaults() *settings {
-	return &settings{bias: true, affine: true, groups: 1, eps: 1e-5, momentum: 0.1, paddingIndex: -1, layers: 1, divValue: 4}
+	return &settings{bias: true, affine: true, groups: 1, eps: 1e-5, momentum: 0.1, paddingIndex: -1, maxNorm: math.Inf(1), normType: 2, layers: 1, divValue: 4}
 }
 
 // setting is what every option does.
@@ -56,19 +62,20 @@ type (
 		option
 		linear()
 	}
-	// An EmbeddingOption is an option of NewEmbedding: PaddingIndex, On or OfType.
+	// An EmbeddingOption is an option of NewEmbedding: PaddingIndex, MaxNorm, NormType,
+	// ScaleGradByFreq, On or OfType.
 	EmbeddingOption interface {
 		option
 		embedding()
 	}
-	// A ConvOption is an option of a convolution: Kernel, Stride, Padding,
+	// A ConvOption is an option of a convolution: Kernel, Stride, Padding, PaddingSame,
 	// Dilation, Groups, NoBias, On or OfType.
 	ConvOption interface {
 		option
 		conv()
 	}
 	// A ConvTransposeOption is an option of a transposed convolution: those of a
-	// convolution and OutputPadding.
+	// convolution but PaddingSame, and OutputPadding.
 	ConvTransposeOption interface {
 		option
 		convTranspose()
@@ -120,6 +127,8 @@ type (
 	WindowOption struct{ setting }
 	// A KernelOption is an option of convolutions alone.
 	KernelOption struct{ setting }
+	// A SameOption is an option of convolutions that are not transposed.
+	SameOption struct{ setting }
 	// An OutputOption is an option of transposed convolutions alone.
 	OutputOption struct{ setting }
 	// A RowOption is an option of embeddings alone.
@@ -160,6 +169,8 @@ func (WindowOption) pool()          {}
 
 func (KernelOption) conv()          {}
 func (KernelOption) convTranspose() {}
+
+func (SameOption) conv() {}
 
 func (OutputOption) convTranspose() {}
 
@@ -220,6 +231,28 @@ func Groups(n int) KernelOption { return KernelOption{setting{func(s *settings) 
 // number for all axes or one an axis.
 func OutputPadding(n ...int) OutputOption {
 	return OutputOption{setting{func(s *settings) { s.outputPadding = n }}}
+}
+
+// PaddingSame pads with as many zeros as make the result as long as the operand; one
+// more at the end where their number is odd. It takes a stride of 1 and no Padding.
+func PaddingSame() SameOption {
+	return SameOption{setting{func(s *settings) { s.autoPad = tensor.AutoPadSame }}}
+}
+
+// MaxNorm has an embedding scale rows that are named to a norm of v where theirs is
+// larger, in Weight itself.
+func MaxNorm(v float64) RowOption {
+	return RowOption{setting{func(s *settings) { s.maxNorm = v }}}
+}
+
+// NormType sets the p of the norm that MaxNorm limits, 2 unless given.
+func NormType(p float64) RowOption {
+	return RowOption{setting{func(s *settings) { s.normType = p }}}
+}
+
+// ScaleGradByFreq divides the gradient of an embedding's row by how often it is named.
+func ScaleGradByFreq() RowOption {
+	return RowOption{setting{func(s *settings) { s.byFrequency = true }}}
 }
 
 // PaddingIndex names a row of an embedding that starts as zeros and is not

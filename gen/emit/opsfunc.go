@@ -298,7 +298,7 @@ func (f *goFile) composition(op *schema.Op) {
 	name := f.e.funcName(op)
 	f.doc(opDoc(op, name))
 	fn := f.Func().Id(name).Params(f.e.coreParams(op)...).Add(coreResults(op))
-	body := append(f.refusal(op), f.widening(op)...)
+	body := append(append(f.refusal(op), f.mixing(op)...), f.widening(op)...)
 	if f.e.differentiable(op) {
 		fn.Block(append(body, f.customBody(op)...)...)
 	} else {

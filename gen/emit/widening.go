@@ -43,47 +43,82 @@ func (f *goFile) widening(op *schema.Op) []jen.Code {
 			}
 		})
 	}
+	return []jen.Code{jen.If(jen.List(jen.Id("to"), jen.Id("narrow")).Op(":=").Add(coreName("Narrow")).Call(
+		jen.Op("&").Id(opVar(op)), jen.Id("in"), wide), jen.Id("narrow")).Block(
+		f.again(op, func(p *schema.Param) code {
+			switch {
+			case !slices.Contains(widened, p):
+				return jen.Id(local(p.Name))
+			case p.Type == schema.TensorList:
+				return coreName("WideAll").Call(jen.Id(local(p.Name)))
+			}
+			return coreName("Wide").Call(jen.Id(local(p.Name)))
+		}, func(list bool, out code) code {
+			if list {
+				return coreName("RoundAll").Call(out, jen.Id("to"))
+			}
+			return coreName("Round").Call(out, jen.Id("to"))
+		})...)}
+}
+
+// mixing prints how a composition whose operands may differ in dtype is computed of such:
+// in the dtype that they promote to, its first result in that of the first operand.
+//
+//	if wide, mixed := core.Mixed(&<name>Op, in); mixed {
+//		out := core.Composing(func() *core.Tensor { return core.As(<Name>(core.As(<operand>, wide), ...), <first>.DType()) })
+//		core.Composed(&<name>Op, in, out)
+//		return out
+//	}
+func (f *goFile) mixing(op *schema.Op) []jen.Code {
+	if !op.Mixed {
+		return nil
+	}
+	first := jen.Id(local(op.Operands()[0].Name)).Dot("DType").Call()
+	return []jen.Code{jen.If(jen.List(jen.Id("wide"), jen.Id("mixed")).Op(":=").Add(coreName("Mixed")).Call(
+		jen.Op("&").Id(opVar(op)), jen.Id("in")), jen.Id("mixed")).Block(
+		f.again(op, func(p *schema.Param) code {
+			if p.Operand < 0 || p.Fixed != ir.Invalid {
+				return jen.Id(local(p.Name))
+			}
+			return coreName("As").Call(jen.Id(local(p.Name)), jen.Id("wide"))
+		}, func(list bool, out code) code {
+			if list {
+				return coreName("FirstAs").Call(out, first)
+			}
+			return coreName("As").Call(out, first)
+		})...)}
+}
+
+// again prints the application of a composition to its arguments in another form, and
+// what becomes of its result, or of the list of its results.
+func (f *goFile) again(op *schema.Op, arg func(*schema.Param) code, result func(list bool, out code) code) []jen.Code {
 	var args []jen.Code
 	for _, p := range op.Params {
-		arg := jen.Id(local(p.Name))
-		switch {
-		case !slices.Contains(widened, p):
-		case p.Type == schema.TensorList:
-			arg = coreName("WideAll").Call(arg)
-		default:
-			arg = coreName("Wide").Call(arg)
-		}
-		args = append(args, arg)
+		args = append(args, arg(p))
 	}
-	again := jen.Id(f.e.funcName(op)).Call(args...)
-	to, self := jen.Id("to"), jen.Op("&").Id(opVar(op))
-	inner := []jen.Code{
-		jen.Id("out").Op(":=").Add(coreName("Composing")).Call(jen.Func().Params().Add(tensorType()).Block(
-			jen.Return(coreName("Round").Call(again, to)))),
-		coreName("Composed").Call(self, jen.Id("in"), jen.Id("out")),
-		jen.Return(jen.Id("out")),
-	}
-	if list := op.Results[0].List; list || len(op.Results) > 1 {
-		if !list {
-			again = jen.Id("list").Call(again)
-		}
-		ret := jen.Return(jen.Id("outs"))
-		if !list {
-			var outs []jen.Code
-			for i := range op.Results {
-				outs = append(outs, jen.Id("outs").Index(jen.Lit(i)))
-			}
-			ret = jen.Return(outs...)
-		}
-		inner = []jen.Code{
-			jen.Id("outs").Op(":=").Add(coreName("ComposingAll")).Call(jen.Func().Params().Index().Add(tensorType()).Block(
-				jen.Return(coreName("RoundAll").Call(again, to)))),
-			coreName("Composed").Call(self, jen.Id("in"), jen.Id("outs").Op("...")),
-			ret,
+	again, self := jen.Id(f.e.funcName(op)).Call(args...), jen.Op("&").Id(opVar(op))
+	list := op.Results[0].List
+	if !list && len(op.Results) == 1 {
+		return []jen.Code{
+			jen.Id("out").Op(":=").Add(coreName("Composing")).Call(jen.Func().Params().Add(tensorType()).Block(jen.Return(result(false, again)))),
+			coreName("Composed").Call(self, jen.Id("in"), jen.Id("out")),
+			jen.Return(jen.Id("out")),
 		}
 	}
-	return []jen.Code{jen.If(jen.List(jen.Id("to"), jen.Id("narrow")).Op(":=").Add(coreName("Narrow")).Call(
-		self, jen.Id("in"), wide), jen.Id("narrow")).Block(inner...)}
+	ret := jen.Return(jen.Id("outs"))
+	if !list {
+		again = jen.Id("list").Call(again)
+		var outs []jen.Code
+		for i := range op.Results {
+			outs = append(outs, jen.Id("outs").Index(jen.Lit(i)))
+		}
+		ret = jen.Return(outs...)
+	}
+	return []jen.Code{
+		jen.Id("outs").Op(":=").Add(coreName("ComposingAll")).Call(jen.Func().Params().Index().Add(tensorType()).Block(jen.Return(result(true, again)))),
+		coreName("Composed").Call(self, jen.Id("in"), jen.Id("outs").Op("...")),
+		ret,
+	}
 }
 
 // A wideness says when a gradient is computed in the dtype that 16-bit floats are

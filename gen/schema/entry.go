@@ -49,7 +49,7 @@ var tagBits = map[string]ir.Tag{
 }
 
 func (l *loader) tags(op *Op, n *yaml.Node) {
-	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut, "rounds_once": &op.RoundsOnce}
+	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut, "rounds_once": &op.RoundsOnce, "mixed": &op.Mixed}
 	seen := map[string]bool{}
 	for _, item := range l.list(n, "tags") {
 		name, ok := l.text(item, "tag")
@@ -62,7 +62,7 @@ func (l *loader) tags(op *Op, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, writes, hidden, no_method, no_inplace, no_out)", name)
+			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
 		}
 		seen[name] = true
 	}

@@ -141,6 +141,7 @@ type Op struct {
 	Tags                       ir.Tag
 	NoMethod, NoInPlace, NoOut bool
 	RoundsOnce                 bool // Composition written in Go: it rounds each element once at most
+	Mixed                      bool // Composition: its operands may differ in dtype, and the first result has the first's
 	Test                       Test
 	Bench                      []Bench      // of an operator with a public function
 	Differs                    []Difference // from PyTorch, in what dtypes it takes and gives

@@ -490,54 +490,56 @@ var MishGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: mishGradXLoop[float32], ir.Float64: mishGradXLoop[float64]},
 }
 
-// prelu: where(x > 0, x, weight*x)
-func prelu[T num.Float](x, weight T) T {
+// preluElements: where(x > 0, x, weight*x)
+func preluElements[T num.Float](x, weight T) T {
 	return num.Where(x > 0, x, weight*x)
 }
 
-func preluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func preluElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = prelu(x[i], weight[i])
+		out[i] = preluElements(x[i], weight[i])
 	}
 }
 
-// Prelu holds the loops of prelu, by variant and compute dtype.
-var Prelu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: preluLoop[float32], ir.Float64: preluLoop[float64]},
+// PreluElements holds the loops of prelu_elements, by variant and compute
+// dtype.
+var PreluElements = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: preluElementsLoop[float32], ir.Float64: preluElementsLoop[float64]},
 }
 
-// preluGradWeight: where(x > 0, 0, dy*x)
-func preluGradWeight[T num.Float](dy, x T) T {
+// preluElementsGradWeight: where(x > 0, 0, dy*x)
+func preluElementsGradWeight[T num.Float](dy, x T) T {
 	return num.Where(x > 0, 0, dy*x)
 }
 
-func preluGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func preluElementsGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = preluGradWeight(dy[i], x[i])
+		out[i] = preluElementsGradWeight(dy[i], x[i])
 	}
 }
 
-// PreluGradWeight holds the loops of prelu_grad_weight, by variant and
-// compute dtype.
-var PreluGradWeight = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: preluGradWeightLoop[float32], ir.Float64: preluGradWeightLoop[float64]},
+// PreluElementsGradWeight holds the loops of prelu_elements_grad_weight, by
+// variant and compute dtype.
+var PreluElementsGradWeight = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: preluElementsGradWeightLoop[float32], ir.Float64: preluElementsGradWeightLoop[float64]},
 }
 
-// preluGradX: where(x > 0, dy, dy*weight)
-func preluGradX[T num.Float](dy, x, weight T) T {
+// preluElementsGradX: where(x > 0, dy, dy*weight)
+func preluElementsGradX[T num.Float](dy, x, weight T) T {
 	return num.Where(x > 0, dy, dy*weight)
 }
 
-func preluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func preluElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
 	for i := range out {
-		out[i] = preluGradX(dy[i], x[i], weight[i])
+		out[i] = preluElementsGradX(dy[i], x[i], weight[i])
 	}
 }
 
-// PreluGradX holds the loops of prelu_grad_x, by variant and compute dtype.
-var PreluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: preluGradXLoop[float32], ir.Float64: preluGradXLoop[float64]},
+// PreluElementsGradX holds the loops of prelu_elements_grad_x, by variant and
+// compute dtype.
+var PreluElementsGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: preluElementsGradXLoop[float32], ir.Float64: preluElementsGradXLoop[float64]},
 }

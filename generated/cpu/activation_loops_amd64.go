@@ -509,58 +509,58 @@ func mishGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func mishGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradWeightFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradWeightFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradWeightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradWeightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradWeightFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradWeightFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradWeightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradWeightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func preluElementsGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func reluUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -23131,7 +23131,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluFloat32PastAVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23176,7 +23176,7 @@ line:
 	VZEROUPPER
 	RET
 
-TEXT ·preluFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23245,7 +23245,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluFloat32PastAVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23311,7 +23311,7 @@ next:
 	VZEROUPPER
 	RET
 
-TEXT ·preluFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23366,7 +23366,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluFloat64AVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23435,7 +23435,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluFloat64AVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23490,7 +23490,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradWeightFloat32PastAVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradWeightFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23535,7 +23535,7 @@ line:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradWeightFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradWeightFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23604,7 +23604,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradWeightFloat32PastAVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradWeightFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23666,7 +23666,7 @@ next:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradWeightFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradWeightFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23717,7 +23717,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradWeightFloat64AVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradWeightFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23786,7 +23786,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradWeightFloat64AVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradWeightFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23837,7 +23837,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23891,7 +23891,7 @@ line:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradXFloat32AVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -23968,7 +23968,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -24043,7 +24043,7 @@ next:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradXFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -24100,7 +24100,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradXFloat64AVX2(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -24177,7 +24177,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·preluGradXFloat64AVX512(SB), NOSPLIT, $0-64
+TEXT ·preluElementsGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX

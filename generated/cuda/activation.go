@@ -73,14 +73,15 @@ var Mish = ir.CUDAKernels{Module: "activation_b", Symbol: "mish"}
 // MishGradX names the device code of mish_grad_x.
 var MishGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "mish_grad_x"}
 
-// Prelu names the device code of prelu.
-var Prelu = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu"}
+// PreluElements names the device code of prelu_elements.
+var PreluElements = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements"}
 
-// PreluGradWeight names the device code of prelu_grad_weight.
-var PreluGradWeight = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_grad_weight"}
+// PreluElementsGradWeight names the device code of
+// prelu_elements_grad_weight.
+var PreluElementsGradWeight = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements_grad_weight"}
 
-// PreluGradX names the device code of prelu_grad_x.
-var PreluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_grad_x"}
+// PreluElementsGradX names the device code of prelu_elements_grad_x.
+var PreluElementsGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements_grad_x"}
 
 // Relu names the device code of relu.
 var Relu = ir.CUDAKernels{Module: "activation_b", Symbol: "relu"}

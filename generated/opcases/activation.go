@@ -366,8 +366,29 @@ var preluCase = optest.Operator{
 	Out: func(dst *core.Tensor, a optest.Args) error {
 		return ops.PreluOut(dst, a.In[0], a.In[1])
 	},
-	InPlace: func(a optest.Args) error {
-		return ops.PreluInPlace(a.In[0], a.In[1])
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Avoid:  []float64{0},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}, {1}}},
+		{Shapes: [][]int{{2, 3}, {1}}},
+		{Shapes: [][]int{{2, 3}, {3}}},
+		{Shapes: [][]int{{2, 3, 4}, {3}}},
+		{Shapes: [][]int{{2, 3, 4}, {3, 1}}},
+	},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "prelu(x, weight)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}}
+		}},
+	},
+}
+
+var preluElementsCase = optest.Operator{
+	Op:     ops.PreluElementsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PreluElements(a.In[0], a.In[1])}
 	},
 	Domain: [2]float64{-4, 4},
 	ULP:    0.5,
@@ -377,11 +398,6 @@ var preluCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.25)}, Want: ir.FloatScalar(-0.75)},
 	},
 	Grad: []bool{true, true},
-	Bench: []optest.Bench{
-		{PyTorch: "prelu(x, weight)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}}
-		}},
-	},
 }
 
 var reluCase = optest.Operator{

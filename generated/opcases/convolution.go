@@ -9,6 +9,21 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var channelPlusCase = optest.Operator{
+	Op:     ops.ChannelPlusOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ChannelPlus(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}},
+		{Shapes: [][]int{{2, 3, 4}, {3}}},
+	},
+	Grad: []bool{true, true},
+}
+
 var conv1dCase = optest.Operator{
 	Op:     ops.Conv1dOp(),
 	Schema: "ops.yaml",
@@ -141,8 +156,7 @@ var convTransposeCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}},
-		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{2}), ir.IntValue(1), ir.IntsValue([]int{3})}},
+		{Shapes: [][]int{{3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}},
 	},
 	Grad: []bool{true, true, true},
 }
@@ -191,6 +205,22 @@ var convTranspose2dCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}, {64, 32, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}}
 		}},
 	},
+}
+
+var convTransposeBatchCase = optest.Operator{
+	Op:     ops.ConvTransposeBatchOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ConvTransposeBatch(a.In[0], a.In[1], int(a.Attrs[0].Int), a.In[2], a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, int(a.Attrs[4].Int), a.Attrs[5].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{2, 3, 5}, {3, 4, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{1}), ir.IntsValue([]int{1}), ir.IntsValue([]int{2}), ir.IntValue(1), ir.IntsValue([]int{3})}},
+	},
+	Grad: []bool{true, true, true},
 }
 
 var convolutionCase = optest.Operator{

@@ -72,6 +72,24 @@ var anyCase = optest.Operator{
 	},
 }
 
+var complexLogsumexpCase = optest.Operator{
+	Op:     ops.ComplexLogsumexpOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ComplexLogsumexp(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}},
+	},
+	Grad:    []bool{true},
+	Rounded: true,
+}
+
 var countNonzeroCase = optest.Operator{
 	Op:     ops.CountNonzeroOp(),
 	Schema: "ops.yaml",
@@ -143,6 +161,7 @@ var logsumexpCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}}
 		}},
 	},
+	Rounded: true,
 }
 
 var maxCase = optest.Operator{
@@ -555,39 +574,6 @@ var stdCase = optest.Operator{
 		}},
 		{Name: "columns", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.FloatValue(1), ir.BoolValue(false)}}
-		}},
-	},
-}
-
-var sumCase = optest.Operator{
-	Op:     ops.SumOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Sum(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SumOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
-		}},
-		{Name: "rows", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
-		}},
-		{Name: "columns", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
 		}},
 	},
 }

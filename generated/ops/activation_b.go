@@ -457,6 +457,53 @@ func mishGradX(dy, x *core.Tensor) *core.Tensor {
 var preluOp = ir.Op{
 	Name:    "prelu",
 	Doc:     "returns x where it is positive and weight*x elsewhere.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// PreluOp returns the descriptor of prelu, which must not be changed.
+func PreluOp() *ir.Op {
+	return &preluOp
+}
+
+// Prelu returns x where it is positive and weight*x elsewhere. A weight of
+// one axis has one element, or one a channel, axis 1 of x; of other ranks, or
+// where x has fewer than three axes, it broadcasts.
+func Prelu(x, weight *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, weight}
+	if t := core.Refused(&preluOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return preluCompose(x, weight)
+	})
+	core.Composed(&preluOp, in, out)
+	return out
+}
+
+func preluCompose(x, weight *core.Tensor) *core.Tensor {
+	if len(weight.Shape()) == 1 && ir.NumElements(weight.Shape()) == 1 {
+		return PreluElements(x, Reshape(weight, []int{}))
+	}
+	if len(weight.Shape()) == 1 && len(x.Shape()) > 2 {
+		return PreluElements(x, Channels(weight, len(x.Shape())))
+	}
+	return PreluElements(x, weight)
+}
+
+// PreluOut is Prelu with the result written to dst, which has its shape and
+// device.
+func PreluOut(dst, x, weight *core.Tensor) error {
+	return core.CopyOut(dst, &preluOp, Prelu(x, weight))
+}
+
+var preluElementsOp = ir.Op{
+	Name:    "prelu_elements",
+	Doc:     "returns x where it is positive and weight*x elsewhere.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -466,43 +513,28 @@ var preluOp = ir.Op{
 	Bodies: []ir.Body{
 		{Expr: "where(x > 0, x, weight*x)"},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Prelu},
-	CUDA: cuda.Prelu,
-	Tags: ir.TagPointwise,
+	CPU:  ir.CPUKernels{Elementwise: cpu.PreluElements},
+	CUDA: cuda.PreluElements,
+	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// PreluOp returns the descriptor of prelu, which must not be changed.
-func PreluOp() *ir.Op {
-	return &preluOp
+// PreluElementsOp returns the descriptor of prelu_elements, which must not be
+// changed.
+func PreluElementsOp() *ir.Op {
+	return &preluElementsOp
 }
 
-// Prelu returns x where it is positive and weight*x elsewhere. Weight
-// broadcasts; PyTorch's weight has one element a channel.
-func Prelu(x, weight *core.Tensor) *core.Tensor {
-	return core.Elementwise(preluApply(), x, weight)
-}
-
-func preluApply() core.Apply {
-	return core.Apply{
-		Op:       &preluOp,
-		Backward: preluBackward,
+// PreluElements returns x where it is positive and weight*x elsewhere.
+func PreluElements(x, weight *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &preluElementsOp,
+		Backward: preluElementsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
+	}, x, weight)
 }
 
-// PreluOut is Prelu with the result written to dst, which has its shape and
-// device.
-func PreluOut(dst, x, weight *core.Tensor) error {
-	return core.ElementwiseOut(dst, preluApply(), x, weight)
-}
-
-// PreluInPlace is Prelu with the result written to x.
-func PreluInPlace(x, weight *core.Tensor) error {
-	return core.ElementwiseInPlace(preluApply(), x, weight)
-}
-
-// preluBackward is the gradient of prelu.
-func preluBackward(grad *core.Grad) {
+// preluElementsBackward is the gradient of prelu_elements.
+func preluElementsBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Needs(0) {
@@ -512,7 +544,7 @@ func preluBackward(grad *core.Grad) {
 		if grad.Recording() {
 			grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, weight))))
 		} else {
-			grad.Set(0, fit(grad, 0, preluGradX(dy, x, weight)))
+			grad.Set(0, fit(grad, 0, preluElementsGradX(dy, x, weight)))
 		}
 	}
 	if grad.Needs(1) {
@@ -521,14 +553,14 @@ func preluBackward(grad *core.Grad) {
 		if grad.Recording() {
 			grad.Set(1, fit(grad, 1, Where(Gt(x, number(0)), number(0), Mul(dy, x))))
 		} else {
-			grad.Set(1, fit(grad, 1, preluGradWeight(dy, x)))
+			grad.Set(1, fit(grad, 1, preluElementsGradWeight(dy, x)))
 		}
 	}
 }
 
-var preluGradWeightOp = ir.Op{
-	Name:    "prelu_grad_weight",
-	Doc:     "returns the gradient of prelu with respect to weight, from the gradient dy of its result.",
+var preluElementsGradWeightOp = ir.Op{
+	Name:    "prelu_elements_grad_weight",
+	Doc:     "returns the gradient of prelu_elements with respect to weight, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
@@ -538,22 +570,22 @@ var preluGradWeightOp = ir.Op{
 	Bodies: []ir.Body{
 		{Expr: "where(x > 0, 0, dy*x)"},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.PreluGradWeight},
-	CUDA: cuda.PreluGradWeight,
+	CPU:  ir.CPUKernels{Elementwise: cpu.PreluElementsGradWeight},
+	CUDA: cuda.PreluElementsGradWeight,
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// preluGradWeight returns the gradient of prelu with respect to weight, from
-// the gradient dy of its result.
-func preluGradWeight(dy, x *core.Tensor) *core.Tensor {
+// preluElementsGradWeight returns the gradient of prelu_elements with respect
+// to weight, from the gradient dy of its result.
+func preluElementsGradWeight(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &preluGradWeightOp,
+		Op: &preluElementsGradWeightOp,
 	}, dy, x)
 }
 
-var preluGradXOp = ir.Op{
-	Name:    "prelu_grad_x",
-	Doc:     "returns the gradient of prelu with respect to x, from the gradient dy of its result.",
+var preluElementsGradXOp = ir.Op{
+	Name:    "prelu_elements_grad_x",
+	Doc:     "returns the gradient of prelu_elements with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "weight"}},
 	Out:     []ir.Result{{Name: "dx"}},
@@ -563,72 +595,15 @@ var preluGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Expr: "where(x > 0, dy, dy*weight)"},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.PreluGradX},
-	CUDA: cuda.PreluGradX,
+	CPU:  ir.CPUKernels{Elementwise: cpu.PreluElementsGradX},
+	CUDA: cuda.PreluElementsGradX,
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// preluGradX returns the gradient of prelu with respect to x, from the
-// gradient dy of its result.
-func preluGradX(dy, x, weight *core.Tensor) *core.Tensor {
+// preluElementsGradX returns the gradient of prelu_elements with respect to
+// x, from the gradient dy of its result.
+func preluElementsGradX(dy, x, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &preluGradXOp,
+		Op: &preluElementsGradXOp,
 	}, dy, x, weight)
-}
-
-var reluOp = ir.Op{
-	Name:    "relu",
-	Doc:     "returns max(x, 0).",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Relu},
-	CUDA: cuda.Relu,
-	Tags: ir.TagPointwise,
-}
-
-// ReluOp returns the descriptor of relu, which must not be changed.
-func ReluOp() *ir.Op {
-	return &reluOp
-}
-
-// Relu returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
-func Relu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(reluApply(), x)
-}
-
-func reluApply() core.Apply {
-	return core.Apply{
-		Op:       &reluOp,
-		Backward: reluBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// ReluOut is Relu with the result written to dst, which has its shape and
-// device.
-func ReluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, reluApply(), x)
-}
-
-// ReluInPlace is Relu with the result written to x.
-func ReluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(reluApply(), x)
-}
-
-// reluBackward is the gradient of relu.
-func reluBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Where(Le(x, number(0)), number(0), dy))
-	} else {
-		grad.Set(0, reluGradX(dy, x))
-	}
 }

@@ -9,6 +9,63 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var reluOp = ir.Op{
+	Name:    "relu",
+	Doc:     "returns max(x, 0).",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "where(x <= 0, 0, x)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Relu},
+	CUDA: cuda.Relu,
+	Tags: ir.TagPointwise,
+}
+
+// ReluOp returns the descriptor of relu, which must not be changed.
+func ReluOp() *ir.Op {
+	return &reluOp
+}
+
+// Relu returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
+func Relu(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(reluApply(), x)
+}
+
+func reluApply() core.Apply {
+	return core.Apply{
+		Op:       &reluOp,
+		Backward: reluBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// ReluOut is Relu with the result written to dst, which has its shape and
+// device.
+func ReluOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, reluApply(), x)
+}
+
+// ReluInPlace is Relu with the result written to x.
+func ReluInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(reluApply(), x)
+}
+
+// reluBackward is the gradient of relu.
+func reluBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		grad.Set(0, Where(Le(x, number(0)), number(0), dy))
+	} else {
+		grad.Set(0, reluGradX(dy, x))
+	}
+}
+
 var relu6Op = ir.Op{
 	Name:    "relu6",
 	Doc:     "returns x limited to 0 and 6.",
@@ -583,29 +640,4 @@ func tanhshrinkBackward(grad *core.Grad) {
 	} else {
 		grad.Set(0, fit(grad, 0, tanhshrinkGradX(dy, x)))
 	}
-}
-
-var tanhshrinkGradXOp = ir.Op{
-	Name:    "tanhshrink_grad_x",
-	Doc:     "returns the gradient of tanhshrink with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(1 - (1 - tanh(x)*tanh(x)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TanhshrinkGradX},
-	CUDA: cuda.TanhshrinkGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// tanhshrinkGradX returns the gradient of tanhshrink with respect to x, from
-// the gradient dy of its result.
-func tanhshrinkGradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &tanhshrinkGradXOp,
-	}, dy, x)
 }

@@ -9,6 +9,31 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var tanhshrinkGradXOp = ir.Op{
+	Name:    "tanhshrink_grad_x",
+	Doc:     "returns the gradient of tanhshrink with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*conj(1 - (1 - tanh(x)*tanh(x)))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.TanhshrinkGradX},
+	CUDA: cuda.TanhshrinkGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// tanhshrinkGradX returns the gradient of tanhshrink with respect to x, from
+// the gradient dy of its result.
+func tanhshrinkGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &tanhshrinkGradXOp,
+	}, dy, x)
+}
+
 var thresholdOp = ir.Op{
 	Name:    "threshold",
 	Doc:     "returns x where it is greater than limit and value elsewhere.",

@@ -10,6 +10,45 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var channelPlusOp = ir.Op{
+	Name:    "channel_plus",
+	Doc:     "returns x + bias, where bias has one element for each channel, axis 1 of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "bias", Optional: true}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelPlusOp returns the descriptor of channel_plus, which must not be
+// changed.
+func ChannelPlusOp() *ir.Op {
+	return &channelPlusOp
+}
+
+// ChannelPlus returns x + bias, where bias has one element for each channel,
+// axis 1 of x.
+func ChannelPlus(x, bias *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, bias}
+	if t := core.Refused(&channelPlusOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return channelPlusCompose(x, bias)
+	})
+	core.Composed(&channelPlusOp, in, out)
+	return out
+}
+
+func channelPlusCompose(x, bias *core.Tensor) *core.Tensor {
+	if bias == nil {
+		return x
+	}
+	return Add(x, Channels(bias, len(x.Shape())))
+}
+
 var conv1dOp = ir.Op{
 	Name:    "conv1d",
 	Doc:     "returns the cross-correlation of x [n, channels, length] (or [channels, length]) with weight [out, channels/groups, kernel], plus bias [out].",
@@ -32,7 +71,9 @@ func Conv1dOp() *ir.Op {
 // [out]. Padding is the number of zeros on both sides. Auto_pad is PyTorch's
 // padding by name: with same the result is as long as x, which takes a stride
 // of 1, and a zero more at the end where the number of zeros is odd; with
-// valid there are none.
+// valid there are none. These zeros are elements as any: of a weight that is
+// infinite or NaN they make NaN. On a GPU such products may also be left out,
+// as its library decides.
 func Conv1d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&conv1dOp, in...); t != nil {
@@ -73,8 +114,8 @@ func Conv2dOp() *ir.Op {
 // Conv2d returns the cross-correlation of x [n, channels, height, width] (or
 // [channels, height, width]) with weight [out, channels/groups, kernel
 // height, kernel width], plus bias [out]. Stride, padding (zeros on both
-// sides) and dilation have one number for both axes or two. Auto_pad is as
-// for conv1d.
+// sides) and dilation have one number for both axes or two. Auto_pad and what
+// is said of zeros are as for conv1d.
 func Conv2d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&conv2dOp, in...); t != nil {
@@ -115,7 +156,7 @@ func Conv3dOp() *ir.Op {
 // Conv3d returns the cross-correlation of x [n, channels, depth, height,
 // width] (or without n) with weight [out, channels/groups, kernel depth,
 // height, width], plus bias [out]. Stride, padding and dilation have one
-// number or three. Auto_pad is as for conv1d.
+// number or three. Auto_pad and what is said of zeros are as for conv1d.
 func Conv3d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&conv3dOp, in...); t != nil {
@@ -276,7 +317,7 @@ func convNCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padd
 
 var convTransposeOp = ir.Op{
 	Name:    "conv_transpose",
-	Doc:     "returns the transposed convolution over n spatial axes, plus bias.",
+	Doc:     "returns the transposed convolution over n spatial axes, plus bias, with or without a batch axis.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_padding", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "dilation", Kind: ir.AttrInts}},
@@ -294,18 +335,11 @@ func ConvTransposeOp() *ir.Op {
 }
 
 // ConvTranspose returns the transposed convolution over n spatial axes, plus
-// bias.
+// bias, with or without a batch axis.
 func ConvTranspose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&convTransposeOp, in...); t != nil {
 		return t
-	}
-	if to, narrow := core.Narrow(&convTransposeOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(ConvTranspose(core.Wide(x), core.Wide(weight), n, core.Wide(bias), stride, padding, outputPadding, groups, dilation), to)
-		})
-		core.Composed(&convTransposeOp, in, out)
-		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return convTransposeCompose(x, weight, n, bias, stride, padding, outputPadding, groups, dilation)
@@ -315,28 +349,10 @@ func ConvTranspose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, pad
 }
 
 func convTransposeCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
-	s := ir.HostFillInts(stride, n)
-	p := ir.HostFillInts(padding, n)
-	d := ir.HostFillInts(dilation, n)
-	input := ir.HostTransposed(x.Shape(), weight.Shape(), s, p, ir.HostFillInts(outputPadding, n), d, groups)
-	if len(x.Shape()) != n+2 {
-		return WithRank(x, n+2)
+	if len(x.Shape()) == n+1 {
+		return Squeeze(ConvTransposeBatch(Unsqueeze(x, 0), weight, n, bias, stride, padding, outputPadding, groups, dilation), []int{0})
 	}
-	if len(input) == 0 {
-		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
-	}
-	if ir.HostAnyReaches(ir.HostFillInts(outputPadding, n), s) {
-		none := ir.HostFillInts([]int{0}, n)
-		whole := ConvolutionTransposed(x, weight, ir.HostTransposed(x.Shape(), weight.Shape(), s, none, none, d, groups), s, none, d, groups)
-		return ChannelAffine(PadConstant(whole, ir.HostTransposedEnds(p, ir.HostFillInts(outputPadding, n)), ir.IntScalar(0)), nil, bias)
-	}
-	if bias == nil {
-		return ConvolutionTransposed(x, weight, input, s, p, d, groups)
-	}
-	if ir.HostIsComplex(x.DType()) {
-		return Add(ConvolutionTransposed(x, weight, input, s, p, d, groups), Channels(bias, n+2))
-	}
-	return ConvolutionGradInputPlus(x, weight, bias, input, s, p, d, groups)
+	return ConvTransposeBatch(x, weight, n, bias, stride, padding, outputPadding, groups, dilation)
 }
 
 var convTranspose1dOp = ir.Op{
@@ -360,7 +376,10 @@ func ConvTranspose1dOp() *ir.Op {
 // ConvTranspose1d returns the transposed convolution of x [n, in, length]
 // with weight [in, out/groups, kernel], plus bias [out]: the gradient of
 // conv1d with respect to its input. The result has (length-1)*stride -
-// 2*padding + dilation*(kernel-1) + output_padding + 1 elements.
+// 2*padding + dilation*(kernel-1) + output_padding + 1 elements. Padding
+// leaves out elements of the whole result; nothing is multiplied with it. On
+// a GPU a weight that is infinite or NaN may make NaN of elements that it
+// does not reach, next to the ends or between strides.
 func ConvTranspose1d(x, weight, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&convTranspose1dOp, in...); t != nil {
@@ -421,6 +440,71 @@ func convTranspose2dCompose(x, weight, bias *core.Tensor, stride, padding, outpu
 // has its shape and device.
 func ConvTranspose2dOut(dst, x, weight, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) error {
 	return core.CopyOut(dst, &convTranspose2dOp, ConvTranspose2d(x, weight, bias, stride, padding, outputPadding, groups, dilation))
+}
+
+var convTransposeBatchOp = ir.Op{
+	Name:    "conv_transpose_batch",
+	Doc:     "returns the transposed convolution over n spatial axes of a batch, plus bias.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_padding", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}, {Name: "dilation", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ConvTransposeBatchOp returns the descriptor of conv_transpose_batch, which
+// must not be changed.
+func ConvTransposeBatchOp() *ir.Op {
+	return &convTransposeBatchOp
+}
+
+// ConvTransposeBatch returns the transposed convolution over n spatial axes
+// of a batch, plus bias.
+func ConvTransposeBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&convTransposeBatchOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&convTransposeBatchOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ConvTransposeBatch(core.Wide(x), core.Wide(weight), n, core.Wide(bias), stride, padding, outputPadding, groups, dilation), to)
+		})
+		core.Composed(&convTransposeBatchOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return convTransposeBatchCompose(x, weight, n, bias, stride, padding, outputPadding, groups, dilation)
+	})
+	core.Composed(&convTransposeBatchOp, in, out)
+	return out
+}
+
+func convTransposeBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
+	s := ir.HostFillInts(stride, n)
+	p := ir.HostFillInts(padding, n)
+	d := ir.HostFillInts(dilation, n)
+	input := ir.HostTransposed(x.Shape(), weight.Shape(), s, p, ir.HostFillInts(outputPadding, n), d, groups)
+	if len(x.Shape()) != n+2 {
+		return WithRank(x, n+2)
+	}
+	if len(input) == 0 {
+		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
+	}
+	if ir.HostAnyReaches(ir.HostFillInts(outputPadding, n), s) {
+		none := ir.HostFillInts([]int{0}, n)
+		whole := ConvolutionTransposed(x, weight, ir.HostTransposed(x.Shape(), weight.Shape(), s, none, none, d, groups), s, none, d, groups)
+		return ChannelPlus(PadConstant(whole, ir.HostTransposedEnds(p, ir.HostFillInts(outputPadding, n)), ir.IntScalar(0)), bias)
+	}
+	if bias == nil {
+		return ConvolutionTransposed(x, weight, input, s, p, d, groups)
+	}
+	if ir.HostIsComplex(x.DType()) {
+		return Add(ConvolutionTransposed(x, weight, input, s, p, d, groups), Channels(bias, n+2))
+	}
+	return ConvolutionGradInputPlus(x, weight, bias, input, s, p, d, groups)
 }
 
 var convolutionOp = ir.Op{
@@ -587,103 +671,5 @@ func convolutionGradInputBackward(grad *core.Grad) {
 	if grad.Needs(1) {
 		g := grad.In(0)
 		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, dy, grad.InShape(1), stride, padding, dilation, groups)))
-	}
-}
-
-var convolutionGradInputPlusOp = ir.Op{
-	Name:    "convolution_grad_input_plus",
-	Doc:     "returns convolution_grad_input plus bias, one number a channel.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ConvolutionGradInputPlusOp returns the descriptor of
-// convolution_grad_input_plus, which must not be changed.
-func ConvolutionGradInputPlusOp() *ir.Op {
-	return &convolutionGradInputPlusOp
-}
-
-// ConvolutionGradInputPlus returns convolution_grad_input plus bias, one
-// number a channel.
-func ConvolutionGradInputPlus(x, weight, bias *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.Refused(&convolutionGradInputPlusOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&convolutionGradInputPlusOp, in, bias); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(ConvolutionGradInputPlus(x, weight, core.Wide(bias), input, stride, padding, dilation, groups), to)
-		})
-		core.Composed(&convolutionGradInputPlusOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return convolutionGradInputPlusCompose(x, weight, bias, input, stride, padding, dilation, groups)
-	})
-	core.Composed(&convolutionGradInputPlusOp, in, out)
-	return out
-}
-
-func convolutionGradInputPlusCompose(x, weight, bias *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
-	return Add(ConvolutionGradInputSum(x, weight, input, stride, padding, dilation, groups), Channels(bias, len(x.Shape())))
-}
-
-var convolutionGradInputSumOp = ir.Op{
-	Name:    "convolution_grad_input_sum",
-	Doc:     "returns convolution_grad_input in the dtype that it is accumulated in, which is float32 for 16-bit floats.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "g"}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", Acc: true}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradInput},
-	Ref:     refkernel.ConvolutionGradInput,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradInput},
-	Tags:    ir.TagTF32 | ir.TagHidden,
-}
-
-// ConvolutionGradInputSumOp returns the descriptor of
-// convolution_grad_input_sum, which must not be changed.
-func ConvolutionGradInputSumOp() *ir.Op {
-	return &convolutionGradInputSumOp
-}
-
-// ConvolutionGradInputSum returns convolution_grad_input in the dtype that it
-// is accumulated in, which is float32 for 16-bit floats.
-func ConvolutionGradInputSum(g, weight *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &convolutionGradInputSumOp,
-		In:    []*core.Tensor{g, weight},
-		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
-		},
-		Backward: convolutionGradInputSumBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
-}
-
-// convolutionGradInputSumBackward is the gradient of convolution_grad_input_sum.
-func convolutionGradInputSumBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	stride := grad.Attr(1).Ints
-	padding := grad.Attr(2).Ints
-	dilation := grad.Attr(3).Ints
-	groups := int(grad.Attr(4).Int)
-	if grad.Needs(0) {
-		weight := grad.In(1)
-		grad.Set(0, fit(grad, 0, Convolution(ToDType(dy, grad.InDType(1)), weight, stride, padding, dilation, groups)))
-	}
-	if grad.Needs(1) {
-		g := grad.In(0)
-		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, ToDType(dy, grad.InDType(0)), grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }

@@ -10,6 +10,104 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var convolutionGradInputPlusOp = ir.Op{
+	Name:    "convolution_grad_input_plus",
+	Doc:     "returns convolution_grad_input plus bias, one number a channel.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ConvolutionGradInputPlusOp returns the descriptor of
+// convolution_grad_input_plus, which must not be changed.
+func ConvolutionGradInputPlusOp() *ir.Op {
+	return &convolutionGradInputPlusOp
+}
+
+// ConvolutionGradInputPlus returns convolution_grad_input plus bias, one
+// number a channel.
+func ConvolutionGradInputPlus(x, weight, bias *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&convolutionGradInputPlusOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&convolutionGradInputPlusOp, in, bias); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ConvolutionGradInputPlus(x, weight, core.Wide(bias), input, stride, padding, dilation, groups), to)
+		})
+		core.Composed(&convolutionGradInputPlusOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return convolutionGradInputPlusCompose(x, weight, bias, input, stride, padding, dilation, groups)
+	})
+	core.Composed(&convolutionGradInputPlusOp, in, out)
+	return out
+}
+
+func convolutionGradInputPlusCompose(x, weight, bias *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
+	return Add(ConvolutionGradInputSum(x, weight, input, stride, padding, dilation, groups), Channels(bias, len(x.Shape())))
+}
+
+var convolutionGradInputSumOp = ir.Op{
+	Name:    "convolution_grad_input_sum",
+	Doc:     "returns convolution_grad_input in the dtype that it is accumulated in, which is float32 for 16-bit floats.",
+	Kind:    ir.Kernel,
+	In:      []ir.Operand{{Name: "g"}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", Acc: true}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradInput},
+	Ref:     refkernel.ConvolutionGradInput,
+	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradInput},
+	Tags:    ir.TagTF32 | ir.TagHidden,
+}
+
+// ConvolutionGradInputSumOp returns the descriptor of
+// convolution_grad_input_sum, which must not be changed.
+func ConvolutionGradInputSumOp() *ir.Op {
+	return &convolutionGradInputSumOp
+}
+
+// ConvolutionGradInputSum returns convolution_grad_input in the dtype that it
+// is accumulated in, which is float32 for 16-bit floats.
+func ConvolutionGradInputSum(g, weight *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &convolutionGradInputSumOp,
+		In:    []*core.Tensor{g, weight},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(ir.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
+		},
+		Backward: convolutionGradInputSumBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// convolutionGradInputSumBackward is the gradient of convolution_grad_input_sum.
+func convolutionGradInputSumBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	stride := grad.Attr(1).Ints
+	padding := grad.Attr(2).Ints
+	dilation := grad.Attr(3).Ints
+	groups := int(grad.Attr(4).Int)
+	if grad.Needs(0) {
+		weight := grad.In(1)
+		grad.Set(0, fit(grad, 0, Convolution(ToDType(dy, grad.InDType(1)), weight, stride, padding, dilation, groups)))
+	}
+	if grad.Needs(1) {
+		g := grad.In(0)
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, ToDType(dy, grad.InDType(0)), grad.InShape(1), stride, padding, dilation, groups)))
+	}
+}
+
 var convolutionGradWeightOp = ir.Op{
 	Name:    "convolution_grad_weight",
 	Doc:     "returns the gradient of convolution with respect to its weight of the given shape, from the gradient g of its result.",

@@ -74,11 +74,18 @@ func BatchNormOp() *ir.Op {
 // BatchNorm normalizes each channel, axis 1 of x, with the given mean and
 // variance, then multiplies by weight and adds bias; all have one element a
 // channel. It is PyTorch's batch_norm in evaluation; in training see
-// batch_norm_train.
+// batch_norm_train. The result has the dtype of x, whatever the others have.
 func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, runningMean, runningVar, weight, bias}
 	if t := core.Refused(&batchNormOp, in...); t != nil {
 		return t
+	}
+	if wide, mixed := core.Mixed(&batchNormOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(BatchNorm(core.As(x, wide), core.As(runningMean, wide), core.As(runningVar, wide), core.As(weight, wide), core.As(bias, wide), eps), x.DType())
+		})
+		core.Composed(&batchNormOp, in, out)
+		return out
 	}
 	if to, narrow := core.Narrow(&batchNormOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
@@ -178,11 +185,18 @@ func BatchNormTrainOp() *ir.Op {
 // BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
 // then multiplies by weight and adds bias, which have one element a channel.
 // It returns with it the mean and the biased variance of each channel, for
-// running averages.
+// running averages. Out has the dtype of x, whatever the others have.
 func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&batchNormTrainOp, in...); t != nil {
 		return t, t, t
+	}
+	if wide, mixed := core.Mixed(&batchNormTrainOp, in); mixed {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.FirstAs(list(BatchNormTrain(core.As(x, wide), core.As(weight, wide), core.As(bias, wide), eps)), x.DType())
+		})
+		core.Composed(&batchNormTrainOp, in, outs...)
+		return outs[0], outs[1], outs[2]
 	}
 	if to, narrow := core.Narrow(&batchNormTrainOp, in, in...); narrow {
 		outs := core.ComposingAll(func() []*core.Tensor {

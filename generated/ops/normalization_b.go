@@ -212,11 +212,19 @@ func GroupNormOp() *ir.Op {
 
 // GroupNorm normalizes each of groups groups of channels, axis 1 of x,
 // together with the axes after it, then multiplies by weight and adds bias,
-// which have one element a channel. Groups must divide the channels.
+// which have one element a channel. Groups must divide the channels. The
+// result has the dtype of x, whatever the others have.
 func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&groupNormOp, in...); t != nil {
 		return t
+	}
+	if wide, mixed := core.Mixed(&groupNormOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(GroupNorm(core.As(x, wide), groups, core.As(weight, wide), core.As(bias, wide), eps), x.DType())
+		})
+		core.Composed(&groupNormOp, in, out)
+		return out
 	}
 	if to, narrow := core.Narrow(&groupNormOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
@@ -266,11 +274,19 @@ func InstanceNormOp() *ir.Op {
 }
 
 // InstanceNorm normalizes each channel, axis 1 of x, of each example over the
-// axes after it, then multiplies by weight and adds bias.
+// axes after it, then multiplies by weight and adds bias. The result has the
+// dtype of x, whatever the others have.
 func InstanceNorm(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&instanceNormOp, in...); t != nil {
 		return t
+	}
+	if wide, mixed := core.Mixed(&instanceNormOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(InstanceNorm(core.As(x, wide), core.As(weight, wide), core.As(bias, wide), eps), x.DType())
+		})
+		core.Composed(&instanceNormOp, in, out)
+		return out
 	}
 	out := instanceNormCompose(x, weight, bias, eps)
 	core.Composed(&instanceNormOp, in, out)
@@ -307,11 +323,19 @@ func LayerNormOp() *ir.Op {
 
 // LayerNorm normalizes x over its last axes, whose extents are
 // normalized_shape, to mean 0 and variance 1, then multiplies by weight and
-// adds bias, which have that shape. Eps is added to the variance.
+// adds bias, which have that shape. Eps is added to the variance. The result
+// has the dtype of x, whatever the others have.
 func LayerNorm(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&layerNormOp, in...); t != nil {
 		return t
+	}
+	if wide, mixed := core.Mixed(&layerNormOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(LayerNorm(core.As(x, wide), normalizedShape, core.As(weight, wide), core.As(bias, wide), eps), x.DType())
+		})
+		core.Composed(&layerNormOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return layerNormCompose(x, normalizedShape, weight, bias, eps)

@@ -551,11 +551,19 @@ func RmsNormOp() *ir.Op {
 
 // RmsNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalized_shape, then multiplies by weight. Eps is added to
-// the mean square; PyTorch's default is the dtype's.
+// the mean square; PyTorch's default is the dtype's. The result has the dtype
+// of x, whatever the others have.
 func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight}
 	if t := core.Refused(&rmsNormOp, in...); t != nil {
 		return t
+	}
+	if wide, mixed := core.Mixed(&rmsNormOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(RmsNorm(core.As(x, wide), normalizedShape, core.As(weight, wide), eps), x.DType())
+		})
+		core.Composed(&rmsNormOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return rmsNormCompose(x, normalizedShape, weight, eps)

@@ -99,6 +99,68 @@ func AnyOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 	return core.ReduceOut(dst, anyApply(x, dim, keepDim))
 }
 
+var complexLogsumexpOp = ir.Op{
+	Name:    "complex_logsumexp",
+	Doc:     "returns logsumexp of complex numbers, whose real parts alone can overflow.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ComplexLogsumexpOp returns the descriptor of complex_logsumexp, which must
+// not be changed.
+func ComplexLogsumexpOp() *ir.Op {
+	return &complexLogsumexpOp
+}
+
+// ComplexLogsumexp returns logsumexp of complex numbers, whose real parts
+// alone can overflow.
+func ComplexLogsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&complexLogsumexpOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &complexLogsumexpOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Backward: complexLogsumexpBackward,
+		Save:     core.SaveIn(0) | core.SaveOut(0),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return complexLogsumexpCompose(x, dim, keepDim)
+		})}
+	})
+	return results[0]
+}
+
+func complexLogsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
+	if ir.HostReducedNumel(x.Shape(), dim) == 0 {
+		return Log(Sum(x, dim, keepDim, ir.Invalid))
+	}
+	m := Max(RealPart(x), dim, true)
+	top := MaskedFill(m, LogicalNot(Isfinite(m)), core.ScalarTensor(ir.IntScalar(0)))
+	s := Add(Log(Sum(Exp(Sub(x, top)), dim, true, ir.Invalid)), top)
+	if keepDim {
+		return s
+	}
+	return Reshape(s, ir.HostReducedShape(x.Shape(), dim))
+}
+
+// complexLogsumexpBackward is the gradient of complex_logsumexp.
+func complexLogsumexpBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	out := grad.Out(0)
+	dim := grad.Attr(0).Ints
+	grad.Set(0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), Conj(Exp(Sub(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim)))))))
+}
+
 var countNonzeroOp = ir.Op{
 	Name:    "count_nonzero",
 	Doc:     "returns how many elements of x over dim are not zero, as int64.",
@@ -220,7 +282,7 @@ var logsumexpOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal | ir.ClassBool,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -248,6 +310,9 @@ func Logsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 func logsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	if ir.HostIsFloat(x.DType()) {
 		return FloatLogsumexp(x, dim, keepDim)
+	}
+	if ir.HostIsComplex(x.DType()) {
+		return ComplexLogsumexp(x, dim, keepDim)
 	}
 	return FloatLogsumexp(Mul(x, number(1)), dim, keepDim)
 }
@@ -599,54 +664,4 @@ func normOneBackward(grad *core.Grad) {
 	x := grad.In(0)
 	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
 	grad.Set(0, Mul(dy, Sign(x)))
-}
-
-var normRealOp = ir.Op{
-	Name:    "norm_real",
-	Doc:     "returns norm of real numbers.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NormRealOp returns the descriptor of norm_real, which must not be changed.
-func NormRealOp() *ir.Op {
-	return &normRealOp
-}
-
-// NormReal returns norm of real numbers.
-func NormReal(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&normRealOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return normRealCompose(x, p, dim, keepDim)
-	})
-	core.Composed(&normRealOp, in, out)
-	return out
-}
-
-func normRealCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
-	if p == 2 {
-		return NormTwo(x, dim, keepDim)
-	}
-	if p == 1 {
-		return NormOne(x, dim, keepDim)
-	}
-	if p == 0 {
-		return Sum(NotZero(x), dim, keepDim, ir.Invalid)
-	}
-	if ir.HostIsInf(p) && p > 0 {
-		return Max(Abs(x), dim, keepDim)
-	}
-	if ir.HostIsInf(p) {
-		return Min(Abs(x), dim, keepDim)
-	}
-	return PowerNorm(x, p, dim, keepDim)
 }

@@ -13,6 +13,56 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var normRealOp = ir.Op{
+	Name:    "norm_real",
+	Doc:     "returns norm of real numbers.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormRealOp returns the descriptor of norm_real, which must not be changed.
+func NormRealOp() *ir.Op {
+	return &normRealOp
+}
+
+// NormReal returns norm of real numbers.
+func NormReal(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&normRealOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normRealCompose(x, p, dim, keepDim)
+	})
+	core.Composed(&normRealOp, in, out)
+	return out
+}
+
+func normRealCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.Tensor {
+	if p == 2 {
+		return NormTwo(x, dim, keepDim)
+	}
+	if p == 1 {
+		return NormOne(x, dim, keepDim)
+	}
+	if p == 0 {
+		return Sum(NotZero(x), dim, keepDim, ir.Invalid)
+	}
+	if ir.HostIsInf(p) && p > 0 {
+		return Max(Abs(x), dim, keepDim)
+	}
+	if ir.HostIsInf(p) {
+		return Min(Abs(x), dim, keepDim)
+	}
+	return PowerNorm(x, p, dim, keepDim)
+}
+
 var normTwoOp = ir.Op{
 	Name:    "norm_two",
 	Doc:     "returns the 2-norm of the elements of x over dim, with a gradient of zero where it is zero.",

@@ -291,8 +291,10 @@ func logcumsumexpGradX(grad *core.Grad) *core.Tensor {
 	dy := core.Wide(grad.Dy(0))
 	x := core.Wide(grad.In(0))
 	dim := int(grad.Attr(0).Int)
-	y := Logcumsumexp(x, dim)
-	return Sub(Exp(Add(ReverseLogcumsumexp(LogOver(dy, y), dim), x)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(dy), y), dim), x)))
+	z := ToDType(x, ir.Float64)
+	y := Logcumsumexp(z, dim)
+	g := ToDType(dy, ir.Float64)
+	return ToDType(Sub(Exp(Add(ReverseLogcumsumexp(LogOver(g, y), dim), z)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(g), y), dim), z))), grad.InDType(0))
 }
 
 var reverseCumsumOp = ir.Op{

@@ -443,8 +443,9 @@ func (x Tensor) MishInPlace() error {
 	return ops.MishInPlace(x.Handle())
 }
 
-// Prelu returns x where it is positive and weight*x elsewhere. Weight
-// broadcasts; PyTorch's weight has one element a channel.
+// Prelu returns x where it is positive and weight*x elsewhere. A weight of
+// one axis has one element, or one a channel, axis 1 of x; of other ranks, or
+// where x has fewer than three axes, it broadcasts.
 //
 // Dtypes: float.
 func Prelu(x, weight Tensor) Tensor {
@@ -461,12 +462,6 @@ func (x Tensor) Prelu(weight Tensor) Tensor {
 // result's shape and device, and a dtype that the result's casts to.
 func PreluOut(dst, x, weight Tensor) error {
 	return ops.PreluOut(dst.Handle(), x.Handle(), weight.Handle())
-}
-
-// PreluInPlace is Prelu with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) PreluInPlace(weight Tensor) error {
-	return ops.PreluInPlace(x.Handle(), weight.Handle())
 }
 
 // Relu returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.

@@ -106,7 +106,7 @@ func (x Tensor) RsubScalarInPlace(y Scalar) error {
 // Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
 // is 0; of a real tensor it is sign.
 //
-// Dtypes: int, float, complex.
+// Dtypes: all.
 func Sgn(x Tensor) Tensor {
 	return Wrap(ops.Sgn(x.Handle()))
 }

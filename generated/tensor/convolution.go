@@ -23,7 +23,9 @@ func (AutoPad) conv1dOption()        {}
 // [out]. Padding is the number of zeros on both sides. Auto_pad is PyTorch's
 // padding by name: with same the result is as long as x, which takes a stride
 // of 1, and a zero more at the end where the number of zeros is odd; with
-// valid there are none.
+// valid there are none. These zeros are elements as any: of a weight that is
+// infinite or NaN they make NaN. On a GPU such products may also be left out,
+// as its library decides.
 //
 // Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
 // Dilation ([1]), Groups (1), AutoPad (none).
@@ -64,8 +66,8 @@ func (AutoPad) conv2dOption()        {}
 // Conv2d returns the cross-correlation of x [n, channels, height, width] (or
 // [channels, height, width]) with weight [out, channels/groups, kernel
 // height, kernel width], plus bias [out]. Stride, padding (zeros on both
-// sides) and dilation have one number for both axes or two. Auto_pad is as
-// for conv1d.
+// sides) and dilation have one number for both axes or two. Auto_pad and what
+// is said of zeros are as for conv1d.
 //
 // Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
 // Dilation ([1]), Groups (1), AutoPad (none).
@@ -106,7 +108,7 @@ func (AutoPad) conv3dOption()        {}
 // Conv3d returns the cross-correlation of x [n, channels, depth, height,
 // width] (or without n) with weight [out, channels/groups, kernel depth,
 // height, width], plus bias [out]. Stride, padding and dilation have one
-// number or three. Auto_pad is as for conv1d.
+// number or three. Auto_pad and what is said of zeros are as for conv1d.
 //
 // Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
 // Dilation ([1]), Groups (1), AutoPad (none).
@@ -147,7 +149,10 @@ func (DilationOption) convTranspose1dOption()      {}
 // ConvTranspose1d returns the transposed convolution of x [n, in, length]
 // with weight [in, out/groups, kernel], plus bias [out]: the gradient of
 // conv1d with respect to its input. The result has (length-1)*stride -
-// 2*padding + dilation*(kernel-1) + output_padding + 1 elements.
+// 2*padding + dilation*(kernel-1) + output_padding + 1 elements. Padding
+// leaves out elements of the whole result; nothing is multiplied with it. On
+// a GPU a weight that is infinite or NaN may make NaN of elements that it
+// does not reach, next to the ends or between strides.
 //
 // Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
 // OutputPadding ([0]), Groups (1), Dilation ([1]).

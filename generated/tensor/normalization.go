@@ -20,7 +20,7 @@ func (EpsOption) batchNormOption()    {}
 // BatchNorm normalizes each channel, axis 1 of x, with the given mean and
 // variance, then multiplies by weight and adds bias; all have one element a
 // channel. It is PyTorch's batch_norm in evaluation; in training see
-// batch_norm_train.
+// batch_norm_train. The result has the dtype of x, whatever the others have.
 //
 // Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func BatchNorm(x, runningMean, runningVar Tensor, opts ...BatchNormOption) Tensor {
@@ -56,7 +56,7 @@ func (EpsOption) batchNormTrainOption()    {}
 // BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
 // then multiplies by weight and adds bias, which have one element a channel.
 // It returns with it the mean and the biased variance of each channel, for
-// running averages.
+// running averages. Out has the dtype of x, whatever the others have.
 //
 // Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func BatchNormTrain(x Tensor, opts ...BatchNormTrainOption) (out, average, variance Tensor) {
@@ -86,7 +86,8 @@ func (EpsOption) groupNormOption()    {}
 
 // GroupNorm normalizes each of groups groups of channels, axis 1 of x,
 // together with the axes after it, then multiplies by weight and adds bias,
-// which have one element a channel. Groups must divide the channels.
+// which have one element a channel. Groups must divide the channels. The
+// result has the dtype of x, whatever the others have.
 //
 // Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func GroupNorm(x Tensor, groups int, opts ...GroupNormOption) Tensor {
@@ -120,7 +121,8 @@ func (BiasOption) instanceNormOption()   {}
 func (EpsOption) instanceNormOption()    {}
 
 // InstanceNorm normalizes each channel, axis 1 of x, of each example over the
-// axes after it, then multiplies by weight and adds bias.
+// axes after it, then multiplies by weight and adds bias. The result has the
+// dtype of x, whatever the others have.
 //
 // Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func InstanceNorm(x Tensor, opts ...InstanceNormOption) Tensor {
@@ -155,7 +157,8 @@ func (EpsOption) layerNormOption()    {}
 
 // LayerNorm normalizes x over its last axes, whose extents are
 // normalized_shape, to mean 0 and variance 1, then multiplies by weight and
-// adds bias, which have that shape. Eps is added to the variance.
+// adds bias, which have that shape. Eps is added to the variance. The result
+// has the dtype of x, whatever the others have.
 //
 // Dtypes: float. Options: Weight, Bias, Eps (1e-05).
 func LayerNorm(x Tensor, normalizedShape []int, opts ...LayerNormOption) Tensor {
@@ -252,7 +255,8 @@ func (EpsOption) rmsNormOption()    {}
 
 // RmsNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalized_shape, then multiplies by weight. Eps is added to
-// the mean square; PyTorch's default is the dtype's.
+// the mean square; PyTorch's default is the dtype's. The result has the dtype
+// of x, whatever the others have.
 //
 // Dtypes: float. Options: Weight, Eps (1e-06).
 func RmsNorm(x Tensor, normalizedShape []int, opts ...RmsNormOption) Tensor {

@@ -115,7 +115,7 @@ func (KeepDimOption) logsumexpOption() {}
 // overflow on the way; negative infinity over no elements. Without axes all
 // are folded. Integers become the default float.
 //
-// Dtypes: bool, int, float. Options: KeepDim (false).
+// Dtypes: all. Options: KeepDim (false).
 func Logsumexp(x Tensor, dim []int, opts ...LogsumexpOption) Tensor {
 	s := collect(options{}, opts)
 	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), s.keepDim))

@@ -78,6 +78,30 @@ func Narrow(op *ir.Op, in []*Tensor, widened ...*Tensor) (to ir.DType, narrow bo
 	return ir.Invalid, false
 }
 
+// Mixed reports whether the operands of op, a composition whose operands may differ in
+// dtype, do. It is then computed in the dtype wide that they promote to.
+func Mixed(op *ir.Op, in []*Tensor) (wide ir.DType, mixed bool) {
+	types, _ := typesOf(op, in)
+	for _, t := range types {
+		mixed = mixed || t.DType != types[0].DType
+	}
+	return ir.Promote(types...), mixed
+}
+
+// As returns x in dtype dt, differentiably: x itself where it is not there.
+func As(x *Tensor, dt ir.DType) *Tensor {
+	if x == nil {
+		return nil
+	}
+	return castTo(x, dt)
+}
+
+// FirstAs returns outs with the first, which it takes over, in dtype dt.
+func FirstAs(outs []*Tensor, dt ir.DType) []*Tensor {
+	outs[0] = castTo(outs[0], dt)
+	return outs
+}
+
 // Wide returns x in the dtype that it is accumulated in, differentiably: x itself where
 // it is not of 16 bits, or not there.
 func Wide(x *Tensor) *Tensor {

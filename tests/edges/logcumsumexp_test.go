@@ -21,3 +21,21 @@ func TestLogCumSumExpHalves(t *testing.T) {
 		}
 	}
 }
+
+// TestLogCumSumExpOfLargeNumbers: a logarithm of 10000 in float32 is off by 0.0005, which
+// its exponential is in parts of itself; so the gradient of float32 is made in float64.
+func TestLogCumSumExpOfLargeNumbers(t *testing.T) {
+	x := Linspace(0, 30, 40).Sin().Add(Linspace(9990, 10000, 40)).Detach()
+	grad := func(d DType) []float64 {
+		y := x.ToDType(d).Detach().RequireGrad()
+		must(t, y.Logcumsumexp(0).Mul(Linspace(0, 7, 40).Cos().ToDType(d)).Sum().Backward())
+		g, _ := y.Grad()
+		return numbers(t, g)
+	}
+	want := grad(Float64)
+	for i, v := range grad(Float32) {
+		if math.Abs(v-want[i]) > 1e-6*max(1, math.Abs(want[i])) {
+			t.Errorf("element %d of the gradient is %v, of float64 %v", i, v, want[i])
+		}
+	}
+}
