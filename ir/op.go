@@ -137,8 +137,8 @@ type Body struct {
 	Expr                       string
 	Init, Map, Combine, Finish string
 	Joint                      []string // one for each result
-	Identity                   bool // Expr is the one operand as it is
-	Indexed                    bool // Expr reads the element's index, by name or for random numbers
+	Identity                   bool     // Expr is the one operand as it is
+	Indexed                    bool     // Expr reads the element's index, by name or for random numbers
 }
 
 // Tag is a set of facts about an operator.
