@@ -173,7 +173,7 @@ func TestEntryOrder(t *testing.T) {
 // TestFresh compares the tree with what the schema describes now: nothing is
 // stale, missing or left over, and every Go file says that it is generated.
 func TestFresh(t *testing.T) {
-	p, err := load("../ops.yaml", "../generated")
+	p, err := load("../ops.yaml", "../generated", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,5 +188,13 @@ func TestFresh(t *testing.T) {
 		if strings.HasSuffix(f.Path, ".go") {
 			generated(t, f)
 		}
+	}
+}
+
+// TestNoAssembly: the standard operators are not emitted without assembly.
+func TestNoAssembly(t *testing.T) {
+	target := emit.Target{Module: emit.Module, Dir: "generated", Source: "ops.yaml", NoAssembly: true}
+	if _, err := emit.Files(baseSpec(t), target); err == nil || !strings.Contains(err.Error(), "not made without assembly") {
+		t.Errorf("error is %v", err)
 	}
 }

@@ -3,6 +3,7 @@
 //
 //	go run ./gen                                     in this module
 //	//go:generate go tool gen -schema ops.yaml -out .   in another one
+//	... -assembly=false                              without files of assembly
 //
 // The other module names this command in its go.mod:
 //
@@ -34,6 +35,7 @@ func run(args []string, out io.Writer) error {
 	file := flags.String("schema", "ops.yaml", "schema `file`")
 	dir := flags.String("out", "", "output `directory` in the module (default: generated in this module, . elsewhere)")
 	check := flags.Bool("check", false, "write nothing; report what is stale or left over")
+	assembly := flags.Bool("assembly", true, "emit vector code as assembly; if not, programs make it when they first use a loop (not for the standard schema)")
 	flags.SetOutput(io.Discard)
 	if err := flags.Parse(args); err == flag.ErrHelp {
 		flags.SetOutput(out)
@@ -45,7 +47,7 @@ func run(args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("gen: unexpected argument %q", flags.Arg(0))
 	}
-	p, err := load(*file, *dir)
+	p, err := load(*file, *dir, *assembly)
 	if err != nil {
 		return err
 	}

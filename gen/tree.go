@@ -26,7 +26,7 @@ type project struct {
 }
 
 // load reads the schema and emits everything in memory.
-func load(file, dir string) (*project, error) {
+func load(file, dir string, assembly bool) (*project, error) {
 	if dir == "" {
 		dir = "."
 		if _, mod, err := findModule(dir); err == nil && mod == emit.Module {
@@ -45,7 +45,7 @@ func load(file, dir string) (*project, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gen: %w", err)
 	}
-	target := emit.Target{Module: module, Dir: filepath.ToSlash(rel), Source: filepath.Base(file)}
+	target := emit.Target{Module: module, Dir: filepath.ToSlash(rel), Source: filepath.Base(file), NoAssembly: !assembly}
 	var base *schema.Spec
 	if module != emit.Module || target.Dir != "generated" {
 		if base, err = schema.Parse("ops.yaml", sinter.Schema, nil); err != nil {

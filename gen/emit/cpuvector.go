@@ -2,6 +2,7 @@ package emit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -20,6 +21,7 @@ import (
 const (
 	vectorPath = Module + "/backend/cpu/vector"
 	vmathPath  = Module + "/backend/cpu/vmath"
+	madePath   = Module + "/backend/cpu/made"
 )
 
 // instructionSets are what loops are lowered to, as package vector names them.
@@ -42,6 +44,23 @@ type vectorEntry struct {
 	loops   []string            // Go functions by instruction set; "" where there is none
 	others  map[string][]string // those by instruction set that do the same otherwise, by the field of vector.Loop
 	reason  string              // why one is missing
+}
+
+// vectorCode emits what gives loops vector code: assembly, or a call that has it made when
+// a loop is first used.
+func (e *emitter) vectorCode() {
+	if !e.target.NoAssembly {
+		e.vectorLoops()
+		e.foldVectors()
+		return
+	}
+	if e.std {
+		e.errs = append(e.errs, errors.New("the standard operators are not made without assembly: they need no executable memory"))
+		return
+	}
+	f := e.goFile("ops", "made.go", "")
+	f.Func().Id("init").Params().Block(jen.Qual(madePath, "Install").Call(jen.Id("Descriptors").Call()))
+	f.done()
 }
 
 // vectorLoops emits the assembly of the element-wise operators, a file a group, and

@@ -35,6 +35,9 @@ type Target struct {
 	Module string // path of the module that receives the files
 	Dir    string // output directory below the module's root, slash-separated; "." for the root
 	Source string // name of the schema's file, for headers
+	// NoAssembly: element-wise loops are made at run time instead. Not of the standard
+	// operators, which need no executable memory.
+	NoAssembly bool
 }
 
 // Header returns the first line of every emitted file.
@@ -53,7 +56,7 @@ func Files(spec *schema.Spec, target Target) ([]File, error) {
 	e := newEmitter(spec, target)
 	artefacts := []func(){
 		e.checkNames,
-		e.cpuPackage, e.vectorLoops, e.foldVectors, e.cudaPackage, e.kernelSources,
+		e.cpuPackage, e.vectorCode, e.cudaPackage, e.kernelSources,
 		e.opsPackage, e.tensorPackage, e.casesPackage,
 		e.reference, e.capabilities,
 	}

@@ -237,10 +237,86 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 	must(t, os.MkdirAll(at, 0o777))
 	must(t, os.WriteFile(filepath.Join(at, "main.go"), program("special", "example.com/special/special", "example.com/special/ops"), 0o666))
 	wantRun(t, goRun(t, mod, "-mod=mod", "run", "./cmd/tryit"))
+	withoutAssembly(t, mod)
 	if diff := cmp.Diff(before, hashes(t, root)); diff != "" {
 		t.Errorf("the standard module was changed (-before +after):\n%s", diff)
 	}
 }
+
+// withoutAssembly generates the module again without assembly: the tests of its operators
+// pass with vector code made at run time and with portable loops, and both give the same
+// where nothing but arithmetic is done.
+func withoutAssembly(t *testing.T, mod string) {
+	t.Helper()
+	doc := filepath.Join(mod, "doc.go")
+	text, err := os.ReadFile(doc)
+	must(t, err)
+	must(t, os.WriteFile(doc, bytes.Replace(text, []byte("-out ."), []byte("-out . -assembly=false"), 1), 0o666))
+	edit(t, filepath.Join(mod, "ops.yaml"), plainOperator)
+	goRun(t, mod, "-mod=mod", "generate", ".") // of this package alone: files of others go away
+	for name := range hashes(t, mod) {
+		if strings.HasSuffix(name, ".s") {
+			t.Errorf("there is assembly: %s", name)
+		}
+	}
+	must(t, os.WriteFile(filepath.Join(mod, "cmd", "tryit", "main.go"), []byte(sumsOperator), 0o666))
+	goRun(t, mod, "-mod=mod", "mod", "tidy", "-e")
+	var sums []string
+	for _, jit := range []string{"1", "0"} {
+		t.Setenv("SINTER_JIT", jit)
+		if out := goRun(t, mod, "-mod=mod", "test", "-v", "./opcases"); !strings.Contains(out, "--- PASS: TestOperators/softplus_sharp") {
+			t.Errorf("SINTER_JIT=%s: the operator's tests did not run:\n%s", jit, out)
+		}
+		sum, took, _ := strings.Cut(goRun(t, mod, "-mod=mod", "run", "./cmd/tryit"), "\n")
+		t.Logf("SINTER_JIT=%s: %s", jit, strings.TrimSpace(took))
+		sums = append(sums, sum)
+	}
+	if sums[0] != sums[1] || len(sums[0]) != 64 {
+		t.Errorf("made and portable loops give results with the hashes %q", sums)
+	}
+}
+
+// plainOperator is arithmetic alone.
+const plainOperator = `
+  - op: rational(x Tensor, y Tensor, *, c float = 0.5) -> Tensor
+    doc: returns (x*c + 1)*x + y/(x*x + 1).
+    dtypes: float
+    expr: (x*c + 1)*x + y/(x*x + 1)
+    test: {domain: [0.25, 4], ulp: 8, cases: [[0, 1, 1], [1, 1, 2]]}
+`
+
+// sumsOperator prints the hash of plainOperator's results, then how long they take.
+const sumsOperator = `package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"example.com/special/special"
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+func main() {
+	x := tensor.Arange(0, 1<<20, 1, tensor.OfType(tensor.Float32)).MulScalar(0.001).SubScalar(500)
+	y := x.MulScalar(-0.3).AddScalar(2)
+	special.Rational(x, y)
+	start := time.Now()
+	for range 20 {
+		special.Rational(x, y)
+	}
+	took := time.Since(start) / 20
+	d, err := tensor.Data[float32](special.Rational(x, y, special.C(0.7)))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Printf("%x\n", sha256.Sum256(unsafe.Slice((*byte)(unsafe.Pointer(&d[0])), 4*len(d))))
+	fmt.Println(took, "for 1 Mi elements")
+}
+`
 
 // secondOperator is made of standard operators and the first one.
 const secondOperator = `

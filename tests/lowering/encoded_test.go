@@ -1,43 +1,100 @@
+//go:build unix
+
 package lowering_test
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 	"time"
 
+	"github.com/sinter-go/sinter/backend/cpu/made"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/amd64"
+	"github.com/sinter-go/sinter/codegen/jit"
 	"github.com/sinter-go/sinter/codegen/loops"
-	"github.com/sinter-go/sinter/codegen/lower"
 	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/ir"
-	irbody "github.com/sinter-go/sinter/ir/body"
-	"github.com/sinter-go/sinter/ir/expr"
 )
 
 var table = flag.String("table", "", "`file` to which BenchmarkCompile appends a line for each function")
 
 // set is what a body is lowered to for an instruction set.
 func (b *body) set(isa x86.ISA) (loops.Set, error) {
-	body := loops.Body{Check: b.check, Graph: b.graph, Inputs: lower.Inputs(b.graph)}
-	if !slices.ContainsFunc(b.op.In, func(o ir.Operand) bool { return o.Fixed.IsFloat() }) && !b.op.Out[0].DType.IsFloat() {
-		for _, d := range []ir.DType{ir.Float16, ir.BFloat16} {
-			if b.op.DTypes.Has(d) {
-				body.Halves = append(body.Halves, d)
-			}
-		}
+	shape, err := made.Body(b.op, b.Variant, b.DType)
+	if err != nil {
+		return loops.Set{}, err
 	}
-	return body.Loops(isa)
+	return shape.Loops(isa)
 }
 
-func (b *body) check(t ir.DType) (*expr.Graph, error) {
-	typed, err := irbody.Of(b.op, b.Variant, t)
-	if err != nil {
-		return nil, err
+var isas = map[simd.Level]x86.ISA{simd.AVX2: x86.AVX2, simd.AVX512: x86.AVX512}
+
+// TestEncoded holds what the encoder makes of every loop to the linked one, to the bit: odd
+// lengths at odd places, past the caches, and with operands of 16 bits.
+func TestEncoded(t *testing.T) {
+	if err := jit.Available(); err != nil {
+		t.Skip(err)
 	}
-	return typed.Expr, nil
+	atLevels(t, 500, func(t *testing.T, b *body, level simd.Level) int {
+		linked := b.only(level)
+		if linked == nil {
+			return 0
+		}
+		shape, err := made.Body(b.op, b.Variant, b.DType)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := shape.Loops(isas[level.Vectors()])
+		if err != nil {
+			t.Errorf("%s: %v", b, err)
+			return 0
+		}
+		make := func(l *loops.Loop) ir.Loop {
+			if l == nil {
+				return nil
+			}
+			f, err := made.Loop(l, shape)
+			if err != nil && !loops.Unsupported(err) {
+				t.Errorf("%s: %v", b, err)
+			}
+			return f
+		}
+		main, past, half, brain := make(set.Main), make(set.Past), make(set.Float16), make(set.BFloat16)
+		for i, pair := range [][2]ir.Loop{{main, linked}, {past, b.Past.At(level)}, {half, b.Float16.At(level)}, {brain, b.BFloat16.At(level)}} {
+			if (pair[0] == nil) != (pair[1] == nil) {
+				t.Errorf("%s: loop %d is encoded %t, linked %t", b, i, pair[0] != nil, pair[1] != nil)
+				return 0
+			}
+		}
+		for i, n := range []int{1, 31, 257, 1093} {
+			b.compareEncoded(t, main, linked, n, i)
+		}
+		if past != nil {
+			b.compareEncoded(t, past, b.Past.At(level), 3*vector.Group/b.DType.Size(), 1)
+		}
+		for i, f := range []ir.Loop{half, brain} {
+			if f != nil {
+				b.compareStored(t, f, b.At(level), formats[i])
+			}
+		}
+		return 1
+	})
+}
+
+// compareEncoded runs an encoded loop and the linked one on n elements.
+func (b *body) compareEncoded(t *testing.T, encoded, linked ir.Loop, n, seed int) {
+	t.Helper()
+	s := b.scalars()[seed%len(b.scalars())]
+	in := b.samples(n, uint64(seed))
+	want := b.run(t, linked, in, n, s, 1<<33-17, false, seed%2 == 0)
+	got := b.run(t, encoded, in, n, s, 1<<33-17, false, seed%2 == 0)
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: %d elements: element %d is not the linked loop's", b, n, b.firstDifference(got, want, n))
+	}
 }
 
 // A compiled is one function of the standard operators' loops, and what it cost.
