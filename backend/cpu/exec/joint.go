@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
@@ -16,6 +17,22 @@ const (
 	jointRun = 16 * 1024
 )
 
+// A joint is the tensors of one place: those that are written, then the other operands.
+type joint struct {
+	loop    ir.Loop
+	scalars []ir.Scalar
+	results int
+	lists   []tile.Operand
+	room    [ir.MaxJoint]tile.Operand
+	cover   func(lo, hi int) // span, as a value that is made once
+}
+
+var joints = sync.Pool{New: func() any {
+	j := new(joint)
+	j.cover = j.span
+	return j
+}}
+
 // runJoint computes a joint body for the tensors of each place of the lists in turn.
 func runJoint(c *ir.Call) error {
 	loop := pick(c, c.Op.CPU.Elementwise)
@@ -27,9 +44,8 @@ func runJoint(c *ir.Call) error {
 	if n*results != len(c.Out) || n*operands != len(c.In) || results+operands > ir.MaxJoint {
 		return fmt.Errorf("%d results and %d operands for %d and %d", len(c.Out), len(c.In), results, operands)
 	}
-	j := joint{loop: loop, scalars: c.Scalars, results: results}
-	var room [ir.MaxJoint]tile.Operand
-	j.lists = room[:results+operands]
+	j := joints.Get().(*joint)
+	j.loop, j.scalars, j.results, j.lists = loop, c.Scalars, results, j.room[:results+operands]
 	for k := range n {
 		size := c.Out[k].NumElements()
 		for i := range results {
@@ -46,17 +62,19 @@ func runJoint(c *ir.Call) error {
 			j.span(0, size)
 			continue
 		}
-		pool.For(size, jointGrain, j.span)
+		pool.For(size, jointGrain, j.cover)
 	}
+	j.release()
 	return nil
 }
 
-// A joint is the tensors of one place: those that are written, then the other operands.
-type joint struct {
-	loop    ir.Loop
-	scalars []ir.Scalar
-	lists   []tile.Operand
-	results int
+// release drops every pointer into tensors' memory.
+func (j *joint) release() {
+	for i := range j.lists {
+		j.lists[i].Clear()
+	}
+	j.scalars = nil
+	joints.Put(j)
 }
 
 // span computes positions [lo, hi). A loop has the results, then what was in them, then
