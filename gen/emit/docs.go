@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -219,8 +218,8 @@ func bodyLines(op *schema.Op) []string {
 		return " (" + v.Name + ")"
 	}
 	for _, v := range op.Variants {
-		if v.Expr != nil {
-			out = append(out, fmt.Sprintf("Expression%s: `%s`", of(v), v.Expr))
+		if v.Map == nil {
+			out = append(out, fmt.Sprintf("Expression%s: `%s`", of(v), v))
 			continue
 		}
 		out = append(out, fmt.Sprintf("Fold%s: init `%s`, map `%s`, combine `%s`, finish `%s`", of(v), v.Init, v.Map, v.Combine, v.Finish))
@@ -246,53 +245,6 @@ func tagWords(tags ir.Tag) string {
 		}
 	}
 	return strings.Join(notes, " ")
-}
-
-// capability is what one operator supports, for programs that read it.
-type capability struct {
-	Op        string              `json:"op"`
-	Group     string              `json:"group"`
-	Kind      string              `json:"kind"`
-	DTypes    []string            `json:"dtypes"`
-	Gradient  bool                `json:"gradient"`
-	Backends  map[string][]string `json:"backends"` // dtypes by backend
-	Composed  bool                `json:"composed,omitempty"`
-	Generated string              `json:"generated"`
-}
-
-// capabilities emits docs/capabilities.json.
-func (e *emitter) capabilities() {
-	doc := struct {
-		Comment   string       `json:"comment"`
-		Operators []capability `json:"operators"`
-	}{Comment: e.target.Header()}
-	for _, op := range e.spec.Ops {
-		if public(op) {
-			doc.Operators = append(doc.Operators, e.capability(op))
-		}
-	}
-	data, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil {
-		e.errs = append(e.errs, err)
-		return
-	}
-	e.add(path.Join(e.docsDir, "capabilities.json"), append(data, '\n'))
-}
-
-func (e *emitter) capability(op *schema.Op) capability {
-	var names []string
-	for _, d := range op.DTypes.List() {
-		names = append(names, d.String())
-	}
-	c := capability{
-		Op: op.Name, Group: op.Group, Kind: strings.ToLower(kindConst[op.Kind]), DTypes: names,
-		Gradient: !op.NoGrad, Backends: map[string][]string{"cpu": names}, Composed: op.Kind == ir.Composition,
-		Generated: e.tensorPath() + "." + op.GoName,
-	}
-	if e.onCUDA(op) {
-		c.Backends["cuda"] = names
-	}
-	return c
 }
 
 // onCUDA reports whether op runs on CUDA devices: by device code that is emitted or

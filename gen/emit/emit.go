@@ -58,7 +58,7 @@ func Files(spec *schema.Spec, target Target) ([]File, error) {
 		e.checkNames,
 		e.cpuPackage, e.vectorCode, e.cudaPackage, e.kernelSources,
 		e.opsPackage, e.tensorPackage, e.casesPackage,
-		e.reference, e.capabilities,
+		e.reference,
 	}
 	for _, emit := range artefacts {
 		emit()
