@@ -9,6 +9,55 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var stdOp = ir.Op{
+	Name:    "std",
+	Doc:     "returns the square root of var.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// StdOp returns the descriptor of std, which must not be changed.
+func StdOp() *ir.Op {
+	return &stdOp
+}
+
+// Std returns the square root of var. Its gradient is zero where it is zero.
+// Distances from the mean whose squares the dtype of sums does not hold,
+// 1.8e19 of float32, make it infinite, where PyTorch's is not on the CPU.
+func Std(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&stdOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&stdOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Std(core.Wide(x), dim, correction, keepDim), to)
+		})
+		core.Composed(&stdOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return stdCompose(x, dim, correction, keepDim)
+	})
+	core.Composed(&stdOp, in, out)
+	return out
+}
+
+func stdCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
+	return Root(Var(x, dim, correction, keepDim))
+}
+
+// StdOut is Std with the result written to dst, which has its shape and
+// device.
+func StdOut(dst, x *core.Tensor, dim []int, correction float64, keepDim bool) error {
+	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
+}
+
 var sumOp = ir.Op{
 	Name:    "sum",
 	Doc:     "returns the sum of the elements of x over dim, and 0 over no elements.",

@@ -373,6 +373,8 @@ func (CorrectionOption) stdOption() {}
 func (KeepDimOption) stdOption()    {}
 
 // Std returns the square root of var. Its gradient is zero where it is zero.
+// Distances from the mean whose squares the dtype of sums does not hold,
+// 1.8e19 of float32, make it infinite, where PyTorch's is not on the CPU.
 //
 // Dtypes: float, complex. Options: Dim, Correction (1), KeepDim (false).
 func Std(x Tensor, opts ...StdOption) Tensor {

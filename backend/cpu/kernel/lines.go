@@ -55,13 +55,13 @@ func (r *rowGroups[T]) run(lo, hi int, f func(first int, out, x []T)) {
 	if !r.inPlace || !r.outInPlace {
 		step = max(1, lineWork/r.n)
 		var z T
-		b := scratch.Get(step * r.n * int(unsafe.Sizeof(z)))
+		b := scratch.Get(2 * step * r.n * int(unsafe.Sizeof(z)))
 		defer b.Put()
-		buffer = scratch.Slice[T](b, step*r.n)
+		buffer = scratch.Slice[T](b, 2*step*r.n) // f may read rows again that it has written
 	}
 	for ; lo < hi; lo += step {
 		m := min(step, hi-lo) * r.n
-		src, dst := buffer, buffer
+		src, dst := buffer, buffer[len(buffer)/2:]
 		if r.inPlace {
 			src = tile.Elements[T](r.x)[lo*r.n:]
 		} else {

@@ -143,11 +143,12 @@ func crossEntropyGrad[T any](c *ir.Call, f field[T]) error {
 func NLLGrad(c *ir.Call) error { return inField(c, nllGrad[float64], nllGrad[wide.Float]) }
 
 func nllGrad[T any](c *ir.Call, f field[T]) error {
-	return lossGrad(c, f, c.Out[0].Shape, 1, 2, func(int, int) T { return f.number(0) })
+	return lossGrad(c, f, c.Out[0].Shape, 1, 2, nil)
 }
 
 // lossGrad writes the gradient of a loss over classes. Share gives the share that
-// the model gave an element of a row; target and total are operands.
+// the model gave an element of a row, nil where classes but the target's have no part;
+// target and total are operands.
 func lossGrad[T any](c *ir.Call, f field[T], shape []int, target, total int, share func(at, row int) T) error {
 	l, err := classLossOf(c, f, shape, target)
 	if err != nil {
@@ -164,7 +165,13 @@ func lossGrad[T any](c *ir.Call, f field[T], shape []int, target, total int, sha
 			factor = f.quo(factor, sum.v[0])
 		}
 		for k, at := range line {
-			d := share(at, i)
+			if share == nil && k != l.class[i] {
+				continue
+			}
+			d := f.number(0)
+			if share != nil {
+				d = share(at, i)
+			}
 			if k == l.class[i] {
 				d = f.sub(d, f.number(1))
 			}
