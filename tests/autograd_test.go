@@ -142,6 +142,51 @@ func TestHooks(t *testing.T) {
 	wantGradient(t, "x without the hook", x, 6, 6)
 }
 
+// TestLeafHooks: a leaf's hook runs when its last contribution has arrived, while the
+// pass goes on, and sees the whole gradient; a pass that fails later stores none.
+func TestLeafHooks(t *testing.T) {
+	first, last, unused := leafOf([]float64{1, 2}), leafOf([]float64{3, 4}), leafOf([]float64{5, 6})
+	h := first.MulScalar(2)
+	loss := h.Mul(last).Add(h.MulScalar(3)).Add(last).Sum()
+	var seen []string
+	note := func(name string, x T) {
+		_, err := x.RegisterHook(func(g T) T {
+			seen = append(seen, fmt.Sprint(name, values(t, g)))
+			return T{}
+		})
+		must(t, err)
+	}
+	for name, x := range map[string]T{"first": first, "last": last, "unused": unused, "h": h} {
+		note(name, x)
+	}
+	must(t, loss.Backward(tensor.Retain()))
+	want := []string{"last[3 5]", "h[6 7]", "first[12 14]"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("hooks (-want +got):\n%s", diff)
+	}
+	wantGradient(t, "last", last, 3, 5)
+
+	must(t, last.ZeroGrad())
+	must(t, first.ZeroGrad())
+	seen = nil
+	remove, err := h.RegisterHook(func(T) T { return leafOf([]float64{1}) })
+	must(t, err)
+	if err := loss.Backward(tensor.Retain()); err == nil {
+		t.Error("a hook's result of another shape: no error")
+	}
+	if g, ok := last.Grad(); ok || len(seen) == 0 || seen[0] != want[0] {
+		t.Errorf("hooks %v ran before the pass failed, and %v was stored", seen, g)
+	}
+	remove()
+
+	seen = nil
+	grads, err := tensor.Gradients([]T{loss}, []T{last, h})
+	must(t, err)
+	if diff := cmp.Diff(want[:2], seen); diff != "" || len(grads) != 2 {
+		t.Errorf("hooks of gradients that were asked for (-want +got):\n%s", diff)
+	}
+}
+
 func TestRetain(t *testing.T) {
 	x := leafOf([]float64{1, 2})
 	y := x.Square()

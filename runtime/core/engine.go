@@ -84,6 +84,8 @@ type engine struct {
 	captured map[*gradState]*Tensor // what Gradients asked for; nil in Backward
 	needed   map[*Node]bool         // nodes on a path to what is captured
 	retained map[*gradState]*Tensor
+	due      []dueLeaf    // leaves whose hooks have not run
+	visited  []*gradState // leaves whose hooks have run
 
 	scope  Scope       // holds what backward functions make until the node is done
 	outer  *Scope      // the program's, in which hooks run
@@ -218,19 +220,8 @@ func (e *engine) sum(old, g *Tensor) (*Tensor, error) {
 // findNeeded finds the nodes from which a captured tensor is reached. Operands are
 // recorded before what is made of them, so one walk in that order decides.
 func (e *engine) findNeeded() {
-	seen := map[*Node]bool{}
-	order := slices.Clone([]*Node(e.queue))
-	for _, n := range order {
-		seen[n] = true
-	}
-	for i := 0; i < len(order); i++ {
-		for j := range order[i].in {
-			if s := order[i].in[j].state; s != nil && s.node != nil && !seen[s.node] {
-				seen[s.node] = true
-				order = append(order, s.node)
-			}
-		}
-	}
+	var order []*Node
+	e.eachNode(func(n *Node) { order = append(order, n) })
 	slices.SortFunc(order, func(a, b *Node) int { return cmp.Compare(a.seq, b.seq) })
 	e.needed = map[*Node]bool{}
 	for _, n := range order {
@@ -250,8 +241,12 @@ func (e *engine) wants(s *gradState) bool {
 func (e *engine) run() error {
 	var err error
 	work := func() {
+		e.findDue()
+		err = e.runDue()
 		for e.queue.Len() > 0 && err == nil {
-			err = e.step(heap.Pop(&e.queue).(*Node))
+			if err = e.step(heap.Pop(&e.queue).(*Node)); err == nil {
+				err = e.runDue()
+			}
 		}
 		if err == nil {
 			err = e.finishLeaves()
@@ -399,11 +394,14 @@ func (e *engine) call(h *hook, g *Tensor) (r *Tensor) {
 	return r
 }
 
-// finishLeaves runs the leaves' hooks and computes their new gradients.
+// finishLeaves keeps what was asked for of the leaves, and computes their new gradients.
 func (e *engine) finishLeaves() error {
 	for _, s := range e.order {
-		g, err := e.visit(s, e.leaves[s])
-		e.leaves[s] = g
+		g, err := e.leaves[s], error(nil)
+		if !slices.Contains(e.visited, s) {
+			g, err = e.visit(s, g)
+			e.leaves[s] = g
+		}
 		if err != nil {
 			return err
 		}

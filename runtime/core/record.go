@@ -263,9 +263,10 @@ func (t *Tensor) RetainGrad() error {
 	return nil
 }
 
-// RegisterHook has f called with the gradient of t in every backward pass,
-// before it is used or stored. A result that is not nil takes its place. The
-// returned function removes the hook.
+// RegisterHook has f called with the gradient of t in every backward pass, when it is
+// complete and before it is used or stored. A result that is not nil takes its place.
+// A leaf's hook runs while the pass goes on to other leaves, whose gradients are stored
+// together when all has succeeded. The returned function removes the hook.
 func (t *Tensor) RegisterHook(f func(grad *Tensor) *Tensor) (remove func(), err error) {
 	if err := t.Err(); err != nil {
 		return nil, err
@@ -280,11 +281,17 @@ func (t *Tensor) RegisterHook(f func(grad *Tensor) *Tensor) (remove func(), err 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hooks = append(s.hooks, h)
+	if s.node == nil {
+		leafHooks.Add(1)
+	}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for i, other := range s.hooks {
 			if other == h {
+				if s.node == nil {
+					leafHooks.Add(-1)
+				}
 				s.hooks = append(s.hooks[:i:i], s.hooks[i+1:]...)
 				return
 			}
