@@ -30,13 +30,19 @@ template <class T> struct ImagFn {
 SINTER_ELEMENTWISE(imag_complex64, ImagFn<complex64>, float32, complex64)
 SINTER_ELEMENTWISE(imag_complex128, ImagFn<complex128>, float64, complex128)
 
-// Paired: complex(real(x), real(y))
-template <class T> struct PairedFn {
+// Paired32: complex(x, y)
+template <class T> struct Paired32Fn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const { return T(sinter::real(x), sinter::real(y)); }
+  SINTER_FN T operator()(long long index, R x, R y) const { return T(x, y); }
 };
-SINTER_ELEMENTWISE(paired_complex64, PairedFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(paired_complex128, PairedFn<complex128>, complex128, complex128, complex128)
+SINTER_ELEMENTWISE(paired_32_complex64, Paired32Fn<complex64>, complex64, float32, float32)
+
+// Paired64: complex(x, y)
+template <class T> struct Paired64Fn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, R x, R y) const { return T(x, y); }
+};
+SINTER_ELEMENTWISE(paired_64_complex128, Paired64Fn<complex128>, complex128, float64, float64)
 
 // RealPart: real(x)
 template <class T> struct RealPartFn {

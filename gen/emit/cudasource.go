@@ -277,6 +277,10 @@ func cudaFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph, 
 			t = "bool"
 		case ir.CategoryInt:
 			t = "long long"
+		case ir.CategoryFloat:
+			if g.T.IsComplex() {
+				t = "R"
+			}
 		}
 		params = append(params, t+" "+p.Name)
 	}

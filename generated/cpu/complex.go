@@ -84,33 +84,38 @@ var Imag = []*[ir.NumDTypes]ir.Loop{
 	{ir.Complex64: imagComplex64Loop, ir.Complex128: imagComplex128Loop},
 }
 
-// pairedComplex64: complex(real(x), real(y))
-func pairedComplex64(x, y complex64) complex64 {
-	return complex(real(x), real(y))
+// paired32: complex(x, y)
+func paired32(x, y float32) complex64 {
+	return complex(x, y)
 }
 
-func pairedComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+func paired32Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n)
 	for i := range out {
-		out[i] = pairedComplex64(x[i], y[i])
+		out[i] = paired32(x[i], y[i])
 	}
 }
 
-// pairedComplex128: complex(real(x), real(y))
-func pairedComplex128(x, y complex128) complex128 {
-	return complex(real(x), real(y))
+// Paired32 holds the loops of paired_32, by variant and compute dtype.
+var Paired32 = []*[ir.NumDTypes]ir.Loop{
+	{ir.Complex64: paired32Loop},
 }
 
-func pairedComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+// paired64: complex(x, y)
+func paired64(x, y float64) complex128 {
+	return complex(x, y)
+}
+
+func paired64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n)
 	for i := range out {
-		out[i] = pairedComplex128(x[i], y[i])
+		out[i] = paired64(x[i], y[i])
 	}
 }
 
-// Paired holds the loops of paired, by variant and compute dtype.
-var Paired = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: pairedComplex64Loop, ir.Complex128: pairedComplex128Loop},
+// Paired64 holds the loops of paired_64, by variant and compute dtype.
+var Paired64 = []*[ir.NumDTypes]ir.Loop{
+	{ir.Complex128: paired64Loop},
 }
 
 // realPartComplex64: real(x)

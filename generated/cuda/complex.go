@@ -13,8 +13,11 @@ var ConjPhysical = ir.CUDAKernels{Module: "complex", Symbol: "conj_physical"}
 // Imag names the device code of imag.
 var Imag = ir.CUDAKernels{Module: "complex", Symbol: "imag"}
 
-// Paired names the device code of paired.
-var Paired = ir.CUDAKernels{Module: "complex", Symbol: "paired"}
+// Paired32 names the device code of paired_32.
+var Paired32 = ir.CUDAKernels{Module: "complex", Symbol: "paired_32"}
+
+// Paired64 names the device code of paired_64.
+var Paired64 = ir.CUDAKernels{Module: "complex", Symbol: "paired_64"}
 
 // RealPart names the device code of real_part.
 var RealPart = ir.CUDAKernels{Module: "complex", Symbol: "real_part"}

@@ -129,16 +129,31 @@ var complexCase = optest.Operator{
 	},
 }
 
-var pairedCase = optest.Operator{
-	Op:     ops.PairedOp(),
+var paired32Case = optest.Operator{
+	Op:     ops.Paired32Op(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Paired(a.In[0], a.In[1])}
+		return []*core.Tensor{ops.Paired32(a.In[0], a.In[1])}
 	},
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2)), ir.ComplexScalar(complex(3, -4))}, Want: ir.ComplexScalar(complex(1, 3))},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: ir.ComplexScalar(complex(1, 3))},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: ir.ComplexScalar(complex(-1, 2))},
+	},
+	Grad: []bool{true, true},
+}
+
+var paired64Case = optest.Operator{
+	Op:     ops.Paired64Op(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Paired64(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-10, 10},
+	ULP:    0,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: ir.ComplexScalar(complex(1, 3))},
 		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: ir.ComplexScalar(complex(-1, 2))},
 	},
 	Grad: []bool{true, true},

@@ -212,7 +212,7 @@ func ImagOut(dst, x *core.Tensor) error {
 // imagBackward is the gradient of imag.
 func imagBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Complex(Mul(dy, core.ScalarTensor(ir.IntScalar(0))), dy)))
+	grad.Set(0, fit(grad, 0, Complex(Zeros([]int{}, core.PlacementLike(dy)), dy)))
 }
 
 var complexOp = ir.Op{
@@ -247,8 +247,10 @@ func Complex(re, im *core.Tensor) *core.Tensor {
 }
 
 func complexCompose(re, im *core.Tensor) *core.Tensor {
-	parts := ir.HostComplexOf(re.DType(), im.DType())
-	return Paired(ToDType(re, parts), ToDType(im, parts))
+	if ir.HostComplexOf(re.DType(), im.DType()) == ir.Complex128 {
+		return Paired64(ToDType(re, ir.Float64), ToDType(im, ir.Float64))
+	}
+	return Paired32(ToDType(re, ir.Float32), ToDType(im, ir.Float32))
 }
 
 // ComplexOut is Complex with the result written to dst, which has its shape
@@ -257,45 +259,87 @@ func ComplexOut(dst, re, im *core.Tensor) error {
 	return core.CopyOut(dst, &complexOp, Complex(re, im))
 }
 
-var pairedOp = ir.Op{
-	Name:    "paired",
-	Doc:     "returns the complex numbers whose parts are the real parts of x and y.",
+var paired32Op = ir.Op{
+	Name:    "paired_32",
+	Doc:     "returns the complex numbers with the given parts.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Float32), Fixed: ir.Float32}, {Name: "y", DTypes: ir.SetOf(ir.Float32), Fixed: ir.Float32}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassComplex,
-	Promote: ir.PromoteNone,
+	DTypes:  ir.SetOf(ir.Complex64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Complex64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "complex(real(x), real(y))"},
+		{Expr: "complex(x, y)"},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Paired},
-	CUDA: cuda.Paired,
+	CPU:  ir.CPUKernels{Elementwise: cpu.Paired32},
+	CUDA: cuda.Paired32,
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// PairedOp returns the descriptor of paired, which must not be changed.
-func PairedOp() *ir.Op {
-	return &pairedOp
+// Paired32Op returns the descriptor of paired_32, which must not be changed.
+func Paired32Op() *ir.Op {
+	return &paired32Op
 }
 
-// Paired returns the complex numbers whose parts are the real parts of x and
-// y.
-func Paired(x, y *core.Tensor) *core.Tensor {
+// Paired32 returns the complex numbers with the given parts.
+func Paired32(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:       &pairedOp,
-		Backward: pairedBackward,
+		Op:       &paired32Op,
+		Backward: paired32Backward,
 	}, x, y)
 }
 
-// pairedBackward is the gradient of paired.
-func pairedBackward(grad *core.Grad) {
+// paired32Backward is the gradient of paired_32.
+func paired32Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, ToDType(RealPart(dy), grad.InDType(0))))
+		grad.Set(0, fit(grad, 0, RealPart(dy)))
 	}
 	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, ToDType(Imag(dy), grad.InDType(1))))
+		grad.Set(1, fit(grad, 1, Imag(dy)))
+	}
+}
+
+var paired64Op = ir.Op{
+	Name:    "paired_64",
+	Doc:     "returns the complex numbers with the given parts.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "y", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Complex128),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Complex128,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "complex(x, y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.Paired64},
+	CUDA: cuda.Paired64,
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// Paired64Op returns the descriptor of paired_64, which must not be changed.
+func Paired64Op() *ir.Op {
+	return &paired64Op
+}
+
+// Paired64 returns the complex numbers with the given parts.
+func Paired64(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &paired64Op,
+		Backward: paired64Backward,
+	}, x, y)
+}
+
+// paired64Backward is the gradient of paired_64.
+func paired64Backward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, RealPart(dy)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, Imag(dy)))
 	}
 }
 

@@ -208,6 +208,10 @@ func (c *checker) name(n *Node) (*Value, error) {
 			kind = BoolKind
 		case ir.CategoryInt:
 			kind = IntKind
+		case ir.CategoryFloat:
+			if c.g.T.IsComplex() && o.Fixed == c.g.T.Real() {
+				kind = RealKind
+			}
 		}
 		return c.intern(Value{Op: OpName, Name: n.Name, Kind: kind}), nil
 	}

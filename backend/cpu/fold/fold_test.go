@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/big"
@@ -294,6 +295,43 @@ func TestTruthOfZeros(t *testing.T) {
 		}
 		if folded(every, v, 0, 40) == 0 || folded(some, v, 39, 1) == 0 {
 			t.Errorf("%s: NaN counts as zero", dtype)
+		}
+	}
+}
+
+// TestTruthOfBytes: one element that differs is found wherever it stands, whatever the
+// bits of the others, in a line and among columns.
+func TestTruthOfBytes(t *testing.T) {
+	some, every := At(simd.Portable, Any, ir.Uint8), At(simd.Portable, All, ir.Uint8)
+	for _, fill := range []byte{1, 0x7f, 0x80, 0x81, 0xff} {
+		for n := 1; n < 70; n++ {
+			for at := range n + 1 {
+				x := bytes.Repeat([]byte{fill}, n+1)
+				y := make([]byte, n+1)
+				x[at], y[at] = 0, fill // at n nothing differs
+				one := func(l *ir.ReduceLoops, start byte, x []byte) byte {
+					acc := start
+					l.Fold(n, unsafe.Pointer(&acc), unsafe.Pointer(&x[0]), nil)
+					return acc
+				}
+				if got, want := one(every, 1, x) == 1, at == n; got != want {
+					t.Fatalf("all of %d bytes of %#x, zero at %d: %t", n, fill, at, got)
+				}
+				if got, want := one(some, 0, y) == 1, at < n; got != want {
+					t.Fatalf("any of %d bytes, %#x at %d: %t", n, fill, at, got)
+				}
+				a, b := bytes.Repeat([]byte{1}, n+1), make([]byte, n+1)
+				every.Rows(n, unsafe.Pointer(&a[0]), unsafe.Pointer(&x[0]), nil)
+				some.Rows(n, unsafe.Pointer(&b[0]), unsafe.Pointer(&y[0]), nil)
+				for i := range n {
+					if a[i] != 1 && i != at || a[i] != 0 && i == at || b[i] != 0 && i != at || b[i] != 1 && i == at {
+						t.Fatalf("%d columns of %#x: %d is %d and %d, the other at %d", n, fill, i, a[i], b[i], at)
+					}
+				}
+				if a[n] != 1 || b[n] != 0 {
+					t.Fatalf("%d columns: wrote past the end", n)
+				}
+			}
 		}
 	}
 }

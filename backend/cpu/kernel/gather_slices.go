@@ -150,6 +150,20 @@ func (s *slicing) add(out, src ir.View, sum addRows) {
 	})
 }
 
+// fold folds the slices of src, which are as many as are named, into those of out, row by
+// row.
+func (s *slicing) fold(out, src ir.View, rows func(n int, acc, x unsafe.Pointer, _ []ir.Scalar)) {
+	if len(src.Shape) == 0 {
+		src = tile.Dense(broadcastScalar(src, []int{s.outer, len(s.index), s.inner}), src.DType)
+	}
+	size, n := out.DType.Size(), len(s.index)
+	s.each(func(o, lo, hi int) {
+		for k, i := range s.index {
+			rows(hi-lo, unsafe.Add(out.Ptr, ((o*s.along+int(i))*s.inner+lo)*size), unsafe.Add(src.Ptr, ((o*n+k)*s.inner+lo)*size), nil)
+		}
+	})
+}
+
 type addRows func(out, src unsafe.Pointer, index []int64, along, inner, lo, hi int)
 
 // addSlices adds elements [lo, hi) of each slice of src to out's.

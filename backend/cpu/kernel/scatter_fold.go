@@ -4,42 +4,10 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
-
-// A fold joins what is written to an element with what is there.
-type fold[T ordered] interface {
-	join(a, b T) T
-	none() T // what join leaves any other number as it is with
-}
-
-type (
-	times[T ordered]    struct{}
-	largest[T ordered]  struct{}
-	smallest[T ordered] struct{}
-)
-
-func (times[T]) join(a, b T) T { return a * b }
-func (times[T]) none() T       { return 1 }
-
-// join returns the larger number; a NaN is larger than every number.
-func (largest[T]) join(a, b T) T {
-	if (larger[T]{}).better(b, a) {
-		return b
-	}
-	return a
-}
-func (largest[T]) none() T { lo, _ := extremes[T](); return lo }
-
-// join returns the smaller number; a NaN is smaller than every number.
-func (smallest[T]) join(a, b T) T {
-	if (smaller[T]{}).better(b, a) {
-		return b
-	}
-	return a
-}
-func (smallest[T]) none() T { _, hi := extremes[T](); return hi }
 
 // extremes returns the least and the greatest number of a type.
 func extremes[T ordered]() (lo, hi T) {
@@ -56,54 +24,103 @@ func extremes[T ordered]() (lo, hi T) {
 	return 0, zero - 1
 }
 
+func leastOf[T ordered]() T    { lo, _ := extremes[T](); return lo }
+func greatestOf[T ordered]() T { _, hi := extremes[T](); return hi }
+
 // A foldFunc folds the elements of src into those of a copy of x; where alone is set
-// into numbers that change nothing.
+// into numbers that change nothing. Each is a loop of its own: functions that are given to
+// one loop are not inlined.
 type foldFunc = func(s *scattering, alone bool)
 
-func scatterFold[T ordered, F fold[T]](s *scattering, alone bool) {
-	var f F
-	size := int(unsafe.Sizeof(*new(T)))
-	out, src := s.out.Ptr, s.src.Ptr
-	step, inner, fromInner := s.to.step*size, s.to.inner*size, s.from.inner*size
-	if alone {
-		s.each(func(index []int64, to, _ int) {
-			for j, i := range index {
-				*(*T)(unsafe.Add(out, to*size+j*inner+int(i)*step)) = f.none()
-			}
-		})
-	}
-	s.each(func(index []int64, to, from int) {
-		out, src := unsafe.Add(out, to*size), unsafe.Add(src, from*size)
+// A foldTable has a foldFunc by dtype, and the kind of fold that does the same to rows.
+type foldTable struct {
+	kind fold.Kind
+	of   table[foldFunc]
+}
+
+// writeNamed writes v to the elements that index names.
+func writeNamed[T ordered](s *scattering, v T) {
+	size := int(unsafe.Sizeof(v))
+	step, inner := s.to.step*size, s.to.inner*size
+	s.each(func(index []int64, to, _ int) {
 		for j, i := range index {
-			at := (*T)(unsafe.Add(out, j*inner+int(i)*step))
-			*at = f.join(*at, *(*T)(unsafe.Add(src, j*fromInner)))
+			*(*T)(unsafe.Add(s.out.Ptr, to*size+j*inner+int(i)*step)) = v
 		}
 	})
 }
 
-var scatterProds = table[foldFunc]{
-	ir.Bool:  scatterFold[uint8, smallest[uint8]],
-	ir.Uint8: scatterFold[uint8, times[uint8]], ir.Int8: scatterFold[int8, times[int8]],
-	ir.Int16: scatterFold[int16, times[int16]], ir.Int32: scatterFold[int32, times[int32]],
-	ir.Int64: scatterFold[int64, times[int64]], ir.Float32: scatterFold[float32, times[float32]],
-	ir.Float64: scatterFold[float64, times[float64]],
+// scatterProd multiplies.
+func scatterProd[T ordered](s *scattering, alone bool) {
+	none := T(1)
+	size := int(unsafe.Sizeof(none))
+	step, inner, fromInner := s.to.step*size, s.to.inner*size, s.from.inner*size
+	if alone {
+		writeNamed(s, none)
+	}
+	s.each(func(index []int64, to, from int) {
+		out, src := unsafe.Add(s.out.Ptr, to*size), unsafe.Add(s.src.Ptr, from*size)
+		for j, i := range index {
+			at, v := (*T)(unsafe.Add(out, j*inner+int(i)*step)), *(*T)(unsafe.Add(src, j*fromInner))
+			*at *= v
+		}
+	})
 }
 
-var scatterMaxima = table[foldFunc]{
-	ir.Bool:  scatterFold[uint8, largest[uint8]],
-	ir.Uint8: scatterFold[uint8, largest[uint8]], ir.Int8: scatterFold[int8, largest[int8]],
-	ir.Int16: scatterFold[int16, largest[int16]], ir.Int32: scatterFold[int32, largest[int32]],
-	ir.Int64: scatterFold[int64, largest[int64]], ir.Float32: scatterFold[float32, largest[float32]],
-	ir.Float64: scatterFold[float64, largest[float64]],
+// scatterMax takes the largest; a NaN is larger than every number.
+func scatterMax[T ordered](s *scattering, alone bool) {
+	none := leastOf[T]()
+	size := int(unsafe.Sizeof(none))
+	step, inner, fromInner := s.to.step*size, s.to.inner*size, s.from.inner*size
+	if alone {
+		writeNamed(s, none)
+	}
+	s.each(func(index []int64, to, from int) {
+		out, src := unsafe.Add(s.out.Ptr, to*size), unsafe.Add(s.src.Ptr, from*size)
+		for j, i := range index {
+			at, v := (*T)(unsafe.Add(out, j*inner+int(i)*step)), *(*T)(unsafe.Add(src, j*fromInner))
+			if !(v <= *at) && *at == *at {
+				*at = v
+			}
+		}
+	})
 }
 
-var scatterMinima = table[foldFunc]{
-	ir.Bool:  scatterFold[uint8, smallest[uint8]],
-	ir.Uint8: scatterFold[uint8, smallest[uint8]], ir.Int8: scatterFold[int8, smallest[int8]],
-	ir.Int16: scatterFold[int16, smallest[int16]], ir.Int32: scatterFold[int32, smallest[int32]],
-	ir.Int64: scatterFold[int64, smallest[int64]], ir.Float32: scatterFold[float32, smallest[float32]],
-	ir.Float64: scatterFold[float64, smallest[float64]],
+// scatterMin takes the smallest; a NaN is smaller than every number, too.
+func scatterMin[T ordered](s *scattering, alone bool) {
+	none := greatestOf[T]()
+	size := int(unsafe.Sizeof(none))
+	step, inner, fromInner := s.to.step*size, s.to.inner*size, s.from.inner*size
+	if alone {
+		writeNamed(s, none)
+	}
+	s.each(func(index []int64, to, from int) {
+		out, src := unsafe.Add(s.out.Ptr, to*size), unsafe.Add(s.src.Ptr, from*size)
+		for j, i := range index {
+			at, v := (*T)(unsafe.Add(out, j*inner+int(i)*step)), *(*T)(unsafe.Add(src, j*fromInner))
+			if !(v >= *at) && *at == *at {
+				*at = v
+			}
+		}
+	})
 }
+
+var scatterProds = foldTable{kind: fold.Prod, of: table[foldFunc]{
+	ir.Bool:  scatterMin[uint8],
+	ir.Uint8: scatterProd[uint8], ir.Int8: scatterProd[int8], ir.Int16: scatterProd[int16], ir.Int32: scatterProd[int32], ir.Int64: scatterProd[int64],
+	ir.Float32: scatterProd[float32], ir.Float64: scatterProd[float64],
+}}
+
+var scatterMaxima = foldTable{kind: fold.Max, of: table[foldFunc]{
+	ir.Bool:  scatterMax[uint8],
+	ir.Uint8: scatterMax[uint8], ir.Int8: scatterMax[int8], ir.Int16: scatterMax[int16], ir.Int32: scatterMax[int32], ir.Int64: scatterMax[int64],
+	ir.Float32: scatterMax[float32], ir.Float64: scatterMax[float64],
+}}
+
+var scatterMinima = foldTable{kind: fold.Min, of: table[foldFunc]{
+	ir.Bool:  scatterMin[uint8],
+	ir.Uint8: scatterMin[uint8], ir.Int8: scatterMin[int8], ir.Int16: scatterMin[int16], ir.Int32: scatterMin[int32], ir.Int64: scatterMin[int64],
+	ir.Float32: scatterMin[float32], ir.Float64: scatterMin[float64],
+}}
 
 // ScatterProd multiplies the elements of src to those of a copy of x that index names
 // along attribute dim; without attribute include_self, x's own do not count.
@@ -115,19 +132,35 @@ func ScatterMax(c *ir.Call) error { return scatterInto(c, &scatterMaxima) }
 // ScatterMin is ScatterProd for the smallest element; NaN is the smallest too.
 func ScatterMin(c *ir.Call) error { return scatterInto(c, &scatterMinima) }
 
-func scatterInto(c *ir.Call, t *table[foldFunc]) error {
-	f, err := t.of(c.Compute)
+func scatterInto(c *ir.Call, t *foldTable) error {
+	f, err := t.of.of(c.Compute)
 	if err != nil {
 		return err
 	}
 	c = c.Raised()
+	alone := c.Attrs[1].Int == 0
+	if rows := t.rows(c.Compute); rows != nil && !alone {
+		done, err := scatterSlices(c, c.Compute, func(s *slicing, out, src ir.View) { s.fold(out, src, rows) })
+		if done || err != nil {
+			return err
+		}
+	}
 	s, err := newScattering(c, c.Compute)
 	if err != nil {
 		return err
 	}
 	if len(s.index) > 0 {
-		f(s, c.Attrs[1].Int == 0)
+		f(s, alone)
 	}
 	tile.Finish(c.Out[0], s.out)
+	return nil
+}
+
+// rows returns the loop that folds a row into another of the same dtype; nil where there
+// is none, or it has accumulators of another dtype.
+func (t *foldTable) rows(d ir.DType) func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	if l := fold.Loops(t.kind, d, d, nil); l != nil && l.Acc == d {
+		return l.Rows
+	}
 	return nil
 }
