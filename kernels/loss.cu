@@ -167,4 +167,37 @@ SINTER_ELEMENTWISE(smooth_l1_elements_grad_x_bfloat16, SmoothL1ElementsGradXFn<f
 SINTER_ELEMENTWISE(smooth_l1_elements_grad_x_float32, SmoothL1ElementsGradXFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(smooth_l1_elements_grad_x_float64, SmoothL1ElementsGradXFn<float64>, float64, float64, float64, float64)
 
+// SquaredDistance: (x - y)*(x - y)
+template <class T> struct SquaredDistanceFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T x, T y) const {
+    const T t0 = x - y;
+    return t0 * t0;
+  }
+};
+SINTER_ELEMENTWISE(squared_distance_float16, SquaredDistanceFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(squared_distance_bfloat16, SquaredDistanceFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(squared_distance_float32, SquaredDistanceFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(squared_distance_float64, SquaredDistanceFn<float64>, float64, float64, float64)
+
+// SquaredDistanceGradX: dy*(2*(x - y))
+template <class T> struct SquaredDistanceGradXFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (T(2.0) * (x - y)); }
+};
+SINTER_ELEMENTWISE(squared_distance_grad_x_float16, SquaredDistanceGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(squared_distance_grad_x_bfloat16, SquaredDistanceGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(squared_distance_grad_x_float32, SquaredDistanceGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(squared_distance_grad_x_float64, SquaredDistanceGradXFn<float64>, float64, float64, float64, float64)
+
+// SquaredDistanceGradY: -(dy*(2*(x - y)))
+template <class T> struct SquaredDistanceGradYFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * (T(2.0) * (x - y))); }
+};
+SINTER_ELEMENTWISE(squared_distance_grad_y_float16, SquaredDistanceGradYFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(squared_distance_grad_y_bfloat16, SquaredDistanceGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(squared_distance_grad_y_float32, SquaredDistanceGradYFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(squared_distance_grad_y_float64, SquaredDistanceGradYFn<float64>, float64, float64, float64, float64)
+
 }  // namespace sinter

@@ -258,3 +258,58 @@ func smoothL1ElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Sc
 var SmoothL1ElementsGradX = []*[ir.NumDTypes]ir.Loop{
 	{ir.Float32: smoothL1ElementsGradXLoop[float32], ir.Float64: smoothL1ElementsGradXLoop[float64]},
 }
+
+// squaredDistance: (x - y)*(x - y)
+func squaredDistance[T num.Float](x, y T) T {
+	t0 := x - y
+	return t0 * t0
+}
+
+func squaredDistanceLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = squaredDistance(x[i], y[i])
+	}
+}
+
+// SquaredDistance holds the loops of squared_distance, by variant and compute
+// dtype.
+var SquaredDistance = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: squaredDistanceLoop[float32], ir.Float64: squaredDistanceLoop[float64]},
+}
+
+// squaredDistanceGradX: dy*(2*(x - y))
+func squaredDistanceGradX[T num.Float](dy, x, y T) T {
+	return dy * (2 * (x - y))
+}
+
+func squaredDistanceGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = squaredDistanceGradX(dy[i], x[i], y[i])
+	}
+}
+
+// SquaredDistanceGradX holds the loops of squared_distance_grad_x, by variant
+// and compute dtype.
+var SquaredDistanceGradX = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: squaredDistanceGradXLoop[float32], ir.Float64: squaredDistanceGradXLoop[float64]},
+}
+
+// squaredDistanceGradY: -(dy*(2*(x - y)))
+func squaredDistanceGradY[T num.Float](dy, x, y T) T {
+	return -(dy * (2 * (x - y)))
+}
+
+func squaredDistanceGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = squaredDistanceGradY(dy[i], x[i], y[i])
+	}
+}
+
+// SquaredDistanceGradY holds the loops of squared_distance_grad_y, by variant
+// and compute dtype.
+var SquaredDistanceGradY = []*[ir.NumDTypes]ir.Loop{
+	{ir.Float32: squaredDistanceGradYLoop[float32], ir.Float64: squaredDistanceGradYLoop[float64]},
+}

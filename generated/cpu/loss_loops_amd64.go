@@ -237,3 +237,69 @@ func smoothL1ElementsGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, i
 
 //go:noescape
 func smoothL1ElementsGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func squaredDistanceFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -44,3 +44,12 @@ var SmoothL1ElementsGradTarget = ir.CUDAKernels{Module: "loss", Symbol: "smooth_
 
 // SmoothL1ElementsGradX names the device code of smooth_l1_elements_grad_x.
 var SmoothL1ElementsGradX = ir.CUDAKernels{Module: "loss", Symbol: "smooth_l1_elements_grad_x"}
+
+// SquaredDistance names the device code of squared_distance.
+var SquaredDistance = ir.CUDAKernels{Module: "loss", Symbol: "squared_distance"}
+
+// SquaredDistanceGradX names the device code of squared_distance_grad_x.
+var SquaredDistanceGradX = ir.CUDAKernels{Module: "loss", Symbol: "squared_distance_grad_x"}
+
+// SquaredDistanceGradY names the device code of squared_distance_grad_y.
+var SquaredDistanceGradY = ir.CUDAKernels{Module: "loss", Symbol: "squared_distance_grad_y"}

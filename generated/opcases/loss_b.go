@@ -39,6 +39,22 @@ var smoothedLossCase = optest.Operator{
 	Grad: []bool{true, false, true},
 }
 
+var squaredDistanceCase = optest.Operator{
+	Op:     ops.SquaredDistanceOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SquaredDistance(a.In[0], a.In[1])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{1, 3}, {-3, 0.5}},
+	ULP:     2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(4)},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: ir.IntScalar(9)},
+	},
+	Grad: []bool{true, true},
+}
+
 var sumByClassCase = optest.Operator{
 	Op:     ops.SumByClassOp(),
 	Schema: "ops.yaml",

@@ -52,7 +52,7 @@ func MseLoss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
 }
 
 func mseLossCompose(x, target *core.Tensor, reduction Reduction) *core.Tensor {
-	return ReduceLoss(Square(Sub(x, target)), reduction)
+	return ReduceLoss(SquaredDistance(x, target), reduction)
 }
 
 // MseLossOut is MseLoss with the result written to dst, which has its shape
@@ -593,94 +593,93 @@ func smoothedLossCompose(logs, target *core.Tensor, ignoreIndex int, smoothing f
 	return MaskedLoss(Sub(Mul(Mul(picked, w), number(smoothing-1)), Mul(spread, number(part))), w, valid, reduction)
 }
 
-var sumByClassOp = ir.Op{
-	Name:    "sum_by_class",
-	Doc:     "returns the sums of the elements of x with each class as their target, [classes].",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "classes", Kind: ir.AttrInt}},
+var squaredDistanceOp = ir.Op{
+	Name:    "squared_distance",
+	Doc:     "returns the square of the difference of x and y, element by element.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
+	Promote: ir.PromoteArith,
 	Switch:  -1,
-	Tags:    ir.TagHidden,
+	Bodies: []ir.Body{
+		{Expr: "(x - y)*(x - y)"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.SquaredDistance},
+	CUDA: cuda.SquaredDistance,
+	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// SumByClassOp returns the descriptor of sum_by_class, which must not be
-// changed.
-func SumByClassOp() *ir.Op {
-	return &sumByClassOp
+// SquaredDistanceOp returns the descriptor of squared_distance, which must
+// not be changed.
+func SquaredDistanceOp() *ir.Op {
+	return &squaredDistanceOp
 }
 
-// SumByClass returns the sums of the elements of x with each class as their
-// target, [classes].
-func SumByClass(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
-	in := []*core.Tensor{x, target}
-	if t := core.Refused(&sumByClassOp, in...); t != nil {
-		return t
+// SquaredDistance returns the square of the difference of x and y, element by
+// element.
+func SquaredDistance(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &squaredDistanceOp,
+		Backward: squaredDistanceBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, x, y)
+}
+
+// squaredDistanceBackward is the gradient of squared_distance.
+func squaredDistanceBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
+			grad.Set(0, fit(grad, 0, Mul(dy, Mul(number(2), Sub(x, y)))))
+		} else {
+			grad.Set(0, fit(grad, 0, squaredDistanceGradX(dy, x, y)))
+		}
 	}
-	out := core.Composing(func() *core.Tensor {
-		return sumByClassCompose(x, target, ignoreIndex, classes)
-	})
-	core.Composed(&sumByClassOp, in, out)
-	return out
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			y := core.Wide(y)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(number(2), Sub(x, y))))))
+		} else {
+			grad.Set(1, fit(grad, 1, squaredDistanceGradY(dy, x, y)))
+		}
+	}
 }
 
-func sumByClassCompose(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
-	labels := ToDType(target, ir.Int64)
-	valid := Ne(labels, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
-	safe := MaskedFill(labels, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
-	return IndexAdd(Zeros([]int{classes}, core.PlacementLike(x)), 0, Reshape(safe, []int{-1}), Reshape(Where(valid, x, core.ScalarTensor(ir.IntScalar(0))), []int{-1}))
-}
-
-var totalGradOp = ir.Op{
-	Name:    "total_grad",
-	Doc:     "returns the gradient of y with respect to what the mean divided it by, from the gradient g of y.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
-	Attrs:   []ir.Attr{{Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
-	Out:     []ir.Result{{Name: "out"}},
+var squaredDistanceGradXOp = ir.Op{
+	Name:    "squared_distance_grad_x",
+	Doc:     "returns the gradient of squared_distance with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
 	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  0,
-	Tags:    ir.TagHidden,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Expr: "dy*(2*(x - y))"},
+	},
+	CPU:  ir.CPUKernels{Elementwise: cpu.SquaredDistanceGradX},
+	CUDA: cuda.SquaredDistanceGradX,
+	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// TotalGradOp returns the descriptor of total_grad, which must not be
-// changed.
-func TotalGradOp() *ir.Op {
-	return &totalGradOp
-}
-
-// TotalGrad returns the gradient of y with respect to what the mean divided
-// it by, from the gradient g of y.
-func TotalGrad(g, y, total *core.Tensor, reduction Reduction) *core.Tensor {
-	in := []*core.Tensor{g, y, total}
-	if t := core.Refused(&totalGradOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&totalGradOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(TotalGrad(core.Wide(g), core.Wide(y), total, reduction), to)
-		})
-		core.Composed(&totalGradOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return totalGradCompose(g, y, total, reduction)
-	})
-	core.Composed(&totalGradOp, in, out)
-	return out
-}
-
-func totalGradCompose(g, y, total *core.Tensor, reduction Reduction) *core.Tensor {
-	switch reduction {
-	case ReductionNone:
-		return Mul(total, core.ScalarTensor(ir.IntScalar(0)))
-	case ReductionMean:
-		return Div(Neg(Sum(Mul(ToDType(g, ir.Float64), y), nil, false, ir.Invalid)), total)
-	case ReductionSum:
-		return Mul(total, core.ScalarTensor(ir.IntScalar(0)))
-	}
-	return core.Fail(&totalGradOp, fmt.Errorf("unknown reduction %d", reduction))
+// squaredDistanceGradX returns the gradient of squared_distance with respect
+// to x, from the gradient dy of its result.
+func squaredDistanceGradX(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &squaredDistanceGradXOp,
+	}, dy, x, y)
 }

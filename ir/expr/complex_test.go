@@ -110,3 +110,19 @@ func TestLongDerivative(t *testing.T) {
 		t.Error("Uses does not tell which operands are read")
 	}
 }
+
+// TestRealOperands: an operand that is loaded as the dtype of a complex number's parts is
+// a real number, and one of another float dtype is not.
+func TestRealOperands(t *testing.T) {
+	e, err := Parse("complex(x, y)", Env{Operands: []Operand{{Name: "x", Fixed: ir.Float32}, {Name: "y", Fixed: ir.Float32}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := e.Check(ir.Complex64)
+	if err != nil || g.Result() != ir.Complex64 {
+		t.Errorf("two float32 make %v, %v", g, err)
+	}
+	if _, err := e.Check(ir.Complex128); err == nil {
+		t.Error("two float32 make a complex128")
+	}
+}
