@@ -32,7 +32,9 @@
 //	runtime/core        tensor handles, application of operators, differentiation
 //	  runtime/...       memory, streams, graphs, random state
 //	  runtime/device    devices and what a backend provides
+//	codegen/...         vector code, printed for the generator and made at run time
 //	ir                  dtypes, layouts, descriptors, calls
+//	  ir/body           what a descriptor computes, as a typed graph
 //	  ir/expr           the scalar expression language and its lowerings
 //	  ir/num            its functions in Go
 //
