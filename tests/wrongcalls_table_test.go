@@ -376,7 +376,7 @@ var wrongHandles = []wrongCall{
 
 var wrongArguments = []wrongCall{
 	{"zeros negative", func(o *operands) error { return tensor.Zeros([]int{2, -1}).Err() }, "zeros:|negative extent in [2 -1]"},
-	{"zeros huge", func(o *operands) error { return tensor.Zeros([]int{1 << 40, 1 << 40}).Err() }, "zeros:|[1099511627776 1099511627776] has too many elements"},
+	{"zeros huge", func(o *operands) error { return tensor.Zeros([]int{math.MaxInt, math.MaxInt}).Err() }, "zeros:|[1099511627776 1099511627776] has too many elements"},
 	{"zeros huge bytes", func(o *operands) error { return tensor.Zeros([]int{math.MaxInt}).Err() }, "zeros:|[9223372036854775807] has too many elements"},
 	{"ones more than memory", func(o *operands) error { return tensor.Ones([]int{1 << 50}).Err() }, "ones:|cpu: cannot allocate 4503599627370496 bytes: out of memory: cpu: cannot"},
 	{"expand huge", func(o *operands) error { return o.row.Expand(1<<40, 3).Exp().Err() }, "exp:|cpu: cannot allocate 13194139533312 bytes: out of memory: cpu: cannot"},
@@ -414,7 +414,7 @@ var wrongArguments = []wrongCall{
 	{"select lowest", func(o *operands) error { return o.mat.Select(math.MinInt, math.MinInt).Err() }, "select_index:|dimension out of range: -9223372036854775808 is not in [-2, 1]"},
 	{"unfold huge", func(o *operands) error { return o.mat.Unfold(0, math.MaxInt, math.MaxInt).Err() }, "unfold:|windows of 9223372036854775807 elements, 9223372036854775807 apart, do not"},
 	{"as strided huge", func(o *operands) error {
-		return o.mat.AsStrided([]int{1 << 40, 1 << 40}, []int{1 << 40, 1 << 40}).Err()
+		return o.mat.AsStrided([]int{math.MaxInt, math.MaxInt}, []int{math.MaxInt, math.MaxInt}).Err()
 	}, "as_strided:|[1099511627776 1099511627776] has too many elements"},
 	{"as strided wraps", func(o *operands) error { return o.mat.AsStrided([]int{3}, []int{1 << 62}).Err() }, "as_strided:|size [3] with stride [4611686018427387904] and offset 0 is too large"},
 	{"tril offset", func(o *operands) error { return o.vec.Tril(math.MinInt).Err() }, "tril:|want a tensor of rank 2 or more, have shape [3]"},

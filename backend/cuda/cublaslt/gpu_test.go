@@ -12,30 +12,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
-	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/precision"
 )
 
+var must = librarytest.Must
+
 // machine returns this machine's GPU and skips the test without one, or without
 // the library.
 func machine(t testing.TB, bytes int64) *librarytest.GPU {
 	t.Helper()
-	g := librarytest.New(t, bytes)
-	if _, err := deviceOf(g.API(), g.Device()); errors.Is(err, library.ErrUnusable) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return librarytest.NewFor(t, bytes, func(g *librarytest.GPU) error {
+		_, err := deviceOf(g.API(), g.Device())
+		return err
+	})
 }
 
 var floats = []ir.DType{ir.Float16, ir.BFloat16, ir.Float32, ir.Float64, ir.Complex64, ir.Complex128}

@@ -14,22 +14,16 @@ import (
 	"github.com/sinter-go/sinter/runtime/precision"
 )
 
+var must = librarytest.Must
+
 // machine returns this machine's GPU and skips the test without one, or without
 // the library.
 func machine(t testing.TB, bytes int64) *librarytest.GPU {
 	t.Helper()
-	g := librarytest.New(t, bytes)
-	if _, err := process(); err != nil {
-		t.Skip(err)
-	}
-	return g
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return librarytest.NewFor(t, bytes, func(*librarytest.GPU) error {
+		_, err := process()
+		return err
+	})
 }
 
 // naive calls f with the row-major places in x, weight and y of every product

@@ -51,12 +51,7 @@ func newFake(t *testing.T) fake {
 	return fake{f, lib, &capturing{API: librarytest.Host()}}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = librarytest.Must
 
 // count returns one of the library's counters.
 func (f fake) count(t *testing.T, name string) int {

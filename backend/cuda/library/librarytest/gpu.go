@@ -4,6 +4,7 @@ package librarytest
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"testing"
 	"unsafe"
@@ -36,6 +37,26 @@ func New(t testing.TB, bytes int64) *GPU {
 	return NewOn(t, api, bytes)
 }
 
+// NewFor is New, and skips the test too where the library that open opens is not there.
+func NewFor(t testing.TB, bytes int64, open func(*GPU) error) *GPU {
+	t.Helper()
+	g := New(t, bytes)
+	if err := open(g); errors.Is(err, library.ErrUnusable) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// Must ends the test where there is an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // NewOn is New over a driver of the test's own.
 func NewOn(t testing.TB, api driver.API, bytes int64) *GPU {
 	t.Helper()
@@ -54,9 +75,7 @@ func NewOn(t testing.TB, api driver.API, bytes int64) *GPU {
 
 func (g *GPU) must(err error) {
 	g.t.Helper()
-	if err != nil {
-		g.t.Fatal(err)
-	}
+	Must(g.t, err)
 }
 
 // Reset gives all memory back.
