@@ -12,7 +12,8 @@
 // Nothing is written when there is any mistake. Files that did not change are
 // left alone, and files that an earlier run wrote and no operator needs any more
 // are deleted. With -check nothing is written either: what is stale or left over
-// is printed, and the exit status is 1.
+// is printed, and the exit status is 1. Otherwise the stages are told of on standard
+// error as they begin.
 package main
 
 import (
@@ -23,14 +24,14 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:], os.Stdout); err != nil {
+	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// run executes the command; out receives what -check finds.
-func run(args []string, out io.Writer) error {
+// run executes the command; out receives what -check finds, progress the stages.
+func run(args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("gen", flag.ContinueOnError)
 	file := flags.String("schema", "ops.yaml", "schema `file`")
 	dir := flags.String("out", "", "output `directory` in the module (default: generated in this module, . elsewhere)")
@@ -47,10 +48,14 @@ func run(args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("gen: unexpected argument %q", flags.Arg(0))
 	}
-	p, err := load(*file, *dir, *assembly)
+	if *check {
+		progress = io.Discard
+	}
+	p, err := load(*file, *dir, *assembly, progress)
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(progress, "gen: comparing %d files\n", len(p.files))
 	changes, err := p.compare()
 	if err != nil {
 		return err
@@ -64,5 +69,6 @@ func run(args []string, out io.Writer) error {
 		}
 		return nil
 	}
+	fmt.Fprintf(progress, "gen: %d files to write or delete\n", len(changes))
 	return p.apply(changes)
 }

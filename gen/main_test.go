@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,7 @@ groups:
 func check(t *testing.T) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	err := run([]string{"-check"}, &out)
+	err := run([]string{"-check"}, &out, &out) // which is told of no stages
 	return out.String(), err
 }
 
@@ -51,8 +52,12 @@ func TestWriteAndCheck(t *testing.T) {
 	if got, err := check(t); err == nil || !strings.Contains(got, "missing ops/mine.sinter.go\n") {
 		t.Fatalf("before: %q, %v", got, err)
 	}
-	if err := run(nil, new(strings.Builder)); err != nil {
+	var progress strings.Builder
+	if err := run(nil, io.Discard, &progress); err != nil {
 		t.Fatal(err)
+	}
+	if got := progress.String(); !strings.HasPrefix(got, "gen: reading ops.yaml\n") || strings.Count(got, "\n") < 4 {
+		t.Errorf("what is told of the stages: %q", got)
 	}
 	if got, err := check(t); err != nil || got != "" {
 		t.Fatalf("after: %q, %v", got, err)
@@ -71,7 +76,7 @@ func TestWriteAndCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run(nil, new(strings.Builder)); err != nil {
+	if err := run(nil, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat("ops/gone.go"); !os.IsNotExist(err) {
@@ -88,7 +93,7 @@ func TestWriteAndCheck(t *testing.T) {
 
 func TestMistakeWritesNothing(t *testing.T) {
 	dir := user(t, strings.Replace(oneOperator, "x + x", "x + z", 1))
-	err := run(nil, new(strings.Builder))
+	err := run(nil, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), `ops.yaml:9:18: op twice: `) {
 		t.Errorf("error %v", err)
 	}
@@ -110,7 +115,7 @@ func TestArguments(t *testing.T) {
 		{"module", nil, "is not inside a module"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := run(tt.args, new(strings.Builder))
+			err := run(tt.args, io.Discard, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -25,8 +26,8 @@ type project struct {
 	heads []string // the beginnings of the line that marks an emitted file
 }
 
-// load reads the schema and emits everything in memory.
-func load(file, dir string, assembly bool) (*project, error) {
+// load reads the schema and emits everything in memory. It tells progress of its stages.
+func load(file, dir string, assembly bool, progress io.Writer) (*project, error) {
 	if dir == "" {
 		dir = "."
 		if _, mod, err := findModule(dir); err == nil && mod == emit.Module {
@@ -46,6 +47,7 @@ func load(file, dir string, assembly bool) (*project, error) {
 		return nil, fmt.Errorf("gen: %w", err)
 	}
 	target := emit.Target{Module: module, Dir: filepath.ToSlash(rel), Source: filepath.Base(file), NoAssembly: !assembly}
+	fmt.Fprintf(progress, "gen: reading %s\n", file)
 	var base *schema.Spec
 	if module != emit.Module || target.Dir != "generated" {
 		if base, err = schema.Parse("ops.yaml", sinter.Schema, nil); err != nil {
@@ -56,10 +58,12 @@ func load(file, dir string, assembly bool) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
+	fmt.Fprintln(progress, "gen: emitting Go, CUDA, tests and documents, and compiling vector loops")
 	p := &project{root: root, owned: emit.Owned(spec, target), heads: []string{target.Header()}}
 	if p.files, err = emit.Files(spec, target); err != nil || base != nil {
 		return p, err
 	}
+	fmt.Fprintln(progress, "gen: assembling the kernels written by hand")
 	return p, p.addAssembly()
 }
 
