@@ -36,14 +36,16 @@ var faultKinds = []struct {
 // RunFaults makes every allocation, every launch and every kernel of every operator
 // of the table fail, one at a time, forward and backward, on a simulated device that
 // works as calls are made and on one that works later. The error reaches the caller;
-// nothing panics; no device memory and no goroutine is left; and the next run, without
-// a fault, gives the bits of one that nothing ever went wrong before. Of the faults of
+// nothing panics; no device memory and no goroutine is left; and a run without a fault,
+// after each few of them, gives the bits of one that nothing ever went wrong before. Of the faults of
 // a kind every step-th is tried. It installs devices of its own and turns caching of
 // device memory off until t has ended: no test may run beside it.
 func RunFaults(t *testing.T, table []Operator, step int) {
 	setTF32(t, false)
 	before, _ := device.DriverOf(device.KindSim)
+	percent := debug.SetGCPercent(1000) // little is alive and much is made
 	t.Cleanup(func() {
+		debug.SetGCPercent(percent)
 		memory.SetCaching(true)
 		device.Install(before)
 	})
@@ -56,10 +58,11 @@ func RunFaults(t *testing.T, table []Operator, step int) {
 		t.Run(name, func(t *testing.T) {
 			d := sim.New(sim.Config{Devices: 1, Async: async})
 			device.Install(d)
+			clean := true
 			for i := range table {
 				o := &table[i]
 				t.Run(o.Op.Name, func(t *testing.T) {
-					f := faultCheck{runner: runner{o: o, dev: oracle}, driver: d, async: async, step: step}
+					f := faultCheck{runner: runner{o: o, dev: oracle}, driver: d, async: async, step: step, clean: &clean}
 					for _, err := range f.run() {
 						t.Error(err)
 					}
@@ -75,6 +78,7 @@ type faultCheck struct {
 	driver *sim.Driver
 	async  bool
 	step   int
+	clean  *bool // nothing was left of what was tried before
 }
 
 // run tries the first sample with elements that each of up to two dtypes accepts: the
@@ -151,7 +155,10 @@ func (f *faultCheck) try(g *gradientCheck) error {
 }
 
 func (f *faultCheck) each(g *gradientCheck, in, wanted []*core.Tensor) error {
-	collect()
+	if !*f.clean {
+		collect()
+	}
+	*f.clean = false
 	live := f.driver.Counters(0)
 	if _, err := f.work(g, in, wanted); err != nil {
 		return fmt.Errorf("%w: %w", errRefused, err)
@@ -170,15 +177,23 @@ func (f *faultCheck) each(g *gradientCheck, in, wanted []*core.Tensor) error {
 	after := f.driver.Counters(0)
 	for _, kind := range faultKinds {
 		n := int(kind.count(after) - kind.count(start))
+		tried := 0
 		for k := 1 + (len(f.o.Op.Name)+int(kind.kind))%f.step; k <= n; k += f.step {
 			if err := f.one(g, in, wanted, kind.kind, k, want); err != nil {
 				return fmt.Errorf("%s %d of %d: %w", kind.name, k, n, err)
 			}
-		}
-		if err := f.nothingLeft(live); err != nil {
-			return fmt.Errorf("after a fault at every %s: %w", kind.name, err)
+			if tried++; tried%againEvery != 0 && k+f.step <= n {
+				continue // a run without a fault takes longer than one that ends with it
+			}
+			if err := f.again(g, in, wanted, want); err != nil {
+				return fmt.Errorf("after %s %d of %d and up to %d before: %w", kind.name, k, n, againEvery-1, err)
+			}
 		}
 	}
+	if err := f.nothingLeft(live); err != nil {
+		return fmt.Errorf("after a fault at every operation: %w", err)
+	}
+	*f.clean = true
 	return nil
 }
 
@@ -196,7 +211,16 @@ func (f *faultCheck) one(g *gradientCheck, in, wanted []*core.Tensor, kind sim.F
 	case !errors.Is(err, errInjected):
 		return fmt.Errorf("the error is %v", err)
 	}
-	if got, err = f.work(g, in, wanted); err != nil {
+	return nil
+}
+
+// againEvery is after how many faults there is a run without one.
+const againEvery = 4
+
+// again works without a fault.
+func (f *faultCheck) again(g *gradientCheck, in, wanted []*core.Tensor, want [][]byte) error {
+	got, err := f.work(g, in, wanted)
+	if err != nil {
 		return fmt.Errorf("again, without a fault: %w", err)
 	}
 	for i := range want {
@@ -282,14 +306,21 @@ func (f *faultCheck) nothingLeft(before sim.Counters) error {
 	})
 }
 
-// waitUntil asks until there is no error, for as long as the collector may need to
-// find what nothing reaches any more.
+// waitUntil asks until there is no error, for as long as goroutines may need to end, and
+// the collector, which costs most, to find what nothing reaches any more.
 func waitUntil(f func() error) error {
 	err := f()
 	for i := 0; err != nil && i < 20; i++ {
-		collect()
-		time.Sleep(time.Duration(i) * time.Millisecond)
-		err = f()
+		if i > 0 {
+			collect()
+		}
+		for range 5 { // cleanups run after a collection
+			if err = f(); err == nil {
+				break
+			}
+			_ = memory.EmptyCache(oracle) // what the collector found is given back by the next call
+			time.Sleep(time.Duration(1+i*i) * 20 * time.Microsecond)
+		}
 	}
 	return err
 }
@@ -297,5 +328,5 @@ func waitUntil(f func() error) error {
 // collect gives back the memory of what nothing reaches any more.
 func collect() {
 	runtime.GC()
-	_ = memory.EmptyCache(oracle) // what the collector found is given back by the next call
+	_ = memory.EmptyCache(oracle)
 }

@@ -3,6 +3,7 @@ package tests_test
 import (
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,8 +31,11 @@ func TestHugeShapes(t *testing.T) {
 		}{
 			{[]int{math.MaxInt/16 + 2}, "Tried to allocate "},
 			{[]int{math.MaxInt}, "Tried to allocate more than 1EB memory."},
-			{[]int{1 << 40, 1 << 40, 3}, "Tried to allocate more than 1EB memory."},
+			{[]int{math.MaxInt, math.MaxInt, 3}, "Tried to allocate more than 1EB memory."},
 		} {
+			if strconv.IntSize == 32 && len(tt.shape) == 1 {
+				continue // no more than a GPU may have
+			}
 			if err := of(tt.shape...).Err(); !errors.Is(err, device.ErrOutOfMemory) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%s of %v: %v", name, tt.shape, err)
 			}

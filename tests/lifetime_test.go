@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,6 +56,7 @@ func TestFailedCallsReleaseResults(t *testing.T) {
 					_ = call()
 					_ = call()
 				}
+				_ = x.Err() // which carries the error of a form that should have changed it
 				if err != nil && live() > before {
 					t.Errorf("%s, fault %d at step %d: %d blocks are left", name, fault, step, live()-before)
 				}
@@ -204,7 +206,7 @@ func TestNilFunctions(t *testing.T) {
 	if err := tensor.Chunk(tensor.Zeros([]int{0}), math.MaxInt>>1, 0)[0].Err(); err == nil {
 		t.Error("an axis without elements has 2^62 chunks")
 	}
-	if _, err := tensor.Data[float32](tensor.Ones([]int{1}).Expand(math.MaxInt >> 13)); !errors.Is(err, device.ErrOutOfMemory) {
+	if _, err := tensor.Data[float32](tensor.Ones([]int{1}).Expand(math.MaxInt >> 13)); strconv.IntSize == 64 && !errors.Is(err, device.ErrOutOfMemory) {
 		t.Errorf("the elements of a view too large: %v", err)
 	}
 	if err := new(core.Tensor).Err(); !errors.Is(err, core.ErrZeroTensor) {

@@ -21,8 +21,8 @@ func TestReleasedOperand(t *testing.T) {
 		"sum: operand x":           gone.Sum().Err(),
 		"matmul: operand y":        x.MatMul(gone).Err(),
 		"cumsum: operand x":        gone.Cumsum(0).Err(),
-		"mul: operand y":           x.MulInPlace(gone),
-		"exp: operand x":           tensor.ExpOut(x, gone),
+		"mul: operand y":           tensor.Ones([]int{2}).MulInPlace(gone),
+		"exp: operand x":           tensor.ExpOut(tensor.Ones([]int{2}), gone),
 		"exp: the tensor to write": tensor.ExpOut(gone, x),
 	} {
 		if err == nil || !errors.Is(err, core.ErrReleased) || !strings.Contains(err.Error(), name) ||
@@ -95,6 +95,9 @@ func TestFillInPlace(t *testing.T) {
 	whole := tensor.From([]int64{1, 2})
 	if err := whole.NormalInPlace(0, 1); err == nil {
 		t.Error("normal numbers in integers: want an error")
+	}
+	if err := whole.Err(); err == nil {
+		t.Error("the error was passed over, and the tensor carries none")
 	}
 	if got := whole.String(); !strings.Contains(got, "1 2") && !strings.Contains(got, "1, 2") {
 		t.Errorf("changed to %s", got)
