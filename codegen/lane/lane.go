@@ -3,6 +3,24 @@
 // with the methods of Prog, run on single values by Evaluator, and compiled by
 // packages that know a processor. This one knows none: where an operation's corner
 // cases differ between processors, its method says what they are.
+//
+// # Another processor
+//
+// A program says nothing of how many lanes a vector has, of registers or of memory. But
+// some corner cases are stated as x86 has them, since it came first, and results must be
+// the same to the bit everywhere. For NEON they are a few instructions more:
+//
+//   - Min and Max of floats give b where one is NaN or both are zero: a comparison and
+//     BSL, not FMIN, which gives NaN and orders zeros.
+//   - FToI and FToITrunc give the least integer for what does not fit and NaN, where
+//     FCVTNS and FCVTZS saturate and give 0.
+//   - ShlV, ShrV and SarV shift all bits out at counts that are negative or too large,
+//     where SSHL and USHL take the lowest byte, and shift right by negative ones.
+//   - Lookup of 4 and 8 bytes is TBL over bytes.
+//   - MulU32 is UMULL; there is no product of I64, which is made of three of them.
+//   - GetExp, GetMant, MinAbs, MinMag, Recip14 and Rsqrt14 are of AVX-512 alone. A program
+//     has them only if a mathlib.Set says so; NEON takes the programs of AVX2.
+//   - Widen and Narrow of F16 need no extension on arm64.
 package lane
 
 import "fmt"

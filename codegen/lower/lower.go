@@ -1,6 +1,9 @@
 // Package lower turns checked scalar expressions into programs over lanes, with
 // the results that package num gives: to the bit, save for the functions that are
 // called. It knows no operators, and nothing of how programs become instructions.
+//
+// Nothing here depends on the processor but what a Caller adds: whether the quotient of
+// int64 has a program, which takes conversions between int64 and float64. NEON has them.
 package lower
 
 import (

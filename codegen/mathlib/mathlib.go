@@ -16,7 +16,10 @@ import (
 	"github.com/sinter-go/sinter/codegen/lane"
 )
 
-// A Set is the instruction set that a program is made for.
+// A Set is the instruction set that a program is made for: what is cheap on it. NEON
+// starts with the programs of AVX2, which use what every processor has, but for Lookup of
+// more than 16 entries, which they have not; a Set of its own is worth it where tables are
+// cheap, as TBL is.
 type Set uint8
 
 // The sets. A program for AVX512 may use what is slow or missing in AVX2.

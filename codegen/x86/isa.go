@@ -2,6 +2,17 @@
 // subroutines over one vector, element-wise loops, and folds. It selects
 // instructions, allocates the vector registers of straight-line code itself, and
 // prints. It knows nothing of operators or schemas.
+//
+// A back end for NEON stands beside this package. What it has to give is what package
+// loops asks for: Loop, Stream, Subroutine and ComplexProduct, which return a Func, with a
+// package in amd64's place behind it that has instructions as values, prints and encodes
+// them. The allocator (alloc.go, tied.go) knows x86 by the number of registers, by those
+// that calls preserve, by operands in memory, and by instructions that destroy an operand:
+// on arm64 these are 32 and 8, none, and FMLA and BSL. Selection (select.go, load.go,
+// masks.go, ints.go, fuse.go) and the shape of loops (loop.go, whose tails are masked where
+// NEON takes single elements) are x86's own. Package loops names an ISA and a mathlib.Set
+// for each level; package jit has a trampoline and a way to map memory for each platform,
+// and on arm64 clears the instruction cache.
 package x86
 
 import (
