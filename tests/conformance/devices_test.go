@@ -240,7 +240,9 @@ func TestS11(t *testing.T) {
 		fails(t, name, got.Err(), device.ErrMismatch, text)
 	}
 	fails(t, "in place", x.AddInPlace(y), device.ErrMismatch, "two devices")
+	_ = x.Err() // looked at: it is of use again
 	fails(t, "into another device's tensor", tensor.AddOut(y, x, x), device.ErrMismatch, d[1].String())
+	_ = y.Err()
 	equal(t, "x afterwards", values(t, x), []float64{1, 1})
 	equal(t, "y afterwards", values(t, y), []float64{1, 1})
 }

@@ -231,6 +231,7 @@ func TestFailingCopy(t *testing.T) {
 		if !errors.Is(err, broken) || !strings.Contains(err.Error(), "sim:0") || !strings.Contains(err.Error(), "faults_test.go:") {
 			t.Errorf("%s: %v", name, err)
 		}
+		_ = dst.Err() // looked at
 		equal(t, name+": the source", values(t, x), []float64{1, 2})
 		equal(t, name+": the destination", values(t, dst), []float64{0, 0})
 		for i, on := range []device.Device{d, peer, far} {

@@ -65,6 +65,7 @@ func TestP31(t *testing.T) {
 		})
 		fails(t, "a copy "+name, inner, device.ErrCapturing, "Cannot copy between CPU and CUDA tensors during CUDA graph capture unless the CPU tensor is pinned")
 		fails(t, "its capture", err, device.ErrCapturing, "unless the CPU tensor is pinned")
+		_, _ = x.Err(), plain.Err() // looked at
 	}
 	in := tensor.From([]float32{3, 4}).PinMemory(d)
 	var out T

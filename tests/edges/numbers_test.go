@@ -97,6 +97,7 @@ func TestNumbersThatDoNotFit(t *testing.T) {
 	if err := i8.ClampScalarInPlace(0, 200); err == nil {
 		t.Error("clamp in place: no error")
 	}
+	_ = i8.Err() // looked at
 	if got, _ := Data[int8](i8); got[0] != 1 || got[1] != -2 {
 		t.Errorf("after a failed change in place: %v", got)
 	}
