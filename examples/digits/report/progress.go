@@ -3,9 +3,13 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
+)
 
-	"github.com/schollz/progressbar/v3"
+const (
+	refresh  = 50 * time.Millisecond // between two drawings of a bar, at least
+	barWidth = 30                    // characters
 )
 
 // reports is how many lines a whole run takes where no bar can be drawn.
@@ -17,7 +21,8 @@ type Progress struct {
 	w           io.Writer
 	label       string
 	total, done int
-	bar         *progressbar.ProgressBar // nil where none can be drawn
+	bar         bool      // it is drawn, and its line not ended
+	drawn       time.Time // last
 }
 
 // NewProgress returns the progress of a run of the given number of steps,
@@ -28,18 +33,7 @@ func NewProgress(w io.Writer, total int, label string) *Progress {
 }
 
 func newProgress(w io.Writer, tty bool, total int, label string) *Progress {
-	p := &Progress{w: w, label: label, total: total}
-	if tty && total > 0 {
-		p.bar = progressbar.NewOptions(total,
-			progressbar.OptionSetWriter(w),
-			progressbar.OptionSetDescription(label),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionShowCount(),
-			progressbar.OptionThrottle(50*time.Millisecond),
-			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░", BarStart: "", BarEnd: ""}),
-		)
-	}
-	return p
+	return &Progress{w: w, label: label, total: total, bar: tty && total > 0}
 }
 
 // Step says that a step is done and how things are, such as "loss 0.31". Steps
@@ -49,10 +43,14 @@ func (p *Progress) Step(status string) {
 		return
 	}
 	p.done++
-	if p.bar != nil {
-		// A bar that cannot be written must not stop the run.
-		p.bar.Describe(p.label + "  " + status)
-		_ = p.bar.Add(1)
+	if p.bar {
+		if now := time.Now(); p.done == p.total || now.Sub(p.drawn) >= refresh {
+			p.drawn = now
+			full := barWidth * p.done / p.total
+			// \r goes back to the line's begin, \x1b[K clears what is left of it.
+			fmt.Fprintf(p.w, "\r%s  %s %3d%% %s%s (%d/%d)\x1b[K", p.label, status, 100*p.done/p.total,
+				strings.Repeat("█", full), strings.Repeat("░", barWidth-full), p.done, p.total)
+		}
 		return
 	}
 	if p.done == p.total || p.done*reports/p.total > (p.done-1)*reports/p.total {
@@ -62,11 +60,9 @@ func (p *Progress) Step(status string) {
 
 // Close ends the bar, so that what is written next begins a line.
 func (p *Progress) Close() {
-	if p.bar == nil {
+	if !p.bar {
 		return
 	}
-	_ = p.bar.Exit()
 	fmt.Fprintln(p.w)
-	p.bar = nil
-	p.total = 0
+	p.bar, p.total = false, 0
 }
