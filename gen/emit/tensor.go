@@ -13,7 +13,7 @@ const tensorDoc = `Package %s computes with tensors on the CPU and on accelerato
 
 A Tensor is a small value. Operators are functions and methods; their optional arguments are typed values given last, as in Sum(x, Dim(0), KeepDim(true)). An operator that may take a number has a second form, as in x.MulScalar(0.5). XxxOut writes to a tensor of the right shape, XxxInPlace to the first operand.
 
-An operator given bad operands returns a tensor that carries the error with the line of the call, and operators on it return it unchanged. Whatever leaves the package (Item, Data, Backward, the out and in-place forms) returns it as an error; Err looks at it earlier.`
+An operator given bad operands returns a tensor that carries the error with the line of the call, and operators on it return it unchanged. Whatever leaves the package (Item, Data, Backward, the out and in-place forms) returns it as an error; Err looks at it earlier. An out or in-place form that fails changes nothing, and leaves its error in the tensor too: a program that goes on with the tensor reads it with Err first, and one that passed over the error meets it at the next use.`
 
 const userDoc = `Package %s holds operators beside those of package tensor, from a schema of its own. They work on that package's tensors and follow its rules for options, errors and gradients.`
 

@@ -12,5 +12,8 @@
 // An operator given bad operands returns a tensor that carries the error with
 // the line of the call, and operators on it return it unchanged. Whatever
 // leaves the package (Item, Data, Backward, the out and in-place forms)
-// returns it as an error; Err looks at it earlier.
+// returns it as an error; Err looks at it earlier. An out or in-place form
+// that fails changes nothing, and leaves its error in the tensor too: a
+// program that goes on with the tensor reads it with Err first, and one that
+// passed over the error meets it at the next use.
 package tensor
