@@ -12,16 +12,18 @@ import (
 	"github.com/sinter-go/sinter/codegen/x86"
 )
 
-// called are the functions that a program calls.
-func called(p *lane.Prog) []mathlib.Func {
+// called are the functions that programs call.
+func called(programs ...*lane.Prog) []mathlib.Func {
 	var list []mathlib.Func
 	seen := map[string]bool{}
-	for i, live := range p.Live() {
-		n := p.Node(lane.V(i))
-		if key := n.Name + n.Type.String(); live && n.Op == lane.OpCall && !seen[key] {
-			seen[key] = true
-			if f, ok := mathlib.Lookup(n.Name, n.Type); ok {
-				list = append(list, f)
+	for _, p := range programs {
+		for i, live := range p.Live() {
+			n := p.Node(lane.V(i))
+			if key := n.Name + n.Type.String(); live && n.Op == lane.OpCall && !seen[key] {
+				seen[key] = true
+				if f, ok := mathlib.Lookup(n.Name, n.Type); ok {
+					list = append(list, f)
+				}
 			}
 		}
 	}
@@ -33,9 +35,14 @@ func (l *Loop) Functions() ([]*x86.Func, error) {
 	if l.Prog == nil {
 		return nil, nil
 	}
+	return functions(l.ISA, l.Prog)
+}
+
+// functions makes the subroutines that programs call.
+func functions(isa x86.ISA, programs ...*lane.Prog) ([]*x86.Func, error) {
 	var list []*x86.Func
-	for _, f := range called(l.Prog) {
-		parts, err := Function(f, l.ISA)
+	for _, f := range called(programs...) {
+		parts, err := Function(f, isa)
 		if err != nil {
 			return nil, err
 		}

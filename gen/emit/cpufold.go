@@ -93,8 +93,7 @@ func (f *goFile) folds(op *schema.Op) {
 				if kind != "" {
 					loops = w.usualLoops(kind, d, out)
 				} else {
-					anyOrder := op.Kind == ir.Reduction && usualFolds[v.Combine.String()].kind != ""
-					f.e.ownFolds = append(f.e.ownFolds, ownFold{op, v, at, d, parts[d], anyOrder})
+					f.e.ownFolds = append(f.e.ownFolds, ownFold{op, v, at, d, parts[d]})
 				}
 				entries = append(entries, jen.Add(dtypeName(d)).Op(":").Add(loops))
 			}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
-	"github.com/sinter-go/sinter/codegen/lane"
 	"github.com/sinter-go/sinter/codegen/loops"
 	lanes "github.com/sinter-go/sinter/codegen/lower"
 	"github.com/sinter-go/sinter/codegen/x86"
@@ -22,8 +21,6 @@ type ownFold struct {
 	at      int // the variant's index
 	dtype   ir.DType
 	parts   *fold
-	// anyOrder: elements may be combined in any order, not just with their neighbours.
-	anyOrder bool
 }
 
 // foldVectors emits the assembly of the reductions with loops of their own, and the
@@ -75,29 +72,31 @@ func (e *emitter) foldVectors() {
 // foldLoops adds the assembly of one entry and returns the fields that name it, nil
 // where an instruction set cannot compute it.
 func foldLoops(code *x86.File, f *goFile, own ownFold, isa x86.ISA) []jen.Code {
-	var programs []*lane.Prog
-	for _, g := range []*expr.Graph{own.parts.init, own.parts.mapped, own.parts.comb} {
-		p, err := loops.Program(g, foldInputs(own.op, g), isa)
-		if err != nil {
-			return nil
-		}
-		programs = append(programs, lanes.Neutral(p))
+	parts := loops.Fold{Init: own.parts.init, Map: own.parts.mapped, Combine: own.parts.comb, Operand: own.op.Params[0].Name,
+		Inputs: func(g *expr.Graph) []lanes.Input { return foldInputs(own.op, g) }}
+	set, err := parts.Loops(isa)
+	if err != nil {
+		return nil
 	}
-	if len(programs[0].Scalars()) > 0 {
-		return nil // an identity that is an argument
-	}
-	x := x86.Fold{Init: programs[0], Map: programs[1], Combine: programs[2]}
 	base := variantName(own.op, own.variant) + dtypeConst[own.dtype]
-	if code.Fold(base+"Fold", x, isa) != nil || code.Rows(base+"Rows", x, isa) != nil {
+	rows, err := set.Rows(base + "Rows")
+	if err != nil {
 		return nil
 	}
 	var fields []jen.Code
-	for _, loop := range []string{"Fold", "Rows"} {
-		name := foldWrapper(f, base+loop+isa.String(), own)
-		fields = append(fields, field(loop, jen.Id(name)))
-		if loop == "Rows" && own.op.Kind == ir.Scan && isIdentity(own.parts.mapped, own.op.Params[0].Name) {
-			fields = append(fields, field("Merge", jen.Id(name)))
+	if set.Reorders {
+		all, err := set.Fold(base + "Fold")
+		if err != nil {
+			return nil
 		}
+		code.Add(all)
+		fields = append(fields, field("Fold", jen.Id(foldWrapper(f, base+"Fold"+isa.String(), set.Scalars))))
+	}
+	code.Add(rows)
+	name := foldWrapper(f, base+"Rows"+isa.String(), set.Scalars)
+	fields = append(fields, field("Rows", jen.Id(name)))
+	if set.Merges {
+		fields = append(fields, field("Merge", jen.Id(name)))
 	}
 	return fields
 }
@@ -115,17 +114,12 @@ func foldInputs(op *schema.Op, g *expr.Graph) []lanes.Input {
 
 // foldWrapper returns the name of a Go function that is a fold's loop: the assembly
 // itself, or one that converts its arguments.
-func foldWrapper(f *goFile, name string, own ownFold) string {
-	var bits []jen.Code
-	for _, g := range []*expr.Graph{own.parts.mapped, own.parts.comb} {
-		for _, in := range foldInputs(own.op, g) {
-			if !in.Scalar {
-				continue
-			}
-			for len(bits) <= in.Index {
-				bits = append(bits, jen.Lit(0))
-			}
-			bits[in.Index] = jen.Qual(vectorPath, scalarBits(g.KindDType(in.Kind))).Call(jen.Id("s").Index(jen.Lit(in.Index)))
+func foldWrapper(f *goFile, name string, scalars []ir.DType) string {
+	bits := make([]jen.Code, len(scalars))
+	for i, d := range scalars {
+		bits[i] = jen.Lit(0)
+		if d != ir.Invalid {
+			bits[i] = jen.Qual(vectorPath, scalarBits(d)).Call(jen.Id("s").Index(jen.Lit(i)))
 		}
 	}
 	if len(bits) == 0 {
