@@ -40,7 +40,7 @@ var arrows = []struct {
 	{"runtime", []string{"ir", "runtime/..."}},
 	{"runtime/memory/pickle", nil},
 	{"runtime/memory/pprof", []string{"runtime/memory"}},
-	{"backend/cpu/made", []string{"backend/cpu/simd", "backend/cpu/vector", "codegen/...", "ir", "ir/body", "ir/expr"}},
+	{"backend/cpu/made", []string{"backend/cpu/fold", "backend/cpu/simd", "backend/cpu/vector", "codegen/...", "ir", "ir/body", "ir/expr"}},
 	{"backend/cpu", []string{"backend/cpu/...", "ir", "runtime/device", "runtime/plans"}},
 	{"backend/ref", []string{"backend/ref/...", "ir", "ir/body", "ir/expr"}},
 	{"backend/sim", []string{"backend/ref", "ir", "runtime/device", "runtime/plans"}},

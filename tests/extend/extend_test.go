@@ -228,7 +228,7 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 	goRun(t, mod, "-mod=mod", "mod", "tidy", "-e")
 	goRun(t, mod, "-mod=mod", "vet", "./...")
 	out := goRun(t, mod, "-mod=mod", "test", "-v", "./opcases")
-	for _, op := range []string{"softplus_sharp", "tempered_softmax"} {
+	for _, op := range []string{"softplus_sharp", "tempered_softmax", "first_above", "weighted_squares", "cumulative_larger"} {
 		if !strings.Contains(out, "--- PASS: TestOperators/"+op) {
 			t.Errorf("the tests of %s did not run:\n%s", op, out)
 		}
@@ -276,13 +276,19 @@ func withoutAssembly(t *testing.T, mod string) {
 	}
 }
 
-// plainOperator is arithmetic alone.
+// plainOperator is arithmetic alone, long and short.
 const plainOperator = `
   - op: rational(x Tensor, y Tensor, *, c float = 0.5) -> Tensor
     doc: returns (x*c + 1)*x + y/(x*x + 1).
     dtypes: float
     expr: (x*c + 1)*x + y/(x*x + 1)
     test: {domain: [0.25, 4], ulp: 8, cases: [[0, 1, 1], [1, 1, 2]]}
+
+  - op: scaled_less(x Tensor, y Tensor, *, c float = 0.5) -> Tensor
+    doc: returns x*c - y.
+    dtypes: float
+    expr: x*c - y
+    test: {domain: [0.25, 4], ulp: 4, cases: [[2, 1, 0], [3, 1, 0.5]]}
 `
 
 // sumsOperator prints the hash of plainOperator's results, then how long they take.
@@ -313,18 +319,51 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	for _, more := range []tensor.Tensor{
+		special.WeightedSquares(x), special.WeightedSquares(x.Reshape(1<<10, 1<<10), special.Dim(0)), special.FirstAbove(y), special.CumulativeLarger(y, 0),
+		special.ScaledLess(x.ToDType(tensor.Float16), y.ToDType(tensor.Float16)).ToDType(tensor.Float32),
+	} {
+		list, err := tensor.Data[float32](more)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		d = append(d, list...)
+	}
 	fmt.Printf("%x\n", sha256.Sum256(unsafe.Slice((*byte)(unsafe.Pointer(&d[0])), 4*len(d))))
 	fmt.Println(took, "for 1 Mi elements")
 }
 `
 
-// secondOperator is made of standard operators and the first one.
+// secondOperator is made of standard operators and the first one; then come folds, of
+// which one shows the order of elements.
 const secondOperator = `
   - op: tempered_softmax(x Tensor, dim int, *, sharpness float = 1) -> Tensor
     doc: returns the softmax of softplus_sharp of x along dim.
     dtypes: float
     compose: softmax(softplus_sharp(x, sharpness), dim)
     test: {samples: [{shapes: [[3, 4]], args: {dim: 1, sharpness: 0.5}}]}
+
+  - op: first_above(x Tensor, *, least float = 0.5, dim []int = nil, keepdim bool = false) -> Tensor
+    doc: returns the first element along dim that is above least, or 0.
+    dtypes: float
+    reduce: {init: 0, map: "where(x > least, x, 0)", combine: "where(a == 0, b, a)"}
+    grad: none
+    test: {samples: [{shapes: [[300]]}, {shapes: [[40, 7, 3]], args: {dim: [0]}}, {shapes: [[3, 2000]], args: {dim: [1], least: 0.75}}]}
+
+  - op: weighted_squares(x Tensor, *, weight float = 2, dim []int = nil, keepdim bool = false) -> Tensor
+    doc: returns weight times the sum of the squares of the elements of x along dim.
+    dtypes: float
+    reduce: {init: 0, map: "weight*x*x", combine: a + b}
+    grad: none
+    test: {samples: [{shapes: [[300]]}, {shapes: [[40, 7, 3]], args: {dim: [0]}}, {shapes: [[3, 2000]], args: {dim: [1], weight: 0.5}}]}
+
+  - op: cumulative_larger(x Tensor, dim int) -> Tensor
+    doc: returns the largest element of x up to each along dim.
+    dtypes: float
+    scan: {init: -Inf, combine: "max(a, b)"}
+    grad: none
+    test: {samples: [{shapes: [[300]], args: {dim: 0}}, {shapes: [[40, 7, 3]], args: {dim: 0}}]}
 `
 
 // program returns the program that uses the new operators: the first of the package of

@@ -53,14 +53,31 @@ var active = func() (t [kinds][ir.NumDTypes]*ir.ReduceLoops) {
 func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointer, s []ir.Scalar, count int64)) *ir.ReduceLoops {
 	loops := active[kind][x]
 	if finish == nil || loops == nil {
-		return loops
+		return given(loops)
 	}
 	own := *loops
 	own.Out, own.Finish = out, finish
 	if h, ok := halves.Load(loops); ok {
 		halves.Store(&own, h)
 	}
-	return &own
+	return given(&own)
+}
+
+// ours is the set of loops, *ir.ReduceLoops, that this package gave to operators.
+var ours sync.Map
+
+func given(l *ir.ReduceLoops) *ir.ReduceLoops {
+	if l != nil {
+		ours.Store(l, nil)
+	}
+	return l
+}
+
+// Ours reports whether an operator has these loops from Loops or Scans: they have vector
+// code where there is any.
+func Ours(l *ir.ReduceLoops) bool {
+	_, ok := ours.Load(l)
+	return ok
 }
 
 // Halves are Lines and Blocks of loops over float32 for elements of a 16-bit float

@@ -16,7 +16,9 @@ import (
 // float64, float64 in two numbers, of which the second is what rounding took from the
 // first. The error of a result is then its own rounding, however long the line.
 // Integers wrap, so that theirs has none.
-func Scans(kind Kind, x ir.DType) *ir.ReduceLoops { return scansAt(simd.Active(), kind, x) }
+func Scans(kind Kind, x ir.DType) *ir.ReduceLoops {
+	return given(scansAt(simd.Active(), kind, x))
+}
 
 func scansAt(level simd.Level, kind Kind, x ir.DType) *ir.ReduceLoops {
 	if kind != Sum && kind != Prod {

@@ -6,9 +6,11 @@ package made
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/jit"
@@ -21,34 +23,52 @@ import (
 )
 
 // Install puts loops that are compiled when they are first called into the tables of the
-// element-wise operators among list. It is to be called once for each operator, before any
-// runs.
+// operators among list that have an expression for each element: element-wise and joint
+// ones, reductions and scans. It is to be called once for each operator, before any runs.
 func Install(list []*ir.Op) {
 	if simd.Active() == simd.Portable {
 		return
 	}
 	for _, op := range list {
 		for variant, table := range op.CPU.Elementwise {
-			for d, portable := range table {
-				if portable != nil {
-					table[d] = late(op, variant, ir.DType(d), portable)
+			for d := range table {
+				if table[d] != nil {
+					enter(op, variant, ir.DType(d), &table[d])
+				}
+			}
+		}
+		for _, tables := range [][]*[ir.NumDTypes]*ir.ReduceLoops{op.CPU.Reduce, op.CPU.Scan} {
+			for variant, table := range tables {
+				for d, portable := range table {
+					if portable != nil && !fold.Ours(portable) {
+						table[d] = lateFold(op, variant, ir.DType(d), portable)
+					}
 				}
 			}
 		}
 	}
 }
 
-// late returns a loop that is compiled by its first call. All calls give the same: what
-// comes meanwhile waits, for functions like exp differ in the last place from the portable
-// ones.
-func late(op *ir.Op, variant int, d ir.DType, portable ir.Loop) ir.Loop {
-	loop := sync.OnceValue(func() ir.Loop {
-		if l, err := Compile(op, variant, d, simd.Active()); err == nil {
-			return l
+// enter puts a loop into an entry of a table that is compiled by its first call, and beside
+// it what is compiled when it is first asked for. All calls give the same: what comes
+// meanwhile waits, for functions like exp differ in the last place from the portable ones.
+func enter(op *ir.Op, variant int, d ir.DType, entry *ir.Loop) {
+	portable := *entry
+	code := sync.OnceValue(func() *Code {
+		c, err := Compile(op, variant, d, simd.Active())
+		if err != nil {
+			return &Code{Main: portable}
 		}
-		return portable
+		return c
 	})
-	return func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) { loop()(n, p, s, index) }
+	*entry = func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) { code().Main(n, p, s, index) }
+	if op.Kind != ir.Elementwise || d != ir.Float32 {
+		return // nobody asks for what stands beside others
+	}
+	late := func(get func(c *Code) ir.Loop) func() ir.Loop {
+		return sync.OnceValue(func() ir.Loop { return get(code()) })
+	}
+	vector.Enter(entry, vector.Beside{Past: late((*Code).Past), Float16: late((*Code).Float16), BFloat16: late((*Code).BFloat16)})
 }
 
 // sets are the instruction sets of a level, the best first.
@@ -62,22 +82,44 @@ func sets(level simd.Level) []x86.ISA {
 	return nil
 }
 
+// A Code is the loop of a body for a compute dtype, and what others are compiled from.
+type Code struct {
+	Main ir.Loop
+	body loops.Body
+	set  loops.Set
+}
+
+// Past compiles the loop past the caches, Float16 and BFloat16 those over operands and
+// results that are stored so; nil where there is none.
+func (c *Code) Past() ir.Loop     { return c.other(c.set.Past) }
+func (c *Code) Float16() ir.Loop  { return c.other(c.set.Float16) }
+func (c *Code) BFloat16() ir.Loop { return c.other(c.set.BFloat16) }
+
+func (c *Code) other(l *loops.Loop) ir.Loop {
+	if l == nil {
+		return nil
+	}
+	loop, err := Loop(l, c.body)
+	if err != nil {
+		return nil
+	}
+	return loop
+}
+
 // Compile makes the loop of a body for a compute dtype and a level of instructions. The
 // error says what stands in the way.
-func Compile(op *ir.Op, variant int, d ir.DType, level simd.Level) (ir.Loop, error) {
+func Compile(op *ir.Op, variant int, d ir.DType, level simd.Level) (*Code, error) {
 	err := fmt.Errorf("%s: no vector code for level %s", op.Name, level)
 	for _, isa := range sets(level) {
-		var b loops.Body
-		if b, err = Body(op, variant, d); err != nil {
+		var c Code
+		if c.body, err = Body(op, variant, d); err != nil {
 			return nil, err
 		}
-		var set loops.Set
-		if set, err = b.Loops(isa); err != nil {
+		if c.set, err = c.body.Loops(isa); err != nil {
 			continue
 		}
-		var loop ir.Loop
-		if loop, err = Loop(set.Main, b); err == nil {
-			return loop, nil
+		if c.Main, err = Loop(c.set.Main, c.body); err == nil {
+			return &c, nil
 		}
 	}
 	return nil, fmt.Errorf("%s of %s: %w", op.Name, d, err)
@@ -123,14 +165,11 @@ func Loop(l *loops.Loop, b loops.Body) (ir.Loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	block, err := jit.Load(append(fns, fn)...)
+	list, err := load(fns, fn)
 	if err != nil {
 		return nil, err
 	}
-	f, err := block.Func("loop" + l.ISA.String())
-	if err != nil {
-		return nil, err
-	}
+	f := list[0]
 	each := l.Each
 	switch n := l.Scalars(); {
 	case n > mostScalars:
@@ -140,21 +179,44 @@ func Loop(l *loops.Loop, b loops.Body) (ir.Loop, error) {
 	case n == 0:
 		return func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) { f.Loop(each*n, p, s, index) }, nil
 	}
-	bits := make([]func(ir.Scalar) uint64, l.Scalars())
+	read := make(scalars, l.Scalars())
 	for _, in := range b.Inputs {
-		if in.Scalar && in.Index < len(bits) {
-			bits[in.Index] = scalarBits(b.Graph.KindDType(in.Kind))
+		if in.Scalar && in.Index < len(read) {
+			read[in.Index] = scalarBits(b.Graph.KindDType(in.Kind))
 		}
 	}
 	return func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-		var list [mostScalars]uint64
-		for i, f := range bits {
-			if f != nil {
-				list[i] = f(s[i])
-			}
-		}
-		f.ScalarLoop(each*n, p, &list[0], index)
+		var bits [mostScalars]uint64
+		read.into(&bits, s)
+		f.ScalarLoop(each*n, p, &bits[0], index)
 	}, nil
+}
+
+// load makes functions executable, with the subroutines that they call.
+func load(subroutines []*x86.Func, fns ...*x86.Func) ([]jit.Func, error) {
+	block, err := jit.Load(append(subroutines, fns...)...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]jit.Func, len(fns))
+	for i, fn := range fns {
+		if list[i], err = block.Func(strings.TrimPrefix(fn.Name, "·")); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// scalars are how the scalar arguments are handed to a function, nil of those that it does
+// not read.
+type scalars []func(ir.Scalar) uint64
+
+func (l scalars) into(bits *[mostScalars]uint64, s []ir.Scalar) {
+	for i, f := range l {
+		if f != nil {
+			bits[i] = f(s[i])
+		}
+	}
 }
 
 // scalarBits is how a scalar of a dtype is handed to a function.

@@ -49,23 +49,49 @@ func (l Loops) At(level simd.Level) ir.Loop {
 const Group = 16 << 10
 
 // beside are the loops of the active level beside those of tables, by the entry.
-var beside = map[*ir.Loop]besides{}
+var beside = map[*ir.Loop]Beside{}
 
-type besides struct{ past, float16, bfloat16 ir.Loop }
+// Beside is what gives the loops of the active level that stand beside an entry of a
+// table: functions, for a loop may be made when it is first asked for. Each may be nil,
+// and give nil.
+type Beside struct{ Past, Float16, BFloat16 func() ir.Loop }
+
+// Enter says what stands beside an entry of a table. It is to be called once for each,
+// before any operator runs.
+func Enter(entry *ir.Loop, b Beside) {
+	if b.Past != nil || b.Float16 != nil || b.BFloat16 != nil {
+		beside[entry] = b
+	}
+}
 
 // Past returns the loop past the caches that does what a table's entry does, or nil.
-func Past(entry *ir.Loop) ir.Loop { return beside[entry].past }
+func Past(entry *ir.Loop) ir.Loop { return given(beside[entry].Past) }
 
 // Stored returns the loop that does what a table's entry for float32 does with operands
 // and results that are of a 16-bit float dtype in memory, or nil.
 func Stored(entry *ir.Loop, d ir.DType) ir.Loop {
 	switch d {
 	case ir.Float16:
-		return beside[entry].float16
+		return given(beside[entry].Float16)
 	case ir.BFloat16:
-		return beside[entry].bfloat16
+		return given(beside[entry].BFloat16)
 	}
 	return nil
+}
+
+func given(f func() ir.Loop) ir.Loop {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+// linked is the function that gives a loop, nil for none.
+func linked(loop ir.Loop) func() ir.Loop {
+	if loop == nil {
+		return nil
+	}
+	return func() ir.Loop { return loop }
 }
 
 // Install enters the loops of the active level into their tables. It is to be
@@ -77,9 +103,7 @@ func Install(list []Loop) {
 		entry := &(*l.Table)[l.Variant][l.DType]
 		l.portable = *entry
 		*entry = l.At(level)
-		if b := (besides{l.Past.At(level), l.Float16.At(level), l.BFloat16.At(level)}); b.past != nil || b.float16 != nil || b.bfloat16 != nil {
-			beside[entry] = b
-		}
+		Enter(entry, Beside{linked(l.Past.At(level)), linked(l.Float16.At(level)), linked(l.BFloat16.At(level))})
 	}
 }
 

@@ -1,0 +1,73 @@
+//go:build unix
+
+package lowering_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/fold"
+	"github.com/sinter-go/sinter/backend/cpu/made"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/codegen/jit"
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// TestEncodedFolds holds what is made of the reductions and scans with loops of their own
+// to the linked loops, to the bit.
+func TestEncodedFolds(t *testing.T) {
+	if err := jit.Available(); err != nil || simd.Active() == simd.Portable {
+		t.Skip(simd.Active(), err)
+	}
+	ran := 0
+	for _, op := range ops.Descriptors() {
+		for _, tables := range [][]*[ir.NumDTypes]*ir.ReduceLoops{op.CPU.Reduce, op.CPU.Scan} {
+			for variant, table := range tables {
+				for d, linked := range table {
+					if linked == nil || fold.Ours(linked) || ir.DType(d).IsComplex() {
+						continue // complex numbers have no lanes
+					}
+					own, err := made.CompileFold(op, variant, ir.DType(d), simd.Active())
+					if err != nil {
+						t.Error(err)
+						continue
+					}
+					ran++
+					name := op.Name + " of " + ir.DType(d).String()
+					compareFolds(t, name+": rows", ir.DType(d), linked.Acc, own.Rows, linked.Rows)
+					if own.Fold != nil {
+						compareFolds(t, name+": fold", ir.DType(d), linked.Acc, own.Fold, linked.Fold)
+					}
+					if own.Merge != nil {
+						compareFolds(t, name+": merge", linked.Acc, linked.Acc, own.Merge, linked.Merge)
+					}
+				}
+			}
+		}
+	}
+	if ran < 15 {
+		t.Errorf("%d folds were made", ran)
+	}
+}
+
+// compareFolds runs two functions of a fold on accumulators of dtype a and elements of
+// dtype x.
+func compareFolds(t *testing.T, name string, x, a ir.DType, got, want func(n int, acc, x unsafe.Pointer, s []ir.Scalar)) {
+	t.Helper()
+	for n := range 300 {
+		rng := rand.New(rand.NewPCG(7, uint64(n)))
+		in, acc := make([]byte, (n+1)*x.Size()), make([]byte, (n+1)*a.Size())
+		fill(in, x, n+1, func(int) uint64 { return random(rng, x) })
+		fill(acc, a, n+1, func(int) uint64 { return random(rng, a) })
+		other := bytes.Clone(acc)
+		got(n, at(acc), at(in), nil)
+		want(n, at(other), at(in), nil)
+		if !bytes.Equal(acc, other) {
+			t.Errorf("%s of %d elements differs from the linked loop", name, n)
+			return
+		}
+	}
+}
