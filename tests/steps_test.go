@@ -68,10 +68,10 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestStepsOfManyTensors holds the CPU against the reference's wide arithmetic: 70
+// TestStepsOfManyTensors holds the CPU against the reference's wide arithmetic: 20
 // tensors of all sizes and layouts, some of whose gradients have no axes.
 func TestStepsOfManyTensors(t *testing.T) {
-	shapes := [][]int{{3}, {5, 4}, {0, 2}, {2, 3, 4}, {}, {40000}, {6, 2}, {64, 33}}
+	shapes := [][]int{{3}, {5, 4}, {0, 2}, {2, 3, 4}, {}, {300}, {6, 2}, {12, 33}}
 	for _, s := range steps {
 		for _, dt := range ir.ClassFloat.List() {
 			rng := rand.New(rand.NewPCG(7, uint64(dt)))
@@ -79,10 +79,10 @@ func TestStepsOfManyTensors(t *testing.T) {
 			for d := range all {
 				all[d] = make([][]*core.Tensor, s.lists)
 			}
-			for k := range 70 {
+			for k := range 20 {
 				shape, transposed := shapes[k%len(shapes)], rng.IntN(3) == 0
-				if k%10 == 5 && transposed {
-					shape = []int{200, 200}
+				if k == 7 && dt == ir.Float32 && !testing.Short() { // large enough for several workers
+					shape = []int{130, 140}
 				}
 				for i := range s.lists {
 					sized := shape
