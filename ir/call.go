@@ -67,6 +67,13 @@ func (c *Call) ReducedCount() int64 {
 	return n
 }
 
+// Identity reports whether the call's body returns its operand as it is, which is of the
+// compute dtype or stands for it: then nothing need be computed.
+func (c *Call) Identity() bool {
+	return c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Identity &&
+		c.Op.In[0].Fixed == Invalid && c.In[0].DType.Compute() == c.Compute
+}
+
 // Raised returns the call with the result and the first two operands, x and an index
 // into it, as tensors of one axis where one of them has an axis and another none.
 func (c *Call) Raised() *Call {

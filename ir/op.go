@@ -163,9 +163,9 @@ const (
 // it returns. It must not keep them.
 type KernelFunc func(c *Call) error
 
-// CPUKernels is what the CPU backend runs. Elementwise (of Joint operators, too), Reduce and Scan are
-// indexed by variant, then by compute dtype; a nil entry means the pair is not
-// supported.
+// CPUKernels is what the CPU backend runs. Elementwise, which Joint operators have too,
+// Reduce and Scan are indexed by variant, then by compute dtype; a nil entry means the
+// pair is not supported.
 type CPUKernels struct {
 	Elementwise []*[NumDTypes]Loop
 	Reduce      []*[NumDTypes]*ReduceLoops
@@ -173,10 +173,11 @@ type CPUKernels struct {
 	Kernel      KernelFunc
 }
 
-// A Loop computes n consecutive elements of an element-wise body. p holds the
-// result, or all results, then the operands (of a joint body what is written over, then the others), each n elements without gaps: the operands in the
-// compute dtype (or their fixed dtype), the result in the body's kind. index is
-// the linear index of the first element in the iteration space.
+// A Loop computes n consecutive elements of an element-wise or joint body. p holds the
+// results, then the operands (of a joint body what is written over, then the others),
+// each n elements without gaps: the operands in the compute dtype (or their fixed
+// dtype), the results in the body's kind. index is the linear index of the first element
+// in the iteration space.
 type Loop func(n int, p []unsafe.Pointer, s []Scalar, index int64)
 
 // ReduceLoops computes a reduction or scan for one compute dtype. Accumulators

@@ -55,7 +55,7 @@ func runElementwise(c *ir.Call) error {
 	if n == 0 {
 		return nil
 	}
-	if identity(c) {
+	if c.Identity() && c.In[0].Ptr != c.Out[0].Ptr { // 16-bit floats need not become float32 and back
 		tile.Copy(c.Out[0], c.In[0])
 		return nil
 	}
@@ -73,13 +73,6 @@ func runElementwise(c *ir.Call) error {
 	}
 	e.release()
 	return nil
-}
-
-// identity reports whether c's body returns its operand as it is: then nothing
-// need be computed, and 16-bit floats need not become float32 and back.
-func identity(c *ir.Call) bool {
-	return c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Identity &&
-		c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute && c.In[0].Ptr != c.Out[0].Ptr
 }
 
 // stored returns the loop that reads and writes 16-bit floats where c has but such, or

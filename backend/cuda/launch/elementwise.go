@@ -28,7 +28,7 @@ func (x *Context) elementwise(c *ir.Call) error {
 	if n == 0 {
 		return nil
 	}
-	if same(c) {
+	if c.Identity() {
 		return x.Store(c.Out[0], c.In[0])
 	}
 	e := elements{count: n}
@@ -51,12 +51,6 @@ func (x *Context) elementwise(c *ir.Call) error {
 		return x.Store(*out, natural)
 	}
 	return x.loop(c, out, &e)
-}
-
-// same reports whether c's body returns its operand as it is: then nothing need be
-// computed.
-func same(c *ir.Call) bool {
-	return c.Op.Bodies[c.Variant].Identity && c.Op.In[0].Fixed == ir.Invalid && c.In[0].DType.Compute() == c.Compute
 }
 
 // elements is an element-wise call whose operands are as its kernel wants them:
