@@ -1,6 +1,31 @@
-// Package data feeds models: datasets, and loaders that shuffle them into
-// batches and prepare these in the background; and it keeps tensors in files. It
-// knows nothing of models.
+// Package data feeds models: datasets, and loaders that shuffle them into batches and
+// prepare these in the background. It also keeps tensors in files. It knows nothing of
+// models.
+//
+//	set, err := data.Tensors(images, labels) // the samples are along the first axis
+//	if err != nil {
+//		return err
+//	}
+//	loader := &data.Loader{Dataset: set, BatchSize: 64, Shuffle: true, Prefetch: 2, Device: device.Best()}
+//	for batch, err := range loader.Epoch(ctx) {
+//		if err != nil {
+//			return err
+//		}
+//		step(batch[0], batch[1])
+//	}
+//
+// The chapter docs/guide/data.md of the guide shows more.
+//
+// # Datasets
+//
+// Tensors, Subset and the like make a Dataset; a type of the program's own with Len and
+// Batch is one, too. A Loader goes over it, an epoch at a time.
+//
+// # Files
+//
+// SaveTensors and LoadTensors keep tensors in safetensors files, which other libraries read
+// as well. SaveArrays and LoadArrays keep them in NumPy's .npz files, SaveArray and LoadArray
+// one tensor in an .npy file.
 package data
 
 import (
@@ -9,6 +34,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/generated/tensor/out"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -88,7 +114,7 @@ func (d *tensors) pinned(indices []int, pin device.Kind) ([]tensor.Tensor, error
 		}
 		which[i] = int64(x)
 	}
-	index := tensor.FromOn(which, nil, tensor.On(device.CPU))
+	index := tensor.FromSlice(which, nil, tensor.On(device.CPU))
 	defer index.Release()
 	out := make([]tensor.Tensor, len(d.fields))
 	for i, f := range d.fields {
@@ -105,23 +131,23 @@ func (d *tensors) pinned(indices []int, pin device.Kind) ([]tensor.Tensor, error
 // in memory that is page-locked for pin, unless that is KindCPU.
 func gather(f, index tensor.Tensor, pin device.Kind) (tensor.Tensor, error) {
 	if f.Device().Accelerator() {
-		on := index.To(f.Device(), tensor.NonBlocking) // read before the call returns
+		on := index.To(f.Device(), tensor.NonBlocking()) // read before the call returns
 		defer on.Release()
-		out := f.IndexSelect(0, on)
-		return out, out.Err()
+		batch := f.IndexSelect(0, on)
+		return batch, batch.Err()
 	}
 	if pin == device.KindCPU {
-		out := f.IndexSelect(0, index)
-		return out, out.Err()
+		batch := f.IndexSelect(0, index)
+		return batch, batch.Err()
 	}
 	shape := slices.Clone(f.Shape())
 	shape[0] = index.Size(0)
-	out := tensor.Empty(shape, tensor.OfType(f.DType()), tensor.On(device.CPU), tensor.Pinned(device.Device{Kind: pin}))
-	err := tensor.IndexSelectOut(out, f, 0, index)
+	batch := tensor.Empty(shape, tensor.OfType(f.DType()), tensor.On(device.CPU), tensor.Pinned(device.Device{Kind: pin}))
+	err := out.IndexSelect(batch, f, 0, index)
 	if err != nil {
-		out.Release()
+		batch.Release()
 	}
-	return out, err
+	return batch, err
 }
 
 type subset struct {

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -9,14 +10,31 @@ import (
 	"github.com/sinter-go/sinter/data/safetensors"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
-// SaveTensors writes tensors and metadata, which may be nil, to the safetensors
-// file at path in one step: a reader, or a crash at any moment, sees the old
-// file or all of the new one. Tensors may be on any device and of any layout;
-// the file holds their elements row-major and to the bit. Nothing is written
-// when one carries an error.
-func SaveTensors(path string, tensors map[string]tensor.Tensor, metadata map[string]string) error {
+// An Option is an optional argument of functions that write files, of the type that all
+// optional arguments have. Each says which it takes, and returns an error for others.
+type Option = tensor.Option
+
+// Metadata is text by key to keep in a file beside the tensors. It is an option of
+// SaveTensors, which keeps none unless given.
+func Metadata(m map[string]string) Option { return option.Value("Metadata", m) }
+
+// Compressed makes a file smaller, and slower to write and to read. It is an option of
+// SaveArrays.
+func Compressed(on ...bool) Option { return option.Flag("Compressed", on) }
+
+// SaveTensors writes tensors to the safetensors file at path in one step: a reader, or a
+// crash at any moment, sees the old file or all of the new one. Tensors may be on any
+// device and of any layout; the file holds their elements row-major and to the bit.
+// Nothing is written when one carries an error. Options: Metadata.
+func SaveTensors(path string, tensors map[string]tensor.Tensor, opts ...Option) error {
+	o := option.Read(opts)
+	metadata := option.Get[map[string]string](&o, "Metadata", nil)
+	if err := o.Err("Metadata"); err != nil {
+		return fmt.Errorf("data: save %s: %w", path, err)
+	}
 	list := make([]safetensors.Tensor, 0, len(tensors))
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		t := tensors[name]
@@ -51,6 +69,28 @@ func LoadTensors(path string, d device.Device) (tensors map[string]tensor.Tensor
 	return tensors, f.Metadata(), nil
 }
 
+// ReadTensors reads a safetensors file from r, such as one that the program embeds, as
+// LoadTensors reads one from a path. It reads r to its end and holds the file in memory
+// meanwhile.
+func ReadTensors(r io.Reader, d device.Device) (tensors map[string]tensor.Tensor, metadata map[string]string, err error) {
+	list, metadata, err := safetensors.Read(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, raw := make([]string, len(list)), make(map[string]safetensors.Tensor, len(list))
+	for i, t := range list {
+		names[i], raw[t.Name] = t.Name, t
+	}
+	tensors, err = loadAll("safetensors", names, func(name string) (tensor.Tensor, error) {
+		t := raw[name]
+		return fromLittleEndian(t.Data, t.DType, t.Shape, d), nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return tensors, metadata, nil
+}
+
 // SaveArray writes t to the .npy file at path in one step, row-major and to the
 // bit.
 func SaveArray(path string, t tensor.Tensor) error {
@@ -74,9 +114,17 @@ func LoadArray(path string, d device.Device) (tensor.Tensor, error) {
 	return t, nil
 }
 
-// SaveArrays writes tensors to the .npz file at path in one step, by ascending
-// name; npy.Store is as numpy.savez, npy.Deflate as numpy.savez_compressed.
-func SaveArrays(path string, tensors map[string]tensor.Tensor, c npy.Compression) error {
+// SaveArrays writes tensors to the .npz file at path in one step, by ascending name, as
+// numpy.savez does, or with Compressed as numpy.savez_compressed. Options: Compressed.
+func SaveArrays(path string, tensors map[string]tensor.Tensor, opts ...Option) error {
+	o := option.Read(opts)
+	c := npy.Store
+	if o.Flag("Compressed", false) {
+		c = npy.Deflate
+	}
+	if err := o.Err("Compressed"); err != nil {
+		return fmt.Errorf("data: save %s: %w", path, err)
+	}
 	list := make([]npy.Named, 0, len(tensors))
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		t := tensors[name]

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sinter-go/sinter/data"
-	"github.com/sinter-go/sinter/data/npy"
 	"github.com/sinter-go/sinter/data/safetensors"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -97,7 +96,7 @@ func TestSaveTensors(t *testing.T) {
 	tensors, want := samples()
 	path := filepath.Join(t.TempDir(), "all.safetensors")
 	metadata := map[string]string{"epoch": "3"}
-	if err := data.SaveTensors(path, tensors, metadata); err != nil {
+	if err := data.SaveTensors(path, tensors, data.Metadata(metadata)); err != nil {
 		t.Fatal(err)
 	}
 	file, _, err := safetensors.ReadFile(path)
@@ -118,14 +117,30 @@ func TestSaveTensors(t *testing.T) {
 		if diff := cmp.Diff(metadata, gotMetadata); diff != "" {
 			t.Error(diff)
 		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, gotMetadata, err = data.ReadTensors(bytes.NewReader(raw), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, loaded, want, d)
+		if diff := cmp.Diff(metadata, gotMetadata); diff != "" {
+			t.Error(diff)
+		}
+		if _, _, err := data.ReadTensors(bytes.NewReader(raw[:len(raw)-1]), d); !errors.Is(err, safetensors.ErrFormat) {
+			t.Errorf("a file cut short: %v", err)
+		}
 	}
 }
 
 func TestSaveArrays(t *testing.T) {
 	tensors, want := samples()
-	for _, c := range []npy.Compression{npy.Store, npy.Deflate} {
+	sizes := map[bool]int64{}
+	for _, compressed := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "all.npz")
-		if err := data.SaveArrays(path, tensors, c); err != nil {
+		if err := data.SaveArrays(path, tensors, data.Compressed(compressed)); err != nil {
 			t.Fatal(err)
 		}
 		loaded, err := data.LoadArrays(path, device.Sim(1))
@@ -133,6 +148,14 @@ func TestSaveArrays(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, loaded, want, device.Sim(1))
+		file, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[compressed] = file.Size()
+	}
+	if sizes[true] == sizes[false] {
+		t.Errorf("a file has %d bytes, compressed or not", sizes[true])
 	}
 	for name, x := range tensors {
 		path := filepath.Join(t.TempDir(), "one.npy")
@@ -155,7 +178,7 @@ func TestFileErrors(t *testing.T) {
 	}
 	bad := map[string]tensor.Tensor{"good": tensor.Zeros([]int{2}), "bad": tensor.Zeros([]int{2}).Add(tensor.Zeros([]int{3}))}
 	valid := filepath.Join(dir, "valid.safetensors")
-	if err := data.SaveTensors(valid, map[string]tensor.Tensor{"x": tensor.Zeros([]int{2})}, nil); err != nil {
+	if err := data.SaveTensors(valid, map[string]tensor.Tensor{"x": tensor.Zeros([]int{2})}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -163,8 +186,10 @@ func TestFileErrors(t *testing.T) {
 		f    func() error
 		text string
 	}{
-		{"save tensors", func() error { return data.SaveTensors(path, bad, nil) }, `tensor "bad": `},
-		{"save arrays", func() error { return data.SaveArrays(path, bad, npy.Store) }, `array "bad": `},
+		{"save tensors", func() error { return data.SaveTensors(path, bad) }, `tensor "bad": `},
+		{"save arrays", func() error { return data.SaveArrays(path, bad) }, `array "bad": `},
+		{"compressed tensors", func() error { return data.SaveTensors(path, nil, data.Compressed()) }, "kept: no option Compressed here; want Metadata"},
+		{"arrays with metadata", func() error { return data.SaveArrays(path, nil, data.Metadata(nil)) }, "kept: no option Metadata here; want Compressed"},
 		{"save array", func() error { return data.SaveArray(path, tensor.Tensor{}) }, "zero Tensor"},
 		{"no directory", func() error { return data.SaveArray(filepath.Join(dir, "no", "x"), tensor.Zeros([]int{1})) }, "no such file"},
 		{"load tensors", func() error { _, _, err := data.LoadTensors(path, device.CPU); return err }, "not a valid safetensors file"},

@@ -25,7 +25,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := data.SaveTensors(path, map[string]tensor.Tensor{"x": tensor.Ones([]int{2})}, nil); err != nil {
+	if err := data.SaveTensors(path, map[string]tensor.Tensor{"x": tensor.Ones([]int{2})}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, ".a.safetensors.0123456789abcdef.tmp")); !errors.Is(err, os.ErrNotExist) {

@@ -31,13 +31,47 @@ type Loader struct {
 	// Dataset.Batch at once. The batches and their order do not depend on it.
 	Workers int
 
-	// Pin puts what is in host memory into page-locked memory (S71): for copies to
+	// Pin puts what is in host memory into page-locked memory: for copies to
 	// Device, or where that is the CPU to the accelerators there are, in which case
 	// batches stay there. Without accelerators it does nothing. The memory is recycled,
-	// but getting it is slow and it is taken from all programs of the machine (S70):
+	// but getting it is slow and it is taken from all programs of the machine:
 	// about 1 + Prefetch batches of it are used.
 	Pin    bool
 	Device device.Device // where batches go
+
+	// Share is the part of the dataset that this process visits, where several train
+	// together.
+	Share Share
+}
+
+// A Share is one of equal parts of a dataset, by rank: of the order of an epoch, every
+// Ranks-th sample from the Rank-th on. With Shuffle all ranks need the same order, so that
+// they set Random to generators of the same seed. Where the samples cannot be shared
+// equally, the first of the epoch are visited again by the last ranks, or with DropLast the
+// last of it by nobody: all ranks have as many batches. The zero Share is the whole.
+type Share struct{ Rank, Ranks int }
+
+// samples returns how many of n samples a rank visits.
+func (s Share) samples(n int, drop bool) int {
+	switch {
+	case s.Ranks <= 1:
+		return n
+	case drop:
+		return n / s.Ranks
+	}
+	return (n + s.Ranks - 1) / s.Ranks
+}
+
+// of returns the samples of an epoch's order that the rank visits.
+func (s Share) of(order []int, drop bool) []int {
+	if s.Ranks <= 1 {
+		return order
+	}
+	mine := make([]int, s.samples(len(order), drop))
+	for i := range mine {
+		mine[i] = order[(s.Rank+i*s.Ranks)%len(order)]
+	}
+	return mine
 }
 
 // Len returns the number of batches an epoch has; 0 for a loader that Epoch
@@ -46,7 +80,7 @@ func (l *Loader) Len() int {
 	if l.check() != nil {
 		return 0
 	}
-	n := l.Dataset.Len()
+	n := l.Share.samples(l.Dataset.Len(), l.DropLast)
 	if l.DropLast {
 		return n / l.BatchSize
 	}
@@ -60,9 +94,17 @@ func (l *Loader) check() error {
 	if l == nil {
 		return errors.New("data: a nil *data.Loader")
 	}
-	if l.Dataset == nil || l.BatchSize < 1 || l.Prefetch < 0 || l.Workers < 0 {
-		return fmt.Errorf("data: a loader needs a dataset, a batch size of at least 1 (has %d) and a prefetch that is not negative (has %d), nor its workers (has %d)",
-			l.BatchSize, l.Prefetch, l.Workers)
+	switch {
+	case l.Dataset == nil:
+		return errors.New("data: a loader without a Dataset, which data.Tensors makes one of")
+	case l.BatchSize < 1:
+		return fmt.Errorf("data: a loader with BatchSize %d, which must be at least 1", l.BatchSize)
+	case l.Prefetch < 0:
+		return fmt.Errorf("data: a loader with Prefetch %d, which must not be negative", l.Prefetch)
+	case l.Share.Rank < 0 || l.Share.Rank > 0 && l.Share.Rank >= l.Share.Ranks || l.Share.Ranks < 0:
+		return fmt.Errorf("data: a loader with the Share of rank %d of %d", l.Share.Rank, l.Share.Ranks)
+	case l.Workers < 0:
+		return fmt.Errorf("data: a loader with Workers %d, which must not be negative", l.Workers)
 	}
 	if n := l.Dataset.Len(); n < 0 || n > maxSamples {
 		return fmt.Errorf("data: a dataset of %d samples; a loader takes 0 to %d, since it keeps their order", n, int64(maxSamples))
@@ -79,8 +121,8 @@ func (l *Loader) check() error {
 // The batches are the caller's: releasing them when their step is done, as
 // tensor.Scope does with the rest of a step, saves the collector the work. On an
 // accelerator a batch may be used on the stream that was current when the loop got
-// it, without waiting, and released before that work is done; another stream has to
-// wait for this one, and be told by RecordStream.
+// it, without waiting, and released before that work is done. Another stream has to
+// wait for this one; Tensor.RecordStream keeps the batch's memory until it is done.
 func (l *Loader) Epoch(ctx context.Context) iter.Seq2[[]tensor.Tensor, error] {
 	return l.EpochFrom(ctx, 0)
 }
@@ -137,6 +179,8 @@ func (l *Loader) begin() (*epoch, error) {
 	if l.Shuffle {
 		e.shuffle()
 	}
+	e.order = l.Share.of(e.order, l.DropLast)
+	e.seed ^= uint64(l.Share.Rank) * 0xbf58476d1ce4e5b9 // ranks draw apart from one another
 	return e, nil
 }
 
@@ -159,7 +203,10 @@ func (e *epoch) batch(i int, draws *random.Generator) (fields []tensor.Tensor, e
 	// The multiplier spreads batch numbers over all bits, so that neighbouring
 	// epochs and batches do not share a sequence.
 	draws.SetState(random.State{Seed: int64(e.seed ^ uint64(i+1)*0x9e3779b97f4a7c15)})
-	random.With(draws, func() { fields, err = batchOf(e.Dataset, indices, e.pin) })
+	err = random.With(draws, func() (err error) {
+		fields, err = batchOf(e.Dataset, indices, e.pin)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -85,9 +85,10 @@ func TestLoaderOrder(t *testing.T) {
 
 func TestLoaderShuffle(t *testing.T) {
 	run := func(seed int64, prefetch int) (epochs [][][]int64) {
-		random.With(random.New(seed), func() {
+		random.With(random.New(seed), func() error {
 			l := &data.Loader{Dataset: counted(t, 50), BatchSize: 50, Shuffle: true, Prefetch: prefetch}
 			epochs = append(epochs, epoch(t, l), epoch(t, l))
+			return nil
 		})
 		return epochs
 	}
@@ -107,12 +108,13 @@ func TestLoaderShuffle(t *testing.T) {
 			t.Fatalf("samples of a shuffled epoch: %v", sorted)
 		}
 	}
-	random.With(random.New(1), func() {
+	random.With(random.New(1), func() error {
 		before := random.Current().State()
 		epoch(t, &data.Loader{Dataset: counted(t, 5), BatchSize: 2})
 		if after := random.Current().State(); after != before {
 			t.Errorf("an epoch in order changed the generator from %+v to %+v", before, after)
 		}
+		return nil
 	})
 }
 
@@ -126,7 +128,7 @@ func (noisy) Batch(indices []int) ([]tensor.Tensor, error) {
 
 func TestLoaderRandomDataset(t *testing.T) {
 	run := func(prefetch int) (drawn []int64) {
-		random.With(random.New(3), func() {
+		random.With(random.New(3), func() error {
 			l := &data.Loader{Dataset: noisy{}, BatchSize: 2, Shuffle: true, Prefetch: prefetch}
 			for range 2 {
 				for batch, err := range l.Epoch(t.Context()) {
@@ -137,6 +139,7 @@ func TestLoaderRandomDataset(t *testing.T) {
 					drawn = append(drawn, ints(t, batch[0])...)
 				}
 			}
+			return nil
 		})
 		return drawn
 	}
@@ -190,9 +193,9 @@ func TestLoaderErrors(t *testing.T) {
 		{"released tensor", set(func() ([]tensor.Tensor, error) { return []tensor.Tensor{released}, nil }), 1, "released"},
 		{"wrong length", set(zeros([]int{4})), 1, "shape [4] for 3 samples"},
 		{"scalar field", set(zeros([]int{})), 1, "shape [] for 3 samples"},
-		{"no dataset", data.Loader{BatchSize: 1}, 0, "needs a dataset"},
-		{"no batch size", data.Loader{Dataset: counted(t, 3)}, 0, "batch size of at least 1 (has 0)"},
-		{"negative prefetch", data.Loader{Dataset: counted(t, 3), BatchSize: 1, Prefetch: -1}, 0, "(has -1)"},
+		{"no dataset", data.Loader{BatchSize: 1}, 0, "a loader without a Dataset"},
+		{"no batch size", data.Loader{Dataset: counted(t, 3)}, 0, "BatchSize 0, which must be at least 1"},
+		{"negative prefetch", data.Loader{Dataset: counted(t, 3), BatchSize: 1, Prefetch: -1}, 0, "Prefetch -1, which must not be negative"},
 		{"no such device", data.Loader{Dataset: counted(t, 3), BatchSize: 1, Device: device.Sim(7)}, 0, "sim:7"},
 	} {
 		for _, prefetch := range []int{0, 2} {
@@ -391,11 +394,12 @@ func TestPinnedBatches(t *testing.T) {
 // given ends a dataset.
 func TestDatasetOwnsFields(t *testing.T) {
 	var d data.Dataset
-	tensor.Scope(func(func(...tensor.Tensor)) {
+	tensor.Scope(func() error {
 		var err error
 		if d, err = data.Tensors(tensor.Rand([]int{4}).RequireGrad()); err != nil {
 			t.Fatal(err)
 		}
+		return nil
 	})
 	batch, err := d.Batch([]int{2})
 	if err != nil {

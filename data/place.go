@@ -84,7 +84,7 @@ func (e *epoch) pinned(f tensor.Tensor) tensor.Tensor {
 // moved returns f on the loader's device.
 func (e *epoch) moved(f tensor.Tensor) tensor.Tensor {
 	if e.device.Accelerator() && !f.Device().Accelerator() {
-		return f.To(e.device, tensor.NonBlocking)
+		return f.To(e.device, tensor.NonBlocking())
 	}
 	return f.To(e.device)
 }

@@ -144,7 +144,7 @@ func (c *crew) fill(s slot, i int, draws *random.Generator) {
 		p.fields, p.err = c.batch(i, draws)
 		return
 	}
-	err := c.side.Do(func() { p.fields, p.err = c.batch(i, draws) })
+	err := c.side.Do(func() error { p.fields, p.err = c.batch(i, draws); return p.err })
 	if p.err == nil && err == nil {
 		p.done, err = c.side.RecordEvent(nil)
 	}

@@ -155,7 +155,7 @@ func TestWorkersEnd(t *testing.T) {
 	}
 	settled(t, before)
 	for _, err := range (&data.Loader{Dataset: counted(t, 3), BatchSize: 1, Workers: -1}).Epoch(t.Context()) {
-		if err == nil || !strings.Contains(err.Error(), "workers (has -1)") {
+		if err == nil || !strings.Contains(err.Error(), "Workers -1, which must not be negative") {
 			t.Error(err)
 		}
 	}

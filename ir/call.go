@@ -22,7 +22,7 @@ func (v View) NumElements() int { return NumElements(v.Shape) }
 // IsContiguous reports whether v is row-major without gaps.
 func (v View) IsContiguous() bool { return IsContiguous(v.Shape, v.Strides) }
 
-// A Call is one launch: an operator, the iteration space and the operands.
+// A Call is one launch: a kernel, the iteration space and the operands.
 //
 // Elementwise: every view has shape Space; operands are expanded with stride 0.
 // Reduction: In has shape Space; Out is expanded to Space with stride 0 along
@@ -30,28 +30,28 @@ func (v View) IsContiguous() bool { return IsContiguous(v.Shape, v.Strides) }
 // Joint: Out has a list of tensors for each result, one list after the other, In for
 // each operand, and Space is nil. Tensors of one place have one shape; those of In may
 // have no axes.
-// Kernel: views keep their own shapes, and Space is nil; a variadic operand
+// Opaque: views keep their own shapes, and Space is nil; a variadic operand
 // takes the rest of In.
 type Call struct {
-	Op      *Op
-	Variant int   // index in Op.Bodies
-	Compute DType // the body computes in this dtype
-	Out, In []View
-	Space   []int
-	Flat    bool     // Elementwise: every view is row-major and of shape Space; false where nobody looked
-	Axes    []int    // reduced or scanned axes of Space, ascending
-	Scalars []Scalar // the scalar attributes (int, float, Scalar, bool) in the order of Op.Attrs
-	Attrs   []Value  // every attribute, in the order of Op.Attrs
-	Plans   Plans    // what the device keeps for kernels; nil where it keeps nothing
+	*Kernel
+
+	Out, In   []View
+	Space     []int
+	Flat      bool      // Elementwise: every view is row-major and of shape Space
+	Axes      []int     // reduced or scanned axes of Space, ascending
+	Scalars   []Scalar  // the scalar attributes (int, float, Scalar, bool) in the order of Op.Attrs
+	Attrs     []Value   // every attribute, in the order of Op.Attrs
+	Precision Precision // Opaque: what products may round
+	FFTPlans  FFTPlans  // what the device keeps for kernels; nil where it keeps nothing
 
 	// Room is for the one goroutine that runs the call, which lets go of what is in
 	// it when the call is forgotten: it needs no memory of its own for a small call.
 	Room [6]unsafe.Pointer
 }
 
-// Plans keeps, for one device, what kernels prepare once and use in every call of
+// FFTPlans keeps, for one device, what kernels prepare once and use in every call of
 // one geometry. Any goroutine may use it.
-type Plans interface {
+type FFTPlans interface {
 	// Use calls f with the plan of a key, which make makes where there is none. The
 	// key is a comparable value of a type that is the kernel's own; nothing of the
 	// plan is destroyed before f has returned. It returns make's error or f's.
@@ -67,11 +67,26 @@ func (c *Call) ReducedCount() int64 {
 	return n
 }
 
-// Identity reports whether the call's body returns its operand as it is, which is of the
-// compute dtype or stands for it: then nothing need be computed.
-func (c *Call) Identity() bool {
-	return c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Identity &&
-		c.Op.In[0].Fixed == Invalid && c.In[0].DType.Compute() == c.Compute
+// AllFlat reports whether every view is row-major and of shape Space. Who makes an
+// element-wise call asks once, and the call carries the answer.
+func (c *Call) AllFlat() bool {
+	for _, list := range [2][]View{c.Out, c.In} {
+		for i := range list {
+			if v := &list[i]; len(v.Shape) != len(c.Space) || !v.IsContiguous() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Copied returns the operand that the call's result is as it is, and which is of the
+// compute dtype or stands for it, so that nothing need be computed; nil where there is none.
+func (c *Call) Copied() *View {
+	if c.Identity < 0 || c.In[c.Identity].DType.Compute() != c.Compute {
+		return nil
+	}
+	return &c.In[c.Identity]
 }
 
 // Raised returns the call with the result and the first two operands, x and an index

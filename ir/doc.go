@@ -76,9 +76,10 @@
 // # Reductions
 //
 // A reduction starts from init, folds map(x) by combine in the compute dtype, and
-// gives finish. Combine must be associative and init its identity; it may be
-// applied in any grouping, and so sums of floats may differ from backend to
-// backend in the last places. CUDA reduces in any order as well. On one device the grouping depends on shape and
+// gives finish; with several states, of all of them at once. Combine must be
+// associative and init its identity; it may be applied in any grouping, and in any
+// order unless the operator keeps it, and so sums of floats may differ from backend to
+// backend in the last places. On one device both depend on shape and
 // dtype alone, so the same call gives the same bits. A scan combines in a grouping
 // of the backend's choice as well. Sums of bools and integers accumulate in int64
 // unless an option names another dtype; 16-bit floats accumulate in float32.

@@ -2,7 +2,9 @@ package ir
 
 // A CUDALaunch enqueues the kernels, written by hand, that compute c on g. It
 // returns an error before it enqueued anything where the call cannot be computed.
-// It must not keep the call or its views. Views' addresses are of g's device, but
+// It must not keep the call or its views. It decides by the call alone, not by what
+// memory holds: where it asks for scratch it may run once to count that, while nothing is
+// enqueued, and again to enqueue, with the same requests in the same order. Views' addresses are of g's device, but
 // for operands of one element, which may be in host memory.
 type CUDALaunch func(g GPU, c *Call) error
 

@@ -1,14 +1,13 @@
 package ir
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 )
 
 // ErrShape is wrapped by every error about shapes, axes and extents.
-var ErrShape = errors.New("invalid shape")
+const ErrShape Error = "invalid shape"
 
 // A Layout is where a tensor's elements lie in its storage. Shapes are never
 // changed once a Layout holds them, so slices may be shared.

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"io/fs"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -13,7 +14,7 @@ const (
 	Elementwise BodyKind = iota // a scalar expression over broadcast operands
 	Reduction                   // init, map, combine, finish over some axes
 	Scan                        // the same along one axis, every prefix kept
-	Kernel                      // functions written by hand, one a backend
+	Opaque                      // functions written by hand, one a kind of device
 	ViewBody                    // a new layout over the operand's storage
 	Composition                 // other operators; never reaches a backend
 	Joint                       // scalar expressions over lists of tensors, written over some of them
@@ -42,7 +43,7 @@ const (
 const MaxJoint = 6
 
 // An Op describes one operator completely: what it accepts, what it means, and
-// the code that computes it. Descriptors are emitted from a schema and never
+// the code that computes it on each kind of device. Descriptors are emitted from a schema and never
 // change; backends receive a pointer to one with every call.
 type Op struct {
 	Name    string
@@ -56,19 +57,24 @@ type Op struct {
 	Fixed   DType // PromoteFixed: the dtype
 	Switch  int   // index in Attrs of the enum that selects the body, or -1
 	Bodies  []Body
-	CPU     CPUKernels
-	CUDA    CUDAKernels
-	Ref     KernelFunc // Kind == Kernel: the slow and obvious implementation
+	Code    []Code
 	Tags    Tag
+	// Parts: devices of a kind that has no Code compute it by another operator.
+	Parts bool
 	// EmptyFail: a reduction over no elements is an error.
 	EmptyFail bool
+	// Ordered: the order of elements shows in what a reduction gives, so it is kept.
+	Ordered bool
 	// Special: numbers for one operand of an element-wise operator that make it another one.
 	Special []Special
+
+	kernels atomic.Pointer[[]atomic.Pointer[Kernel]] // by variant and dtype; made as they are asked for
 }
 
 // A Special says that an operator of two operands is Op of the other one where every
-// element of operand Operand is Value. The results are at least as accurate, so a
-// backend may run either; of complex numbers only the operator itself is asked for.
+// element of operand Operand is Value. The results are at least as accurate; of complex
+// numbers only the operator itself is asked for. Who makes a call decides it, by numbers
+// in host memory, so that it is the same on every device.
 type Special struct {
 	Operand int
 	Value   float64
@@ -113,10 +119,22 @@ const (
 
 // An Attr is a non-tensor argument of an operator.
 type Attr struct {
-	Name string
-	Kind AttrKind
-	Enum []string // AttrEnum: the names, in order
+	Name  string
+	Kind  AttrKind
+	Enum  []string // AttrEnum: the names, in order
+	Draws Draws    // AttrInt: what random numbers are drawn by
 }
+
+// Draws says what an attribute is to an operator that draws random numbers: who replays
+// a call gives it a new place in the sequence.
+type Draws uint8
+
+// What attributes are to random numbers.
+const (
+	DrawsNothing Draws = iota
+	DrawsSeed          // names the sequence
+	DrawsOffset        // the place in it
+)
 
 // A Result names one result and, where it does not follow from promotion, its dtype.
 type Result struct {
@@ -126,19 +144,55 @@ type Result struct {
 }
 
 // A Body is the meaning of one variant of an operator as expression sources
-// in the language of package ir/expr. Elementwise bodies use Expr alone, over
-// the operands' names and the scalar attributes'. Joint bodies use Joint, where the
-// results' names stand for what is written over. Reductions and scans use the
-// rest: Map over the operand's name, Combine over a and b, Finish over a and
-// count (the number of elements reduced, an int).
+// in the language of package ir/expr. Element-wise and joint bodies use Exprs alone,
+// over the operands' names and the scalar attributes'; in joint ones the results'
+// names stand for what is written over. Scans, and reductions of one operand to one
+// result by one state, use Init, Map over the operand's name, Combine over a and b, and
+// Finish over a and count (the number of elements reduced, an int). Other reductions
+// have States, and in Exprs what is made of these: over the states' names behind a and
+// a point, a.mean, and count. What they have in First may be named in Map and there,
+// too: first.pivot.
 //
-// What backends decide by when they launch stands beside the expression.
+// What backends decide by when they launch stands beside the expressions.
 type Body struct {
-	Expr                       string
+	Exprs                      []string // one for each result
 	Init, Map, Combine, Finish string
-	Joint                      []string // one for each result
-	Identity                   bool     // Expr is the one operand as it is
-	Indexed                    bool     // Expr reads the element's index, by name or for random numbers
+	States                     []State
+	First                      []First
+	Identity                   bool // the one expression is an operand as it is
+	Indexed                    bool // an expression reads the element's index, by name or for random numbers
+}
+
+// A State is one of the numbers that a reduction folds elements into: what it starts
+// with, what it is of one element, over the operands' names, and of two parts, over all
+// states' names behind a and b: a.mean, b.mean. A state without a name is a and b.
+type State struct {
+	Name               string
+	DType              DType // Bool or Int64 where it is one of these whatever is computed in; else Invalid
+	Init, Map, Combine string
+}
+
+// A First is a number that a reduction makes of the first elements that it folds into a
+// result, over the operands' names; 0 where there is none. It is of the compute dtype.
+type First struct{ Name, Expr string }
+
+// Full returns the number's name in an expression.
+func (f First) Full() string { return "first." + f.Name }
+
+// Of returns the state's name in an expression, of part "a" or "b".
+func (s State) Of(part string) string {
+	if s.Name == "" {
+		return part
+	}
+	return part + "." + s.Name
+}
+
+// Held returns the dtype that the state has where elements are of a compute dtype.
+func (s State) Held(compute DType) DType {
+	if s.DType != Invalid {
+		return s.DType
+	}
+	return compute
 }
 
 // Tag is a set of facts about an operator.
@@ -157,27 +211,51 @@ const (
 	TagHidden                           // emitted for gradients; no public function
 	TagExact                            // a kernel that rounds nothing: results hold elements of operands, or positions
 	TagWrites                           // may write to an operand, as its documentation says
+	TagUpdates                          // a kernel whose result is the first operand but for some elements, and which may be written over it
+	TagWide                             // computes in float64, whatever floats it is given; results are rounded once
 )
 
 // A KernelFunc runs one call on host memory. Views in the call are valid until
 // it returns. It must not keep them.
 type KernelFunc func(c *Call) error
 
-// CPUKernels is what the CPU backend runs. Elementwise, which Joint operators have too,
-// Reduce and Scan are indexed by variant, then by compute dtype; a nil entry means the
+// A LoopTable has loops by variant, then by compute dtype; a nil entry means that the
 // pair is not supported.
-type CPUKernels struct {
-	Elementwise []*[NumDTypes]Loop
-	Reduce      []*[NumDTypes]*ReduceLoops
-	Scan        []*[NumDTypes]*ReduceLoops
-	Kernel      KernelFunc
+type LoopTable = []*[NumDTypes]Loop
+
+// Code is what devices of one kind run of an operator. What it is made of is the kind's
+// backend's alone: a type of its own, or for an opaque operator a function.
+type Code struct {
+	For string // the kind, by its name: "cpu", "cuda"
+	Of  any
 }
 
-// A Loop computes n consecutive elements of an element-wise or joint body. p holds the
-// results, then the operands (of a joint body what is written over, then the others),
-// each n elements without gaps: the operands in the compute dtype (or their fixed
-// dtype), the results in the body's kind. index is the linear index of the first element
-// in the iteration space.
+// Runs reports whether devices of a kind have code of the operator, or of a composition
+// whether it is one for them.
+func (o *Op) Runs(kind string) bool {
+	for i := range o.Code {
+		if o.Code[i].For == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// CodeFor returns what devices of a kind run of the operator, nil where it says nothing.
+func (o *Op) CodeFor(kind string) any {
+	for i := range o.Code {
+		if o.Code[i].For == kind {
+			return o.Code[i].Of
+		}
+	}
+	return nil
+}
+
+// A Loop computes n consecutive elements of an element-wise or joint body, or of a part
+// of a fold. p holds the results, then the operands (of a joint body what is written
+// over, then the others), each n elements without gaps: the operands in the compute
+// dtype (or their fixed dtype), the results in the body's kind. A result may be an
+// operand. index is the linear index of the first element in the iteration space.
 type Loop func(n int, p []unsafe.Pointer, s []Scalar, index int64)
 
 // ReduceLoops computes a reduction or scan for one compute dtype. Accumulators
@@ -230,5 +308,5 @@ type CUDAKernels struct {
 	Module string     // the emitted <Module>.cu it lives in
 	Symbol string     // prefix of its __global__ names
 	Source fs.FS      // holds <Module>.cu; nil for the standard operators, whose source is package kernels
-	Launch CUDALaunch // Kind == Kernel
+	Launch CUDALaunch // Kind == Opaque
 }

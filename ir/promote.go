@@ -130,6 +130,14 @@ func (r *Result) Of(t DType) DType {
 // or computed in it. It is the one rule, for what is checked, stored and emitted.
 func (o *Op) ResultDType(i int, t DType) DType { return o.Out[i].Of(o.Promote.Result(t)) }
 
+// ComputeIn returns the dtype that bodies compute in for operands that promote to t.
+func (o *Op) ComputeIn(t DType) DType {
+	if o.Tags&TagWide != 0 && t.IsFloat() {
+		return Float64
+	}
+	return t.Compute()
+}
+
 func (o *Op) computeType(in []TypeOperand, option, def DType) (DType, error) {
 	if o.Promote == PromoteFixed {
 		return o.Fixed, nil
@@ -187,7 +195,7 @@ func agreedType(in []TypeOperand) (DType, error) {
 		case t == Invalid:
 			t = o.DType
 		case t != o.DType:
-			return Invalid, fmt.Errorf("operands must have one dtype, have %v and %v", t, o.DType)
+			return Invalid, fmt.Errorf("operands must have one dtype, have %v and %v; convert one with ToType", t, o.DType)
 		}
 	}
 	if t == Invalid {
@@ -209,7 +217,7 @@ func firstType(in []TypeOperand) (DType, error) {
 		switch {
 		case o.DType == t:
 		case o.Rank > 0:
-			return Invalid, fmt.Errorf("operands must have one dtype unless they have no axes, have %v and %v", t, o.DType)
+			return Invalid, fmt.Errorf("operands must have one dtype unless they have no axes, have %v and %v; convert one with ToType", t, o.DType)
 		case o.DType.Category() > t.Category():
 			return Invalid, fmt.Errorf("a number of dtype %v does not fit a tensor of dtype %v", o.DType, t)
 		}

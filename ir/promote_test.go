@@ -105,7 +105,7 @@ func TestOpTypes(t *testing.T) {
 		{"none", Op{DTypes: ClassFloat}, of(Float16), 0, Float16, Float16, ""},
 		{"none with number", Op{DTypes: ClassFloat}, append(of(BFloat16), number), 0, BFloat16, BFloat16, ""},
 		{"none, number does not fit", Op{DTypes: ClassReal}, append(of(Int32), number), 0, 0, 0, "a number of dtype float32 does not fit a tensor of dtype int32"},
-		{"none, two dtypes", Op{DTypes: ClassReal}, of(Int32, Float32), 0, 0, 0, "operands must have one dtype, have int32 and float32"},
+		{"none, two dtypes", Op{DTypes: ClassReal}, of(Int32, Float32), 0, 0, 0, "operands must have one dtype, have int32 and float32; convert one with ToType"},
 		{"refused", Op{DTypes: ClassFloat}, of(Int64), 0, 0, 0, "not implemented for int64 (have float16, bfloat16, float32, float64)"},
 		{"arith", Op{DTypes: ClassNum, Promote: PromoteArith}, of(Int32, Float16), 0, Float16, Float16, ""},
 		{"arith refuses bool", Op{DTypes: ClassNum, Promote: PromoteArith}, of(Bool, Bool), 0, 0, 0, "not implemented for bool (have uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64, complex64, complex128)"},
@@ -126,7 +126,8 @@ func TestOpTypes(t *testing.T) {
 		{"factory of one dtype", Op{DTypes: SetOf(Int64)}, nil, 0, Int64, Int64, ""},
 		{"factory refused", Op{DTypes: ClassFloat}, nil, Bool, 0, 0, "not implemented for bool (have float16, bfloat16, float32, float64)"},
 	}
-	for _, tt := range tests {
+	for i := range tests {
+		tt := &tests[i]
 		compute, result, err := tt.op.Types(tt.in, tt.option, Float32)
 		if got := message(err); compute != tt.compute || result != tt.result || got != tt.err {
 			t.Errorf("%s: %v, %v, %q, want %v, %v, %q", tt.name, compute, result, got, tt.compute, tt.result, tt.err)

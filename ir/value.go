@@ -26,16 +26,16 @@ func BoolScalar(b bool) Scalar {
 func IntScalar(i int64) Scalar { return Scalar{CategoryInt, i, float64(i), 0} }
 
 // FloatScalar returns f as a Scalar.
-func FloatScalar(f float64) Scalar { return Scalar{CategoryFloat, floatToInt(f), f, 0} }
+func FloatScalar(f float64) Scalar { return Scalar{CategoryFloat, FloatToInt(f), f, 0} }
 
 // ComplexScalar returns c as a Scalar.
 func ComplexScalar(c complex128) Scalar {
-	return Scalar{CategoryComplex, floatToInt(real(c)), real(c), imag(c)}
+	return Scalar{CategoryComplex, FloatToInt(real(c)), real(c), imag(c)}
 }
 
-// floatToInt truncates f toward zero and saturates, so that the conversion is
+// FloatToInt truncates f toward zero and saturates, so that the conversion is
 // the same on every architecture; NaN gives 0.
-func floatToInt(f float64) int64 {
+func FloatToInt(f float64) int64 {
 	switch {
 	case f != f:
 		return 0
@@ -79,7 +79,7 @@ func ScalarOf(v any) (Scalar, error) {
 	case complex128:
 		return ComplexScalar(v), nil
 	}
-	return Scalar{}, fmt.Errorf("%T is not a number (want bool, int, int8 to int64, uint8, float32, float64, ir.Half, ir.BF16, complex64 or complex128)", v)
+	return Scalar{}, fmt.Errorf("%T is not a number (want bool, int, int8 to int64, uint8, float32, float64, tensor.Half, tensor.BF16, complex64 or complex128)", v)
 }
 
 // Category returns the promotion category the scalar was given as.

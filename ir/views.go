@@ -17,6 +17,7 @@ var ViewRules = map[string]any{
 	"narrow":       NarrowView,
 	"slice":        SliceView,
 	"select_index": SelectView,
+	"region":       RegionView,
 	"expand":       ExpandView,
 	"squeeze":      SqueezeView,
 	"unsqueeze":    UnsqueezeView,
@@ -39,7 +40,7 @@ func SameView(l Layout) (Layout, error) { return l, nil }
 // RankView returns l, which must have the given rank.
 func RankView(l Layout, rank int) (Layout, error) {
 	if len(l.Shape) != rank {
-		return Layout{}, shapeErrorf("want a tensor of rank %d, have shape %v", rank, l.Shape)
+		return Layout{}, ShapeErrorf("want a tensor of rank %d, have shape %v", rank, l.Shape)
 	}
 	return l, nil
 }
@@ -47,7 +48,7 @@ func RankView(l Layout, rank int) (Layout, error) {
 // LeastRankView returns l, which must have at least the given rank.
 func LeastRankView(l Layout, rank int) (Layout, error) {
 	if len(l.Shape) < rank {
-		return Layout{}, shapeErrorf("want a tensor of rank %d or more, have shape %v", rank, l.Shape)
+		return Layout{}, ShapeErrorf("want a tensor of rank %d or more, have shape %v", rank, l.Shape)
 	}
 	return l, nil
 }
@@ -55,7 +56,7 @@ func LeastRankView(l Layout, rank int) (Layout, error) {
 // MostRankView returns l, which must have at most the given rank.
 func MostRankView(l Layout, rank int) (Layout, error) {
 	if len(l.Shape) > rank {
-		return Layout{}, shapeErrorf("want at most as many axes as the %d numbers given, have shape %v", rank, l.Shape)
+		return Layout{}, ShapeErrorf("want at most as many axes as the %d numbers given, have shape %v", rank, l.Shape)
 	}
 	return l, nil
 }
@@ -66,16 +67,16 @@ func MostRankView(l Layout, rank int) (Layout, error) {
 func PaddedAxesView(l Layout, padding []int, most, short int) (Layout, error) {
 	most = min(most, len(l.Shape))
 	if len(padding)%2 != 0 || len(padding) > 2*most {
-		return Layout{}, shapeErrorf("padding %v must hold a pair of numbers for each of at most the last %d axes of shape %v", padding, most, l.Shape)
+		return Layout{}, ShapeErrorf("padding %v must hold a pair of numbers for each of at most the last %d axes of shape %v", padding, most, l.Shape)
 	}
 	for i, p := range padding {
 		a := len(l.Shape) - 1 - i/2
 		n := l.Shape[a]
 		if p > 0 && (n == 0 || short >= 0 && p > n-short) {
-			return Layout{}, shapeErrorf("padding %d is too much for axis %d of shape %v, want at most %d", p, a, l.Shape, max(n-max(short, 0), 0))
+			return Layout{}, ShapeErrorf("padding %d is too much for axis %d of shape %v, want at most %d", p, a, l.Shape, max(n-max(short, 0), 0))
 		}
 		if p < 0 && n+p+padding[i^1] < 1 {
-			return Layout{}, shapeErrorf("padding %v leaves no element along axis %d of shape %v", padding, a, l.Shape)
+			return Layout{}, ShapeErrorf("padding %v leaves no element along axis %d of shape %v", padding, a, l.Shape)
 		}
 	}
 	return l, nil
@@ -101,9 +102,9 @@ func AxisView(l Layout, dim int) (Layout, error) {
 // unless it is a scalar's.
 func RefuseView(l Layout, what string) (Layout, error) {
 	if len(l.Shape) == 0 {
-		return Layout{}, shapeErrorf("%s", what)
+		return Layout{}, ShapeErrorf("%s", what)
 	}
-	return Layout{}, shapeErrorf("%s; x has shape %v", what, l.Shape)
+	return Layout{}, ShapeErrorf("%s; x has shape %v", what, l.Shape)
 }
 
 // ReshapeView returns a view of l's elements, in row-major order, as shape, in
@@ -116,7 +117,7 @@ func ReshapeView(l Layout, shape []int) (Layout, error) {
 	}
 	strides := reshapeStrides(l, shape)
 	if strides == nil {
-		return Layout{}, shapeErrorf("shape %v with strides %v cannot be viewed as %v without a copy; use reshape", l.Shape, l.Strides, shape)
+		return Layout{}, ShapeErrorf("shape %v with strides %v cannot be viewed as %v without a copy; use reshape", l.Shape, l.Strides, shape)
 	}
 	return Layout{shape, strides, l.Offset}, nil
 }
@@ -132,16 +133,16 @@ func InferShape(shape []int, n int) ([]int, error) {
 		ok := true
 		switch {
 		case d == -1 && at >= 0:
-			return nil, shapeErrorf("only one extent of %v may be -1", shape)
+			return nil, ShapeErrorf("only one extent of %v may be -1", shape)
 		case d == -1:
 			at = i
 		case d < 0:
-			return nil, shapeErrorf("negative extent in %v", shape)
+			return nil, ShapeErrorf("negative extent in %v", shape)
 		default:
-			known, ok = mulInts(known, d)
+			known, ok = MulInts(known, d)
 		}
 		if !ok {
-			return nil, shapeErrorf("%v has too many elements", shape)
+			return nil, ShapeErrorf("%v has too many elements", shape)
 		}
 	}
 	switch {
@@ -149,9 +150,9 @@ func InferShape(shape []int, n int) ([]int, error) {
 		return out, nil
 	case at < 0 || known == 0 || n%known != 0:
 		if at >= 0 && known == 0 && n == 0 {
-			return nil, shapeErrorf("-1 in %v could be anything for a tensor of no elements", shape)
+			return nil, ShapeErrorf("-1 in %v could be anything for a tensor of no elements", shape)
 		}
-		return nil, shapeErrorf("%d elements cannot have shape %v", n, shape)
+		return nil, ShapeErrorf("%d elements cannot have shape %v", n, shape)
 	}
 	out[at] = n / known
 	return out, nil
@@ -195,7 +196,7 @@ func reshapeStrides(l Layout, shape []int) []int {
 func PermuteView(l Layout, dims []int) (Layout, error) {
 	rank := len(l.Shape)
 	if len(dims) != rank {
-		return Layout{}, shapeErrorf("permutation %v must name each of the %d axes of shape %v once", dims, rank, l.Shape)
+		return Layout{}, ShapeErrorf("permutation %v must name each of the %d axes of shape %v once", dims, rank, l.Shape)
 	}
 	out := Layout{make([]int, rank), make([]int, rank), l.Offset}
 	seen := make([]bool, rank)
@@ -205,7 +206,7 @@ func PermuteView(l Layout, dims []int) (Layout, error) {
 			return Layout{}, err
 		}
 		if seen[a] {
-			return Layout{}, shapeErrorf("dim %d appears multiple times in %v", a, dims)
+			return Layout{}, ShapeErrorf("dim %d appears multiple times in %v", a, dims)
 		}
 		seen[a] = true
 		out.Shape[i], out.Strides[i] = l.Shape[a], l.Strides[a]
@@ -215,7 +216,7 @@ func PermuteView(l Layout, dims []int) (Layout, error) {
 
 // TransposeView returns l with two axes exchanged.
 func TransposeView(l Layout, dim0, dim1 int) (Layout, error) {
-	a, b, err := twoAxes(dim0, dim1, len(l.Shape))
+	a, b, err := TwoAxes(dim0, dim1, len(l.Shape))
 	if err != nil || len(l.Shape) == 0 {
 		return l, err
 	}
@@ -229,7 +230,7 @@ func (l Layout) clone() Layout {
 	return Layout{slices.Clone(l.Shape), slices.Clone(l.Strides), l.Offset}
 }
 
-func twoAxes(dim0, dim1, rank int) (a, b int, err error) {
+func TwoAxes(dim0, dim1, rank int) (a, b int, err error) {
 	if a, err = Axis(dim0, rank); err != nil {
 		return 0, 0, err
 	}
@@ -240,7 +241,7 @@ func twoAxes(dim0, dim1, rank int) (a, b int, err error) {
 // ownAxis is Axis for views that take an axis apart, which a scalar does not have.
 func ownAxis(dim int, shape []int) (int, error) {
 	if len(shape) == 0 {
-		return 0, shapeErrorf("a tensor of rank 0 has no dimension %d", dim)
+		return 0, ShapeErrorf("a tensor of rank 0 has no dimension %d", dim)
 	}
 	return Axis(dim, len(shape))
 }
@@ -257,7 +258,7 @@ func NarrowView(l Layout, dim, start, length int) (Layout, error) {
 		from += n
 	}
 	if from < 0 || from > n || length < 0 || length > n-from {
-		return Layout{}, shapeErrorf("start %d and length %d do not lie within the %d elements of dim %d of shape %v", start, length, n, dim, l.Shape)
+		return Layout{}, ShapeErrorf("start %d and length %d do not lie within the %d elements of dim %d of shape %v", start, length, n, dim, l.Shape)
 	}
 	out := l.clone()
 	out.Shape[a] = length
@@ -282,9 +283,9 @@ func SliceView(l Layout, dim, start, end, step int) (Layout, error) {
 		return Layout{}, err
 	}
 	if step < 1 {
-		return Layout{}, shapeErrorf("step %d is less than 1", step)
+		return Layout{}, ShapeErrorf("step %d is less than 1", step)
 	}
-	from, length := sliceBounds(l.Shape[a], start, end, step)
+	from, length := SliceBounds(l.Shape[a], start, end, step)
 	out := l.clone()
 	out.Shape[a] = length
 	if length > 1 {
@@ -294,8 +295,8 @@ func SliceView(l Layout, dim, start, end, step int) (Layout, error) {
 	return out.normal(), nil
 }
 
-// sliceBounds returns where a slice of n elements begins and how many it has.
-func sliceBounds(n, start, end, step int) (from, length int) {
+// SliceBounds returns where a slice of n elements begins and how many it has.
+func SliceBounds(n, start, end, step int) (from, length int) {
 	cut := func(i int) int {
 		if i < 0 {
 			i += n
@@ -307,6 +308,27 @@ func sliceBounds(n, start, end, step int) (from, length int) {
 		return from, 0
 	}
 	return from, (to-from-1)/step + 1
+}
+
+// RegionView returns, along each axis of l, extents elements that are step apart,
+// from start on. Steps are positive, and all elements lie within l.
+func RegionView(l Layout, start, extents, step []int) (Layout, error) {
+	rank := len(l.Shape)
+	if len(start) != rank || len(extents) != rank || len(step) != rank {
+		return Layout{}, ShapeErrorf("a region of shape %v has as many starts, extents and steps as axes, not %d, %d and %d", l.Shape, len(start), len(extents), len(step))
+	}
+	out := Layout{slices.Clone(extents), slices.Clone(l.Strides), l.Offset}
+	for a, n := range l.Shape {
+		last, ok := MulInts(max(extents[a]-1, 0), step[a])
+		if !ok || start[a] < 0 || extents[a] < 0 || step[a] < 1 || start[a] > n || extents[a] > 0 && last > n-1-start[a] {
+			return Layout{}, ShapeErrorf("%d elements from %d on, %d apart, do not lie within the %d of axis %d of shape %v", extents[a], start[a], step[a], n, a, l.Shape)
+		}
+		if extents[a] > 1 {
+			out.Strides[a] *= step[a]
+		}
+		out.Offset += start[a] * l.Strides[a]
+	}
+	return out.normal(), nil
 }
 
 // SelectView returns l without the axis dim, at index along it. A negative
@@ -321,7 +343,7 @@ func SelectView(l Layout, dim, index int) (Layout, error) {
 		i += n
 	}
 	if i < 0 || i >= n {
-		return Layout{}, shapeErrorf("index %d is out of range for the %d elements of dim %d of shape %v", index, n, dim, l.Shape)
+		return Layout{}, ShapeErrorf("index %d is out of range for the %d elements of dim %d of shape %v", index, n, dim, l.Shape)
 	}
 	return Layout{
 		slices.Delete(slices.Clone(l.Shape), a, a+1), slices.Delete(slices.Clone(l.Strides), a, a+1), l.Offset + i*l.Strides[a],
@@ -341,7 +363,7 @@ func ExpandView(l Layout, shape []int) (Layout, error) {
 func expandedShape(from, shape []int) ([]int, error) {
 	lead := len(shape) - len(from)
 	if lead < 0 {
-		return nil, shapeErrorf("shape %v cannot be expanded to the fewer axes of %v", from, shape)
+		return nil, ShapeErrorf("shape %v cannot be expanded to the fewer axes of %v", from, shape)
 	}
 	to := slices.Clone(shape)
 	for i, d := range shape {
@@ -349,9 +371,9 @@ func expandedShape(from, shape []int) ([]int, error) {
 		case d == -1 && i >= lead:
 			to[i] = from[i-lead]
 		case d < 0:
-			return nil, shapeErrorf("cannot expand %v to %v: -1 keeps an extent, and axis %d is new", from, shape, i)
+			return nil, ShapeErrorf("cannot expand %v to %v: -1 keeps an extent, and axis %d is new", from, shape, i)
 		case i >= lead && from[i-lead] != d && from[i-lead] != 1:
-			return nil, shapeErrorf("cannot expand %v to %v: extent %d at axis %d is neither 1 nor %d", from, shape, from[i-lead], i-lead, d)
+			return nil, ShapeErrorf("cannot expand %v to %v: extent %d at axis %d is neither 1 nor %d", from, shape, from[i-lead], i-lead, d)
 		}
 	}
 	return to, CheckShape(to)
@@ -382,7 +404,7 @@ func UnsqueezeView(l Layout, dim int) (Layout, error) {
 	}
 	stride := 1
 	if a < len(l.Shape) {
-		s, ok := mulInts(l.Strides[a], max(l.Shape[a], 1))
+		s, ok := MulInts(l.Strides[a], max(l.Shape[a], 1))
 		if ok {
 			stride = s
 		}
@@ -394,11 +416,11 @@ func UnsqueezeView(l Layout, dim int) (Layout, error) {
 // says.
 func FirstPartView(l Layout, shape []int) (Layout, error) {
 	if len(shape) != len(l.Shape) {
-		return Layout{}, shapeErrorf("index must have src's rank: index has shape %v, src %v", shape, l.Shape)
+		return Layout{}, ShapeErrorf("index must have src's rank: index has shape %v, src %v", shape, l.Shape)
 	}
 	for a, n := range shape {
 		if n > l.Shape[a] {
-			return Layout{}, shapeErrorf("index of shape %v is larger than src of shape %v at axis %d", shape, l.Shape, a)
+			return Layout{}, ShapeErrorf("index of shape %v is larger than src of shape %v at axis %d", shape, l.Shape, a)
 		}
 	}
 	out := l.clone()
@@ -410,14 +432,14 @@ func FirstPartView(l Layout, shape []int) (Layout, error) {
 // axis. A positive offset moves it along dim2, a negative one along dim1.
 func DiagonalView(l Layout, offset, dim1, dim2 int) (Layout, error) {
 	if len(l.Shape) < 2 {
-		return Layout{}, shapeErrorf("a diagonal needs two axes, have shape %v", l.Shape)
+		return Layout{}, ShapeErrorf("a diagonal needs two axes, have shape %v", l.Shape)
 	}
-	a, b, err := twoAxes(dim1, dim2, len(l.Shape))
+	a, b, err := TwoAxes(dim1, dim2, len(l.Shape))
 	if err != nil {
 		return Layout{}, err
 	}
 	if a == b {
-		return Layout{}, shapeErrorf("a diagonal needs two different axes, have %d and %d", dim1, dim2)
+		return Layout{}, ShapeErrorf("a diagonal needs two different axes, have %d and %d", dim1, dim2)
 	}
 	n, rows, cols := 0, 0, 0
 	if offset >= 0 {
@@ -445,7 +467,7 @@ func UnfoldView(l Layout, dim, size, step int) (Layout, error) {
 			return Layout{}, err
 		}
 		if size < 0 || size > 1 || step < 1 {
-			return Layout{}, shapeErrorf("windows of %d elements, %d apart, do not fit the one of a scalar", size, step)
+			return Layout{}, ShapeErrorf("windows of %d elements, %d apart, do not fit the one of a scalar", size, step)
 		}
 		return Layout{Shape: []int{size}, Strides: []int{1}, Offset: l.Offset}.normal(), nil
 	}
@@ -454,7 +476,7 @@ func UnfoldView(l Layout, dim, size, step int) (Layout, error) {
 		return Layout{}, err
 	}
 	if size < 0 || size > l.Shape[a] || step < 1 {
-		return Layout{}, shapeErrorf("windows of %d elements, %d apart, do not fit the %d of dim %d of shape %v", size, step, l.Shape[a], dim, l.Shape)
+		return Layout{}, ShapeErrorf("windows of %d elements, %d apart, do not fit the %d of dim %d of shape %v", size, step, l.Shape[a], dim, l.Shape)
 	}
 	out := l.clone()
 	out.Shape[a] = (l.Shape[a]-size)/step + 1
@@ -473,22 +495,22 @@ func AsStridedView(l Layout, size, stride []int, offset int) (Layout, error) {
 		return Layout{}, err
 	}
 	if len(stride) != len(size) {
-		return Layout{}, shapeErrorf("size %v and stride %v must have as many entries", size, stride)
+		return Layout{}, ShapeErrorf("size %v and stride %v must have as many entries", size, stride)
 	}
 	if offset == -1 {
 		offset = l.Offset
 	}
 	if offset < 0 {
-		return Layout{}, shapeErrorf("offset %d is negative", offset)
+		return Layout{}, ShapeErrorf("offset %d is negative", offset)
 	}
 	for _, s := range stride {
 		if s < 0 {
-			return Layout{}, shapeErrorf("stride %v has a negative entry", stride)
+			return Layout{}, ShapeErrorf("stride %v has a negative entry", stride)
 		}
 	}
 	out := Layout{slices.Clone(size), slices.Clone(stride), offset}.normal()
 	if _, ok := out.last(); !ok {
-		return Layout{}, shapeErrorf("size %v with stride %v and offset %d is too large", size, stride, offset)
+		return Layout{}, ShapeErrorf("size %v with stride %v and offset %d is too large", size, stride, offset)
 	}
 	return out, nil
 }
@@ -501,11 +523,11 @@ func (l Layout) last() (last int, ok bool) {
 	}
 	last, ok = l.Offset, true
 	for i, d := range l.Shape {
-		far, fits := mulInts(d-1, l.Strides[i])
+		far, fits := MulInts(d-1, l.Strides[i])
 		if !fits {
 			return 0, false
 		}
-		if last, ok = sumInts(last, far); !ok {
+		if last, ok = SumInts(last, far); !ok {
 			return 0, false
 		}
 	}
@@ -516,7 +538,7 @@ func (l Layout) last() (last int, ok bool) {
 // elements.
 func (l Layout) Within(storage int) error {
 	if last, ok := l.last(); !ok || last >= storage || l.Offset < 0 {
-		return shapeErrorf("shape %v with strides %v and offset %d reaches element %d of a storage of %d", l.Shape, l.Strides, l.Offset, last, storage)
+		return ShapeErrorf("shape %v with strides %v and offset %d reaches element %d of a storage of %d", l.Shape, l.Strides, l.Offset, last, storage)
 	}
 	return nil
 }

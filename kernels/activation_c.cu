@@ -28,12 +28,12 @@ SINTER_ELEMENTWISE(tanhshrink_grad_x_float64, TanhshrinkGradXFloatFn<float64>, f
 SINTER_ELEMENTWISE(tanhshrink_grad_x_complex64, TanhshrinkGradXComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(tanhshrink_grad_x_complex128, TanhshrinkGradXComplexFn<complex128>, complex128, complex128, complex128)
 
-// Threshold: where(x > limit, x, value)
+// Threshold: where(x <= limit, value, x)
 template <class T> struct ThresholdFn {
   typedef typename real_of<T>::type R;
   T limit;
   T value;
-  SINTER_FN T operator()(long long index, T x) const { return ((x > limit) ? x : value); }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= limit) ? value : x); }
 };
 SINTER_ELEMENTWISE(threshold_uint8, ThresholdFn<uint8>, uint8, uint8)
 SINTER_ELEMENTWISE(threshold_int8, ThresholdFn<int8>, int8, int8)
@@ -45,11 +45,11 @@ SINTER_ELEMENTWISE(threshold_bfloat16, ThresholdFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(threshold_float32, ThresholdFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(threshold_float64, ThresholdFn<float64>, float64, float64)
 
-// ThresholdGradX: where(x > limit, dy, 0)
+// ThresholdGradX: where(x <= limit, 0, dy)
 template <class T> struct ThresholdGradXFn {
   typedef typename real_of<T>::type R;
   T limit;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > limit) ? dy : T(0.0)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= limit) ? T(0.0) : dy); }
 };
 SINTER_ELEMENTWISE(threshold_grad_x_float16, ThresholdGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(threshold_grad_x_bfloat16, ThresholdGradXFn<float32>, bfloat16, bfloat16, bfloat16)

@@ -4,6 +4,31 @@
 
 namespace sinter {
 
+// AdaptiveInside: index/k*n/m + index%k < ((index/k + 1)*n + m - 1)/m
+template <class T> struct AdaptiveInsideFn {
+  typedef typename real_of<T>::type R;
+  long long n;
+  long long m;
+  long long k;
+  SINTER_FN bool operator()(long long index) const {
+    const long long t0 = sinter::div(index, k);
+    return sinter::add(sinter::div(sinter::mul(t0, n), m), sinter::rem(index, k)) < sinter::div(sinter::sub(sinter::add(sinter::mul(sinter::add(t0, 1LL), n), m), 1LL), m);
+  }
+};
+SINTER_ELEMENTWISE(adaptive_inside_bool, AdaptiveInsideFn<bool>, bool)
+
+// AdaptiveLengths: cast(((index + 1)*n + m - 1)/m - index*n/m)
+template <class T> struct AdaptiveLengthsFn {
+  typedef typename real_of<T>::type R;
+  long long n;
+  long long m;
+  SINTER_FN T operator()(long long index) const { return sinter::cast<T>(sinter::sub(sinter::div(sinter::sub(sinter::add(sinter::mul(sinter::add(index, 1LL), n), m), 1LL), m), sinter::div(sinter::mul(index, n), m))); }
+};
+SINTER_ELEMENTWISE(adaptive_lengths_float16, AdaptiveLengthsFn<float32>, float16)
+SINTER_ELEMENTWISE(adaptive_lengths_bfloat16, AdaptiveLengthsFn<float32>, bfloat16)
+SINTER_ELEMENTWISE(adaptive_lengths_float32, AdaptiveLengthsFn<float32>, float32)
+SINTER_ELEMENTWISE(adaptive_lengths_float64, AdaptiveLengthsFn<float64>, float64)
+
 // AdaptivePlaces: min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)
 template <class T> struct AdaptivePlacesFn {
   typedef typename real_of<T>::type R;
@@ -16,23 +41,5 @@ template <class T> struct AdaptivePlacesFn {
   }
 };
 SINTER_ELEMENTWISE(adaptive_places_int64, AdaptivePlacesFn<int64>, int64)
-
-// AdaptiveWeights: where(index%n >= index/n*n/m && index%n < ((index/n + 1)*n + m - 1)/m, 1/cast(((index/n + 1)*n + m - 1)/m - index/n*n/m), 0)
-template <class T> struct AdaptiveWeightsFn {
-  typedef typename real_of<T>::type R;
-  long long n;
-  long long m;
-  SINTER_FN T operator()(long long index) const {
-    const long long t0 = sinter::rem(index, n);
-    const long long t1 = sinter::div(index, n);
-    const long long t2 = sinter::div(sinter::mul(t1, n), m);
-    const long long t3 = sinter::div(sinter::sub(sinter::add(sinter::mul(sinter::add(t1, 1LL), n), m), 1LL), m);
-    return (((t0 >= t2) && (t0 < t3)) ? (T(1.0) / sinter::cast<T>(sinter::sub(t3, t2))) : T(0.0));
-  }
-};
-SINTER_ELEMENTWISE(adaptive_weights_float16, AdaptiveWeightsFn<float32>, float16)
-SINTER_ELEMENTWISE(adaptive_weights_bfloat16, AdaptiveWeightsFn<float32>, bfloat16)
-SINTER_ELEMENTWISE(adaptive_weights_float32, AdaptiveWeightsFn<float32>, float32)
-SINTER_ELEMENTWISE(adaptive_weights_float64, AdaptiveWeightsFn<float64>, float64)
 
 }  // namespace sinter

@@ -21,14 +21,19 @@ type AdaptiveLogSoftmaxWithLoss struct {
 	cutoffs []int // the first class of each cluster, then the number of classes
 }
 
-// NewAdaptiveLogSoftmaxWithLoss returns the layer for vectors of width in and so
-// many classes. cutoffs are the classes at which clusters begin, at least one:
-// increasing numbers from 1 to classes-1.
-func NewAdaptiveLogSoftmaxWithLoss(in, classes int, cutoffs []int, opts ...AdaptiveOption) *AdaptiveLogSoftmaxWithLoss {
-	s := with(defaults(), opts)
+// NewAdaptiveLogSoftmaxWithLoss returns the layer for vectors of width in and so many
+// classes. cutoffs are the classes at which clusters begin, at least one: increasing
+// numbers from 1 to classes-1.
+//
+// Options: DivValue (4), HeadBias, tensor.On (the CPU), tensor.OfType (Float32).
+func NewAdaptiveLogSoftmaxWithLoss(in, classes int, cutoffs []int, opts ...Option) *AdaptiveLogSoftmaxWithLoss {
+	s := read("adaptive softmax", opts, adaptiveOptions)
 	a := &AdaptiveLogSoftmaxWithLoss{in: in, cutoffs: append(slices.Clone(cutoffs), classes)}
-	if err := a.check(s.divValue); err != nil {
-		a.Head = &Linear{Weight: &Parameter{failed("adaptive softmax: %w", err)}}
+	if err := a.check(s.divValue); err != nil && s.err == nil {
+		s.err = fmt.Errorf("adaptive softmax: %w", err)
+	}
+	if s.err != nil {
+		a.Head = &Linear{Weight: s.broken()}
 		return a
 	}
 	clusters := len(cutoffs)

@@ -3,6 +3,7 @@ package nn
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 )
@@ -27,6 +28,16 @@ func (s *Sequential) Forward(x tensor.Tensor) tensor.Tensor {
 		x = m.Forward(x)
 	}
 	return x
+}
+
+// String lists the modules.
+func (s *Sequential) String() string {
+	list := given(s).Modules
+	parts := make([]string, len(list))
+	for i, m := range list {
+		parts[i] = describe(m)
+	}
+	return "Sequential(" + strings.Join(parts, ", ") + ")"
 }
 
 // A Func is a module without parameters, such as nn.Func(tensor.Tensor.Exp).

@@ -76,12 +76,15 @@ func (w window) String() string {
 func (s *settings) convolution(rank, in, out, kernel int, transposed bool) (weight, bias *Parameter, w window) {
 	w, err := s.window(rank, kernel)
 	w.in, w.out = in, out
+	if s.err != nil {
+		return s.broken(), nil, w
+	}
 	switch same := w.autoPad == tensor.AutoPadSame; {
 	case err != nil:
 	case same && slices.Max(w.stride) > 1:
-		err = fmt.Errorf("stride %v with PaddingSame, which takes a stride of 1", w.stride)
+		err = fmt.Errorf("stride %v with AutoPadSame, which takes a stride of 1", w.stride)
 	case same && slices.Max(w.padding) > 0:
-		err = fmt.Errorf("padding %v and PaddingSame; one of them", w.padding)
+		err = fmt.Errorf("padding %v and AutoPadSame; one of them", w.padding)
 	case s.groups < 1 || in < 1 || out < 1 || in%s.groups != 0 || out%s.groups != 0:
 		err = fmt.Errorf("%d groups, which must be at least 1 and divide the %d channels in and the %d out", s.groups, in, out)
 	}
@@ -103,65 +106,70 @@ func (s *settings) convolution(rank, in, out, kernel int, transposed bool) (weig
 	return weight, bias, w
 }
 
+// options are those of the operator that the window is of, and more. The list has no
+// room to append in place, so that several goroutines may.
+func (w window) options(more Option) []Option {
+	return slices.Clip([]Option{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups), more})
+}
+
 func (w window) describe(name string, bias *Parameter) string {
 	return fmt.Sprintf("%s%dd(in=%d, out=%d, %s, bias=%t)", name, len(w.kernel), w.in, w.out, w, bias != nil)
 }
+
+// A convolve is tensor.Conv2d, or its like of another rank or transposed.
+type convolve func(x, weight tensor.Tensor, opts ...Option) tensor.Tensor
 
 // A Conv is a convolution over one, two or three spatial axes.
 type Conv struct {
 	Weight *Parameter // [out, in/groups, kernel...]
 	Bias   *Parameter // [out], or nil
 
-	window window
+	window  window
+	apply   convolve
+	options []Option // of apply, but for the bias; never appended to in place
 }
 
-// NewConv1d returns a convolution over one spatial axis, [n, in, length] to
-// [n, out, length]. The kernel is an extent in elements; in and out are channels.
-func NewConv1d(in, out, kernel int, opts ...ConvOption) *Conv {
-	return newConv(1, in, out, kernel, opts)
+// NewConv1d returns a convolution over one spatial axis, [n, in, length] to [n, out,
+// length]. The kernel is an extent in elements; in and out are channels.
+//
+// Options: tensor.AutoPad (AutoPadNone), Kernel (kernel on every axis), tensor.Stride
+// (1), tensor.Padding (0), tensor.Dilation (1), tensor.Groups (1), NoBias, tensor.On
+// (the CPU), tensor.OfType (Float32).
+func NewConv1d(in, out, kernel int, opts ...Option) *Conv {
+	return newConv(1, tensor.Conv1d, in, out, kernel, opts)
 }
 
-// NewConv2d returns a convolution over two spatial axes with a square kernel,
-// [n, in, height, width] to [n, out, height, width].
-func NewConv2d(in, out, kernel int, opts ...ConvOption) *Conv {
-	return newConv(2, in, out, kernel, opts)
+// NewConv2d returns a convolution over two spatial axes with a square kernel, [n, in,
+// height, width] to [n, out, height, width].
+//
+// Options: tensor.AutoPad (AutoPadNone), Kernel (kernel on every axis), tensor.Stride
+// (1), tensor.Padding (0), tensor.Dilation (1), tensor.Groups (1), NoBias, tensor.On
+// (the CPU), tensor.OfType (Float32).
+func NewConv2d(in, out, kernel int, opts ...Option) *Conv {
+	return newConv(2, tensor.Conv2d, in, out, kernel, opts)
 }
 
-// NewConv3d returns a convolution over three spatial axes with a cubic kernel.
-func NewConv3d(in, out, kernel int, opts ...ConvOption) *Conv {
-	return newConv(3, in, out, kernel, opts)
+// NewConv3d returns a convolution over three spatial axes with a cubic kernel, [n, in,
+// depth, height, width] to [n, out, depth, height, width].
+//
+// Options: tensor.AutoPad (AutoPadNone), Kernel (kernel on every axis), tensor.Stride
+// (1), tensor.Padding (0), tensor.Dilation (1), tensor.Groups (1), NoBias, tensor.On
+// (the CPU), tensor.OfType (Float32).
+func NewConv3d(in, out, kernel int, opts ...Option) *Conv {
+	return newConv(3, tensor.Conv3d, in, out, kernel, opts)
 }
 
-func newConv(rank, in, out, kernel int, opts []ConvOption) *Conv {
-	weight, bias, w := with(defaults(), opts).convolution(rank, in, out, kernel, false)
-	return &Conv{Weight: weight, Bias: bias, window: w}
+func newConv(rank int, apply convolve, in, out, kernel int, opts []Option) *Conv {
+	weight, bias, w := read("convolution", opts, convOptions).convolution(rank, in, out, kernel, false)
+	return &Conv{Weight: weight, Bias: bias, window: w, apply: apply, options: w.options(w.autoPad)}
 }
 
 // Forward maps [n, in, spatial...] to [n, out, spatial...].
 func (c *Conv) Forward(x tensor.Tensor) tensor.Tensor {
-	if c == nil {
+	if c == nil || c.apply == nil {
 		return missing(c)
 	}
-	w := &c.window
-	switch len(w.kernel) {
-	case 1:
-		opts := []tensor.Conv1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups), w.autoPad}
-		if c.Bias != nil {
-			opts = append(opts, tensor.Bias(c.Bias.value()))
-		}
-		return x.Conv1d(c.Weight.value(), opts...)
-	case 2:
-		opts := []tensor.Conv2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups), w.autoPad}
-		if c.Bias != nil {
-			opts = append(opts, tensor.Bias(c.Bias.value()))
-		}
-		return x.Conv2d(c.Weight.value(), opts...)
-	}
-	opts := []tensor.Conv3dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...), tensor.Groups(w.groups), w.autoPad}
-	if c.Bias != nil {
-		opts = append(opts, tensor.Bias(c.Bias.value()))
-	}
-	return x.Conv3d(c.Weight.value(), opts...)
+	return c.apply(x, c.Weight.value(), append(c.options, tensor.Bias(c.Bias.optional()))...)
 }
 
 // String describes the layer.
@@ -176,45 +184,41 @@ type ConvTranspose struct {
 	Weight *Parameter // [in, out/groups, kernel...]
 	Bias   *Parameter // [out], or nil
 
-	window window
+	window  window
+	apply   convolve
+	options []Option // as of Conv
 }
 
 // NewConvTranspose1d returns a transposed convolution over one spatial axis.
-func NewConvTranspose1d(in, out, kernel int, opts ...ConvTransposeOption) *ConvTranspose {
-	return newConvTranspose(1, in, out, kernel, opts)
+//
+// Options: tensor.OutputPadding (0), Kernel (kernel on every axis), tensor.Stride (1),
+// tensor.Padding (0), tensor.Dilation (1), tensor.Groups (1), NoBias, tensor.On (the
+// CPU), tensor.OfType (Float32).
+func NewConvTranspose1d(in, out, kernel int, opts ...Option) *ConvTranspose {
+	return newConvTranspose(1, tensor.ConvTranspose1d, in, out, kernel, opts)
 }
 
-// NewConvTranspose2d returns a transposed convolution over two spatial axes with
-// a square kernel.
-func NewConvTranspose2d(in, out, kernel int, opts ...ConvTransposeOption) *ConvTranspose {
-	return newConvTranspose(2, in, out, kernel, opts)
+// NewConvTranspose2d returns a transposed convolution over two spatial axes with a
+// square kernel.
+//
+// Options: tensor.OutputPadding (0), Kernel (kernel on every axis), tensor.Stride (1),
+// tensor.Padding (0), tensor.Dilation (1), tensor.Groups (1), NoBias, tensor.On (the
+// CPU), tensor.OfType (Float32).
+func NewConvTranspose2d(in, out, kernel int, opts ...Option) *ConvTranspose {
+	return newConvTranspose(2, tensor.ConvTranspose2d, in, out, kernel, opts)
 }
 
-func newConvTranspose(rank, in, out, kernel int, opts []ConvTransposeOption) *ConvTranspose {
-	weight, bias, w := with(defaults(), opts).convolution(rank, in, out, kernel, true)
-	return &ConvTranspose{Weight: weight, Bias: bias, window: w}
+func newConvTranspose(rank int, apply convolve, in, out, kernel int, opts []Option) *ConvTranspose {
+	weight, bias, w := read("transposed convolution", opts, transposeOptions).convolution(rank, in, out, kernel, true)
+	return &ConvTranspose{Weight: weight, Bias: bias, window: w, apply: apply, options: w.options(tensor.OutputPadding(w.outputPadding...))}
 }
 
 // Forward maps [n, in, spatial...] to [n, out, spatial...].
 func (c *ConvTranspose) Forward(x tensor.Tensor) tensor.Tensor {
-	if c == nil {
+	if c == nil || c.apply == nil {
 		return missing(c)
 	}
-	w := &c.window
-	if len(w.kernel) == 1 {
-		opts := []tensor.ConvTranspose1dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...),
-			tensor.OutputPadding(w.outputPadding...), tensor.Groups(w.groups)}
-		if c.Bias != nil {
-			opts = append(opts, tensor.Bias(c.Bias.value()))
-		}
-		return x.ConvTranspose1d(c.Weight.value(), opts...)
-	}
-	opts := []tensor.ConvTranspose2dOption{tensor.Stride(w.stride...), tensor.Padding(w.padding...), tensor.Dilation(w.dilation...),
-		tensor.OutputPadding(w.outputPadding...), tensor.Groups(w.groups)}
-	if c.Bias != nil {
-		opts = append(opts, tensor.Bias(c.Bias.value()))
-	}
-	return x.ConvTranspose2d(c.Weight.value(), opts...)
+	return c.apply(x, c.Weight.value(), append(c.options, tensor.Bias(c.Bias.optional()))...)
 }
 
 // String describes the layer.

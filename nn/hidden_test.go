@@ -47,7 +47,7 @@ func TestHiddenLayers(t *testing.T) {
 		{&teacher{nn.NewLinear(2, 3), nn.NewLinear(2, 3), nn.NewLinear(2, 3)}, ""},
 		{&unset{A: nn.NewLinear(2, 3)}, ""},
 	} {
-		_, optimizer := optim.NewSGD(nn.Parameters(c.m), 0.1, optim.SGDOptions{})
+		_, optimizer := optim.NewSGD(nn.Parameters(c.m), 0.1)
 		var dict error
 		for _, v := range nn.StateDict(c.m) {
 			if err := v.Err(); err != nil {

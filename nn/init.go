@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 )
 
 // Gains of activations, for initialisers: the factor by which the layer before
@@ -32,23 +33,17 @@ const (
 
 // Uniform fills t with random numbers from [low, high).
 func Uniform(t tensor.Tensor, low, high float64) error {
-	return unrecorded(func() error { return t.UniformInPlace(low, high) })
+	return tensor.NoGrad(func() error { return t.UniformInPlace(low, high) })
 }
 
 // Normal fills t with random numbers of the normal distribution.
 func Normal(t tensor.Tensor, mean, deviation float64) error {
-	return unrecorded(func() error { return t.NormalInPlace(mean, deviation) })
+	return tensor.NoGrad(func() error { return t.NormalInPlace(mean, deviation) })
 }
 
 // Constant fills t with one number.
 func Constant(t tensor.Tensor, value float64) error {
-	return unrecorded(func() error { return t.FillInPlace(value) })
-}
-
-// unrecorded calls f without recording what it does.
-func unrecorded(f func() error) (err error) {
-	tensor.NoGrad(func() { err = f() })
-	return err
+	return tensor.NoGrad(func() error { return t.FillInPlace(value) })
 }
 
 // KaimingUniform fills a weight [out, in, ...] with uniform random numbers that
@@ -134,7 +129,7 @@ func (s *settings) uniform(bound float64, shape ...int) *Parameter {
 	if math.IsInf(bound, 0) || math.IsNaN(bound) {
 		bound = 0
 	}
-	p := NewParameter(tensor.Empty(shape, s.place...))
+	p := s.parameter(tensor.Empty, shape...)
 	if p.Err() != nil {
 		return p
 	}
@@ -144,8 +139,25 @@ func (s *settings) uniform(bound float64, shape ...int) *Parameter {
 	return p
 }
 
+// parameter returns a parameter that a function of package tensor makes.
+func (s *settings) parameter(f func([]int, ...Option) tensor.Tensor, shape ...int) *Parameter {
+	if s.err != nil {
+		return s.broken()
+	}
+	return NewParameter(f(shape, s.place()...))
+}
+
+// broken returns a parameter that carries the error of the options.
+func (s *settings) broken() *Parameter { return &Parameter{failed("%w", s.err)} }
+
 // full returns a tensor of one number.
 func (s *settings) full(value float64, shape ...int) tensor.Tensor {
-	place := append([]tensor.CreateOption{tensor.OfType(tensor.DefaultType())}, s.place...)
-	return tensor.Full(shape, value, place...)
+	if s.err != nil {
+		return failed("%w", s.err)
+	}
+	dtype := s.dtype
+	if dtype == ir.Invalid {
+		dtype = tensor.DefaultType()
+	}
+	return tensor.Full(shape, value, tensor.On(s.device), tensor.OfType(dtype))
 }

@@ -15,7 +15,7 @@ import (
 // numbers are of other random sequences.
 func TestInit(t *testing.T) {
 	want := load(t).Inits
-	random.With(random.New(1), func() {
+	random.With(random.New(1), func() error {
 		shape := []int{64, 24, 3, 2}
 		fill := func(f func(tensor.Tensor) error) tensor.Tensor {
 			w := tensor.Empty(shape, tensor.On(device.Sim(0)))
@@ -29,8 +29,8 @@ func TestInit(t *testing.T) {
 			"xavier uniform":       fill(func(w tensor.Tensor) error { return nn.XavierUniform(w, 2) }),
 			"xavier normal":        fill(func(w tensor.Tensor) error { return nn.XavierNormal(w, 0.5) }),
 			"layer linear":         nn.NewLinear(24, 64).Weight.Tensor,
-			"layer conv":           nn.NewConv2d(24, 64, 3, nn.Groups(2)).Weight.Tensor,
-			"layer conv transpose": nn.NewConvTranspose2d(24, 64, 3, nn.Groups(2)).Weight.Tensor,
+			"layer conv":           nn.NewConv2d(24, 64, 3, tensor.Groups(2)).Weight.Tensor,
+			"layer conv transpose": nn.NewConvTranspose2d(24, 64, 3, tensor.Groups(2)).Weight.Tensor,
 			"layer embedding":      nn.NewEmbedding(64, 24).Weight.Tensor,
 		} {
 			var largest, sum, squares float64
@@ -51,6 +51,7 @@ func TestInit(t *testing.T) {
 				t.Errorf("%s: largest %g, want %g", name, largest, m)
 			}
 		}
+		return nil
 	})
 	gains := map[string]float64{"linear": nn.GainLinear, "tanh": nn.GainTanh, "relu": nn.GainReLU, "leaky": nn.GainLeakyReLU(0.3), "selu": nn.GainSELU}
 	for name, g := range gains {
@@ -71,7 +72,7 @@ func TestInitInPlace(t *testing.T) {
 	if got[2] != 1.5 || got[3] < 2 || got[3] >= 3 {
 		t.Errorf("half a uniform parameter is %v", got)
 	}
-	random.With(random.New(4), func() { must(t, nn.Normal(p.Tensor, 100, 0.1)) })
+	random.With(random.New(4), func() error { must(t, nn.Normal(p.Tensor, 100, 0.1)); return nil })
 	if got := values(t, p.Tensor); math.Abs(got[0]-100) > 1 {
 		t.Errorf("a normal parameter is %v", got)
 	}
@@ -89,7 +90,7 @@ func TestInitInPlace(t *testing.T) {
 			t.Errorf("%s of no elements: %v", name, err)
 		}
 	}
-	row := nn.NewEmbedding(4, 2, nn.PaddingIndex(1))
+	row := nn.NewEmbedding(4, 2, tensor.PaddingIdx(1))
 	if got := values(t, row.Weight.Tensor); got[2] != 0 || got[3] != 0 || got[0] == 0 || !row.Weight.RequiresGrad() {
 		t.Errorf("an embedding with a padding index is %v", got)
 	}

@@ -17,23 +17,23 @@ var layers = map[string]func() nn.Module{
 	"linear":              func() nn.Module { return nn.NewLinear(3, 4) },
 	"linear without bias": func() nn.Module { return nn.NewLinear(3, 2, nn.NoBias()) },
 	"conv1d": func() nn.Module {
-		return nn.NewConv1d(4, 6, 3, nn.Stride(2), nn.Padding(2), nn.Dilation(2), nn.Groups(2))
+		return nn.NewConv1d(4, 6, 3, tensor.Stride(2), tensor.Padding(2), tensor.Dilation(2), tensor.Groups(2))
 	},
 	"conv2d": func() nn.Module {
-		return nn.NewConv2d(2, 3, 0, nn.Kernel(3, 2), nn.Stride(2, 1), nn.Padding(1, 0))
+		return nn.NewConv2d(2, 3, 0, nn.Kernel(3, 2), tensor.Stride(2, 1), tensor.Padding(1, 0))
 	},
-	"conv2d without bias": func() nn.Module { return nn.NewConv2d(2, 4, 1, nn.Groups(2), nn.NoBias()) },
+	"conv2d without bias": func() nn.Module { return nn.NewConv2d(2, 4, 1, tensor.Groups(2), nn.NoBias()) },
 	"conv3d":              func() nn.Module { return nn.NewConv3d(1, 2, 2) },
 	"conv transpose 1d": func() nn.Module {
-		return nn.NewConvTranspose1d(4, 2, 3, nn.Stride(2), nn.Padding(1), nn.OutputPadding(1), nn.Groups(2))
+		return nn.NewConvTranspose1d(4, 2, 3, tensor.Stride(2), tensor.Padding(1), tensor.OutputPadding(1), tensor.Groups(2))
 	},
-	"conv transpose 2d":      func() nn.Module { return nn.NewConvTranspose2d(2, 3, 3, nn.Stride(2), nn.Dilation(1, 2)) },
+	"conv transpose 2d":      func() nn.Module { return nn.NewConvTranspose2d(2, 3, 3, tensor.Stride(2), tensor.Dilation(1, 2)) },
 	"layer norm":             func() nn.Module { return nn.NewLayerNorm([]int{3, 4}) },
-	"layer norm eps":         func() nn.Module { return nn.NewLayerNorm([]int{4}, nn.Eps(0.5), nn.NoAffine()) },
+	"layer norm eps":         func() nn.Module { return nn.NewLayerNorm([]int{4}, tensor.Eps(0.5), nn.NoAffine()) },
 	"rms norm":               func() nn.Module { return nn.NewRMSNorm([]int{4}) },
 	"group norm":             func() nn.Module { return nn.NewGroupNorm(2, 4) },
 	"batch norm 1d":          func() nn.Module { return nn.NewBatchNorm(3) },
-	"batch norm 2d":          func() nn.Module { return nn.NewBatchNorm(2, nn.Momentum(0.3), nn.Eps(1e-3)) },
+	"batch norm 2d":          func() nn.Module { return nn.NewBatchNorm(2, nn.Momentum(0.3), tensor.Eps(1e-3)) },
 	"prelu":                  func() nn.Module { return nn.NewPReLU(3) },
 	"relu":                   nn.ReLU,
 	"relu6":                  nn.ReLU6,
@@ -50,24 +50,24 @@ var layers = map[string]func() nn.Module{
 	"hardswish":              nn.Hardswish,
 	"softmax":                func() nn.Module { return nn.Softmax(1) },
 	"log softmax":            func() nn.Module { return nn.LogSoftmax(-1) },
-	"max pool 1d":            func() nn.Module { return nn.MaxPool1d(3, nn.Stride(2), nn.Padding(1)) },
+	"max pool 1d":            func() nn.Module { return nn.MaxPool1d(3, tensor.Stride(2), tensor.Padding(1)) },
 	"max pool 2d":            func() nn.Module { return nn.MaxPool2d(2) },
 	"avg pool 1d":            func() nn.Module { return nn.AvgPool1d(2) },
-	"avg pool 2d":            func() nn.Module { return nn.AvgPool2d(0, nn.Kernel(3, 2), nn.Stride(2), nn.Padding(1, 0)) },
+	"avg pool 2d":            func() nn.Module { return nn.AvgPool2d(0, nn.Kernel(3, 2), tensor.Stride(2), tensor.Padding(1, 0)) },
 	"adaptive avg pool 2d":   func() nn.Module { return nn.AdaptiveAvgPool2d(2, 3) },
 	"flatten":                nn.Flatten,
 	"embedding":              func() nn.Module { return nn.NewEmbedding(5, 3) },
-	"embedding with padding": func() nn.Module { return nn.NewEmbedding(5, 2, nn.PaddingIndex(2)) },
-	"embedding by frequency": func() nn.Module { return nn.NewEmbedding(5, 2, nn.ScaleGradByFreq()) },
+	"embedding with padding": func() nn.Module { return nn.NewEmbedding(5, 2, tensor.PaddingIdx(2)) },
+	"embedding by frequency": func() nn.Module { return nn.NewEmbedding(5, 2, tensor.ScaleGradByFreq()) },
 	"embedding of limited norm": func() nn.Module {
-		return nn.NewEmbedding(5, 3, nn.MaxNorm(0.5), nn.NormType(1))
+		return nn.NewEmbedding(5, 3, tensor.MaxNorm(0.5), tensor.NormType(1))
 	},
-	"conv1d same": func() nn.Module { return nn.NewConv1d(2, 3, 4, nn.PaddingSame()) },
+	"conv1d same": func() nn.Module { return nn.NewConv1d(2, 3, 4, tensor.AutoPadSame) },
 	"conv2d same": func() nn.Module {
-		return nn.NewConv2d(2, 3, 0, nn.Kernel(3, 2), nn.PaddingSame(), nn.Dilation(1, 3))
+		return nn.NewConv2d(2, 3, 0, nn.Kernel(3, 2), tensor.AutoPadSame, tensor.Dilation(1, 3))
 	},
-	"conv3d same":              func() nn.Module { return nn.NewConv3d(1, 2, 2, nn.PaddingSame()) },
-	"conv transpose 1d of one": func() nn.Module { return nn.NewConvTranspose1d(4, 2, 3, nn.Stride(2)) },
+	"conv3d same":              func() nn.Module { return nn.NewConv3d(1, 2, 2, tensor.AutoPadSame) },
+	"conv transpose 1d of one": func() nn.Module { return nn.NewConvTranspose1d(4, 2, 3, tensor.Stride(2)) },
 }
 
 // TestLayers compares results and gradients with PyTorch's, on the CPU and on a
@@ -121,7 +121,7 @@ func TestLayers(t *testing.T) {
 func TestBatchNormRunning(t *testing.T) {
 	v := load(t).BatchNorm
 	for _, d := range []device.Device{device.CPU, device.Sim(1)} {
-		m := nn.NewBatchNorm(3, nn.Momentum(0.2), nn.On(d), nn.OfType(tensor.Float64))
+		m := nn.NewBatchNorm(3, nn.Momentum(0.2), tensor.On(d), tensor.OfType(tensor.Float64))
 		must(t, nn.LoadStateDict(m, tensors(v.State)))
 		for i, s := range v.Steps {
 			near(t, fmt.Sprintf("step %d on %s", i, d), m.Forward(s.X.tensor().To(d)), s.Y)
@@ -174,30 +174,40 @@ func TestLayerErrors(t *testing.T) {
 		m    nn.Module
 		text string
 	}{
-		{"no groups", nn.NewConv2d(4, 4, 3, nn.Groups(0)), "0 groups"},
-		{"same with stride", nn.NewConv2d(4, 4, 3, nn.PaddingSame(), nn.Stride(2)), "stride [2 2] with PaddingSame"},
-		{"same with padding", nn.NewConv2d(4, 4, 3, nn.PaddingSame(), nn.Padding(1)), "padding [1 1] and PaddingSame"},
-		{"groups do not divide", nn.NewConv2d(4, 4, 3, nn.Groups(3)), "3 groups"},
+		{"no groups", nn.NewConv2d(4, 4, 3, tensor.Groups(0)), "0 groups"},
+		{"same with stride", nn.NewConv2d(4, 4, 3, tensor.AutoPadSame, tensor.Stride(2)), "stride [2 2] with AutoPadSame"},
+		{"same with padding", nn.NewConv2d(4, 4, 3, tensor.AutoPadSame, tensor.Padding(1)), "padding [1 1] and AutoPadSame"},
+		{"groups do not divide", nn.NewConv2d(4, 4, 3, tensor.Groups(3)), "3 groups"},
 		{"no channels", nn.NewConv2d(4, 0, 3), "the 0 out"},
 		{"no kernel", nn.NewConv2d(4, 4, 0), "kernel [0 0]"},
 		{"three kernels", nn.NewConv2d(4, 4, 3, nn.Kernel(3, 3, 3)), "takes one number or 2"},
-		{"stride", nn.NewConvTranspose2d(4, 4, 3, nn.Stride(0)), "stride [0 0]"},
-		{"padding", nn.MaxPool2d(2, nn.Padding(-1)), "padding [-1 -1]"},
+		{"stride", nn.NewConvTranspose2d(4, 4, 3, tensor.Stride(0)), "stride [0 0]"},
+		{"padding", nn.MaxPool2d(2, tensor.Padding(-1)), "padding [-1 -1]"},
 		{"wrong channels", nn.NewConv2d(3, 4, 3), "conv2d"},
+		{"linear's options", nn.NewLinear(6, 3, tensor.Stride(2)), "linear: no option Stride here; want NoBias, On or OfType"},
+		{"embedding's options", nn.NewEmbedding(6, 3, nn.NoBias()), "embedding: no option NoBias here; want PaddingIdx, MaxNorm, NormType, ScaleGradByFreq, On or OfType"},
+		{"convolution's options", nn.NewConv2d(4, 4, 3, nn.Layers(2)), "convolution: no option Layers here"},
+		{"transposed convolution's options", nn.NewConvTranspose2d(4, 4, 3, tensor.AutoPadSame), "transposed convolution: no option AutoPad here"},
+		{"pooling's options", nn.MaxPool2d(2, tensor.Dilation(2)), "MaxPool2d: no option Dilation here; want Kernel, Stride or Padding"},
+		{"norm's options", nn.NewLayerNorm([]int{6}, nn.NoAffine(), nn.Momentum(1)), "layer norm: no option nn.Momentum here"},
+		{"batch norm's options", nn.NewBatchNorm(4, tensor.Eps(1), tensor.Eps(2)), "batch norm: option Eps is given twice, 1 and 2"},
+		{"recurrent layers' options", nn.NewLSTM(6, 3, tensor.Rectified()), "LSTM: no option Rectified here"},
+		{"slopes' options", nn.NewPReLU(4, nn.NoBias()), "prelu: no option NoBias here; want On or OfType"},
+		{"gelu's options", nn.GELU(tensor.Dim(1)), "gelu: no option Dim here; want Approximate"},
 		{"negative linear", nn.NewLinear(-1, 3), "-1"},
 		{"wrong linear", nn.NewLinear(5, 3), "linear"},
-		{"dtype", nn.NewLinear(6, 3, nn.OfType(tensor.Int64)), "int64"},
-		{"no such device", nn.NewLinear(6, 3, nn.On(device.Sim(8))), "sim:8"},
-		{"another device", nn.NewLinear(6, 3, nn.On(device.Sim(1))), "sim:1"},
+		{"dtype", nn.NewLinear(6, 3, tensor.OfType(tensor.Int64)), "int64"},
+		{"no such device", nn.NewLinear(6, 3, tensor.On(device.Sim(8))), "sim:8"},
+		{"another device", nn.NewLinear(6, 3, tensor.On(device.Sim(1))), "sim:1"},
 		{"batch norm channels", nn.NewBatchNorm(3), "batch norm of 3 channels got 4"},
 		{"batch norm negative", nn.NewBatchNorm(-3), "-3"},
 		{"group norm channels", nn.NewGroupNorm(2, 6), "group norm of 6 channels got 4"},
 		{"group norm groups", nn.NewGroupNorm(3, 4), "groups must divide"},
 		{"layer norm shape", nn.NewLayerNorm([]int{5}), "normalized_shape must be"},
-		{"padding index", nn.NewEmbedding(3, 2, nn.PaddingIndex(3)), "padding index 3"},
+		{"padding index", nn.NewEmbedding(3, 2, tensor.PaddingIdx(3)), "padding index 3"},
 		{"nil module", nn.NewSequential(nn.ReLU(), nil), "module 1 of a Sequential is nil"},
 		{"nil layer", nn.NewSequential(nn.ReLU(), (*nn.Linear)(nil)), "module 1 of a Sequential is nil (*nn.Linear)"},
-		{"nil layer alone", (*nn.Linear)(nil), "a nil *nn.Linear"},
+		{"nil layer alone", (*nn.Linear)(nil), "a nil or zero *nn.Linear"},
 	} {
 		err := c.m.Forward(x).Err()
 		if err == nil || !strings.Contains(err.Error(), c.text) {
@@ -230,7 +240,7 @@ func TestLayerErrors(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	m := nn.NewSequential(
-		nn.NewConv2d(1, 2, 3, nn.Padding(1)), nn.NewBatchNorm(2), nn.ReLU(), nn.MaxPool2d(2),
+		nn.NewConv2d(1, 2, 3, tensor.Padding(1)), nn.NewBatchNorm(2), nn.ReLU(), nn.MaxPool2d(2),
 		nn.NewSequential(nn.Flatten(), nn.NewDropout(0.5), nn.NewLinear(8, 3, nn.NoBias())),
 	)
 	must(t, nn.SetRequireGrad(m.Modules[0], false))

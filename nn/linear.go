@@ -15,8 +15,10 @@ type Linear struct {
 
 // NewLinear returns a linear layer whose parameters are drawn uniformly from
 // ±1/sqrt(in).
-func NewLinear(in, out int, opts ...LinearOption) *Linear {
-	return with(defaults(), opts).linear(in, out)
+//
+// Options: NoBias, tensor.On (the CPU), tensor.OfType (Float32).
+func NewLinear(in, out int, opts ...Option) *Linear {
+	return read("linear", opts, linearOptions).linear(in, out)
 }
 
 func (s *settings) linear(in, out int) *Linear {
@@ -33,10 +35,7 @@ func (l *Linear) Forward(x tensor.Tensor) tensor.Tensor {
 	if l == nil {
 		return missing(l)
 	}
-	if l.Bias == nil {
-		return x.Linear(l.Weight.value())
-	}
-	return x.Linear(l.Weight.value(), tensor.Bias(l.Bias.value()))
+	return x.Linear(l.Weight.value(), tensor.Bias(l.Bias.optional()))
 }
 
 // String describes the layer.
@@ -55,10 +54,13 @@ type Embedding struct {
 }
 
 // NewEmbedding returns an embedding drawn from the standard normal distribution.
-func NewEmbedding(classes, width int, opts ...EmbeddingOption) *Embedding {
-	s := with(defaults(), opts)
+//
+// Options: tensor.PaddingIdx (-1, none), tensor.MaxNorm (none), tensor.NormType (2),
+// tensor.ScaleGradByFreq, tensor.On (the CPU), tensor.OfType (Float32).
+func NewEmbedding(classes, width int, opts ...Option) *Embedding {
+	s := read("embedding", opts, embeddingOptions)
 	e := &Embedding{
-		Weight: NewParameter(tensor.Randn([]int{classes, width}, s.place...)), paddingIndex: s.paddingIndex,
+		Weight: s.parameter(tensor.Randn, classes, width), paddingIndex: s.paddingIndex,
 		maxNorm: s.maxNorm, normType: s.normType, byFrequency: s.byFrequency,
 	}
 	switch {
@@ -78,7 +80,7 @@ func (e *Embedding) Forward(x tensor.Tensor) tensor.Tensor {
 	if e == nil {
 		return missing(e)
 	}
-	opts := []tensor.EmbeddingOption{tensor.PaddingIdx(e.paddingIndex), tensor.ScaleGradByFreq(e.byFrequency)}
+	opts := []Option{tensor.PaddingIdx(e.paddingIndex), tensor.ScaleGradByFreq(e.byFrequency)}
 	if e.normType != 0 { // of a zero Embedding
 		opts = append(opts, tensor.MaxNorm(e.maxNorm), tensor.NormType(e.normType))
 	}

@@ -1,22 +1,44 @@
-// Package nn builds models: layers, containers, initialisation, and the walk
-// over a model's parameters that optimizers and checkpoints use. It knows nothing
-// of datasets or optimizers.
+// Package nn builds models: layers, containers, initialisation, and functions that find
+// a model's parameters for optimizers and checkpoints.
 //
-// A model is a pointer to a struct of layers with a Forward method. The functions
-// of this package find what is in the exported fields of a struct, and in the
-// structs, pointers, interfaces, slices, arrays and maps with string keys in
-// them, each thing once. A parameter or buffer in a field that is not exported would be
-// lost to all of them: it comes out as a parameter that carries an error, which names the
-// field, so that To, StateDict and optimizers fail; a tag `nn:"-"` leaves a field out on
-// purpose, exported or not. Names in a state dict are the fields' in snake_case, joined by
-// dots, which for the layers here are PyTorch's; a tag `nn:"name"` gives another,
-// and `nn:"inline"` leaves the field out of the names of what is in it.
+//	model := nn.NewSequential(
+//		nn.NewConv2d(1, 8, 3, tensor.Padding(1)), nn.ReLU(), nn.MaxPool2d(2),
+//		nn.Flatten(), nn.NewLinear(8*14*14, 10),
+//	)
+//	y := model.Forward(tensor.Randn([]int{32, 1, 28, 28})) // [32, 10]
+//	if err := y.Err(); err != nil {
+//		return err
+//	}
+//	fmt.Print(nn.Summary(model))
 //
-// Layers are made on the CPU with float32 parameters, drawn from the calling
-// goroutine's random generator as PyTorch draws them, unless On and OfType or
-// tensor.WithDefaults say otherwise. A layer asked for with sizes that cannot be
-// carries the error in its parameters, so it comes out of Forward, of To and of an
-// optimizer. Parameters and buffers belong to no tensor.Scope.
+// The chapter docs/guide/modules.md of the guide shows more, docs/guide/training.md how
+// models are trained.
+//
+// # Layers
+//
+// The New functions make layers with parameters; functions such as ReLU and MaxPool2d
+// make those without. Layers are made on the CPU with Float32 parameters, unless
+// tensor.On and tensor.OfType, or tensor.WithDefaults, say otherwise. Parameters are
+// drawn from the calling goroutine's random generator, as PyTorch draws them. A layer with
+// impossible sizes carries the error in its parameters: Forward, To and optimizers return
+// it. Parameters and buffers belong to no tensor.Scope.
+//
+// # Models
+//
+// A model is a pointer to a struct of layers with a Forward method. Parameters,
+// StateDict, To, Train and the like go through the exported fields of a struct, and
+// through the structs, pointers, interfaces, slices, arrays and maps with string keys in
+// them. They find each thing once.
+//
+// A parameter or buffer in an unexported field would be lost to all of them. It stands for
+// a parameter that carries an error, which names the field, so that To, StateDict and
+// optimizers fail. A tag `nn:"-"` leaves a field out on purpose, exported or not.
+//
+// # Names
+//
+// Names in a state dict are the fields' in snake_case, joined by dots. For the layers of
+// this package they are PyTorch's. A tag `nn:"name"` gives another name, and
+// `nn:"inline"` leaves the field out of the names of what is in it.
 package nn
 
 import (
@@ -46,6 +68,15 @@ type Buffer struct{ tensor.Tensor }
 func (p *Parameter) value() (t tensor.Tensor) {
 	if p != nil {
 		t = p.Tensor
+	}
+	return t
+}
+
+// optional returns the parameter's tensor as an optional argument: a zero one, which
+// stands for none, where there is no parameter.
+func (p *Parameter) optional() (t tensor.Tensor) {
+	if p != nil {
+		t = tensor.Wrap(p.Tensor.Handle())
 	}
 	return t
 }
@@ -87,7 +118,7 @@ func given[T any](l *T) *T {
 
 // missing stands for a result of a layer that is nil.
 func missing[T any](l *T) tensor.Tensor {
-	return failed("a nil %T; its New functions make one", l)
+	return failed("a nil or zero %T; its New functions make one", l)
 }
 
 // forgive has tensors carry no error of a call that should have changed them: whoever

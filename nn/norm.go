@@ -10,7 +10,10 @@ import (
 
 // affineOf returns weight and bias of a normalization, nil where there are none.
 func (s *settings) affineOf(shape ...int) (weight, bias *Parameter) {
-	if !s.affine {
+	switch {
+	case s.err != nil:
+		return s.broken(), nil
+	case !s.affine:
 		return nil, nil
 	}
 	weight = NewParameter(s.full(1, shape...))
@@ -29,10 +32,13 @@ type LayerNorm struct {
 	eps   float64
 }
 
-// NewLayerNorm returns a normalization over the last len(shape) axes, which
-// must have these extents.
-func NewLayerNorm(shape []int, opts ...NormOption) *LayerNorm {
-	s := with(defaults(), opts)
+// NewLayerNorm returns a normalization over the last len(shape) axes, which must have
+// these extents.
+//
+// Options: tensor.Eps (1e-5), NoAffine, NoBias, tensor.On (the CPU), tensor.OfType
+// (Float32).
+func NewLayerNorm(shape []int, opts ...Option) *LayerNorm {
+	s := read("layer norm", opts, normOptions)
 	l := &LayerNorm{shape: slices.Clone(shape), eps: s.eps}
 	l.Weight, l.Bias = s.affineOf(shape...)
 	return l
@@ -43,14 +49,7 @@ func (l *LayerNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	if l == nil {
 		return missing(l)
 	}
-	opts := []tensor.LayerNormOption{tensor.Eps(l.eps)}
-	if l.Weight != nil {
-		opts = append(opts, tensor.Weight(l.Weight.value()))
-	}
-	if l.Bias != nil {
-		opts = append(opts, tensor.Bias(l.Bias.value()))
-	}
-	return x.LayerNorm(l.shape, opts...)
+	return x.LayerNorm(l.shape, tensor.Eps(l.eps), tensor.Weight(l.Weight.optional()), tensor.Bias(l.Bias.optional()))
 }
 
 // String describes the layer.
@@ -67,12 +66,15 @@ type RMSNorm struct {
 	eps   float64
 }
 
-// NewRMSNorm returns a normalization over the last len(shape) axes, which must
-// have these extents. Eps is 1e-6 unless given.
-func NewRMSNorm(shape []int, opts ...NormOption) *RMSNorm {
+// NewRMSNorm returns a normalization over the last len(shape) axes, which must have
+// these extents.
+//
+// Options: tensor.Eps (1e-6), NoAffine, NoBias, tensor.On (the CPU), tensor.OfType
+// (Float32).
+func NewRMSNorm(shape []int, opts ...Option) *RMSNorm {
 	s := defaults()
 	s.eps = 1e-6
-	s = with(s, opts)
+	s.with("rms norm", opts, normOptions)
 	l := &RMSNorm{shape: slices.Clone(shape), eps: s.eps}
 	s.bias = false
 	l.Weight, _ = s.affineOf(shape...)
@@ -84,10 +86,7 @@ func (l *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	if l == nil {
 		return missing(l)
 	}
-	if l.Weight == nil {
-		return x.RmsNorm(l.shape, tensor.Eps(l.eps))
-	}
-	return x.RmsNorm(l.shape, tensor.Eps(l.eps), tensor.Weight(l.Weight.value()))
+	return x.RMSNorm(l.shape, tensor.Eps(l.eps), tensor.Weight(l.Weight.optional()))
 }
 
 // String describes the layer.
@@ -105,10 +104,13 @@ type GroupNorm struct {
 	eps              float64
 }
 
-// NewGroupNorm returns a normalization of channels in the given number of
-// groups, which must divide them.
-func NewGroupNorm(groups, channels int, opts ...NormOption) *GroupNorm {
-	s := with(defaults(), opts)
+// NewGroupNorm returns a normalization of channels in the given number of groups, which
+// must divide them.
+//
+// Options: tensor.Eps (1e-5), NoAffine, NoBias, tensor.On (the CPU), tensor.OfType
+// (Float32).
+func NewGroupNorm(groups, channels int, opts ...Option) *GroupNorm {
+	s := read("group norm", opts, normOptions)
 	l := &GroupNorm{groups: groups, channels: channels, eps: s.eps}
 	l.Weight, l.Bias = s.affineOf(channels)
 	return l
@@ -122,14 +124,7 @@ func (l *GroupNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	if n := x.Size(1); n != l.channels && sound(x) {
 		return failed("group norm of %d channels got %d, axis 1 of shape %v", l.channels, n, x.Shape())
 	}
-	opts := []tensor.GroupNormOption{tensor.Eps(l.eps)}
-	if l.Weight != nil {
-		opts = append(opts, tensor.Weight(l.Weight.value()))
-	}
-	if l.Bias != nil {
-		opts = append(opts, tensor.Bias(l.Bias.value()))
-	}
-	return x.GroupNorm(l.groups, opts...)
+	return x.GroupNorm(l.groups, tensor.Eps(l.eps), tensor.Weight(l.Weight.optional()), tensor.Bias(l.Bias.optional()))
 }
 
 // String describes the layer.
@@ -152,10 +147,13 @@ type BatchNorm struct {
 	evaluation    bool
 }
 
-// NewBatchNorm returns a normalization of the given number of channels, for
-// inputs [n, channels] and [n, channels, spatial...].
-func NewBatchNorm(channels int, opts ...BatchNormOption) *BatchNorm {
-	s := with(defaults(), opts)
+// NewBatchNorm returns a normalization of the given number of channels, for inputs [n,
+// channels] and [n, channels, spatial...].
+//
+// Options: Momentum (0.1), tensor.Eps (1e-5), NoAffine, NoBias, tensor.On (the CPU),
+// tensor.OfType (Float32).
+func NewBatchNorm(channels int, opts ...Option) *BatchNorm {
+	s := read("batch norm", opts, batchNormOptions)
 	b := &BatchNorm{eps: s.eps, momentum: s.momentum}
 	b.RunningMean, b.RunningVar = NewBuffer(s.full(0, channels)), NewBuffer(s.full(1, channels))
 	b.Weight, b.Bias = s.affineOf(channels)
@@ -181,26 +179,13 @@ func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	if n := x.Size(1); n != channels && sound(x) && sound(b.RunningMean.value()) {
 		return failed("batch norm of %d channels got %d, axis 1 of shape %v", channels, n, x.Shape())
 	}
+	opts := []Option{tensor.Eps(b.eps), tensor.Weight(b.Weight.optional()), tensor.Bias(b.Bias.optional())}
 	if b.evaluation {
-		opts := []tensor.BatchNormOption{tensor.Eps(b.eps)}
-		if b.Weight != nil {
-			opts = append(opts, tensor.Weight(b.Weight.value()))
-		}
-		if b.Bias != nil {
-			opts = append(opts, tensor.Bias(b.Bias.value()))
-		}
 		return x.BatchNorm(b.RunningMean.value(), b.RunningVar.value(), opts...)
 	}
 	n := x.NumElements() / max(channels, 1)
 	if n < 2 && sound(x) && sound(b.RunningMean.value()) {
 		return failed("batch norm in training needs more than one element a channel, shape %v has %d", x.Shape(), n)
-	}
-	opts := []tensor.BatchNormTrainOption{tensor.Eps(b.eps)}
-	if b.Weight != nil {
-		opts = append(opts, tensor.Weight(b.Weight.value()))
-	}
-	if b.Bias != nil {
-		opts = append(opts, tensor.Bias(b.Bias.value()))
 	}
 	out, mean, variance := x.BatchNormTrain(opts...)
 	if !sound(out) {
@@ -223,26 +208,26 @@ func (b *BatchNorm) update(mean, variance tensor.Tensor, n float64) (err error) 
 			forgive(b.RunningMean.Tensor, b.RunningVar.Tensor)
 		}
 	}()
-	tensor.NoGrad(func() {
-		tensor.Scope(func(func(...tensor.Tensor)) {
+	return tensor.NoGrad(func() error {
+		return tensor.Scope(func() error {
 			before := b.RunningMean.Clone()
 			nextMean := b.RunningMean.LerpScalar(mean, b.momentum)
 			// The batch's variance is the biased one.
 			nextVar := b.RunningVar.MulScalar(1-b.momentum).AddScaled(variance, b.momentum*n/(n-1))
 			for _, t := range []tensor.Tensor{before, nextMean, nextVar} {
-				if err = t.Err(); err != nil {
-					return
+				if err := t.Err(); err != nil {
+					return err
 				}
 			}
-			if err = b.RunningMean.CopyFrom(nextMean); err != nil {
-				return
+			if err := b.RunningMean.CopyFrom(nextMean); err != nil {
+				return err
 			}
-			if err = b.RunningVar.CopyFrom(nextVar); err != nil {
-				err = errors.Join(err, b.RunningMean.CopyFrom(before))
+			if err := b.RunningVar.CopyFrom(nextVar); err != nil {
+				return errors.Join(err, b.RunningMean.CopyFrom(before))
 			}
+			return nil
 		})
 	})
-	return err
 }
 
 // String describes the layer.

@@ -7,46 +7,63 @@ import (
 )
 
 // pooling returns a module that applies f to windows over rank axes.
-func pooling(name string, rank, kernel int, opts []PoolOption, f func(x tensor.Tensor, w window) tensor.Tensor) Module {
-	s := with(defaults(), opts)
+func pooling(name string, rank, kernel int, opts []Option, f func(x tensor.Tensor, w window) tensor.Tensor) Module {
+	s := read(name, opts, windowOptions)
 	if len(s.stride) == 0 {
 		s.stride = axes(s.kernel, rank, kernel)
 	}
 	w, err := s.window(rank, kernel)
+	if s.err != nil {
+		err = s.err
+	} else if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
 	if err != nil {
-		return fixed{name, func(tensor.Tensor) tensor.Tensor { return failed("%s: %w", name, err) }}
+		return fixed{name, func(tensor.Tensor) tensor.Tensor { return failed("%w", err) }}
 	}
 	return fixed{fmt.Sprintf("%s(kernel=%v, stride=%v, padding=%v)", name, w.kernel, w.stride, w.padding),
 		func(x tensor.Tensor) tensor.Tensor { return f(x, w) }}
 }
 
-// MaxPool1d returns a module that keeps the largest element of each window along
-// the last axis of [n, channels, length].
-func MaxPool1d(kernel int, opts ...PoolOption) Module {
+// MaxPool1d returns a module that keeps the largest element of each window along the
+// last axis of [n, channels, length].
+//
+// Options: Kernel (kernel on every axis), tensor.Stride (the window's extent),
+// tensor.Padding (0).
+func MaxPool1d(kernel int, opts ...Option) Module {
 	return pooling("MaxPool1d", 1, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
 		return x.MaxPool1d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
 	})
 }
 
-// MaxPool2d returns a module that keeps the largest element of each square window
-// over the last two axes of [n, channels, height, width].
-func MaxPool2d(kernel int, opts ...PoolOption) Module {
+// MaxPool2d returns a module that keeps the largest element of each square window over
+// the last two axes of [n, channels, height, width].
+//
+// Options: Kernel (kernel on every axis), tensor.Stride (the window's extent),
+// tensor.Padding (0).
+func MaxPool2d(kernel int, opts ...Option) Module {
 	return pooling("MaxPool2d", 2, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
 		return x.MaxPool2d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
 	})
 }
 
-// AvgPool1d returns a module that averages each window along the last axis; what
-// padding adds counts.
-func AvgPool1d(kernel int, opts ...PoolOption) Module {
+// AvgPool1d returns a module that averages each window along the last axis; what padding
+// adds counts.
+//
+// Options: Kernel (kernel on every axis), tensor.Stride (the window's extent),
+// tensor.Padding (0).
+func AvgPool1d(kernel int, opts ...Option) Module {
 	return pooling("AvgPool1d", 1, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
 		return x.AvgPool1d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
 	})
 }
 
-// AvgPool2d returns a module that averages each square window over the last two
-// axes; what padding adds counts.
-func AvgPool2d(kernel int, opts ...PoolOption) Module {
+// AvgPool2d returns a module that averages each square window over the last two axes;
+// what padding adds counts.
+//
+// Options: Kernel (kernel on every axis), tensor.Stride (the window's extent),
+// tensor.Padding (0).
+func AvgPool2d(kernel int, opts ...Option) Module {
 	return pooling("AvgPool2d", 2, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
 		return x.AvgPool2d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
 	})

@@ -11,10 +11,8 @@ import (
 // recurrent is what LSTM, GRU and RNN have in common: layers, each in one or both
 // directions, that go over steps.
 type recurrent struct {
-	// Weights has the parameters by PyTorch's names: of layer k weight_ih_l<k>
-	// [gates*hidden, in], weight_hh_l<k> [gates*hidden, hidden] and, unless left out,
-	// bias_ih_l<k> and bias_hh_l<k> [gates*hidden]; those of the other direction end
-	// in _reverse.
+	// Weights has the parameters by PyTorch's names. The types that embed recurrent say
+	// which, since documentation does not show this field.
 	Weights map[string]*Parameter `nn:"inline"`
 
 	name                   string
@@ -36,6 +34,10 @@ func newRecurrent(name string, gates, in, hidden int, s *settings) recurrent {
 	}
 	if s.bidirectional {
 		r.directions = 2
+	}
+	if s.err != nil {
+		r.Weights["weight_ih_l0"] = s.broken()
+		return r
 	}
 	if in < 1 || hidden < 1 || s.layers < 1 || s.layers > maxLayers || !(s.layerDropout >= 0 && s.layerDropout <= 1) {
 		r.Weights["weight_ih_l0"] = &Parameter{failed("%s with input %d, hidden size %d, %d layers and dropout %g, which must be at least 1, at most %d layers, and dropout from 0 to 1",
@@ -226,25 +228,29 @@ func (r *recurrent) of(layer, direction int) weights {
 	return weights{r.Weights["weight_ih"+suffix], r.Weights["weight_hh"+suffix], r.Weights["bias_ih"+suffix], r.Weights["bias_hh"+suffix]}
 }
 
-// options returns the options of a pass; O is the operator's interface of them.
-func options[O any](w weights, of ...any) []O {
+// biases returns the options of a pass with the biases, where there are both.
+func (w weights) biases(opts ...Option) []Option {
 	if w.biasIH != nil && w.biasHH != nil {
-		of = append(of, tensor.InputBias(w.biasIH.value()), tensor.StateBias(w.biasHH.value()))
+		opts = append(opts, tensor.InputBias(w.biasIH.optional()), tensor.StateBias(w.biasHH.optional()))
 	}
-	list := make([]O, len(of))
-	for i, o := range of {
-		list[i] = o.(O)
-	}
-	return list
+	return opts
 }
 
 // An LSTM is layers of long short-term memory (Hochreiter and Schmidhuber 1997,
 // with a forget gate), without projections and peepholes.
+//
+// Its field Weights, a map[string]*Parameter, has the parameters by PyTorch's names: for
+// layer k weight_ih_l<k> [gates*hidden, in], weight_hh_l<k> [gates*hidden, hidden] and,
+// without NoBias, bias_ih_l<k> and bias_hh_l<k> [gates*hidden]. The names of the other
+// direction end in _reverse. There are four gates: input, forget, cell and output.
 type LSTM struct{ recurrent }
 
 // NewLSTM returns an LSTM over inputs of width in, whose states have width hidden.
-func NewLSTM(in, hidden int, opts ...RecurrentOption) *LSTM {
-	return &LSTM{newRecurrent("LSTM", 4, in, hidden, with(defaults(), opts))}
+//
+// Options: Layers (1), Bidirectional, BatchFirst, LayerDropout (0), NoBias, tensor.On
+// (the CPU), tensor.OfType (Float32).
+func NewLSTM(in, hidden int, opts ...Option) *LSTM {
+	return &LSTM{newRecurrent("LSTM", 4, in, hidden, read("LSTM", opts, stepsOptions))}
 }
 
 // LSTMState is the states of an LSTM, [layers*directions, batch, hidden] each: for
@@ -264,7 +270,7 @@ func (l *LSTM) Run(x tensor.Tensor, from LSTMState) (out tensor.Tensor, to LSTMS
 		return missing(l), LSTMState{missing(l), missing(l)}
 	}
 	out, next := l.run(x, []tensor.Tensor{from.H, from.C}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
-		out, cells := x.LSTM(s[0], s[1], w.ih.value(), w.hh.value(), options[tensor.LSTMOption](w, tensor.Reverse(reverse))...)
+		out, cells := x.LSTM(s[0], s[1], w.ih.value(), w.hh.value(), w.biases(tensor.Reverse(reverse))...)
 		return []tensor.Tensor{out, cells}
 	})
 	return out, LSTMState{next[0], next[1]}
@@ -278,11 +284,19 @@ func (l *LSTM) String() string { return given(l).recurrent.String() }
 
 // A GRU is layers of gated recurrent units (Cho et al. 2014) as PyTorch and cuDNN
 // have them: the reset gate acts on the product with the state, bias included.
+//
+// Its field Weights, a map[string]*Parameter, has the parameters by PyTorch's names: for
+// layer k weight_ih_l<k> [gates*hidden, in], weight_hh_l<k> [gates*hidden, hidden] and,
+// without NoBias, bias_ih_l<k> and bias_hh_l<k> [gates*hidden]. The names of the other
+// direction end in _reverse. There are three gates: reset, update and new.
 type GRU struct{ recurrent }
 
 // NewGRU returns a GRU over inputs of width in, whose state has width hidden.
-func NewGRU(in, hidden int, opts ...RecurrentOption) *GRU {
-	return &GRU{newRecurrent("GRU", 3, in, hidden, with(defaults(), opts))}
+//
+// Options: Layers (1), Bidirectional, BatchFirst, LayerDropout (0), NoBias, tensor.On
+// (the CPU), tensor.OfType (Float32).
+func NewGRU(in, hidden int, opts ...Option) *GRU {
+	return &GRU{newRecurrent("GRU", 3, in, hidden, read("GRU", opts, stepsOptions))}
 }
 
 // Forward maps [steps, batch, in] to [steps, batch, directions*hidden], from a state
@@ -299,7 +313,7 @@ func (g *GRU) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
 		return missing(g), missing(g)
 	}
 	out, next := g.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
-		return []tensor.Tensor{x.GRU(s[0], w.ih.value(), w.hh.value(), options[tensor.GRUOption](w, tensor.Reverse(reverse))...)}
+		return []tensor.Tensor{x.GRU(s[0], w.ih.value(), w.hh.value(), w.biases(tensor.Reverse(reverse))...)}
 	})
 	return out, next[0]
 }
@@ -310,16 +324,24 @@ func (g *GRU) SetTraining(on bool) { given(g).recurrent.SetTraining(on) }
 // String describes the layers.
 func (g *GRU) String() string { return given(g).recurrent.String() }
 
-// An RNN is layers of Elman's recurrence: tanh, or relu with Rectified, of what the
-// input and the state give.
+// An RNN is layers of Elman's recurrence: tanh of x·Wᵀ + h·Uᵀ + b, or relu of it with
+// tensor.Rectified.
+//
+// Its field Weights, a map[string]*Parameter, has the parameters by PyTorch's names: for
+// layer k weight_ih_l<k> [gates*hidden, in], weight_hh_l<k> [gates*hidden, hidden] and,
+// without NoBias, bias_ih_l<k> and bias_hh_l<k> [gates*hidden]. The names of the other
+// direction end in _reverse. There is one gate.
 type RNN struct {
 	recurrent
 	rectified bool
 }
 
 // NewRNN returns an RNN over inputs of width in, whose state has width hidden.
-func NewRNN(in, hidden int, opts ...RNNOption) *RNN {
-	s := with(defaults(), opts)
+//
+// Options: tensor.Rectified, Layers (1), Bidirectional, BatchFirst, LayerDropout (0),
+// NoBias, tensor.On (the CPU), tensor.OfType (Float32).
+func NewRNN(in, hidden int, opts ...Option) *RNN {
+	s := read("RNN", opts, rnnOptions)
 	return &RNN{newRecurrent("RNN", 1, in, hidden, s), s.rectified}
 }
 
@@ -338,7 +360,7 @@ func (n *RNN) Run(x, from tensor.Tensor) (out, to tensor.Tensor) {
 	}
 	out, next := n.run(x, []tensor.Tensor{from}, func(x tensor.Tensor, s []tensor.Tensor, w weights, reverse bool) []tensor.Tensor {
 		return []tensor.Tensor{x.RNN(s[0], w.ih.value(), w.hh.value(),
-			options[tensor.RNNOption](w, tensor.Rectified(n.rectified), tensor.Reverse(reverse))...)}
+			w.biases(tensor.Rectified(n.rectified), tensor.Reverse(reverse))...)}
 	})
 	return out, next[0]
 }

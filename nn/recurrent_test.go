@@ -79,7 +79,7 @@ var recurrents = map[string]func() (any, runner){
 	},
 	"gru without bias or batch": func() (any, runner) { return single(nn.NewGRU(2, 3, nn.NoBias())) },
 	"rnn":                       func() (any, runner) { return single(nn.NewRNN(3, 4, nn.Layers(2))) },
-	"rnn relu":                  func() (any, runner) { return single(nn.NewRNN(3, 4, nn.Rectified(), nn.Bidirectional())) },
+	"rnn relu":                  func() (any, runner) { return single(nn.NewRNN(3, 4, tensor.Rectified(), nn.Bidirectional())) },
 }
 
 // weighted returns the sum of the elements of x times 1/n, 2/n and so on.
@@ -206,7 +206,7 @@ func without(name string) *nn.GRU {
 
 // TestAdaptiveLogSoftmax compares results and gradients with PyTorch's.
 func TestAdaptiveLogSoftmax(t *testing.T) {
-	options := [][]nn.AdaptiveOption{nil, {nn.DivValue(2), nn.HeadBias()}}
+	options := [][]nn.Option{nil, {nn.DivValue(2), nn.HeadBias()}}
 	cases := loadFamilies(t).Adaptive
 	if len(cases) != len(options) {
 		t.Fatalf("%d cases for %d layers", len(cases), len(options))

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // ErrState is wrapped when a state dict does not fit a model.
-var ErrState = errors.New("state does not fit the model")
+const ErrState ir.Error = "state does not fit the model"
 
 // entry is one tensor of a model's state.
 type entry struct {
@@ -132,25 +133,24 @@ func countsBatches(name string, known map[string]bool) bool {
 
 // assign copies values that fit to entries. When a copy fails, as on a device out
 // of memory, those made before are undone from copies in host memory.
-func assign(entries []entry, values map[string]tensor.Tensor) (err error) {
-	tensor.NoGrad(func() {
-		tensor.Scope(func(func(...tensor.Tensor)) {
+func assign(entries []entry, values map[string]tensor.Tensor) error {
+	return tensor.NoGrad(func() error {
+		return tensor.Scope(func() error {
 			values := apart(entries, values)
 			var before []tensor.Tensor
 			for i, e := range entries {
-				var old tensor.Tensor
-				if old, err = hostCopy(*e.t); err == nil {
+				old, err := hostCopy(*e.t)
+				if err == nil {
 					before = append(before, old)
 					err = copyTo(*e.t, values[e.name])
 				}
 				if err != nil {
-					err = fmt.Errorf("nn: %s: %w", e.name, errors.Join(err, restore(entries[:i], before)))
-					return
+					return fmt.Errorf("nn: %s: %w", e.name, errors.Join(err, restore(entries[:i], before)))
 				}
 			}
+			return nil
 		})
 	})
-	return err
 }
 
 // apart returns values with those copied that share memory with an entry, which
@@ -226,18 +226,18 @@ func replace(m any, f func(tensor.Tensor) tensor.Tensor) (err error) {
 	entries := state(m)
 	fresh := make([]tensor.Tensor, len(entries))
 	core.OutsideScope(func() {
-		tensor.NoGrad(func() {
+		err = tensor.NoGrad(func() (err error) {
 			for i, e := range entries {
 				if fresh[i], err = replaced(*e.t, f); err != nil {
-					err = fmt.Errorf("nn: %s: %w", e.name, err)
 					for k, t := range fresh[:i] {
 						if t != *entries[k].t {
 							t.Release()
 						}
 					}
-					return
+					return fmt.Errorf("nn: %s: %w", e.name, err)
 				}
 			}
+			return nil
 		})
 	})
 	if err != nil {

@@ -265,7 +265,7 @@ func TestTo(t *testing.T) {
 	must(t, m.FC1.Forward(x).Sum().Backward())
 	before, bias := state(t, m), m.FC1.Bias
 	d := device.Sim(1)
-	tensor.Scope(func(func(...tensor.Tensor)) { must(t, nn.To(m, d)) }) // what was moved outlives the scope
+	must(t, tensor.Scope(func() error { return nn.To(m, d) })) // what was moved outlives the scope
 	if diff := cmp.Diff(before, state(t, m)); diff != "" {
 		t.Error(diff)
 	}
@@ -318,8 +318,9 @@ func TestToWithoutRoom(t *testing.T) {
 // TestParametersOutliveScope makes a model inside a scope.
 func TestParametersOutliveScope(t *testing.T) {
 	var m nn.Module
-	tensor.Scope(func(func(...tensor.Tensor)) {
+	tensor.Scope(func() error {
 		m = nn.NewSequential(nn.NewLinear(3, 2), nn.NewBatchNorm(2), nn.NewEmbedding(3, 2), nn.NewPReLU(2), nn.NewConv1d(1, 1, 1))
+		return nil
 	})
 	for name, v := range nn.StateDict(m) {
 		if err := v.Err(); err != nil {

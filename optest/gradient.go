@@ -26,8 +26,8 @@ func (r runner) gradients() (errs []error) {
 			continue
 		}
 		err := errRefused
-		for _, s := range r.samples() {
-			if n := sampleSize(s); n == 0 || n > most {
+		for i, s := range r.samples() {
+			if n := sampleSize(s); n == 0 || n > most || len(r.o.Samples) == 0 && r.leftOut(i, 8*n, dt) {
 				continue
 			}
 			g := gradientCheck{runner: r, tr: trial{s, dt, contiguous}}

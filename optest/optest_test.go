@@ -35,19 +35,19 @@ func TestCheckFails(t *testing.T) {
 	}{
 		{"nothing", "", func(*optest.Operator) {}},
 		{"literal result", "case: ", func(o *optest.Operator) {
-			o.Cases = []optest.Case{{In: []ir.Scalar{ir.FloatScalar(3)}, Want: ir.FloatScalar(9.5)}}
+			o.Cases = []optest.Case{{In: []ir.Scalar{ir.FloatScalar(3)}, Want: []ir.Scalar{ir.FloatScalar(9.5)}}}
 		}},
 		{"value", "values: ", func(o *optest.Operator) {
 			o.Call = onCPU(func(x tensor.Tensor) tensor.Tensor { return x.Mul(x).Add(x.MulScalar(1e-5)) })
 		}},
 		{"special value", "special values: ", func(o *optest.Operator) {
-			o.Call = onCPU(func(x tensor.Tensor) tensor.Tensor { return tensor.NanToNum(squareOf(x)) })
+			o.Call = onCPU(func(x tensor.Tensor) tensor.Tensor { return tensor.NaNToNum(squareOf(x)) })
 		}},
 		{"shape", "shape ", func(o *optest.Operator) {
 			o.Call = onCPU(func(x tensor.Tensor) tensor.Tensor { return squareOf(x).Unsqueeze(0) })
 		}},
 		{"dtype", "dtype ", func(o *optest.Operator) {
-			o.Call = onCPU(func(x tensor.Tensor) tensor.Tensor { return squareOf(x).ToDType(ir.Complex128) })
+			o.Call = onCPU(func(x tensor.Tensor) tensor.Tensor { return squareOf(x).ToType(ir.Complex128) })
 		}},
 		{"error", "values: ", func(o *optest.Operator) {
 			o.Call = onCPU(func(x tensor.Tensor) tensor.Tensor { return x.MatMul(x).Add(squareOf(x)) })

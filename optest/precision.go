@@ -44,7 +44,7 @@ func exactHalves(t *testing.T) {
 
 // RunTF32On checks the operators of the table that follow the TF32 flags, on dev
 // and with the flags on: their float32 and complex64 results are held to the
-// bounds of TF32 (S17), those of other dtypes and operators are for RunOn. The
+// bounds of TF32, those of other dtypes and operators are for RunOn. The
 // flags are the process's: no other test may run meanwhile.
 func RunTF32On(t *testing.T, table []Operator, dev device.Device) {
 	setTF32(t, true)

@@ -24,9 +24,11 @@ var exact = map[string]bool{
 func (r runner) roundsOnce() bool {
 	env := body.Env(r.o.Op)
 	for _, b := range r.o.Op.Bodies {
-		e, err := expr.Parse(b.Expr, env)
-		if err != nil || roundings(e.Root) > 1 {
-			return false
+		for _, text := range b.Exprs {
+			e, err := expr.Parse(text, env)
+			if err != nil || roundings(e.Root) > 1 {
+				return false
+			}
 		}
 	}
 	return true

@@ -36,18 +36,12 @@ type Operator struct {
 }
 
 // RunsOn reports whether the operator has what devices of a kind run, as its
-// descriptor says: all have but for kernels written by hand, which name their own.
+// descriptor says: all have but for opaque ones, which name their own. The reference has all.
 func (o *Operator) RunsOn(kind device.Kind) bool {
-	if o.Op.Kind != ir.Kernel {
+	if o.Op.Parts || o.Op.Kind != ir.Opaque && o.Op.Code == nil {
 		return true
 	}
-	switch kind {
-	case device.KindCPU:
-		return o.Op.CPU.Kernel != nil
-	case device.KindCUDA:
-		return o.Op.CUDA.Launch != nil
-	}
-	return o.Op.Ref != nil
+	return kind == oracle.Kind || o.Op.Runs(kind.String())
 }
 
 // Args is one application: the operands in order, nil for an absent one, the
@@ -58,11 +52,11 @@ type Args struct {
 	Place *core.Placement
 }
 
-// A Case is a literal result: the operator applied to 0-dimensional operands.
+// A Case is literal results: the operator applied to 0-dimensional operands.
 type Case struct {
 	In    []ir.Scalar
-	Attrs []ir.Value // every attribute, defaults filled in
-	Want  ir.Scalar
+	Attrs []ir.Value  // every attribute, defaults filled in
+	Want  []ir.Scalar // by result
 }
 
 // A Sample is a set of operand shapes and attributes to test with.

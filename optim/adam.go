@@ -7,47 +7,51 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/runtime/option"
 )
-
-// AdamOptions adjusts Adam and AdamW. The zero value of a field means its
-// default.
-type AdamOptions struct {
-	Beta1, Beta2 float64 // decay of the two moments; defaults 0.9 and 0.999
-	Eps          float64 // added to the root of the second moment; default 1e-8
-	WeightDecay  float64 // default none, also of AdamW
-}
 
 // Adam is gradient descent with estimates of the gradient's first two moments.
 // It is for real parameters.
 type Adam struct {
 	base
-	o         AdamOptions
+	o         adamSettings
 	decoupled bool
 }
 
-// NewAdam returns Adam over params; weight decay is an L2 penalty.
-func NewAdam(params []*nn.Parameter, rate float64, o AdamOptions) (*Adam, error) {
-	return newAdam("adam", params, rate, o)
+// adamSettings are what options adjust.
+type adamSettings struct {
+	betas    [2]float64
+	eps      float64
+	decay    float64
+	maximize bool
+}
+
+const adamOptions = "Betas, Eps, WeightDecay, Maximize"
+
+// NewAdam returns Adam over params; weight decay is an L2 penalty. Options: Betas
+// (0.9, 0.999), tensor.Eps (1e-8), WeightDecay (0), Maximize.
+func NewAdam(params []*nn.Parameter, rate float64, opts ...Option) (*Adam, error) {
+	return newAdam("adam", params, rate, opts)
 }
 
 // NewAdamW returns Adam over params with weight decay that acts on the
-// parameters directly.
-func NewAdamW(params []*nn.Parameter, rate float64, o AdamOptions) (*Adam, error) {
-	return newAdam("adamw", params, rate, o)
+// parameters directly. Options: Betas (0.9, 0.999), tensor.Eps (1e-8), WeightDecay (0),
+// Maximize.
+func NewAdamW(params []*nn.Parameter, rate float64, opts ...Option) (*Adam, error) {
+	return newAdam("adamw", params, rate, opts)
 }
 
-func newAdam(kind string, params []*nn.Parameter, rate float64, o AdamOptions) (*Adam, error) {
-	if o.Beta1 == 0 {
-		o.Beta1 = 0.9
+func newAdam(kind string, params []*nn.Parameter, rate float64, opts []Option) (*Adam, error) {
+	r := option.Read(opts)
+	o := adamSettings{
+		betas: option.Get(&r, "Betas", [2]float64{0.9, 0.999}), eps: r.Float("Eps", 1e-8),
+		decay: r.Float("WeightDecay", 0), maximize: r.Flag("Maximize", false),
 	}
-	if o.Beta2 == 0 {
-		o.Beta2 = 0.999
+	if err := r.Err(adamOptions); err != nil {
+		return nil, fmt.Errorf("optim: %s: %w", kind, err)
 	}
-	if o.Eps == 0 {
-		o.Eps = 1e-8
-	}
-	if !(0 < o.Beta1 && o.Beta1 < 1 && 0 < o.Beta2 && o.Beta2 < 1 && o.Eps > 0 && o.WeightDecay >= 0) {
-		return nil, fmt.Errorf("optim: betas %g and %g must be between 0 and 1, eps %g positive and weight decay %g not negative", o.Beta1, o.Beta2, o.Eps, o.WeightDecay)
+	if !(0 <= o.betas[0] && o.betas[0] < 1 && 0 <= o.betas[1] && o.betas[1] < 1 && o.eps >= 0 && o.decay >= 0) {
+		return nil, fmt.Errorf("optim: betas %g and %g must be at least 0 and less than 1, eps %g and weight decay %g not negative", o.betas[0], o.betas[1], o.eps, o.decay)
 	}
 	b, err := newBase(kind, params, rate, "first_moment", "second_moment")
 	if err != nil {
@@ -78,7 +82,7 @@ func (a *Adam) Parameters() []*nn.Parameter { return given(a).params }
 func (a *Adam) LearningRate() float64 { return given(a).rate }
 
 // SetLearningRate changes the learning rate.
-func (a *Adam) SetLearningRate(rate float64) { given(a).rate = rate }
+func (a *Adam) SetLearningRate(rate float64) { given(a).setRate(rate) }
 
 // State returns what the optimizer keeps; see Optimizer.
 func (a *Adam) State() (map[string]tensor.Tensor, error) { return given(a).base.State() }
@@ -93,8 +97,8 @@ func (a *Adam) phase(step int64) int64 { return step }
 // (rate*sqrt(c2)/c1) * m / (sqrt(v) + eps*sqrt(c2)).
 func (a *Adam) corrected(step int64) (rate, eps float64) {
 	t := float64(step)
-	c := math.Sqrt(1 - math.Pow(a.o.Beta2, t))
-	return a.rate * c / (1 - math.Pow(a.o.Beta1, t)), a.o.Eps * c
+	c := math.Sqrt(1 - math.Pow(a.o.betas[1], t))
+	return a.rate * c / (1 - math.Pow(a.o.betas[0], t)), a.o.eps * c
 }
 
 func (a *Adam) together(g *group) error {
@@ -104,9 +108,12 @@ func (a *Adam) together(g *group) error {
 
 func (a *Adam) numbers(phase int64) []float64 {
 	rate, eps := a.corrected(phase)
-	decay, shrink := a.o.WeightDecay, 1.0
+	decay, shrink := a.o.decay, 1.0
 	if a.decoupled {
-		decay, shrink = 0, 1-a.rate*a.o.WeightDecay
+		decay, shrink = 0, 1-a.rate*a.o.decay
 	}
-	return []float64{rate, 1 - a.o.Beta1, a.o.Beta2, 1 - a.o.Beta2, eps, decay, shrink}
+	if a.o.maximize {
+		rate, decay = -rate, -decay
+	}
+	return []float64{rate, 1 - a.o.betas[0], a.o.betas[1], 1 - a.o.betas[1], eps, decay, shrink}
 }

@@ -48,7 +48,7 @@ func BenchmarkTrainingStep(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if scoped {
-					tensor.Scope(func(func(...tensor.Tensor)) { must(b, l.step()) })
+					must(b, tensor.Scope(l.step))
 				} else {
 					must(b, l.step())
 				}

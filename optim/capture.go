@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/graph"
 )
 
 // ErrCapture is wrapped when a step cannot be captured into a graph.
-var ErrCapture = errors.New("the step cannot be captured")
+const ErrCapture ir.Error = "the step cannot be captured"
 
 // capture gives a group's step to a graph that is being captured. It is no step of
 // the group's: each replay is one, with the learning rate and the count of steps
@@ -48,4 +50,50 @@ func (b *base) capturable(i int) error {
 		return nil
 	}
 	return fmt.Errorf("%w: it has made no step on %s yet, and what the optimizer keeps beside it is not there; make a step before", ErrCapture, b.params[i].Device())
+}
+
+// record gives a group's step to a recording. Each run of the program is a step, with the
+// learning rate and the number of steps that there are then. The program holds while the
+// group's parameters make the same step together and what is kept beside them is the same.
+func (b *base) record(g *group, r rule) error {
+	index, all := slices.Clone(g.index), &b.beside[0]
+	numbers := func() ([]float64, error) {
+		if err := b.checkRate(); err != nil {
+			return nil, err
+		}
+		list := r.numbers(r.phase(b.beside[index[0]].steps + 1))
+		for _, i := range index {
+			b.beside[i].steps++
+		}
+		return list, nil
+	}
+	var err error
+	graph.Refreshing(numbers, func() { err = r.together(g) })
+	if errors.Is(err, core.ErrOverlap) {
+		err = fmt.Errorf("%w: parameters that share elements are changed one by one: %w", core.ErrUnrecordable, err)
+	}
+	if err != nil {
+		return fmt.Errorf("optim: %s: %w", g, err)
+	}
+	handles := make([]*core.Tensor, len(index))
+	moments := make([][]tensor.Tensor, len(index))
+	for k, i := range index {
+		handles[k], moments[k] = b.params[i].Handle(), slices.Clone(b.beside[i].kept)
+		b.beside[i].steps++
+	}
+	core.OnRolledBack(func() {
+		for _, i := range index {
+			b.beside[i].steps--
+		}
+	})
+	core.Guard("an optimizer's parameters, or what it keeps beside them", func() bool {
+		for k, i := range index {
+			if &b.beside[0] != all || b.params[i].Handle() != handles[k] || !slices.Equal(b.beside[i].kept, moments[k]) ||
+				r.phase(b.beside[i].steps+1) != r.phase(b.beside[index[0]].steps+1) {
+				return false
+			}
+		}
+		return true
+	})
+	return nil
 }

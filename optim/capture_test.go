@@ -44,10 +44,10 @@ func TestCapturedSteps(t *testing.T) {
 	}
 
 	p := parameter(tensor.Float32)
-	sgd, err := optim.NewSGD(p, 0.25, optim.SGDOptions{})
+	sgd, err := optim.NewSGD(p, 0.25)
 	ok(err)
 	g := graph.New(d)
-	ok(g.Capture(graph.Options{}, sgd.Step))
+	ok(g.Capture(sgd.Step))
 	if got := value(p[0]); got != 1 {
 		t.Errorf("the capture made the parameter %g", got)
 	}
@@ -72,20 +72,20 @@ func TestCapturedSteps(t *testing.T) {
 	ok(g.Reset())
 
 	p = parameter(tensor.Float32)
-	adam, err := optim.NewAdam(p, 0.1, optim.AdamOptions{})
+	adam, err := optim.NewAdam(p, 0.1)
 	ok(err)
-	refused("a first step", g.Capture(graph.Options{}, adam.Step), optim.ErrCapture)
+	refused("a first step", g.Capture(adam.Step), optim.ErrCapture)
 	if got := value(p[0]); got != 1 {
 		t.Errorf("the refused step made the parameter %g", got)
 	}
 	ok(adam.Step())
-	ok(g.Capture(graph.Options{}, adam.Step))
+	ok(g.Capture(adam.Step))
 	ok(g.Reset())
 
 	p = parameter(tensor.Complex64)
-	sgd, err = optim.NewSGD(p, 0.25, optim.SGDOptions{})
+	sgd, err = optim.NewSGD(p, 0.25)
 	ok(err)
-	ok(g.Capture(graph.Options{}, sgd.Step))
+	ok(g.Capture(sgd.Step))
 	ok(g.Replay())
 	if got, err := p[0].Detach().Abs().Max().Item(); err != nil || got != 0.75 {
 		t.Errorf("after a step of 0.25 the complex parameter is %g, %v", got, err)

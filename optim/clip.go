@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -87,6 +88,36 @@ func ClipGradNorm(params []*nn.Parameter, limit float64) (float64, error) {
 	return norm, nil
 }
 
+// ClipNorm is ClipGradNorm without reading the norm on the host, so that it can be
+// recorded, captured and compiled: the norm comes as a zero-dimensional Float64 tensor,
+// and is 0 where no parameter has a gradient. All gradients are on one device. Where the
+// norm is not finite the gradients become NaN or zeros; the caller looks at the norm.
+func ClipNorm(params []*nn.Parameter, limit float64) (norm tensor.Tensor, err error) {
+	if !(limit > 0) {
+		return norm, fmt.Errorf("optim: clip: a limit of %g, which must be positive", limit)
+	}
+	norm, err = tensor.NoGradValue(func() (tensor.Tensor, error) {
+		var squares []tensor.Tensor
+		err := eachGrad(params, func(g tensor.Tensor) error {
+			squares = append(squares, squareSum(g))
+			return squares[len(squares)-1].Err()
+		})
+		if err != nil || len(squares) == 0 {
+			return tensor.Zeros([]int{}, tensor.OfType(tensor.Float64)), err
+		}
+		norm := tensor.Stack(squares, 0).Sum().Sqrt()
+		scale := norm.AddScalar(1e-6).Reciprocal().MulScalar(limit).ClampMaxScalar(1)
+		return norm, errors.Join(norm.Err(), eachGrad(params, func(g tensor.Tensor) error {
+			by := scale.ToType(g.DType())
+			return g.MulInPlace(by)
+		}))
+	})
+	if err != nil {
+		return norm, fmt.Errorf("optim: clip: %w", err)
+	}
+	return norm, nil
+}
+
 // ClipGradValue limits every element of every gradient to [-limit, limit]. NaN
 // stays NaN.
 func ClipGradValue(params []*nn.Parameter, limit float64) error {
@@ -101,24 +132,22 @@ func ClipGradValue(params []*nn.Parameter, limit float64) error {
 }
 
 // eachGrad calls f with every gradient, with recording off.
-func eachGrad(params []*nn.Parameter, f func(g tensor.Tensor) error) (err error) {
-	tensor.NoGrad(func() {
+func eachGrad(params []*nn.Parameter, f func(g tensor.Tensor) error) error {
+	return tensor.NoGrad(func() error {
 		for i, p := range params {
 			if p == nil {
-				err = fmt.Errorf("parameter %d is nil", i)
-				return
+				return fmt.Errorf("parameter %d is nil", i)
 			}
 			g, ok := p.Grad()
 			if !ok {
 				continue
 			}
-			err = f(g)
+			err := f(g)
 			g.Release() // the handle; the gradient stays
 			if err != nil {
-				err = fmt.Errorf("parameter %d: %w", i, err)
-				return
+				return fmt.Errorf("parameter %d: %w", i, err)
 			}
 		}
+		return nil
 	})
-	return err
 }

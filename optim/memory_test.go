@@ -51,7 +51,7 @@ func TestScopeHoldsBytes(t *testing.T) {
 			runtime.GC() // of what earlier tests left, so that it goes back before this one counts
 			var held []string
 			for range 6 {
-				tensor.Scope(func(func(...tensor.Tensor)) { must(t, l.step()) })
+				must(t, tensor.Scope(l.step))
 				must(t, l.opt.ZeroGrad())
 				c := simulated.Counters(0)
 				held = append(held, fmt.Sprintf("%d bytes in %d blocks", c.LiveBytes, c.LiveAllocs))

@@ -1,9 +1,33 @@
-// Package optim changes parameters by their gradients: optimizers, learning-rate
-// schedules and gradient clipping. It knows nothing of models or datasets.
+// Package optim trains parameters by their gradients: optimizers, learning-rate schedules
+// and gradient clipping. It knows nothing of datasets.
 //
-// Optimizers are for one goroutine at a time. What they keep beside parameters is
-// on the parameters' devices and belongs to no tensor.Scope; it is made at the
-// first step in which a parameter has a gradient.
+//	adam, err := optim.NewAdam(nn.Parameters(model), 1e-3)
+//	if err != nil {
+//		return err
+//	}
+//	for range 500 {
+//		_, err := optim.Minimize(adam, func() tensor.Tensor { return model.Forward(x).Sub(y).Square().Mean() })
+//		if err != nil {
+//			return err
+//		}
+//	}
+//
+// The chapter docs/guide/training.md of the guide shows more.
+//
+// # Optimizers
+//
+// NewSGD, NewAdam and NewAdamW make one. Minimize makes a whole step. Programs that do
+// something between gradients and step, such as ClipGradNorm, call ZeroGrad, Backward and
+// Step in a tensor.Scope instead. Package checkpoint saves and resumes a run.
+//
+// Optimizers are for one goroutine at a time. What they keep beside parameters is on the
+// parameters' devices and belongs to no tensor.Scope. It is made at the first step in which
+// a parameter has a gradient.
+//
+// # Schedules
+//
+// A Schedule is a function of the number of steps, such as Cosine or one of the program's
+// own. NewScheduler sets an optimizer's learning rate by it.
 package optim
 
 import (
@@ -140,19 +164,38 @@ func (s *beside) prepare(p tensor.Tensor, n int) (err error) {
 	if s.ready(p, n) {
 		return nil
 	}
-	core.OutsideScope(func() {
-		kept := make([]tensor.Tensor, n)
-		for k := range kept {
-			if s.kept == nil {
-				kept[k] = tensor.ZerosLike(p)
-			} else {
-				kept[k] = s.kept[k].To(p.Device()).ToType(p.DType())
+	before := s.kept
+	core.OnFailure(func() { s.kept = before })
+	core.Unrecorded(func() {
+		core.OutsideScope(func() {
+			kept := make([]tensor.Tensor, n)
+			for k := range kept {
+				if s.kept == nil {
+					kept[k] = tensor.ZerosLike(p)
+				} else {
+					kept[k] = s.kept[k].To(p.Device()).ToType(p.DType())
+				}
+				if err = kept[k].Err(); err != nil {
+					return
+				}
 			}
-			if err = kept[k].Err(); err != nil {
-				return
-			}
-		}
-		s.kept = kept
+			s.kept = kept
+		})
 	})
 	return err
+}
+
+// kept returns the handles of what is kept beside a parameter.
+func kept(list []tensor.Tensor) []*core.Tensor {
+	out := make([]*core.Tensor, len(list))
+	for i, t := range list {
+		out[i] = t.Handle()
+	}
+	return out
+}
+
+// setRate changes the learning rate.
+func (b *base) setRate(rate float64) {
+	before := b.rate
+	core.Journal(func() { b.rate = rate }, func() { b.rate = before })
 }

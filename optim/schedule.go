@@ -6,6 +6,8 @@ import (
 	"math"
 	"reflect"
 	"slices"
+
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // A Schedule gives the learning rate of each step, counted from 0, as a share of
@@ -59,8 +61,8 @@ func OneCycle(warm, total int, start, floor float64) Schedule {
 	}
 }
 
-// Warmup rises evenly to s over the first steps and then follows it. Of no
-// schedule it makes none.
+// Warmup rises evenly to s over the first steps and then follows it. It returns nil where s
+// is nil.
 func Warmup(steps int, s Schedule) Schedule {
 	if s == nil {
 		return nil
@@ -125,10 +127,19 @@ func none(opt Optimizer) bool {
 
 // Step goes on to the next step's rate. Call it after the optimizer's Step.
 func (s *Scheduler) Step() {
-	if s.Err() == nil {
-		s.state.Step++
-		s.apply()
+	if s.Err() != nil {
+		return
 	}
+	before, rate := s.state, s.opt.LearningRate()
+	core.Journal(func() {
+		core.Unrecorded(func() {
+			s.state.Step++
+			s.apply()
+		})
+	}, func() {
+		s.state = before
+		s.opt.SetLearningRate(rate)
+	})
 }
 
 // State returns where the schedule stands.

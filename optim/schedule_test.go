@@ -11,7 +11,7 @@ import (
 
 func newScheduler(t testing.TB, rate float64, s optim.Schedule) (*optim.Scheduler, optim.Optimizer) {
 	t.Helper()
-	opt, err := optim.NewSGD([]*nn.Parameter{nn.NewParameter(tensor.Zeros([]int{1}))}, rate, optim.SGDOptions{})
+	opt, err := optim.NewSGD([]*nn.Parameter{nn.NewParameter(tensor.Zeros([]int{1}))}, rate)
 	must(t, err)
 	return optim.NewScheduler(opt, s), opt
 }

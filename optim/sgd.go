@@ -6,32 +6,42 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/runtime/option"
 )
-
-// SGDOptions adjusts stochastic gradient descent.
-type SGDOptions struct {
-	Momentum    float64 // share of the last step's direction that is kept
-	Dampening   float64 // share of the gradient left out of the direction, but for a parameter's first step
-	Nesterov    bool    // look ahead along the direction; needs momentum and no dampening
-	WeightDecay float64 // L2 penalty added to the gradient
-}
 
 // SGD is stochastic gradient descent.
 type SGD struct {
 	base
-	o SGDOptions
+	o sgdSettings
 }
 
-// NewSGD returns stochastic gradient descent over params.
-func NewSGD(params []*nn.Parameter, rate float64, o SGDOptions) (*SGD, error) {
-	if !(o.Momentum >= 0) || !(o.WeightDecay >= 0) || o.Dampening != o.Dampening {
-		return nil, fmt.Errorf("optim: momentum %g and weight decay %g must not be negative, and dampening %g a number", o.Momentum, o.WeightDecay, o.Dampening)
+// sgdSettings are what options adjust.
+type sgdSettings struct {
+	momentum, dampening, decay float64
+	nesterov, maximize         bool
+}
+
+const sgdOptions = "Momentum, Dampening, Nesterov, WeightDecay, Maximize"
+
+// NewSGD returns stochastic gradient descent over params. Options: Momentum (0),
+// Dampening (0), Nesterov, WeightDecay (0), an L2 penalty, Maximize.
+func NewSGD(params []*nn.Parameter, rate float64, opts ...Option) (*SGD, error) {
+	r := option.Read(opts)
+	o := sgdSettings{
+		momentum: r.Float("Momentum", 0), dampening: r.Float("Dampening", 0), decay: r.Float("WeightDecay", 0),
+		nesterov: r.Flag("Nesterov", false), maximize: r.Flag("Maximize", false),
 	}
-	if o.Nesterov && (o.Momentum == 0 || o.Dampening != 0) {
-		return nil, fmt.Errorf("optim: Nesterov needs momentum (has %g) and no dampening (has %g)", o.Momentum, o.Dampening)
+	if err := r.Err(sgdOptions); err != nil {
+		return nil, fmt.Errorf("optim: sgd: %w", err)
+	}
+	if !(o.momentum >= 0) || !(o.decay >= 0) || o.dampening != o.dampening {
+		return nil, fmt.Errorf("optim: momentum %g and weight decay %g must not be negative, and dampening %g a number", o.momentum, o.decay, o.dampening)
+	}
+	if o.nesterov && (o.momentum == 0 || o.dampening != 0) {
+		return nil, fmt.Errorf("optim: Nesterov needs momentum (has %g) and no dampening (has %g)", o.momentum, o.dampening)
 	}
 	var names []string
-	if o.Momentum != 0 {
+	if o.momentum != 0 {
 		names = []string{"momentum"}
 	}
 	b, err := newBase("sgd", params, rate, names...)
@@ -58,7 +68,7 @@ func (s *SGD) Parameters() []*nn.Parameter { return given(s).params }
 func (s *SGD) LearningRate() float64 { return given(s).rate }
 
 // SetLearningRate changes the learning rate.
-func (s *SGD) SetLearningRate(rate float64) { given(s).rate = rate }
+func (s *SGD) SetLearningRate(rate float64) { given(s).setRate(rate) }
 
 // State returns what the optimizer keeps; see Optimizer.
 func (s *SGD) State() (map[string]tensor.Tensor, error) { return given(s).base.State() }
@@ -68,7 +78,7 @@ func (s *SGD) SetState(state map[string]tensor.Tensor) error { return given(s).b
 
 // phase tells first steps from others where they differ.
 func (s *SGD) phase(step int64) int64 {
-	if s.o.Dampening != 0 {
+	if s.o.dampening != 0 {
 		return min(step, 2)
 	}
 	return 1
@@ -78,19 +88,23 @@ func (s *SGD) phase(step int64) int64 {
 // momentum*v + share*(g + decay*p).
 func (s *SGD) together(g *group) error {
 	n := s.numbers(g.phase)
-	if s.o.Momentum == 0 {
+	if s.o.momentum == 0 {
 		return ops.SGDStep(g.params, g.grads, n[0], n[1])
 	}
-	return ops.SGDMomentumStep(g.params, g.grads, g.kept[0], n[0], n[1], n[2], n[3], s.o.Nesterov)
+	return ops.SGDMomentumStep(g.params, g.grads, g.kept[0], n[0], n[1], n[2], n[3], s.o.nesterov)
 }
 
 func (s *SGD) numbers(phase int64) []float64 {
-	if s.o.Momentum == 0 {
-		return []float64{s.rate, s.o.WeightDecay}
+	rate, decay := s.rate, s.o.decay
+	if s.o.maximize {
+		rate, decay = -rate, -decay
+	}
+	if s.o.momentum == 0 {
+		return []float64{rate, decay}
 	}
 	share := 1.0
 	if phase > 1 {
-		share -= s.o.Dampening
+		share -= s.o.dampening
 	}
-	return []float64{s.rate, s.o.Momentum, share, s.o.WeightDecay}
+	return []float64{rate, s.o.momentum, share, decay}
 }

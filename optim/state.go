@@ -1,7 +1,6 @@
 package optim
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -9,12 +8,13 @@ import (
 	"strconv"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // ErrState is wrapped when a saved state does not fit an optimizer.
-var ErrState = errors.New("state does not fit the optimizer")
+const ErrState ir.Error = "state does not fit the optimizer"
 
 func (b *base) rateName() string  { return b.kind + ".learning_rate" } // float64, a scalar
 func (b *base) stepsName() string { return b.kind + ".steps" }         // int64 [parameters]
@@ -142,12 +142,15 @@ func keptLike(t tensor.Tensor, p *nn.Parameter) (tensor.Tensor, error) {
 		return t, fmt.Errorf("it is %s %v, the parameter %s %v", t.DType(), t.Shape(), p.DType(), p.Shape())
 	}
 	var c tensor.Tensor
+	var err error
 	core.OutsideScope(func() {
-		tensor.NoGrad(func() {
-			if c = t.To(p.Device()); c == t {
+		c, err = tensor.NoGradValue(func() (tensor.Tensor, error) {
+			c := t.To(p.Device())
+			if c == t {
 				c = t.Clone()
 			}
+			return c, c.Err()
 		})
 	})
-	return c, c.Err()
+	return c, err
 }

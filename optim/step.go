@@ -39,22 +39,22 @@ type groupKey struct {
 
 // step makes one step of every parameter that has a gradient, with recording off.
 // Nothing changes before all of them, and what is kept beside them, are there.
-func (b *base) step(r rule) (err error) {
+func (b *base) step(r rule) error {
 	if err := errors.Join(b.made(), b.checkRate()); err != nil {
 		return err
 	}
-	tensor.NoGrad(func() {
+	return tensor.NoGrad(func() error {
 		defer b.dropGroups()
-		if err = b.collect(r); err != nil {
-			return
+		if err := b.collect(r); err != nil {
+			return err
 		}
 		for _, g := range b.groups[:b.used] {
-			if err = b.change(g, r); err != nil {
-				return
+			if err := b.change(g, r); err != nil {
+				return err
 			}
 		}
+		return nil
 	})
-	return err
 }
 
 // collect sorts the parameters that have a gradient into groups.
@@ -76,6 +76,8 @@ func (b *base) collect(r rule) error {
 			grad.Release()
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
+		core.Declare(h)
+		core.Declare(kept(b.beside[i].kept)...)
 		g := b.groupOf(groupKey{h.Device(), h.DType(), r.phase(b.beside[i].steps + 1)})
 		g.index = append(g.index, i)
 		g.params, g.grads = append(g.params, h), append(g.grads, grad)
@@ -122,6 +124,9 @@ func (b *base) dropGroups() {
 func (b *base) change(g *group, r rule) error {
 	if graph.Current(g.dev) != nil {
 		return b.capture(g, r)
+	}
+	if core.Recording() {
+		return b.record(g, r)
 	}
 	switch err := r.together(g); {
 	case errors.Is(err, core.ErrOverlap): // nothing was changed; one after the other they can be

@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 // withGradients gives every parameter a gradient of ones.
@@ -84,18 +85,13 @@ func TestLaunches(t *testing.T) {
 // a handle on each gradient, and a few lists. Where asking for the goroutine costs
 // memory there is no bound.
 func TestStepAllocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes pools forget")
-	}
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		t.Skip("goroutines are told apart by their stack traces here")
 	}
 	for _, name := range []string{"sgd", "sgd momentum", "adamw"} {
 		opt, err := makers[name](perceptron(t, device.CPU))
 		must(t, err)
-		if n := testing.AllocsPerRun(50, func() { must(t, opt.Step()) }); n > 20 {
-			t.Errorf("%s: %v allocations, want 20 at most", name, n)
-		}
+		t.Run(name, func(t *testing.T) { allocations.AtMost(t, 20, func() { must(t, opt.Step()) }) })
 	}
 }
 
@@ -131,7 +127,7 @@ func TestLayouts(t *testing.T) {
 func TestSharedElements(t *testing.T) {
 	all := tensor.From([]float64{1, 2, 3})
 	params := []*nn.Parameter{nn.NewParameter(all.Narrow(0, 0, 2)), nn.NewParameter(all.Narrow(0, 1, 2))}
-	opt, err := optim.NewSGD(params, 0.5, optim.SGDOptions{})
+	opt, err := optim.NewSGD(params, 0.5)
 	must(t, err)
 	withGradients(t, params)
 	must(t, opt.Step())
@@ -144,7 +140,7 @@ func TestSharedElements(t *testing.T) {
 func TestComplexStep(t *testing.T) {
 	p := nn.NewParameter(tensor.From([]complex128{1 + 2i}))
 	real := nn.NewParameter(tensor.From([]float64{4}))
-	opt, err := optim.NewSGD([]*nn.Parameter{p, real}, 0.5, optim.SGDOptions{Momentum: 0.5})
+	opt, err := optim.NewSGD([]*nn.Parameter{p, real}, 0.5, optim.Momentum(0.5))
 	must(t, err)
 	must(t, p.SetGrad(tensor.From([]complex128{2i})))
 	must(t, real.SetGrad(tensor.From([]float64{1})))

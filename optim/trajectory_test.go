@@ -17,29 +17,29 @@ import (
 
 type maker func([]*nn.Parameter) (optim.Optimizer, error)
 
-func sgd(rate float64, o optim.SGDOptions) maker {
-	return func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewSGD(p, rate, o) }
+func sgd(rate float64, opts ...optim.Option) maker {
+	return func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewSGD(p, rate, opts...) }
 }
 
-func adam(rate float64, o optim.AdamOptions) maker {
-	return func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, rate, o) }
+func adam(rate float64, opts ...optim.Option) maker {
+	return func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, rate, opts...) }
 }
 
-func adamW(rate float64, o optim.AdamOptions) maker {
-	return func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdamW(p, rate, o) }
+func adamW(rate float64, opts ...optim.Option) maker {
+	return func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdamW(p, rate, opts...) }
 }
 
 // makers are the optimizers of the vectors' trajectories.
 var makers = map[string]maker{
-	"sgd":              sgd(0.1, optim.SGDOptions{}),
-	"sgd weight decay": sgd(0.1, optim.SGDOptions{WeightDecay: 0.05}),
-	"sgd momentum":     sgd(0.05, optim.SGDOptions{Momentum: 0.9}),
-	"sgd dampening":    sgd(0.05, optim.SGDOptions{Momentum: 0.8, Dampening: 0.3, WeightDecay: 0.01}),
-	"sgd nesterov":     sgd(0.05, optim.SGDOptions{Momentum: 0.9, Nesterov: true, WeightDecay: 0.02}),
-	"adam":             adam(0.02, optim.AdamOptions{}),
-	"adam options":     adam(0.02, optim.AdamOptions{Beta1: 0.8, Beta2: 0.95, Eps: 1e-4, WeightDecay: 0.1}),
-	"adamw":            adamW(0.02, optim.AdamOptions{WeightDecay: 0.1}),
-	"adamw options":    adamW(0.01, optim.AdamOptions{Beta1: 0.7, Beta2: 0.9, Eps: 1e-3, WeightDecay: 0.3}),
+	"sgd":              sgd(0.1),
+	"sgd weight decay": sgd(0.1, optim.WeightDecay(0.05)),
+	"sgd momentum":     sgd(0.05, optim.Momentum(0.9)),
+	"sgd dampening":    sgd(0.05, optim.Momentum(0.8), optim.Dampening(0.3), optim.WeightDecay(0.01)),
+	"sgd nesterov":     sgd(0.05, optim.Momentum(0.9), optim.Nesterov(), optim.WeightDecay(0.02)),
+	"adam":             adam(0.02),
+	"adam options":     adam(0.02, optim.Betas(0.8, 0.95), tensor.Eps(1e-4), optim.WeightDecay(0.1)),
+	"adamw":            adamW(0.02, optim.WeightDecay(0.1)),
+	"adamw options":    adamW(0.01, optim.Betas(0.7, 0.9), tensor.Eps(1e-3), optim.WeightDecay(0.3)),
 }
 
 // TestTrajectories follows ten steps, in which one parameter has no gradient now
@@ -122,7 +122,7 @@ func resumed(t testing.TB, opt optim.Optimizer, params []*nn.Parameter, make mak
 func TestTraining(t *testing.T) {
 	v := load(t).Training
 	for _, d := range []device.Device{device.CPU, device.Sim(1)} {
-		m := nn.NewSequential(nn.NewConv2d(1, 2, 3, nn.Padding(1)), nn.NewBatchNorm(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.NewLinear(8, 3))
+		m := nn.NewSequential(nn.NewConv2d(1, 2, 3, tensor.Padding(1)), nn.NewBatchNorm(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.NewLinear(8, 3))
 		must(t, nn.ToType(m, tensor.Float64))
 		must(t, nn.To(m, d))
 		state := map[string]tensor.Tensor{}
@@ -130,7 +130,7 @@ func TestTraining(t *testing.T) {
 			state[name] = a.tensor(tensor.Float64, device.CPU)
 		}
 		must(t, nn.LoadStateDict(m, state))
-		opt, err := optim.NewAdamW(nn.Parameters(m), 0.05, optim.AdamOptions{WeightDecay: 0.1})
+		opt, err := optim.NewAdamW(nn.Parameters(m), 0.05, optim.WeightDecay(0.1))
 		must(t, err)
 		schedule := optim.NewScheduler(opt, optim.Cosine(6, 0.1))
 		for i, b := range v.Batches {
@@ -159,23 +159,26 @@ func TestOptions(t *testing.T) {
 		p    []*nn.Parameter
 		text string
 	}{
-		{"negative rate", sgd(-1, optim.SGDOptions{}), p, "learning rate -1"},
-		{"rate that is no number", adam(math.NaN(), optim.AdamOptions{}), p, "learning rate NaN"},
-		{"infinite rate", adam(math.Inf(1), optim.AdamOptions{}), p, "learning rate +Inf"},
-		{"negative momentum", sgd(1, optim.SGDOptions{Momentum: -0.1}), p, "momentum -0.1"},
-		{"negative decay", sgd(1, optim.SGDOptions{WeightDecay: -2}), p, "weight decay -2"},
-		{"dampening that is no number", sgd(1, optim.SGDOptions{Momentum: 1, Dampening: math.NaN()}), p, "dampening NaN"},
-		{"Nesterov without momentum", sgd(1, optim.SGDOptions{Nesterov: true}), p, "Nesterov needs momentum"},
-		{"Nesterov with dampening", sgd(1, optim.SGDOptions{Nesterov: true, Momentum: 0.5, Dampening: 0.1}), p, "(has 0.1)"},
-		{"beta of 1", adam(1, optim.AdamOptions{Beta1: 1}), p, "betas 1 and 0.999"},
-		{"negative beta", adamW(1, optim.AdamOptions{Beta2: -0.5}), p, "-0.5"},
-		{"negative eps", adamW(1, optim.AdamOptions{Eps: -1}), p, "eps -1"},
-		{"decay that is no number", adam(1, optim.AdamOptions{WeightDecay: math.NaN()}), p, "weight decay NaN"},
-		{"no parameters", sgd(1, optim.SGDOptions{}), nil, "no parameters"},
-		{"nil parameter", sgd(1, optim.SGDOptions{}), []*nn.Parameter{p[0], nil}, "parameter 1 is nil"},
-		{"parameter twice", sgd(1, optim.SGDOptions{}), []*nn.Parameter{p[0], p[0]}, "parameter 1 is parameter 0 again"},
-		{"parameter with an error", adam(1, optim.AdamOptions{}), []*nn.Parameter{nn.NewLinear(-1, 2).Weight}, "parameter 0: "},
-		{"complex parameter", adam(1, optim.AdamOptions{}), []*nn.Parameter{nn.NewParameter(tensor.Ones([]int{1}, tensor.OfType(tensor.Complex64)))}, "complex64"},
+		{"negative rate", sgd(-1), p, "learning rate -1"},
+		{"rate that is no number", adam(math.NaN()), p, "learning rate NaN"},
+		{"infinite rate", adam(math.Inf(1)), p, "learning rate +Inf"},
+		{"negative momentum", sgd(1, optim.Momentum(-0.1)), p, "momentum -0.1"},
+		{"negative decay", sgd(1, optim.WeightDecay(-2)), p, "weight decay -2"},
+		{"dampening that is no number", sgd(1, optim.Momentum(1), optim.Dampening(math.NaN())), p, "dampening NaN"},
+		{"Nesterov without momentum", sgd(1, optim.Nesterov()), p, "Nesterov needs momentum"},
+		{"Nesterov with dampening", sgd(1, optim.Nesterov(), optim.Momentum(0.5), optim.Dampening(0.1)), p, "(has 0.1)"},
+		{"another's option", sgd(1, tensor.Eps(1)), p, "sgd: no option Eps here; want Momentum, Dampening, Nesterov, WeightDecay or Maximize"},
+		{"the momentum of a batch norm", sgd(1, nn.Momentum(0.1)), p, "sgd: no option nn.Momentum here; want Momentum, "},
+		{"another's option of adamw", adamW(1, optim.Momentum(1)), p, "adamw: no option Momentum here; want Betas, Eps, WeightDecay or Maximize"},
+		{"beta of 1", adam(1, optim.Betas(1, 0.999)), p, "betas 1 and 0.999"},
+		{"negative beta", adamW(1, optim.Betas(0.9, -0.5)), p, "-0.5"},
+		{"negative eps", adamW(1, tensor.Eps(-1)), p, "eps -1"},
+		{"decay that is no number", adam(1, optim.WeightDecay(math.NaN())), p, "weight decay NaN"},
+		{"no parameters", sgd(1), nil, "no parameters"},
+		{"nil parameter", sgd(1), []*nn.Parameter{p[0], nil}, "parameter 1 is nil"},
+		{"parameter twice", sgd(1), []*nn.Parameter{p[0], p[0]}, "parameter 1 is parameter 0 again"},
+		{"parameter with an error", adam(1), []*nn.Parameter{nn.NewLinear(-1, 2).Weight}, "parameter 0: "},
+		{"complex parameter", adam(1), []*nn.Parameter{nn.NewParameter(tensor.Ones([]int{1}, tensor.OfType(tensor.Complex64)))}, "complex64"},
 	} {
 		if _, err := c.make(c.p); err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.text)
@@ -185,7 +188,7 @@ func TestOptions(t *testing.T) {
 
 func TestStepErrors(t *testing.T) {
 	p := nn.NewParameter(tensor.Ones([]int{2}))
-	opt, err := optim.NewSGD([]*nn.Parameter{p}, 1, optim.SGDOptions{})
+	opt, err := optim.NewSGD([]*nn.Parameter{p}, 1)
 	must(t, err)
 	must(t, p.SetGrad(tensor.Ones([]int{2})))
 	opt.SetLearningRate(math.NaN())
@@ -219,7 +222,7 @@ func stepped(t testing.TB, make maker) (optim.Optimizer, []*nn.Parameter) {
 }
 
 func TestStateErrors(t *testing.T) {
-	fine := adamW(0.1, optim.AdamOptions{})
+	fine := adamW(0.1)
 	steps := func(n ...int64) tensor.Tensor { return tensor.From(n) }
 	for _, c := range []struct {
 		name  string
@@ -263,7 +266,7 @@ func TestStateErrors(t *testing.T) {
 			t.Errorf("%s: a state that does not fit changed the optimizer: %s", c.name, diff)
 		}
 	}
-	other, _ := stepped(t, sgd(0.1, optim.SGDOptions{Momentum: 0.5}))
+	other, _ := stepped(t, sgd(0.1, optim.Momentum(0.5)))
 	state, err := other.State()
 	must(t, err)
 	opt, _ := stepped(t, fine)
@@ -284,7 +287,7 @@ func numbers(t testing.TB, state map[string]tensor.Tensor) map[string][]float64 
 // TestFollowsParameters moves a model after a step.
 func TestFollowsParameters(t *testing.T) {
 	m := nn.NewLinear(2, 2)
-	opt, err := optim.NewAdam(nn.Parameters(m), 0.1, optim.AdamOptions{})
+	opt, err := optim.NewAdam(nn.Parameters(m), 0.1)
 	must(t, err)
 	for _, d := range []device.Device{device.CPU, device.Sim(1), device.CPU} {
 		must(t, nn.To(m, d))
@@ -296,5 +299,34 @@ func TestFollowsParameters(t *testing.T) {
 	must(t, err)
 	if got := values(t, state["adam.steps"]); !slices.Equal(got, []float64{3, 3}) {
 		t.Errorf("steps %v, want three of both", got)
+	}
+}
+
+// TestMaximize holds that going up along a gradient is going down along its negative.
+func TestMaximize(t *testing.T) {
+	for name, both := range map[string][2]maker{
+		"sgd":      {sgd(0.1, optim.WeightDecay(0.2), optim.Maximize()), sgd(0.1, optim.WeightDecay(0.2))},
+		"nesterov": {sgd(0.1, optim.Momentum(0.5), optim.Nesterov(), optim.Maximize()), sgd(0.1, optim.Momentum(0.5), optim.Nesterov())},
+		"adam":     {adam(0.1, optim.WeightDecay(0.2), optim.Maximize()), adam(0.1, optim.WeightDecay(0.2))},
+		"adamw":    {adamW(0.1, optim.WeightDecay(0.2), optim.Maximize(true)), adamW(0.1, optim.WeightDecay(0.2), optim.Maximize(false))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ends [2][]float64
+			for i, sign := range []float64{1, -1} {
+				p := nn.NewParameter(tensor.From([]float64{1, -2, 3}))
+				opt, err := both[i]([]*nn.Parameter{p})
+				must(t, err)
+				for range 5 {
+					must(t, opt.ZeroGrad())
+					must(t, p.Sin().Sum().MulScalar(sign).Backward())
+					must(t, opt.Step())
+				}
+				ends[i], err = tensor.Data[float64](p.Tensor)
+				must(t, err)
+			}
+			if diff := cmp.Diff(ends[1], ends[0]); diff != "" {
+				t.Errorf("(-down along the negative +up):\n%s", diff)
+			}
+		})
 	}
 }

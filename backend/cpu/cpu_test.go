@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -119,13 +120,13 @@ func TestLaunch(t *testing.T) {
 	}
 	op := &ir.Op{
 		Name: "double", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{
 			ir.Float32: double,
 			ir.Float64: func(int, []unsafe.Pointer, []ir.Scalar, int64) { panic("loop") },
-		}}},
+		}}}}},
 	}
 	x := cputest.From(ir.Float32, []int{3}, 1, 2, 3)
-	c := &ir.Call{Op: op, Compute: ir.Float32, Space: []int{3}, Out: []ir.View{x}, In: []ir.View{x}}
+	c := &ir.Call{Kernel: op.Kernel(0, ir.Float32), Space: []int{3}, Out: []ir.View{x}, In: []ir.View{x}}
 	d := &Driver{}
 	if err := d.Launch(0, 0, c); err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func TestLaunch(t *testing.T) {
 	if got := cputest.Reals(x); got[0] != 2 || got[2] != 6 {
 		t.Errorf("got %v", got)
 	}
-	c.Compute = ir.Float64
+	c.Kernel = op.Kernel(0, ir.Float64)
 	if err := d.Launch(0, 0, c); err == nil || !strings.Contains(err.Error(), "panicked: loop") {
 		t.Errorf("a loop that panics: %v", err)
 	}

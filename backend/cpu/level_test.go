@@ -43,11 +43,11 @@ func TestRefusedLaunch(t *testing.T) {
 	}
 	ran := false
 	op := &ir.Op{
-		Name: "mark", Kind: ir.Kernel, Out: []ir.Result{{Name: "out"}},
-		CPU: ir.CPUKernels{Kernel: func(*ir.Call) error { ran = true; return nil }},
+		Name: "mark", Kind: ir.Opaque, Out: []ir.Result{{Name: "out"}},
+		Code: []ir.Code{{For: "cpu", Of: ir.KernelFunc(func(*ir.Call) error { ran = true; return nil })}},
 	}
 	out := cputest.From(ir.Float32, []int{1}, 5)
-	err := (&Driver{}).Launch(0, 0, &ir.Call{Op: op, Compute: ir.Float32, Out: []ir.View{out}})
+	err := (&Driver{}).Launch(0, 0, &ir.Call{Kernel: op.Kernel(0, ir.Float32), Out: []ir.View{out}})
 	if level == simd.Portable.String() {
 		if err != nil || !ran {
 			t.Errorf("a level that there is: %v, ran %v", err, ran)

@@ -1,24 +1,50 @@
-// Package cuda gives the program's NVIDIA GPUs the names people know: whether
-// there are any, the current device, streams, events, memory figures. Tensors,
-// device values, streams and events are the same types for devices of every kind;
-// what is here needs nothing but the registry of devices, so it answers in
-// programs and on machines without CUDA too. Importing the package calls no
-// driver.
+// Package cuda is about the program's NVIDIA GPUs: whether there are any, the current
+// device, streams, events, graphs and memory.
 //
-// Functions with optional devices are about the calling goroutine's current
-// device where none is given. A device of another kind is an error, or has no
-// memory where there is no error to return.
+//	if !cuda.IsAvailable() {
+//		return cuda.Unavailable() // says why
+//	}
+//	x := tensor.Randn([]int{1000, 1000}, tensor.On(cuda.Device()))
+//	y := x.MatMul(x)              // returns before the product is done
+//	mean, err := y.Mean().Item() // waits for it
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(mean, cuda.MaxMemoryAllocated())
 //
-// # With a program's own CUDA code
+// The chapter docs/guide/devices.md of the guide shows more. Programs that run on every kind
+// of device need package device rather than this one.
 //
-// Code over gorgonia.org/cu or another binding shares the device's primary context
-// with this module, so handles and addresses pass both ways:
+// # Devices
+//
+// Functions with optional devices are about the calling goroutine's current device where
+// none is given. A device of another kind is an error; functions without an error result
+// answer as for a device without memory. The package can be imported in programs and on
+// machines without CUDA. Importing it calls no driver.
+//
+// # Streams and graphs
+//
+// Work is given to the current stream, and calls return before it is done. NewStream makes
+// a stream for work beside it, and Stream.Do uses that. NewGraph records work once, to be
+// replayed in one call of the driver.
+//
+// # Memory
+//
+// Freed memory is cached. MemoryAllocated is what tensors hold, MemoryReserved includes the
+// cache, and EmptyCache gives that back. SnapshotMemory, RecordMemoryHistory and
+// WriteMemoryProfile show where memory is.
+//
+// # Other bindings of CUDA
+//
+// Code over gorgonia.org/cu or another binding shares the device's primary context with
+// this module, so handles and addresses pass both ways:
 //
 //   - Streams: ExternalStream is a stream that the program's code made; the ID of
 //     a Stream is its CUstream.
 //   - Memory: a tensor's DevicePointer is a CUdeviceptr, tensor.FromDevicePointer
-//     makes a tensor over memory of the program's. Work on several streams is
-//     ordered by WaitStream and events, and told by RecordStream.
+//     makes a tensor over memory of the program's. WaitStream and events order work
+//     on several streams. Tensor.RecordStream keeps a tensor's memory until another
+//     stream is done with it.
 //   - Contexts: the driver package's API.PrimaryContext is the context; built with
 //     the tag cu, its Context.CUContext is it for gorgonia.org/cu.
 //
@@ -36,11 +62,11 @@ import (
 )
 
 // Device returns the CUDA device with the given index, or with none the current
-// one at the moment of use (S5).
+// one at the moment of use.
 func Device(index ...int) device.Device { return device.CUDA(index...) }
 
 // IsAvailable reports whether there is a GPU that can be used. It makes no
-// context and never fails (P35).
+// context and never fails.
 func IsAvailable() bool { return DeviceCount() > 0 }
 
 // DeviceCount returns how many GPUs the program sees, as CUDA_VISIBLE_DEVICES
@@ -65,13 +91,14 @@ func Unavailable() error {
 }
 
 // CurrentDevice returns the index of the calling goroutine's current device: 0
-// outside of WithDevice and of stream scopes (S3).
+// outside of WithDevice and of stream scopes.
 func CurrentDevice() int { return device.Current(device.KindCUDA).Index }
 
-// WithDevice calls f with a device as the calling goroutine's current one (S2).
+// WithDevice calls f with a device as the calling goroutine's current one.
 // What was current before is again when f returns or panics. Other goroutines are
-// not affected. F is not called when there is no such device.
-func WithDevice(index int, f func()) error { return device.With(device.CUDA(index), f) }
+// not affected. It returns f's error, or that there is no such device, and then f is not
+// called.
+func WithDevice(index int, f func() error) error { return device.With(device.CUDA(index), f) }
 
 // find returns the one device in d, or the current one, and its driver.
 func find(d []device.Device) (device.Device, device.Driver, error) {
@@ -87,7 +114,7 @@ func find(d []device.Device) (device.Device, device.Driver, error) {
 }
 
 // Synchronize waits for all work given to a device so far, and returns what went
-// wrong with it (P20). An index is Device(i), a string what device.Parse makes of
+// wrong with it. An index is Device(i), a string what device.Parse makes of
 // it. The work goes on when ctx ends the wait.
 func Synchronize(ctx context.Context, d ...device.Device) error {
 	on, _, err := find(d)
@@ -120,7 +147,7 @@ func CanAccessPeer(dev, peer device.Device) (bool, error) {
 }
 
 // EnablePeerAccess lets each of two devices use the other's memory, so that
-// element-wise operators take operands on both (S13). The result is on the first
+// element-wise operators take operands on both. The result is on the first
 // operand's device, and the current streams of both devices order the work. It is
 // an error where the machine has no such access; other operators still refuse.
 func EnablePeerAccess(dev, peer device.Device) error {

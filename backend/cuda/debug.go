@@ -3,8 +3,8 @@ package cuda
 import "github.com/sinter-go/sinter/runtime/core"
 
 // SetLaunchBlocking makes every operator, copy and replay of a graph wait until its
-// device has done it (S26), so that an error of the device's appears at the operator
-// that caused it, with the line of the program that called it (S27). It is on from the
+// device has done it, so that an error of the device's appears at the operator
+// that caused it, with the line of the program that called it. It is on from the
 // start where the environment has CUDA_LAUNCH_BLOCKING=1 or SINTER_LAUNCH_BLOCKING=1.
 func SetLaunchBlocking(on bool) { core.SetLaunchBlocking(on) }
 
@@ -12,7 +12,7 @@ func SetLaunchBlocking(on bool) { core.SetLaunchBlocking(on) }
 func LaunchBlocking() bool { return core.LaunchBlocking() }
 
 // A SyncDebugMode says what happens where a call that was not asked to wait for a
-// device has to (P22).
+// device has to.
 type SyncDebugMode = core.SyncDebug
 
 // The modes of SetSyncDebugMode.

@@ -17,12 +17,12 @@ func TestGraphs(t *testing.T) {
 	g := cuda.NewGraph(cuda.Device(1))
 	m, err := d.Alloc(1, 8)
 	must(t, err)
-	must(t, g.Capture(cuda.GraphOptions{Pool: pool}, func() error {
+	must(t, g.Capture(func() error {
 		if !cuda.IsCurrentStreamCapturing() || cuda.IsCurrentStreamCapturing(cuda.Device(0)) {
 			t.Error("the captured stream is not the current one of its device alone")
 		}
 		return d.Zero(1, cuda.CurrentStream().ID(), m, 8)
-	}))
+	}, cuda.CapturePool(pool)))
 	if g.Device() != cuda.Device(1) || g.Pool() != pool || cuda.IsCurrentStreamCapturing(cuda.Device(1)) {
 		t.Errorf("a graph of %s", g.Device())
 	}
@@ -33,14 +33,14 @@ func TestGraphs(t *testing.T) {
 		t.Errorf("a graph of the host: %v", err)
 	}
 	nothing := func() error { return nil }
-	if err := cuda.NewGraph(cuda.Device(7)).Capture(cuda.GraphOptions{}, nothing); !errors.Is(err, device.ErrUnavailable) {
+	if err := cuda.NewGraph(cuda.Device(7)).Capture(nothing); !errors.Is(err, device.ErrUnavailable) {
 		t.Errorf("a graph of no device: %v", err)
 	}
-	err = g.Capture(cuda.GraphOptions{Stream: cuda.DefaultStream(cuda.Device(1))}, nothing)
+	err = g.Capture(nothing, cuda.CaptureStream(cuda.DefaultStream(cuda.Device(1))))
 	if !errors.Is(err, graph.ErrDefaultStream) {
 		t.Errorf("capture on the default stream: %v", err)
 	}
-	if err := g.Capture(cuda.GraphOptions{Pool: pool}, nothing); !errors.Is(err, memory.ErrPoolReleased) {
+	if err := g.Capture(nothing, cuda.CapturePool(pool)); !errors.Is(err, memory.ErrPoolReleased) {
 		t.Errorf("a pool that was released: %v", err)
 	}
 	if cuda.IsCurrentStreamCapturing(cuda.Device(7)) {

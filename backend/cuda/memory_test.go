@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
@@ -43,15 +44,16 @@ func TestMemoryNames(t *testing.T) {
 		t.Errorf("deleted twice: %v", err)
 	}
 
-	p, err := cuda.NewMemPool(cuda.MemPoolOptions{NoSplit: true}, device.CUDA(1))
+	p, err := cuda.NewMemPool(cuda.NoSplit(), tensor.On(device.CUDA(1)))
 	must(err)
-	must(cuda.UseMemPool(p, func() {
+	must(cuda.UseMemPool(p, func() error {
 		c, err := cuda.CachingAllocatorAlloc(1000, stream.Default(device.CUDA(1)))
 		must(err)
 		if got := cuda.MemoryAllocated(device.CUDA(1)); got != 2<<20 {
 			t.Errorf("a block of a pool that does not split takes %d bytes", got)
 		}
 		must(cuda.CachingAllocatorDelete(c))
+		return nil
 	}))
 	must(p.Release())
 

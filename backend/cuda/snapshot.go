@@ -9,30 +9,21 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/memory/pprof"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
-// The state of the allocators, and what led there (A30, A31).
-type (
-	// A MemorySnapshot is the state of the devices' allocators, by segment and block.
-	MemorySnapshot = memory.Snapshot
-	// HistoryOptions say what RecordMemoryHistory records.
-	HistoryOptions = memory.HistoryOptions
-)
-
-// Levels and contexts of HistoryOptions.
-const (
-	HistoryOff   = memory.HistoryOff
-	HistoryState = memory.HistoryState
-	HistoryAll   = memory.HistoryAll
-
-	ContextNone  = memory.ContextNone
-	ContextState = memory.ContextState
-	ContextAlloc = memory.ContextAlloc
-	ContextAll   = memory.ContextAll
-)
+// A MemorySnapshot is the state of the devices' allocators, [memory.Snapshot]:
+//
+//   - Segments, a list of [memory.Segment]: memory from the driver with its Address, size
+//     (Total), and Blocks, each of them in use or free.
+//   - Traces, a list of [memory.Trace], one a device: what happened, the oldest first.
+//   - Settings: those of SetAllocatorSettings, as text.
+//
+// WritePickle(w io.Writer) error writes it in the form of PyTorch's memory visualiser.
+type MemorySnapshot = memory.Snapshot
 
 // SnapshotMemory returns the state of the allocators of all devices or of the
-// given ones (S47), with their traces if RecordMemoryHistory has turned those on.
+// given ones, with their traces if RecordMemoryHistory has turned those on.
 func SnapshotMemory(d ...device.Device) (MemorySnapshot, error) {
 	indices := make([]int, len(d))
 	for i, one := range d {
@@ -62,9 +53,20 @@ func DumpMemorySnapshot(name string, d ...device.Device) error {
 	return nil
 }
 
-// RecordMemoryHistory turns the recording of what happens to memory on or off, for
-// all devices (P59).
-func RecordMemoryHistory(o HistoryOptions) error { return memory.RecordHistory(o) }
+// RecordMemoryHistory turns the recording of what happens to memory on, with the Go
+// stacks of all of it, for all devices; or off with HistoryOff. Options: a HistoryLevel
+// (HistoryAll), a HistoryContext (ContextAll), MaxEntries, Skip, ClearHistory.
+func RecordMemoryHistory(opts ...Option) error {
+	o := option.Read(opts)
+	h := memory.HistoryOptions{
+		Level: memory.HistoryLevel(option.Choice(&o, HistoryAll)), Context: memory.HistoryContext(option.Choice(&o, ContextAll)),
+		MaxEntries: o.Int("MaxEntries", memory.DefaultHistory), Skip: option.Get[[]TraceAction](&o, "Skip", nil), Clear: o.Flag("ClearHistory", false),
+	}
+	if err := o.Err("HistoryLevel, HistoryContext, MaxEntries, Skip, ClearHistory"); err != nil {
+		return fmt.Errorf("memory history: %w", err)
+	}
+	return memory.RecordHistory(h)
+}
 
 // ProfileMemory makes all devices' allocators keep which Go stacks allocated the
 // memory that is held, or stop that. It counts what is allocated from then on.
@@ -90,7 +92,7 @@ func WriteMemoryProfile(w io.Writer, d ...device.Device) error {
 	return pprof.Write(w, sites)
 }
 
-// MemorySummary returns a table of a device's figures, for people (P57). Unless
+// MemorySummary returns a table of a device's figures, for people. Unless
 // abbreviated it has the pools of small and of large blocks too.
 func MemorySummary(abbreviated bool, d ...device.Device) (string, error) {
 	on, _, err := find(d)

@@ -27,11 +27,11 @@ func TestSnapshotNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(cuda.RecordMemoryHistory(cuda.HistoryOptions{Level: cuda.HistoryAll, Context: cuda.ContextAll, Clear: true}))
+	must(cuda.RecordMemoryHistory(cuda.ClearHistory()))
 	cuda.ProfileMemory(true)
 	t.Cleanup(func() {
 		cuda.ProfileMemory(false)
-		must(cuda.RecordMemoryHistory(cuda.HistoryOptions{Level: cuda.HistoryOff, Clear: true}))
+		must(cuda.RecordMemoryHistory(cuda.HistoryOff, cuda.ClearHistory()))
 	})
 	addr, err := cuda.CachingAllocatorAlloc(1000)
 	must(err)
@@ -131,5 +131,50 @@ func TestHostMemoryNames(t *testing.T) {
 	cuda.ResetAccumulatedHostMemoryStats()
 	if diff := cmp.Diff([][]int64{{1024, 1024, 1024}, {0, 1024, 1024}, {0, 0, 0}}, [][]int64{held, freed, active()}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestOptions holds that what is asked of history, streams and pools is what they take,
+// and that history without options records everything.
+func TestOptions(t *testing.T) {
+	install(1)
+	t.Cleanup(func() {
+		if err := cuda.RecordMemoryHistory(cuda.HistoryOff, cuda.ClearHistory()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := cuda.RecordMemoryHistory(); err != nil {
+		t.Fatal(err)
+	}
+	addr, err := cuda.CachingAllocatorAlloc(1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cuda.CachingAllocatorDelete(addr); err != nil {
+		t.Fatal(err)
+	}
+	s, err := cuda.SnapshotMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	traced := false
+	for _, trace := range s.Traces {
+		for _, e := range trace.Entries {
+			traced = traced || len(e.Frames) > 0
+		}
+	}
+	if !traced {
+		t.Errorf("without options no stack is in the trace: %+v", s.Traces)
+	}
+	_, poolErr := cuda.NewMemPool(cuda.Priority(1))
+	for want, err := range map[string]error{
+		"memory history: no option NoSplit here; want HistoryLevel, HistoryContext, MaxEntries, Skip or ClearHistory": cuda.RecordMemoryHistory(cuda.NoSplit()),
+		"memory history: option HistoryLevel is given twice":                                                          cuda.RecordMemoryHistory(cuda.HistoryOff, cuda.HistoryAll),
+		"stream: no option MaxEntries here; want On or Priority":                                                      cuda.NewStream(cuda.MaxEntries(1)).Err(),
+		"memory pool: no option Priority here; want On, UseOnOOM or NoSplit":                                          poolErr,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }

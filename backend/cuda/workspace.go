@@ -3,7 +3,7 @@ package cuda
 import "github.com/sinter-go/sinter/backend/cuda/cublaslt"
 
 // ClearWorkspaces gives the memory that matrix products work in back to the
-// caching allocators of the devices (P75). There is one such workspace for each
+// caching allocators of the devices. There is one such workspace for each
 // stream that ran a product, as large as CUBLAS_WORKSPACE_CONFIG says; it counts as
 // allocated memory, and the next product on the stream allocates it again.
 func ClearWorkspaces() error { return cublaslt.ClearWorkspaces() }

@@ -1,8 +1,8 @@
 // Package ref is the reference backend: it runs calls on host memory the slow
 // and obvious way, and is the definition of the operators that every other
 // backend is tested against. Scalar bodies are interpreted from their source one
-// element at a time; operators without one run their function in package
-// ref/kernel. It knows nothing of devices.
+// element at a time; operators without one run the function that was provided for
+// them. It knows nothing of devices.
 //
 // Integers are exact and wrap to their width. Real arithmetic is wider than its
 // dtype: float64 for float32 (which float16 and bfloat16 compute in), 160 bits
@@ -14,23 +14,35 @@ package ref
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/body"
 )
+
+// kernels are the reference's functions of opaque operators, by descriptor: an
+// ir.KernelFunc for each *ir.Op. They are no part of descriptors, which programs link.
+var kernels sync.Map
+
+// Provide says by which functions opaque operators are run. Any goroutine may call it.
+func Provide(list map[*ir.Op]ir.KernelFunc) {
+	for op, run := range list {
+		kernels.Store(op, run)
+	}
+}
 
 // Run computes c. All views are in host memory. A result may be exactly an
 // operand of an element-wise call, and must not overlap one otherwise. Errors do
 // not name the operator: the caller does. After an error the results of a
 // scalar body may be partly written.
 func Run(c *ir.Call) error {
-	if c.Op.Kind == ir.Kernel {
-		if c.Op.Ref == nil {
-			return fmt.Errorf("not implemented by the reference")
+	if c.Op.Kind == ir.Opaque {
+		if run, ok := kernels.Load(c.Op); ok {
+			return run.(ir.KernelFunc)(c)
 		}
-		return c.Op.Ref(c)
+		return fmt.Errorf("not implemented by the reference, or its kernels are not part of this program")
 	}
-	b, err := body.Of(c.Op, c.Variant, c.Compute)
+	b, err := body.Of(c.Kernel)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ var sameNaN = cmp.Comparer(func(x, y complex128) bool {
 })
 
 func elementwise(src string, in ...string) *ir.Op {
-	op := &ir.Op{Name: "op", Kind: ir.Elementwise, Out: []ir.Result{{}}, Bodies: []ir.Body{{Expr: src}}}
+	op := &ir.Op{Name: "op", Kind: ir.Elementwise, Out: []ir.Result{{}}, Bodies: []ir.Body{{Exprs: []string{src}}}}
 	for _, name := range in {
 		op.In = append(op.In, ir.Operand{Name: name})
 	}
@@ -84,7 +84,7 @@ func TestElementwise(t *testing.T) {
 		{"conversion to integers", elementwise("x", "x"), ir.Float32, []ir.View{vector(ir.Float32, 2.9, -300, complex(nan, 0))}, nil, ir.Int8, []complex128{2, -128, 0}},
 	} {
 		out := view(c.out, []int{len(c.want)})
-		err := Run(&ir.Call{Op: c.op, Compute: c.compute, In: c.in, Out: []ir.View{out}, Space: out.Shape, Scalars: c.scalars})
+		err := Run(&ir.Call{Kernel: c.op.Kernel(0, c.compute), In: c.in, Out: []ir.View{out}, Space: out.Shape, Scalars: c.scalars})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if d := cmp.Diff(c.want, result(out), sameNaN); d != "" {
@@ -103,7 +103,7 @@ func TestElementwiseViews(t *testing.T) {
 	out := view(ir.Float32, []int{2, 3})
 	out.Strides = []int{1, 2}
 	for _, to := range []ir.View{out, x} {
-		c := &ir.Call{Op: elementwise("x + y + z", "x", "y", "z"), Compute: ir.Float32, In: []ir.View{x, column, across}, Out: []ir.View{to}, Space: x.Shape}
+		c := &ir.Call{Kernel: elementwise("x + y + z", "x", "y", "z").Kernel(0, ir.Float32), In: []ir.View{x, column, across}, Out: []ir.View{to}, Space: x.Shape}
 		if err := Run(c); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestElementwiseViews(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	if err := Run(&ir.Call{Op: elementwise("x", "x"), Compute: ir.Float32, In: []ir.View{view(ir.Float32, []int{0})}, Out: []ir.View{view(ir.Float32, []int{0})}, Space: []int{0}}); err != nil {
+	if err := Run(&ir.Call{Kernel: elementwise("x", "x").Kernel(0, ir.Float32), In: []ir.View{view(ir.Float32, []int{0})}, Out: []ir.View{view(ir.Float32, []int{0})}, Space: []int{0}}); err != nil {
 		t.Errorf("no elements: %v", err)
 	}
 }
@@ -166,7 +166,7 @@ func TestReduction(t *testing.T) {
 		for _, a := range c.axes {
 			expanded.Strides[a] = 0
 		}
-		err := Run(&ir.Call{Op: fold(ir.Reduction, c.body), Compute: c.compute, In: []ir.View{c.x}, Out: []ir.View{expanded}, Space: c.x.Shape, Axes: c.axes})
+		err := Run(&ir.Call{Kernel: fold(ir.Reduction, c.body).Kernel(0, c.compute), In: []ir.View{c.x}, Out: []ir.View{expanded}, Space: c.x.Shape, Axes: c.axes})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if d := cmp.Diff(c.want, result(out), sameNaN); d != "" {
@@ -188,7 +188,7 @@ func TestScan(t *testing.T) {
 		{"count", mean, 1, []complex128{1, 1, 2, 4, 4, 5}},
 	} {
 		out := view(ir.Int64, x.Shape)
-		if err := Run(&ir.Call{Op: fold(ir.Scan, c.body), Compute: ir.Int64, In: []ir.View{x}, Out: []ir.View{out}, Space: x.Shape, Axes: []int{c.axis}}); err != nil {
+		if err := Run(&ir.Call{Kernel: fold(ir.Scan, c.body).Kernel(0, ir.Int64), In: []ir.View{x}, Out: []ir.View{out}, Space: x.Shape, Axes: []int{c.axis}}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		} else if d := cmp.Diff(c.want, result(out)); d != "" {
 			t.Errorf("%s: %s", c.name, d)
@@ -199,23 +199,24 @@ func TestScan(t *testing.T) {
 func TestKernelAndErrors(t *testing.T) {
 	one := []ir.View{vector(ir.Float32, 1)}
 	failed := errors.New("failed")
-	kernel := &ir.Op{Name: "kernel", Kind: ir.Kernel, Ref: func(c *ir.Call) error { return failed }}
-	if err := Run(&ir.Call{Op: kernel}); err != failed {
+	kernel := &ir.Op{Name: "kernel", Kind: ir.Opaque}
+	Provide(map[*ir.Op]ir.KernelFunc{kernel: func(*ir.Call) error { return failed }})
+	if err := Run(&ir.Call{Kernel: kernel.Kernel(0, ir.Float32)}); err != failed {
 		t.Errorf("Run = %v, want the kernel's error", err)
 	}
 	needsScalar := elementwise("x + alpha", "x")
 	needsScalar.Attrs = []ir.Attr{{Name: "alpha", Kind: ir.AttrFloat}}
 	for want, c := range map[string]*ir.Call{
-		"not implemented":              {Op: &ir.Op{Kind: ir.Kernel}},
-		"are not launched":             {Op: &ir.Op{Kind: ir.ViewBody, Bodies: make([]ir.Body, 1)}},
-		"no body 1 of 1":               {Op: elementwise("x", "x"), Variant: 1},
-		`body "x +"`:                   {Op: elementwise("x +", "x")},
-		"for bool":                     {Op: elementwise("exp(x)", "x"), Compute: ir.Bool},
-		"1 results and 0 operands":     {Op: elementwise("x", "x"), Compute: ir.Float32, Out: one},
-		"operand x is missing":         {Op: elementwise("x", "x"), Compute: ir.Float32, Out: one, In: make([]ir.View, 1)},
-		"0 scalar arguments for 1":     {Op: needsScalar, Compute: ir.Float32, Out: one, In: one, Space: []int{1}},
-		"a scan is along one axis":     {Op: fold(ir.Scan, sum), Compute: ir.Float32, Out: one, In: one, Space: []int{1}},
-		"a reduction has one operand,": {Op: &ir.Op{Kind: ir.Reduction, Bodies: []ir.Body{sum}}, Compute: ir.Float32},
+		"not implemented":              {Kernel: (&ir.Op{Kind: ir.Opaque}).Kernel(0, ir.Float32)},
+		"are not launched":             {Kernel: (&ir.Op{Kind: ir.ViewBody, Bodies: make([]ir.Body, 1)}).Kernel(0, ir.Float32)},
+		"no body 1 of 1":               {Kernel: elementwise("x", "x").Kernel(1, ir.Float32)},
+		`body "x +"`:                   {Kernel: elementwise("x +", "x").Kernel(0, ir.Float32)},
+		"for bool":                     {Kernel: elementwise("exp(x)", "x").Kernel(0, ir.Bool)},
+		"1 results and 0 operands":     {Kernel: elementwise("x", "x").Kernel(0, ir.Float32), Out: one},
+		"operand x is missing":         {Kernel: elementwise("x", "x").Kernel(0, ir.Float32), Out: one, In: make([]ir.View, 1)},
+		"0 scalar arguments for 1":     {Kernel: needsScalar.Kernel(0, ir.Float32), Out: one, In: one, Space: []int{1}},
+		"a scan is along one axis":     {Kernel: fold(ir.Scan, sum).Kernel(0, ir.Float32), Out: one, In: one, Space: []int{1}},
+		"a reduction has one operand,": {Kernel: (&ir.Op{Kind: ir.Reduction, Bodies: []ir.Body{sum}}).Kernel(0, ir.Float32)},
 	} {
 		if err := Run(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
@@ -223,7 +224,7 @@ func TestKernelAndErrors(t *testing.T) {
 	}
 }
 
-// TestArithmetics compares the two real arithmetics, which share no code but for
+// TestArithmetics compares the two real arithmetic, which share no code but for
 // functions that package math has not.
 func TestArithmetics(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()

@@ -81,6 +81,7 @@ func (r *runner[F]) load(env map[string]expr.Number[F], i int) {
 	env["index"] = expr.Number[F]{Int: int64(i)}
 }
 
+// elementwise computes the results of every place of the space.
 func (r *runner[F]) elementwise() error {
 	env, err := r.env(r.call.Compute)
 	if err != nil {
@@ -88,11 +89,11 @@ func (r *runner[F]) elementwise() error {
 	}
 	for i := range ir.NumElements(r.call.Space) {
 		r.load(env, i)
-		n, err := expr.Interpret(r.body.Expr, r.a, env)
+		values, err := expr.InterpretAll(r.body.Expr, r.a, env)
 		if err != nil {
 			return err
 		}
-		r.store(i, n, r.body.Expr)
+		r.store(i, values, r.body.Expr)
 	}
 	return nil
 }
@@ -128,54 +129,96 @@ func (r *runner[F]) joint() error {
 	return nil
 }
 
-// store writes the value of body g to row-major position i of the result.
-func (r *runner[F]) store(i int, n expr.Number[F], g *expr.Graph) {
-	element.StoreFrom(r.call.Out[0], i, r.scalar(n, g.Result()), g.Result())
+// store writes the values of body g to row-major position i of the results.
+func (r *runner[F]) store(i int, values []expr.Number[F], g *expr.Graph) {
+	for k, root := range g.Roots {
+		d := g.KindDType(root.Kind)
+		element.StoreFrom(r.call.Out[k], i, r.scalar(values[k], d), d)
+	}
 }
 
-// A folding is the state of a reduction or scan: one accumulator.
+// A folding is the state of a reduction or scan.
 type folding[F any] struct {
 	*runner[F]
 	mapEnv, accEnv map[string]expr.Number[F]
-	acc            expr.Number[F]
+	states         []ir.State       // one without a name where the body has none
+	acc            []expr.Number[F] // of each
 }
 
 func (r *runner[F]) newFolding() (f folding[F], err error) {
-	f.runner = r
+	f.runner, f.states = r, r.call.Op.Bodies[r.call.Variant].States
+	t := r.call.Compute
+	if f.states == nil {
+		f.states, t = make([]ir.State, 1), r.body.Map.Result()
+	}
 	if f.mapEnv, err = r.env(r.call.Compute); err != nil {
 		return f, err
 	}
-	f.accEnv, err = r.env(r.body.Map.Result())
+	f.accEnv, err = r.env(t)
 	return f, err
 }
 
-// start sets the accumulator to the identity.
-func (f *folding[F]) start() error {
-	n, err := expr.Interpret(f.body.Init, f.a, f.accEnv)
-	// A literal has a kind of its own until it meets others.
-	f.acc = f.number(f.scalar(n, f.body.Init.Result()), f.body.Map.Result())
-	return err
+// first makes what the body has of the first elements, at position i of the space, or of
+// none.
+func (f *folding[F]) first(i int, none bool) error {
+	list := f.call.Op.Bodies[f.call.Variant].First
+	values := make([]expr.Number[F], len(list))
+	for k := range values { // a zero
+		values[k] = f.number(ir.IntScalar(0), f.call.Compute)
+	}
+	if len(list) > 0 && !none {
+		f.load(f.mapEnv, i)
+		var err error
+		if values, err = expr.InterpretAll(f.body.First, f.a, f.mapEnv); err != nil {
+			return err
+		}
+	}
+	for k, first := range list {
+		f.mapEnv[first.Full()], f.accEnv[first.Full()] = values[k], values[k]
+	}
+	return nil
 }
 
-// add folds the element at row-major position i of the space.
-func (f *folding[F]) add(i int) error {
-	f.load(f.mapEnv, i)
-	n, err := expr.Interpret(f.body.Map, f.a, f.mapEnv)
+// start sets the accumulators to the identity.
+func (f *folding[F]) start() (err error) {
+	f.acc, err = expr.InterpretAll(f.body.Init, f.a, f.accEnv)
 	if err != nil {
 		return err
 	}
-	f.accEnv["a"], f.accEnv["b"] = f.acc, n
-	f.acc, err = expr.Interpret(f.body.Combine, f.a, f.accEnv)
+	init, mapped := f.body.Init, f.body.Map
+	for k, n := range f.acc { // a literal has a kind of its own until it meets others
+		f.acc[k] = f.number(f.scalar(n, init.KindDType(init.Roots[k].Kind)), mapped.KindDType(mapped.Roots[k].Kind))
+	}
+	return nil
+}
+
+// add folds the elements at row-major position i of the space.
+func (f *folding[F]) add(i int) error {
+	f.load(f.mapEnv, i)
+	element, err := expr.InterpretAll(f.body.Map, f.a, f.mapEnv)
+	if err != nil {
+		return err
+	}
+	f.set("a", f.acc)
+	f.set("b", element)
+	f.acc, err = expr.InterpretAll(f.body.Combine, f.a, f.accEnv)
 	return err
 }
 
-// finish writes what count elements came to to row-major position i of the
-// result.
+// set gives the names of a part their values.
+func (f *folding[F]) set(part string, values []expr.Number[F]) {
+	for k, s := range f.states {
+		f.accEnv[s.Of(part)] = values[k]
+	}
+}
+
+// finish writes what count elements came to to row-major position i of the results.
 func (f *folding[F]) finish(i int, count int64) error {
-	f.accEnv["a"], f.accEnv["count"] = f.acc, expr.Number[F]{Int: count}
-	n, err := expr.Interpret(f.body.Finish, f.a, f.accEnv)
+	f.set("a", f.acc)
+	f.accEnv["count"] = expr.Number[F]{Int: count}
+	values, err := expr.InterpretAll(f.body.Finish, f.a, f.accEnv)
 	if err == nil {
-		f.store(i, n, f.body.Finish)
+		f.store(i, values, f.body.Finish)
 	}
 	return err
 }
@@ -202,6 +245,9 @@ func (r *runner[F]) reduction() error {
 		if err := f.start(); err != nil {
 			return err
 		}
+		if err := f.first(first, ir.NumElements(reduced) == 0); err != nil {
+			return err
+		}
 		for k := range ir.NumElements(reduced) {
 			if err := f.add(first + element.Offset(reduced, strides, k)); err != nil {
 				return err
@@ -214,12 +260,14 @@ func (r *runner[F]) reduction() error {
 	return nil
 }
 
-// withShape returns c with a result of the given shape, the same but for axes of
+// withShape returns c with results of the given shape, the same but for axes of
 // extent 1.
 func withShape(c *ir.Call, shape []int) *ir.Call {
 	with := *c
-	with.Out = []ir.View{c.Out[0]}
-	with.Out[0].Shape = shape
+	with.Out = slices.Clone(c.Out)
+	for i := range with.Out {
+		with.Out[i].Shape = shape
+	}
 	return &with
 }
 

@@ -54,7 +54,7 @@ func TestCapture(t *testing.T) {
 // scaleOp has an attribute, which recordings refresh.
 var scaleOp = ir.Op{
 	Name: "scale", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{}},
-	Attrs: []ir.Attr{{Name: "by", Kind: ir.AttrFloat}}, Bodies: []ir.Body{{Expr: "x * by"}},
+	Attrs: []ir.Attr{{Name: "by", Kind: ir.AttrFloat}}, Bodies: []ir.Body{{Exprs: []string{"x * by"}}},
 }
 
 // TestRefresh: a launch that is not done yet keeps the attributes it had.
@@ -62,7 +62,7 @@ func TestRefresh(t *testing.T) {
 	r := rig{New(Config{Devices: 1, Async: true}), t}
 	x, s := r.put(0, 1), r.stream(0)
 	c := add(x, x, x, 1)
-	c.Op, c.In = &scaleOp, c.In[:1]
+	c.Kernel, c.In = scaleOp.Kernel(0, ir.Float32), c.In[:1]
 	c.Attrs, c.Scalars = []ir.Value{ir.FloatValue(2)}, []ir.Scalar{ir.FloatScalar(2)}
 	by := 2.0
 	r.begin(s, device.CaptureOptions{Refresh: func(asked *ir.Call) func(*ir.Call) (bool, error) {

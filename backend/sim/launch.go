@@ -46,7 +46,7 @@ func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
 // device addresses replaced by where they are in host memory.
 func (a *accelerator) copyCall(c *ir.Call) (*ir.Call, error) {
 	own := *c
-	own.Plans = a.plans
+	own.FFTPlans = a.fftPlans
 	own.Space, own.Axes = slices.Clone(c.Space), slices.Clone(c.Axes)
 	own.Scalars, own.Attrs = slices.Clone(c.Scalars), slices.Clone(c.Attrs)
 	for i, v := range own.Attrs {

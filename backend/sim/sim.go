@@ -14,8 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sinter-go/sinter/backend/ref"
+	kernels "github.com/sinter-go/sinter/generated/ref"
 	"github.com/sinter-go/sinter/runtime/device"
-	"github.com/sinter-go/sinter/runtime/plans"
+	"github.com/sinter-go/sinter/runtime/fftplans"
 )
 
 // DefaultMemory is a device's capacity in bytes unless Config says otherwise.
@@ -57,11 +59,11 @@ var (
 
 // An accelerator is one simulated device.
 type accelerator struct {
-	driver *Driver
-	index  int
-	memory memory
-	first  *stream // the default stream
-	plans  *plans.Cache
+	driver   *Driver
+	index    int
+	memory   memory
+	first    *stream // the default stream
+	fftPlans *fftplans.Cache
 
 	mu     sync.Mutex // guards what follows
 	lost   error      // why it cannot be used any more, or nil
@@ -70,8 +72,12 @@ type accelerator struct {
 	faults []fault
 }
 
+// standard makes the reference's kernels of the standard operators known.
+var standard = sync.OnceFunc(func() { ref.Provide(kernels.Kernels()) })
+
 // New returns a driver for the devices in c.
 func New(c Config) *Driver {
+	standard()
 	if c.Memory <= 0 {
 		c.Memory = DefaultMemory
 	}
@@ -80,7 +86,7 @@ func New(c Config) *Driver {
 	}
 	d := &Driver{config: c, streams: map[device.StreamID]*stream{}, events: map[device.EventID]*event{}}
 	for i := range c.Devices {
-		a := &accelerator{driver: d, index: i, plans: plans.New(plans.DefaultMax), peers: map[int]bool{}}
+		a := &accelerator{driver: d, index: i, fftPlans: fftplans.New(fftplans.DefaultMax), peers: map[int]bool{}}
 		a.memory.init(i, c.Memory)
 		a.first = &stream{dev: a}
 		d.devices = append(d.devices, a)

@@ -80,7 +80,7 @@ func (r rig) get(dev int, addr uint64, n int) []float32 {
 }
 
 var addOp = ir.Op{
-	Name: "add", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}}, Bodies: []ir.Body{{Expr: "x + y"}},
+	Name: "add", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}}, Bodies: []ir.Body{{Exprs: []string{"x + y"}}},
 }
 
 // add returns the call out = x + y over n numbers.
@@ -88,7 +88,7 @@ func add(out, x, y uint64, n int) *ir.Call {
 	view := func(addr uint64) ir.View {
 		return ir.View{Addr: addr, DType: ir.Float32, Shape: []int{n}, Strides: []int{1}}
 	}
-	return &ir.Call{Op: &addOp, Compute: ir.Float32, Space: []int{n}, Out: []ir.View{view(out)}, In: []ir.View{view(x), view(y)}}
+	return &ir.Call{Kernel: addOp.Kernel(0, ir.Float32), Space: []int{n}, Out: []ir.View{view(out)}, In: []ir.View{view(x), view(y)}}
 }
 
 // each runs a test on a synchronous and an asynchronous driver of two devices.
@@ -397,7 +397,7 @@ func TestLateErrors(t *testing.T) {
 	ctx := context.Background()
 	x, s := r.put(0, 1, 2), r.stream(0)
 	wrong := add(x, x, x, 2)
-	wrong.Op = &ir.Op{Name: "broken", Kind: ir.Elementwise, In: addOp.In, Bodies: []ir.Body{{Expr: "x + oops"}}}
+	wrong.Kernel = (&ir.Op{Name: "broken", Kind: ir.Elementwise, In: addOp.In, Bodies: []ir.Body{{Exprs: []string{"x + oops"}}}}).Kernel(0, ir.Float32)
 	for _, c := range []struct {
 		name  string
 		fault func() error

@@ -125,7 +125,7 @@ func run(ctx context.Context, w io.Writer, s settings) (err error) {
 		}
 	}
 	rep := report{Machine: describe(dev, b.torch, b.native), Quick: s.quick}
-	rows := choice(b.plan.rows(s.compiled), match)
+	rows := choice(b.workload.rows(s.compiled), match)
 	if len(rows) == 0 {
 		return errors.New("flag -rows matches no row")
 	}

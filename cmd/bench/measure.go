@@ -23,9 +23,9 @@ type side interface {
 
 // bench is the sides and how much they are asked to do.
 type bench struct {
-	plan  plan
-	ours  *ourSide
-	torch *torchSide // nil without PyTorch
+	workload workload
+	ours     *ourSide
+	torch    *torchSide // nil without PyTorch
 
 	native, limits *nativeSide // nil without gcc, and on a GPU
 
@@ -33,7 +33,7 @@ type bench struct {
 }
 
 func newBench(dev device.Device, quick bool) *bench {
-	return &bench{plan: planFor(dev, quick), ours: &ourSide{dev: dev}}
+	return &bench{workload: workloadFor(dev, quick), ours: &ourSide{dev: dev}}
 }
 
 // children returns the identifiers of the other sides' processes.
@@ -107,7 +107,7 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 		}
 	}
 	var rounds [numSides][]float64
-	for k := range b.plan.roundsOf(&r) {
+	for k := range b.workload.roundsOf(&r) {
 		for j := range sides {
 			i := (j + k) % numSides // who goes first changes
 			if figures[i].err != nil || ctx.Err() != nil {
@@ -159,7 +159,7 @@ const (
 // ready prepares a row on a side, warms it up, and returns how many calls make a
 // batch long enough to be measured.
 func (b *bench) ready(s side, r *row) (int, error) {
-	if err := s.prepare(r, b.plan.sets(r)); err != nil {
+	if err := s.prepare(r, b.workload.sets(r)); err != nil {
 		return 0, err
 	}
 	if _, err := s.batch(2); err != nil { // compiles, loads, tunes
@@ -180,7 +180,7 @@ func (b *bench) ready(s side, r *row) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		batch := b.plan.batchOf(r)
+		batch := b.workload.batchOf(r)
 		if t >= batch/8 || n >= most {
 			return max(1, min(most, int(batch/max(t/float64(min(n, most)), 1e-9)))), nil
 		}

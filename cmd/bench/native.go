@@ -103,7 +103,7 @@ func limitOf(what string, u unit) func(context.Context, *bench) (float64, error)
 		}
 		calls, err := b.ready(b.limits, &row{bound: what})
 		best := 0.0
-		for range b.plan.rounds {
+		for range b.workload.rounds {
 			if err != nil {
 				return 0, err
 			}

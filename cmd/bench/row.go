@@ -114,7 +114,7 @@ func (o operand) bytes() int64 {
 
 // make draws the operand.
 func (o operand) make(dev device.Device) (T, error) {
-	opts := []tensor.CreateOption{tensor.OfType(o.dtype())}
+	opts := []tensor.Option{tensor.OfType(o.dtype())}
 	switch o.Where {
 	case "pinned":
 		opts = append(opts, tensor.Pinned())
@@ -141,9 +141,9 @@ func (o operand) make(dev device.Device) (T, error) {
 }
 
 // draw makes the operand's numbers; the first option is its dtype.
-func (o operand) draw(shape []int, opts []tensor.CreateOption) T {
+func (o operand) draw(shape []int, opts []tensor.Option) T {
 	d := o.dtype()
-	real := slices.Concat([]tensor.CreateOption{tensor.OfType(tensor.Float32)}, opts[1:])
+	real := slices.Concat([]tensor.Option{tensor.OfType(tensor.Float32)}, opts[1:])
 	between := o.Low != o.High
 	uniform := func() T { return tensor.Rand(shape, real...).MulScalar(o.High - o.Low).AddScalar(o.Low) }
 	switch {
@@ -151,23 +151,23 @@ func (o operand) draw(shape []int, opts []tensor.CreateOption) T {
 		all := tensor.Randperm(o.Below, opts...)
 		return all.Narrow(0, 0, shape[0]).Clone()
 	case o.Perm:
-		return tensor.Rand(shape, real...).Argsort(o.Axis).ToDType(d)
+		return tensor.Rand(shape, real...).Argsort(o.Axis).ToType(d)
 	case o.Below > 0:
 		return tensor.Randint(shape, 0, o.Below, opts...)
 	case d == tensor.Bool:
 		return tensor.Rand(shape, real...).GtScalar(0.5)
 	case d.IsComplex() && between:
-		return tensor.Complex(uniform(), uniform()).ToDType(d)
+		return tensor.Complex(uniform(), uniform()).ToType(d)
 	case d.IsComplex():
-		return tensor.Complex(tensor.Randn(shape, real...), tensor.Randn(shape, real...)).ToDType(d)
+		return tensor.Complex(tensor.Randn(shape, real...), tensor.Randn(shape, real...)).ToType(d)
 	case between && !d.IsFloat():
 		return tensor.Randint(shape, int(math.Ceil(o.Low)), int(math.Floor(o.High))+1, opts...)
 	case o.Sorted:
 		values, indices := uniform().Sort(-1)
 		indices.Release()
-		return values.ToDType(d)
+		return values.ToType(d)
 	case between:
-		return uniform().ToDType(d)
+		return uniform().ToType(d)
 	}
 	return tensor.Randn(shape, opts...)
 }

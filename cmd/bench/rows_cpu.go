@@ -24,18 +24,18 @@ type sized struct {
 }
 
 // cpuRows are the rows of the CPU, with each number of threads.
-func (p *plan) cpuRows() (rows []row) {
-	rows = p.cpuCallRows()
+func (w *workload) cpuRows() (rows []row) {
+	rows = w.cpuCallRows()
 	for _, threads := range cpuThreads {
 		for _, part := range [][]row{
-			p.limitRows(), p.vectorRows(), p.cpuRowRows(), p.cpuProductRows(threads), p.cpuConvolutionRows(), p.cpuStepRows(), p.operatorRows(),
+			w.limitRows(), w.vectorRows(), w.cpuRowRows(), w.cpuProductRows(threads), w.cpuConvolutionRows(), w.cpuStepRows(), w.operatorRows(),
 		} {
 			for _, r := range part {
 				rows = append(rows, r.with(threads))
 			}
 		}
 	}
-	for _, r := range p.cpuOtherRows() {
+	for _, r := range w.cpuOtherRows() {
 		rows = append(rows, r.with(1))
 	}
 	return rows
@@ -88,8 +88,8 @@ var limits = map[string]struct {
 }
 
 // limitRows show the limits by themselves; a quick run does not ask for them.
-func (p *plan) limitRows() (rows []row) {
-	if p.spread == 0 {
+func (w *workload) limitRows() (rows []row) {
+	if w.spread == 0 {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
@@ -118,14 +118,14 @@ var vectorOps = []vectorOp{
 	{name: "log", torch: "torch.log(a)", inputs: 1, positive: true, costly: true, ours: func(x []T) T { return x[0].Log() }},
 	{name: "tanh", torch: "torch.tanh(a)", inputs: 1, costly: true, ours: func(x []T) T { return x[0].Tanh() }},
 	{name: "erf", torch: "torch.erf(a)", inputs: 1, costly: true, ours: func(x []T) T { return x[0].Erf() }},
-	{name: "gelu", torch: "F.gelu(a)", inputs: 1, costly: true, ours: func(x []T) T { return x[0].Gelu() }},
-	{name: "silu", torch: "F.silu(a)", inputs: 1, costly: true, ours: func(x []T) T { return x[0].Silu() }},
+	{name: "gelu", torch: "F.gelu(a)", inputs: 1, costly: true, ours: func(x []T) T { return x[0].GELU() }},
+	{name: "silu", torch: "F.silu(a)", inputs: 1, costly: true, ours: func(x []T) T { return x[0].SiLU() }},
 	{name: "sigmoid", torch: "torch.sigmoid(a)", inputs: 1, costly: true, ours: func(x []T) T { return x[0].Sigmoid() }},
 }
 
 // vectorRows are element-wise operators on vectors of all sizes.
-func (p *plan) vectorRows() (rows []row) {
-	for _, at := range p.cpuSizes() {
+func (w *workload) vectorRows() (rows []row) {
+	for _, at := range w.cpuSizes() {
 		for _, op := range vectorOps {
 			v := f32(at.n)
 			v.Positive = op.positive
@@ -148,18 +148,18 @@ func (p *plan) vectorRows() (rows []row) {
 	return grouped("Element-wise float32", measured(wallTime, bandwidth, rows))
 }
 
-// cpuSizes are the sizes of vectors that the plan has time for.
-func (p *plan) cpuSizes() []sized {
-	if p.spread == 0 {
+// cpuSizes are the sizes of vectors that a workload has time for.
+func (w *workload) cpuSizes() []sized {
+	if w.spread == 0 {
 		return cpuSizes[:1]
 	}
 	return cpuSizes
 }
 
 // cpuRowRows are reductions, scans, rows of matrices, copies and sorts.
-func (p *plan) cpuRowRows() []row {
+func (w *workload) cpuRowRows() []row {
 	side, long, flat, keys := 1024, 4096, 64<<20, 1<<20
-	if p.spread == 0 {
+	if w.spread == 0 {
 		side, long, flat, keys = 32, 64, 1<<10, 1<<10
 	}
 	m, tall := f32(side, side), f32(long, 768)

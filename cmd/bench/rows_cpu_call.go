@@ -14,18 +14,19 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/exec"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/generated/tensor/out"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // cpuCallRows are about what a call costs beside its work.
-func (p *plan) cpuCallRows() []row {
+func (w *workload) cpuCallRows() []row {
 	one, v, m := f32(1), f32(small), f32(16, 16)
 	rows := []row{
 		{name: "add of one element", in: repeated(one, 2), ours: result(func(x []T) T { return x[0].Add(x[1]) }), torch: "a + b", targets: []target{atMost(0.25, byPyTorch)}},
 		{name: "add of one element, not released", in: repeated(one, 2), ours: action(func(x []T) error { return x[0].Add(x[1]).Err() }), torch: "a + b"},
-		{name: "add of one element, out", in: repeated(one, 3), ours: action(func(x []T) error { return tensor.AddOut(x[2], x[0], x[1]) }), torch: "torch.add(a, b, out=c)"},
+		{name: "add of one element, out", in: repeated(one, 3), ours: action(func(x []T) error { return out.Add(x[2], x[0], x[1]) }), torch: "torch.add(a, b, out=c)"},
 		{name: "add 1024", in: repeated(v, 2), ours: result(func(x []T) T { return x[0].Add(x[1]) }), torch: "a + b"},
-		{name: "relu 1024", in: repeated(v, 1), ours: result(func(x []T) T { return x[0].Relu() }), torch: "torch.relu(a)"},
+		{name: "relu 1024", in: repeated(v, 1), ours: result(func(x []T) T { return x[0].ReLU() }), torch: "torch.relu(a)"},
 		{name: "sum 1024", in: repeated(v, 1), ours: result(func(x []T) T { return x[0].Sum() }), torch: "a.sum()"},
 		{name: "matmul 16x16", in: repeated(m, 2), ours: result(func(x []T) T { return x[0].MatMul(x[1]) }), torch: "a @ b"},
 		{name: "empty 1024", ours: emptyMaker, torch: "torch.empty(1024, device=device)"},
@@ -43,14 +44,14 @@ func (p *plan) cpuCallRows() []row {
 	rows = append(rows,
 		row{name: "dispatch of a kernel, 8 elements", unit: nanoseconds, threads: 1, fact: d.time, targets: []target{atMost(15, absolute)}},
 		row{name: "Go allocations of a dispatch", unit: allocations, fact: d.allocations, targets: []target{atMost(1e-9, absolute)}},
-		row{name: "collection beside exp " + size(p.longest()), unit: milliseconds, fact: p.collection, targets: []target{atMost(2, absolute)}},
+		row{name: "collection beside exp " + size(w.longest()), unit: milliseconds, fact: w.collection, targets: []target{atMost(2, absolute)}},
 	)
 	return grouped("Cost of a call", rows)
 }
 
 // longest is the longest vector there is time for.
-func (p *plan) longest() int {
-	sizes := p.cpuSizes()
+func (w *workload) longest() int {
+	sizes := w.cpuSizes()
 	return sizes[len(sizes)-1].n
 }
 
@@ -65,7 +66,7 @@ func (d dispatch) call() *ir.Call {
 		return ir.View{Ptr: unsafe.Pointer(&memory[i*d.n]), DType: ir.Float32, Shape: shape, Strides: strides}
 	}
 	return &ir.Call{
-		Op: ops.AddOp(), Compute: ir.Float32, Out: []ir.View{view(0)}, In: []ir.View{view(1), view(2)}, Space: shape, Flat: true,
+		Kernel: ops.AddOp().Kernel(0, ir.Float32), Out: []ir.View{view(0)}, In: []ir.View{view(1), view(2)}, Space: shape, Flat: true,
 	}
 }
 
@@ -73,7 +74,7 @@ func (d dispatch) call() *ir.Call {
 func (d dispatch) time(_ context.Context, b *bench) (float64, error) {
 	c := d.call()
 	best := 0.0
-	for range b.plan.rounds {
+	for range b.workload.rounds {
 		const calls = 10000
 		began := time.Now()
 		for range calls {
@@ -97,8 +98,8 @@ func (d dispatch) allocations(context.Context, *bench) (float64, error) {
 
 // collection returns the milliseconds for which a garbage collection waits until all
 // goroutines have stopped, while some compute on long vectors: the median of many.
-func (p *plan) collection(_ context.Context, b *bench) (float64, error) {
-	x, err := f32(p.longest()).make(b.ours.dev)
+func (w *workload) collection(_ context.Context, b *bench) (float64, error) {
+	x, err := f32(w.longest()).make(b.ours.dev)
 	if err != nil {
 		return 0, err
 	}
@@ -191,10 +192,10 @@ var convolutions = []convolved{
 
 // cpuConvolutionRows are convolutions and, with what they come from, their
 // gradients with respect to input and weight.
-func (p *plan) cpuConvolutionRows() []row {
+func (w *workload) cpuConvolutionRows() []row {
 	var rows []row
 	for _, c := range convolutions {
-		if p.spread == 0 && c.batch < 64 { // a quick run
+		if w.spread == 0 && c.batch < 64 { // a quick run
 			continue
 		}
 		pad, to := c.kernel/2, (c.side-1)/c.stride+1
@@ -217,22 +218,22 @@ func (p *plan) cpuConvolutionRows() []row {
 
 // gradients computes f of the first two tensors, and its gradients with respect to
 // these for a gradient that is the third.
-func gradients(x []T, f func([]T) T) (err error) {
-	tensor.Scope(func(func(...T)) {
+func gradients(x []T, f func([]T) T) error {
+	return tensor.Scope(func() error {
 		leaves := []T{x[0].Detach().RequireGrad(), x[1].Detach().RequireGrad()}
-		_, err = tensor.Gradients([]T{f(leaves)}, leaves, tensor.WithGradient(x[2]))
+		_, err := tensor.Gradients([]T{f(leaves)}, leaves, tensor.WithGradient(x[2]))
+		return err
 	})
-	return err
 }
 
 // cpuStepRows are training steps: of the digits example, and of a perceptron.
-func (p *plan) cpuStepRows() []row {
+func (w *workload) cpuStepRows() []row {
 	digits := row{
 		name: "digits example, batch 64", in: []operand{f32(64, 1, 8, 8), {Shape: []int{64}, DType: "int64", Below: 10}},
 		ours: trainer(newDigits, newAdam), setup: "step = digits()", torch: "step(a, b)", targets: []target{atMost(0.6, byPyTorch)},
 	}
 	rows := []row{digits}
-	for _, r := range p.trainingRows(false) {
+	for _, r := range w.trainingRows(false) {
 		r.targets = []target{atMost(1, byPyTorch)}
 		rows = append(rows, r)
 	}

@@ -8,9 +8,9 @@ import (
 
 // cpuOtherRows are operators that no target names, most of them among our slower
 // ones.
-func (p *plan) cpuOtherRows() []row {
+func (w *workload) cpuOtherRows() []row {
 	n, side, channels := 64<<10, 1024, 64
-	if p.spread == 0 {
+	if w.spread == 0 {
 		n, side, channels = 1<<8, 32, 8
 	}
 	v, m, image := f32(n), f32(side, side), f32(8, channels, 28, 28)
@@ -40,7 +40,7 @@ func (p *plan) cpuOtherRows() []row {
 		{name: "lower triangle", in: []operand{m}, ours: result(func(x []T) T { return x[0].Tril(0) }), torch: "a.tril()"},
 		{name: "diagonals embedded", in: []operand{f32(side, 64)}, ours: result(func(x []T) T { return x[0].DiagEmbed() }), torch: "torch.diag_embed(a)"},
 		{name: "negative log likelihood, bfloat16", in: []operand{typed("bfloat16", side, 1000), index(1000, side)},
-			ours: result(func(x []T) T { return x[0].NllLoss(x[1]) }), torch: "F.nll_loss(a, b)"},
+			ours: result(func(x []T) T { return x[0].NLLLoss(x[1]) }), torch: "F.nll_loss(a, b)"},
 		{name: "batch norm with given moments", in: []operand{image, f32(channels), variance},
 			ours: result(func(x []T) T { return x[0].BatchNorm(x[1], x[2]) }), torch: "F.batch_norm(a, b, c)"},
 		{name: "group norm", in: []operand{image}, ours: result(func(x []T) T { return x[0].GroupNorm(8) }), torch: "F.group_norm(a, 8)"},

@@ -50,11 +50,11 @@ var cpuModes = []struct {
 
 // cpuProductRows are matrix products in every mode, square ones and odd ones, and
 // some after all threads have rested.
-func (p *plan) cpuProductRows(threads int) (rows []row) {
+func (w *workload) cpuProductRows(threads int) (rows []row) {
 	for _, mode := range cpuModes {
 		var part []row
 		for _, n := range mode.squares {
-			part = append(part, p.cpuProduct(product{0, n, n, n, false, false, ""}, mode.dtype, mode.native))
+			part = append(part, w.cpuProduct(product{0, n, n, n, false, false, ""}, mode.dtype, mode.native))
 			r := &part[len(part)-1]
 			switch {
 			case mode.peak != "" && n >= 512 && threads == 1:
@@ -67,18 +67,18 @@ func (p *plan) cpuProductRows(threads int) (rows []row) {
 			}
 		}
 		for _, s := range mode.odd {
-			part = append(part, p.cpuProduct(s, mode.dtype, mode.native))
+			part = append(part, w.cpuProduct(s, mode.dtype, mode.native))
 		}
 		rows = append(rows, grouped(cpuProducts(mode.dtype), part)...)
 	}
 	for _, n := range []int{512, 1024} {
-		r := p.cpuProduct(product{0, n, n, n, false, false, ""}, "float32", "sgemm")
+		r := w.cpuProduct(product{0, n, n, n, false, false, ""}, "float32", "sgemm")
 		r.name, r.idle, r.targets = r.name+", after rest", true, nil
 		rows = append(rows, grouped("Matrix products after 80 ms of rest", []row{r})...)
 	}
 	kept := rows[:0]
 	for _, r := range rows {
-		if r.work <= p.limit {
+		if r.work <= w.limit {
 			kept = append(kept, r)
 		}
 	}
@@ -86,7 +86,7 @@ func (p *plan) cpuProductRows(threads int) (rows []row) {
 }
 
 // cpuProduct is the row of one product.
-func (p *plan) cpuProduct(s product, dtype, native string) row {
+func (w *workload) cpuProduct(s product, dtype, native string) row {
 	name := s.String()
 	if s.why == "" {
 		name = fmt.Sprint(s.m)

@@ -9,17 +9,17 @@ import (
 
 // streamRows are kernels on long vectors, whose time is that of memory. Bytes
 // count each input and output once.
-func (p *plan) streamRows() []row {
-	v := f32(p.elements)
+func (w *workload) streamRows() []row {
+	v := f32(w.elements)
 	bytes := float64(v.bytes())
-	return grouped(fmt.Sprintf("Device bandwidth, %s float32", size(p.elements)), measured(deviceTime, bandwidth, []row{
+	return grouped(fmt.Sprintf("Device bandwidth, %s float32", size(w.elements)), measured(deviceTime, bandwidth, []row{
 		{name: copyRow, in: []operand{v, v}, work: 2 * bytes, ours: action(func(x []T) error { return x[0].CopyFrom(x[1]) }), torch: "a.copy_(b)"},
 		{name: "add", in: []operand{v, v}, work: 3 * bytes, targets: []target{ofCopy(0.95)},
 			ours: result(func(x []T) T { return x[0].Add(x[1]) }), torch: "a + b"},
 		{name: "exp", in: []operand{v}, work: 2 * bytes, targets: []target{ofCopy(0.95)},
 			ours: result(func(x []T) T { return x[0].Exp() }), torch: "torch.exp(a)"},
 		{name: "gelu", in: []operand{v}, work: 2 * bytes, targets: []target{ofCopy(0.95)},
-			ours: result(func(x []T) T { return x[0].Gelu() }), torch: "F.gelu(a)"},
+			ours: result(func(x []T) T { return x[0].GELU() }), torch: "F.gelu(a)"},
 		{name: "sum of all", in: []operand{v}, work: bytes, targets: []target{ofCopy(0.95)},
 			ours: result(func(x []T) T { return x[0].Sum() }), torch: "a.sum()"},
 	}))
@@ -34,9 +34,9 @@ func measured(c clock, u unit, rows []row) []row {
 }
 
 // rowRows are kernels on a matrix, and the sort.
-func (p *plan) rowRows() []row {
-	m, line := f32(p.side, p.side), f32(p.side)
-	side, bytes := p.side, float64(m.bytes())
+func (w *workload) rowRows() []row {
+	m, line := f32(w.side, w.side), f32(w.side)
+	side, bytes := w.side, float64(m.bytes())
 	rows := []row{
 		{name: "broadcast add", in: []operand{m, line}, work: 2 * bytes, targets: []target{ofCopy(0.95)},
 			ours: result(func(x []T) T { return x[0].Add(x[1]) }), torch: "a + b"},
@@ -49,7 +49,7 @@ func (p *plan) rowRows() []row {
 		{name: "layer norm", in: []operand{m}, work: 2 * bytes, targets: []target{ofCopy(0.85)},
 			ours: result(func(x []T) T { return x[0].LayerNorm([]int{side}) }), torch: "F.layer_norm(a, a.shape[1:])"},
 		{name: "rms norm", in: []operand{m, line}, work: 2 * bytes, targets: []target{ofCopy(0.85)},
-			ours: result(func(x []T) T { return x[0].RmsNorm([]int{side}, tensor.Weight(x[1])) }), torch: "F.rms_norm(a, a.shape[1:], b, 1e-6)"},
+			ours: result(func(x []T) T { return x[0].RMSNorm([]int{side}, tensor.Weight(x[1])) }), torch: "F.rms_norm(a, a.shape[1:], b, 1e-6)"},
 		{name: "transpose, contiguous", in: []operand{m}, work: 2 * bytes, targets: []target{ofCopy(0.85)},
 			ours: result(transposed), torch: "a.t().contiguous()"},
 		{name: "argmax", in: []operand{m}, work: bytes, targets: []target{ofCopy(0.85)},
@@ -59,9 +59,9 @@ func (p *plan) rowRows() []row {
 	}
 	rows = measured(deviceTime, bandwidth, rows)
 	rows = append(rows, measured(deviceTime, gigakeys, []row{
-		{name: "sort " + size(p.keys), in: []operand{f32(p.keys)}, work: float64(p.keys), ours: result(sorted), torch: "torch.sort(a)"},
+		{name: "sort " + size(w.keys), in: []operand{f32(w.keys)}, work: float64(w.keys), ours: result(sorted), torch: "torch.sort(a)"},
 	})...)
-	return grouped(fmt.Sprintf("Device bandwidth, %d x %d float32", p.side, p.side), rows)
+	return grouped(fmt.Sprintf("Device bandwidth, %d x %d float32", w.side, w.side), rows)
 }
 
 func transposed(x []T) T {
@@ -74,8 +74,8 @@ func transposed(x []T) T {
 func sorted(x []T) T { return sortedAlong(x[0], 0) }
 
 // fusedRows are chains that a compiler makes one kernel of. We run them eagerly.
-func (p *plan) fusedRows(compiled bool) []row {
-	m, line := f32(p.side, p.side), f32(p.side)
+func (w *workload) fusedRows(compiled bool) []row {
+	m, line := f32(w.side, w.side), f32(w.side)
 	rows := []row{
 		{name: "chain", in: []operand{m, m, line}, ours: result(chain), torch: "torch.tanh(a * torch.sigmoid(a) * b + c) * 0.5 + a"},
 		{name: "rms norm of parts", in: []operand{m, line}, ours: result(normParts), torch: "a * torch.rsqrt(a.square().mean(1, keepdim=True) + 1e-6) * b"},
@@ -88,11 +88,11 @@ func (p *plan) fusedRows(compiled bool) []row {
 			rows = append(rows, r)
 		}
 		rows = append(rows,
-			row{name: "attention, causal, bf16", in: repeated(operand{Shape: []int{8, 16, p.side / 4, 64}, DType: "bfloat16"}, 3),
+			row{name: "attention, causal, bf16", in: repeated(operand{Shape: []int{8, 16, w.side / 4, 64}, DType: "bfloat16"}, 3),
 				torch: "F.scaled_dot_product_attention(a, b, c, is_causal=True)"},
-			row{name: "fft 256 x 65536", in: []operand{f32(256, 8*p.side)}, setup: "z = torch.randn(256, 65536, dtype=torch.complex64, device=device)", torch: "torch.fft.fft(z)"})
+			row{name: "fft 256 x 65536", in: []operand{f32(256, 8*w.side)}, setup: "z = torch.randn(256, 65536, dtype=torch.complex64, device=device)", torch: "torch.fft.fft(z)"})
 	}
-	return grouped(fmt.Sprintf("Work of several operators, %d x %d float32", p.side, p.side), measured(deviceTime, milliseconds, rows))
+	return grouped(fmt.Sprintf("Work of several operators, %d x %d float32", w.side, w.side), measured(deviceTime, milliseconds, rows))
 }
 
 func repeated(o operand, n int) (out []operand) {
@@ -104,10 +104,7 @@ func repeated(o operand, n int) (out []operand) {
 
 // inScope calls f and releases what it made but for its result.
 func inScope(f func() T) (out T) {
-	tensor.Scope(func(keep func(...T)) {
-		out = f()
-		keep(out)
-	})
+	out, _ = tensor.ScopeValue(func() (T, error) { return f(), nil }) // an error sticks to the tensor
 	return out
 }
 
@@ -119,7 +116,7 @@ func chain(x []T) T {
 
 func normParts(x []T) T {
 	return inScope(func() T {
-		mean := x[0].Square().Mean(tensor.Dim(1), tensor.KeepDim(true))
+		mean := x[0].Square().Mean(tensor.Dim(1), tensor.KeepDim())
 		return x[0].Mul(mean.AddScalar(1e-6).Rsqrt()).Mul(x[1])
 	})
 }
@@ -129,14 +126,14 @@ func scaledSoftmax(x []T) T {
 }
 
 // convolutionRows are the convolution of the readings.
-func (p *plan) convolutionRows() []row {
+func (w *workload) convolutionRows() []row {
 	n, c, side := 64, 64, 56
-	for p.limit < 2*float64(n*c*c*side*side*9) && n*c*side > 64 {
+	for w.limit < 2*float64(n*c*c*side*side*9) && n*c*side > 64 {
 		n, c, side = max(n/2, 1), max(c/2, 4), max(side/2, 8)
 	}
 	var rows []row
 	for _, mode := range []string{"fp32", "tf32"} {
-		if mode == "tf32" && !p.dev.Accelerator() {
+		if mode == "tf32" && !w.dev.Accelerator() {
 			continue
 		}
 		rows = append(rows, row{
@@ -151,8 +148,8 @@ func (p *plan) convolutionRows() []row {
 
 // copyRows are copies between the host and the device, and from another device
 // where there is one. Each side reads and writes memory that it made before.
-func (p *plan) copyRows() []row {
-	v := f32(p.copies)
+func (w *workload) copyRows() []row {
+	v := f32(w.copies)
 	bytes := float64(v.bytes())
 	rows := []row{
 		{name: "pinned to device", in: []operand{v, v.on("pinned")}, targets: []target{atLeast(0.97, byPyTorch)}},
@@ -162,15 +159,15 @@ func (p *plan) copyRows() []row {
 	}
 	for i := range rows {
 		rows[i].work, rows[i].torch = bytes, "a.copy_(b, non_blocking=True)"
-		rows[i].ours = action(func(x []T) error { return x[0].CopyFrom(x[1], tensor.NonBlocking) })
+		rows[i].ours = action(func(x []T) error { return x[0].CopyFrom(x[1], tensor.NonBlocking()) })
 		if i >= 2 {
 			rows[i].torch = "a.copy_(b)"
 			rows[i].ours = action(func(x []T) error { return x[0].CopyFrom(x[1]) })
 		}
 	}
-	if device.Count(p.dev.Kind) > p.dev.Index+1 {
+	if device.Count(w.dev.Kind) > w.dev.Index+1 {
 		rows = append(rows, row{name: "device to device, peers", in: []operand{v, v.on("peer")}, work: bytes,
-			ours: action(func(x []T) error { return x[0].CopyFrom(x[1], tensor.NonBlocking) }), torch: "a.copy_(b, non_blocking=True)"})
+			ours: action(func(x []T) error { return x[0].CopyFrom(x[1], tensor.NonBlocking()) }), torch: "a.copy_(b, non_blocking=True)"})
 	}
-	return grouped(fmt.Sprintf("Copies of %s float32", size(p.copies)), measured(wallTime, bandwidth, rows))
+	return grouped(fmt.Sprintf("Copies of %s float32", size(w.copies)), measured(wallTime, bandwidth, rows))
 }

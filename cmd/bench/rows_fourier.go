@@ -8,12 +8,12 @@ import (
 
 // fourierRows are Fourier transforms: of long rows, back, of real rows, and of
 // images. They are bound by memory, so the target is the library's own time.
-func (p *plan) fourierRows() []row {
+func (w *workload) fourierRows() []row {
 	batch, n, side := 256, 65536, 1024
-	if !p.dev.Accelerator() {
+	if !w.dev.Accelerator() {
 		batch, side = 16, 256
 	}
-	if p.spread == 0 { // a quick run
+	if w.spread == 0 { // a quick run
 		batch, n, side = 2, 64, 8
 	}
 	long := operand{Shape: []int{batch, n}, DType: "complex64"}

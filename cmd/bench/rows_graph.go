@@ -12,7 +12,7 @@ import (
 
 // graphRows are graphs that were captured once: the training step of trainingRows,
 // whose inputs are copied to where the graph reads them, and a hundred small kernels.
-func (p *plan) graphRows() []row {
+func (w *workload) graphRows() []row {
 	step := row{
 		name: "MLP SGD step replayed from a graph", ours: graphTrainer,
 		in:    []operand{f32(128, 784), {Shape: []int{128}, DType: "int64", Below: 10}},
@@ -45,7 +45,7 @@ func graphTrainer(o *ourSide) (call, error) {
 	if err := nn.To(model, o.dev); err != nil {
 		return nil, err
 	}
-	opt, err := optim.NewSGD(nn.Parameters(model), 0.01, optim.SGDOptions{})
+	opt, err := optim.NewSGD(nn.Parameters(model), 0.01)
 	if err != nil {
 		return nil, err
 	}
@@ -55,13 +55,13 @@ func graphTrainer(o *ourSide) (call, error) {
 		labels.Release()
 		return opt.ZeroGrad()
 	})
-	step := func() (err error) {
-		tensor.Scope(func(func(...T)) {
-			if err = model.Forward(images).CrossEntropy(labels).Backward(); err == nil {
-				err = opt.Step()
+	step := func() error {
+		return tensor.Scope(func() error {
+			if err := model.Forward(images).CrossEntropy(labels).Backward(); err != nil {
+				return err
 			}
+			return opt.Step()
 		})
-		return err
 	}
 	for range 3 { // libraries choose their kernels
 		if err := errors.Join(opt.ZeroGrad(), step()); err != nil {
@@ -69,7 +69,7 @@ func graphTrainer(o *ourSide) (call, error) {
 		}
 	}
 	g := graph.New(o.dev)
-	if err := errors.Join(opt.ZeroGrad(), g.Capture(graph.Options{Stream: stream.New(o.dev, 0)}, step)); err != nil {
+	if err := errors.Join(opt.ZeroGrad(), g.Capture(step, graph.CaptureStream(stream.New(o.dev, 0)))); err != nil {
 		return nil, err
 	}
 	return replayer(o, g, func(x []T) error {
@@ -81,7 +81,7 @@ func graphTrainer(o *ourSide) (call, error) {
 func graphChain(o *ourSide) (call, error) {
 	x, g := tensor.Zeros([]int{1000}, tensor.On(o.dev)), graph.New(o.dev)
 	o.after = append(o.after, func() error { x.Release(); return nil })
-	err := g.Capture(graph.Options{}, func() error {
+	err := g.Capture(func() error {
 		for range 100 {
 			if err := x.AddScalarInPlace(1); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/generated/tensor/out"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
@@ -15,21 +16,21 @@ import (
 const small = 1024
 
 // hostRows are about what a call costs the host.
-func (p *plan) hostRows() []row {
+func (w *workload) hostRows() []row {
 	v, m := f32(small), f32(64, 64)
 	both := []operand{v, v}
 	rows := []row{
 		{name: "add 1024", in: both, ours: result(func(x []T) T { return x[0].Add(x[1]) }), torch: "a + b",
 			targets: []target{atMost(0.65, byPyTorch), atMost(1.35, launchRow)}},
 		{name: "add 1024, not released", in: both, ours: action(func(x []T) error { return x[0].Add(x[1]).Err() }), torch: "a + b"},
-		{name: "add 1024, out", in: []operand{v, v, v}, ours: action(func(x []T) error { return tensor.AddOut(x[2], x[0], x[1]) }), torch: "torch.add(a, b, out=c)"},
-		{name: "relu 1024", in: both[:1], ours: result(func(x []T) T { return x[0].Relu() }), torch: "torch.relu(a)"},
+		{name: "add 1024, out", in: []operand{v, v, v}, ours: action(func(x []T) error { return out.Add(x[2], x[0], x[1]) }), torch: "torch.add(a, b, out=c)"},
+		{name: "relu 1024", in: both[:1], ours: result(func(x []T) T { return x[0].ReLU() }), torch: "torch.relu(a)"},
 		{name: "sum 1024", in: both[:1], ours: result(func(x []T) T { return x[0].Sum() }), torch: "a.sum()"},
 		{name: "matmul 64x64", in: []operand{m}, ours: result(func(x []T) T { return x[0].MatMul(x[0]) }), torch: "a @ a"},
 		{name: "empty 1024", ours: emptyMaker, torch: "torch.empty(1024, device=device)"},
 		{name: "allocate and free, cached", ours: allocateMaker, torch: "torch.empty(1024, device=device)", targets: []target{atMost(0.2, byPyTorch)}},
 	}
-	if p.dev.Kind == device.KindCUDA {
+	if w.dev.Kind == device.KindCUDA {
 		rows = append(driverRows(), rows...)
 	}
 	for i := range rows {

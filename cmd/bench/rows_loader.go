@@ -19,9 +19,9 @@ const (
 // with batches prepared and copied when they are asked for, and with both done ahead,
 // beside the work. That is one product a batch, after which its loss is read: with
 // more of it than preparation there would be little to gain.
-func (p *plan) loaderRows() []row {
+func (w *workload) loaderRows() []row {
 	const serial = "loader, serial"
-	rows, columns := p.side/8, p.side/2
+	rows, columns := w.side/8, w.side/2
 	ahead := fmt.Sprintf(", num_workers=%d, persistent_workers=True", loaderWorkers)
 	return grouped(fmt.Sprintf("An epoch of %d batches of %d x %d float32, a product each", loaderBatches, rows, columns),
 		measured(wallTime, milliseconds, []row{
@@ -72,8 +72,8 @@ func epochs(rows, columns int, loader data.Loader) maker {
 }
 
 // work multiplies x by w and reads the sum; it releases x.
-func work(x, w T) (err error) {
-	tensor.Scope(func(func(...T)) { _, err = x.MatMul(w).Sum().Item() })
+func work(x, w T) error {
+	_, err := tensor.ScopeValue(func() (float64, error) { return x.MatMul(w).Sum().Item() })
 	x.Release()
 	return err
 }

@@ -19,12 +19,12 @@ const operatorGroup = "Operators"
 const aboveLimit = 1.05
 
 // operatorRows are the rows of every public operator, forward and with gradients.
-func (p *plan) operatorRows() (rows []row) {
+func (w *workload) operatorRows() (rows []row) {
 	for i := range opcases.Cases {
 		o := &opcases.Cases[i]
 		for k := range o.Bench {
 			if o.Bench[k].None == "" {
-				rows = append(rows, p.operatorRow(o, &o.Bench[k])...)
+				rows = append(rows, w.operatorRow(o, &o.Bench[k])...)
 			}
 		}
 	}
@@ -35,8 +35,8 @@ func (p *plan) operatorRows() (rows []row) {
 }
 
 // operatorRow makes the rows of one entry.
-func (p *plan) operatorRow(o *optest.Operator, b *optest.Bench) (rows []row) {
-	sample := b.Sample(p.extents)
+func (w *workload) operatorRow(o *optest.Operator, b *optest.Bench) (rows []row) {
+	sample := b.Sample(w.extents)
 	name := "op " + o.Op.Name
 	if b.Name != "" {
 		name += " of " + b.Name
@@ -59,7 +59,7 @@ func (p *plan) operatorRow(o *optest.Operator, b *optest.Bench) (rows []row) {
 		in.Grad = x.Grad
 		gradients.in = append(gradients.in, in)
 	}
-	forward.ours, gradients.ours = applied(o, sample, p.dev), differentiated(o, sample, p.dev)
+	forward.ours, gradients.ours = applied(o, sample, w.dev), differentiated(o, sample, w.dev)
 	if b.Only != "gradients" {
 		rows = append(rows, forward)
 	}
@@ -136,8 +136,8 @@ func applied(o *optest.Operator, sample optest.Sample, dev device.Device) maker 
 func differentiated(o *optest.Operator, sample optest.Sample, dev device.Device) maker {
 	return func(side *ourSide) (call, error) {
 		var given []T
-		return func(x []T) (err error) {
-			tensor.Scope(func(keep func(...T)) {
+		return func(x []T) error {
+			return tensor.Scope(func() error {
 				outs := recorded(o.Call(args(o, sample, dev, x)))
 				var leaves []T
 				for _, t := range x {
@@ -148,21 +148,19 @@ func differentiated(o *optest.Operator, sample optest.Sample, dev device.Device)
 				if given == nil {
 					for _, out := range outs {
 						dy := tensor.OnesLike(out)
-						keep(dy)
+						tensor.Keep(dy)
 						given = append(given, dy)
 						side.after = append(side.after, func() error { dy.Release(); return nil })
 					}
 				}
 				for _, out := range outs {
-					if err == nil {
-						err = out.Err()
+					if err := out.Err(); err != nil {
+						return err
 					}
 				}
-				if err == nil {
-					_, err = tensor.Gradients(outs, leaves, tensor.WithGradient(given...))
-				}
+				_, err := tensor.Gradients(outs, leaves, tensor.WithGradient(given...))
+				return err
 			})
-			return err
 		}, nil
 	}
 }

@@ -14,7 +14,7 @@ import (
 // where it has any, or a reason why there is none.
 func TestEveryOperator(t *testing.T) {
 	for _, dev := range []device.Device{device.CPU, device.CUDA(0)} {
-		p := planFor(dev, false)
+		p := workloadFor(dev, false)
 		rows := map[string]bool{}
 		for _, r := range p.operatorRows() {
 			rows[r.name] = true
@@ -62,7 +62,7 @@ func TestOperators(t *testing.T) {
 
 // TestThreads: rows of operators have each number of threads.
 func TestThreads(t *testing.T) {
-	p := planFor(device.CPU, false)
+	p := workloadFor(device.CPU, false)
 	rows := choice(p.rows(false), regexp.MustCompile("^op add(, gradients)?, "))
 	if len(rows) != 2*len(cpuThreads) {
 		t.Errorf("%d rows for %v threads", len(rows), cpuThreads)

@@ -36,7 +36,7 @@ func child(w io.Writer) error {
 		return err
 	}
 	context := time.Since(began)
-	x := tensor.FromOn([]float32{1, 2, 3}, nil, tensor.On(device.CUDA(0)))
+	x := tensor.FromSlice([]float32{1, 2, 3}, nil, tensor.On(device.CUDA(0)))
 	sum, err := tensor.Data[float32](x.Add(x))
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func child(w io.Writer) error {
 }
 
 // processRows are about the first operator of a process.
-func (p *plan) processRows() []row {
-	if p.dev.Kind != device.KindCUDA {
+func (w *workload) processRows() []row {
+	if w.dev.Kind != device.KindCUDA {
 		return nil
 	}
 	fact := func(cached bool, of func(start) float64) func(context.Context, *bench) (float64, error) {

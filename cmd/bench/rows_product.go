@@ -75,14 +75,14 @@ var modes = []struct {
 const productGroup = "Matrix products"
 
 // productRows are matrix products: square ones and odd ones, in every mode.
-func (p *plan) productRows() (rows []row) {
+func (w *workload) productRows() (rows []row) {
 	var shapes []product
-	for _, n := range p.squares {
+	for _, n := range w.squares {
 		shapes = append(shapes, product{0, n, n, n, false, false, ""})
 	}
 	shapes = append(shapes, odd...)
 	for _, mode := range modes {
-		if mode.tf32 && !p.dev.Accelerator() {
+		if mode.tf32 && !w.dev.Accelerator() {
 			continue
 		}
 		for _, s := range shapes {
@@ -91,7 +91,7 @@ func (p *plan) productRows() (rows []row) {
 				name = fmt.Sprint(s.m)
 			}
 			in := s.operands(mode.dtype)
-			if s.operations() > p.limit || float64(ir.NumElements(in[0].Shape)+ir.NumElements(in[1].Shape)) > p.limit {
+			if s.operations() > w.limit || float64(ir.NumElements(in[0].Shape)+ir.NumElements(in[1].Shape)) > w.limit {
 				continue
 			}
 			rows = append(rows, row{

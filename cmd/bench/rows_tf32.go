@@ -10,16 +10,16 @@ import (
 // tf32Rows are the reference document's example of TF32 (S20 to S22): the time of
 // its products beside PyTorch's, and the errors, whose bounds are those of the
 // behaviour's statement.
-func (p *plan) tf32Rows() []row {
+func (w *workload) tf32Rows() []row {
 	n := 10240
-	if p.side < 8192 {
-		n = p.side
+	if w.side < 8192 {
+		n = w.side
 	}
 	var known experiment.Result // measured once for all rows
 	fact := func(of func(experiment.Result) float64) func(context.Context, *bench) (float64, error) {
 		return func(context.Context, *bench) (_ float64, err error) {
 			if known.N == 0 {
-				known, err = experiment.Run(p.dev, n)
+				known, err = experiment.Run(w.dev, n)
 			}
 			return of(known), err
 		}

@@ -8,7 +8,7 @@ import (
 
 // trainingRows are steps of a perceptron: gradients cleared, forward, cross
 // entropy, backward, the optimizer's step.
-func (p *plan) trainingRows(compiled bool) []row {
+func (w *workload) trainingRows(compiled bool) []row {
 	in := []operand{f32(128, 784), {Shape: []int{128}, DType: "int64", Below: 10}}
 	sgd := row{name: "MLP 784-1024-1024-10, SGD", in: in, ours: trainer(newPerceptron, newSGD), torch: "step(a, b)", targets: []target{atMost(0.4, byPyTorch)}}
 	adam := sgd
@@ -28,11 +28,11 @@ func (p *plan) trainingRows(compiled bool) []row {
 }
 
 func newSGD(p []*nn.Parameter) (optim.Optimizer, error) {
-	return optim.NewSGD(p, 0.01, optim.SGDOptions{})
+	return optim.NewSGD(p, 0.01)
 }
 
 func newAdam(p []*nn.Parameter) (optim.Optimizer, error) {
-	return optim.NewAdam(p, 1e-3, optim.AdamOptions{})
+	return optim.NewAdam(p, 1e-3)
 }
 
 func newPerceptron() nn.Module {
@@ -42,8 +42,8 @@ func newPerceptron() nn.Module {
 // newDigits returns the network of the digits example.
 func newDigits() nn.Module {
 	return nn.NewSequential(
-		nn.NewConv2d(1, 16, 3, nn.Padding(1)), nn.NewBatchNorm(16), nn.ReLU(),
-		nn.NewConv2d(16, 32, 3, nn.Padding(1)), nn.NewBatchNorm(32), nn.ReLU(), nn.MaxPool2d(2),
+		nn.NewConv2d(1, 16, 3, tensor.Padding(1)), nn.NewBatchNorm(16), nn.ReLU(),
+		nn.NewConv2d(16, 32, 3, tensor.Padding(1)), nn.NewBatchNorm(32), nn.ReLU(), nn.MaxPool2d(2),
 		nn.Flatten(), nn.NewDropout(0.3), nn.NewLinear(512, 64), nn.ReLU(), nn.NewDropout(0.3), nn.NewLinear(64, 10),
 	)
 }
@@ -59,17 +59,8 @@ func trainer(network func() nn.Module, optimizer func([]*nn.Parameter) (optim.Op
 		if err != nil {
 			return nil, err
 		}
-		return func(x []T) (err error) {
-			tensor.Scope(func(func(...T)) {
-				loss := model.Forward(x[0]).CrossEntropy(x[1])
-				if err = opt.ZeroGrad(); err != nil {
-					return
-				}
-				if err = loss.Backward(); err != nil {
-					return
-				}
-				err = opt.Step()
-			})
+		return func(x []T) error {
+			_, err := optim.Minimize(opt, func() T { return model.Forward(x[0]).CrossEntropy(x[1]) })
 			return err
 		}, nil
 	}

@@ -166,7 +166,10 @@ func testLoop(t *testing.T, c x86test.Case, f loop) {
 	}
 	outs := len(types)
 	types = append(types, c.Prog.Args()...)
-	const most = 600
+	most := 600
+	if testing.Short() {
+		most = 150
+	}
 	for n := 0; n <= most; n += 1 + n/70*31 {
 		arrays, p, want := make([][]byte, len(types)), make([]unsafe.Pointer, len(types)), make([][]byte, outs)
 		for k, at := range types {

@@ -97,10 +97,10 @@ func (b *Body) complexLoop(isa x86.ISA) *Loop {
 // or of one and another's conjugate; ok says whether it is.
 func (b *Body) complexProduct() (p x86.Product, ok bool) {
 	g := b.Graph
-	if !g.T.IsComplex() || g.Root.Op != expr.OpCall || g.Root.Name != "mul" {
+	if !g.T.IsComplex() || g.Roots[0].Op != expr.OpCall || g.Roots[0].Name != "mul" {
 		return p, false
 	}
-	x, y := g.Root.Args[0], g.Root.Args[1]
+	x, y := g.Roots[0].Args[0], g.Roots[0].Args[1]
 	if y.Op == expr.OpCall && y.Name == "conj" {
 		p.Conj, y = true, y.Args[0]
 	}
@@ -117,7 +117,7 @@ func (b *Body) complexProduct() (p x86.Product, ok bool) {
 // or its magnitude: a complex64 is an integer in it. It is nil for others.
 func (b *Body) complexParts(isa x86.ISA) *lane.Prog {
 	g := b.Graph
-	v := g.Root
+	v := g.Roots[0]
 	if g.T != ir.Complex64 || v.Op != expr.OpCall || len(v.Args) != 1 || v.Args[0].Op != expr.OpName || v.Args[0].Kind != expr.TKind {
 		return nil
 	}

@@ -22,6 +22,7 @@ type Body struct {
 	Check  func(ir.DType) (*expr.Graph, error) // checks the expression for another dtype
 	Inputs []lower.Input                       // where its names are read
 	Halves []ir.DType                          // the 16-bit floats that operands and results may be stored as
+	Narrow int                                 // operands of a float64 body from this one on may be stored as float32; 0 for none
 }
 
 // A Loop is what one function is made of: a program, or a product of complex numbers.
@@ -37,6 +38,7 @@ type Loop struct {
 type Set struct {
 	Main, Past        *Loop
 	Float16, BFloat16 *Loop // with operands and results stored so; one for both where it may be
+	Float32           *Loop // with the last operands stored so
 }
 
 // mathSets are the sets of functions by instruction set.
@@ -88,6 +90,9 @@ func (b *Body) Loops(isa x86.ISA) (Set, error) {
 	if b.Graph.T == ir.Float32 {
 		set.Past = &Loop{ISA: isa, Prog: set.Main.Prog, Past: true, Each: each}
 		set.stored(b, typed)
+	}
+	if b.Narrow > 0 && b.Graph.T == ir.Float64 {
+		set.Float32 = &Loop{ISA: isa, Prog: lower.Narrow(typed, b.Narrow), Each: 1}
 	}
 	if isa == x86.AVX512 && streams(set.Main.Prog) {
 		if typed, err := Program(g, b.Inputs, x86.AVX2); err == nil {

@@ -71,6 +71,26 @@ func Stored(p *lane.Prog, as ir.DType) *lane.Prog {
 	return q
 }
 
+// Narrow returns a program that computes as p does, with operands from the given one on
+// that are float64 in p held in memory as float32.
+func Narrow(p *lane.Prog, from int) *lane.Prog {
+	q := &lane.Prog{}
+	args := make([]lane.V, len(p.Args()))
+	for i, t := range p.Args() {
+		switch {
+		case t == lane.Invalid:
+		case i >= from && t == lane.F64:
+			args[i] = q.Widen(q.Arg(i, lane.F32), lane.F64)
+		default:
+			args[i] = q.Arg(i, t)
+		}
+	}
+	for _, v := range q.Inline(p, args...) {
+		q.Out(v)
+	}
+	return q
+}
+
 // roundBF16 rounds to nearest even; NaN becomes quiet.
 func roundBF16(p *lane.Prog, x lane.V) lane.V {
 	c := func(n int64) lane.V { return p.ConstI(lane.I32, n) }

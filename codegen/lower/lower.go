@@ -67,16 +67,6 @@ func Program(g *expr.Graph, inputs []Input, call Caller) (*lane.Prog, error) {
 	return p, p.Err()
 }
 
-// Value adds the value of g's one root to a program in which env holds the values of its
-// names. A bool among them is a mask or a byte, and so is the result.
-func Value(p *lane.Prog, g *expr.Graph, env map[string]lane.V, call Caller) (lane.V, error) {
-	vs, err := values(p, g, env, call)
-	if err != nil {
-		return 0, err
-	}
-	return vs[g.Root.Order], nil
-}
-
 // values adds all values of g to a program, and returns them in their order.
 func values(p *lane.Prog, g *expr.Graph, env map[string]lane.V, call Caller) ([]lane.V, error) {
 	if laneTypes[g.T] == lane.Invalid {

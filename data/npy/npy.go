@@ -2,6 +2,13 @@
 // a zip archive of named arrays. It knows dtypes, shapes and bytes, nothing of
 // tensors on devices.
 //
+//	a, err := npy.ReadFile("images.npy")
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(a.DType, a.Shape)
+//	images = tensor.FromBytes(a.Data, a.DType, a.Shape)
+//
 // Read, versions 1.0, 2.0 and 3.0, either byte order and either memory order;
 // written, version 1.0, little-endian and row-major: the bytes that numpy.save
 // writes. NumPy has no bfloat16; arrays of the ml_dtypes
@@ -21,13 +28,13 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-var (
+const (
 	// ErrFormat is wrapped by every error about bytes that are not a valid file.
-	ErrFormat = errors.New("not a valid npy or npz file")
+	ErrFormat ir.Error = "not a valid npy or npz file"
 	// ErrDType is wrapped by every error about a dtype that this module lacks.
-	ErrDType = errors.New("unsupported dtype")
+	ErrDType ir.Error = "unsupported NumPy dtype"
 	// ErrNotFound is wrapped by every error about a name an archive does not hold.
-	ErrNotFound = errors.New("no such array")
+	ErrNotFound ir.Error = "no such array"
 )
 
 // An Array is an array in host memory.

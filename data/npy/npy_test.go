@@ -303,7 +303,7 @@ func TestWriteErrors(t *testing.T) {
 		array Array
 		want  string
 	}{
-		{"no dtype", Array{}, "unsupported dtype invalid (have"},
+		{"no dtype", Array{}, "unsupported NumPy dtype invalid (have"},
 		{"negative extent", Array{ir.Uint8, []int{-1}, nil}, "negative extent"},
 		{"product overflows", Array{ir.Uint8, []int{math.MaxInt, 2}, nil}, "too many elements"},
 		{"too many axes", Array{ir.Uint8, make([]int, 65), nil}, "65 axes"},

@@ -2,6 +2,19 @@
 // little-endian, row-major bytes behind a JSON header. It knows dtypes, shapes
 // and bytes, nothing of tensors on devices or of models.
 //
+//	file, err := safetensors.Open("model.safetensors")
+//	if err != nil {
+//		return err
+//	}
+//	defer file.Close()
+//	for _, name := range file.Names() {
+//		info, err := file.Info(name)
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(name, info.DType, info.Shape)
+//	}
+//
 // A file is an 8-byte little-endian header length, the header, and the data.
 // Reading checks all the header says before any of it is used, at least as
 // strictly as the reference implementation does; writing gives the bytes that
@@ -9,7 +22,6 @@
 package safetensors
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,14 +35,14 @@ const MaxHeader = 100_000_000
 // metadataKey is the header's one key that is not a tensor.
 const metadataKey = "__metadata__"
 
-var (
+const (
 	// ErrFormat is wrapped by every error about bytes that are not a valid file.
-	ErrFormat = errors.New("not a valid safetensors file")
+	ErrFormat ir.Error = "not a valid safetensors file"
 	// ErrDType is wrapped by every error about a dtype that the format or this
 	// module lacks.
-	ErrDType = errors.New("unsupported dtype")
+	ErrDType ir.Error = "unsupported dtype"
 	// ErrNotFound is wrapped by every error about a name the file does not hold.
-	ErrNotFound = errors.New("no such tensor")
+	ErrNotFound ir.Error = "no such tensor"
 )
 
 // A Tensor is a named array in host memory.

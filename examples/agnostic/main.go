@@ -67,7 +67,7 @@ func (r *recurrent) Forward(x tensor.Tensor) tensor.Tensor {
 // sums returns sequences of five numbers, and their sums.
 func sums(n int) (data.Dataset, error) {
 	x := tensor.Rand([]int{n, 5}).SubScalar(0.5)
-	return data.Tensors(x, x.Sum(tensor.Dim(1), tensor.KeepDim(true)))
+	return data.Tensors(x, x.Sum(tensor.Dim(1), tensor.KeepDim()))
 }
 
 func run(ctx context.Context, w io.Writer, dev device.Device, epochs int) error {
@@ -80,7 +80,7 @@ func run(ctx context.Context, w io.Writer, dev device.Device, epochs int) error 
 	if err := nn.To(net, dev); err != nil {
 		return err
 	}
-	adam, err := optim.NewAdam(nn.Parameters(net), 0.01, optim.AdamOptions{})
+	adam, err := optim.NewAdam(nn.Parameters(net), 0.01)
 	if err != nil {
 		return err
 	}
@@ -107,19 +107,10 @@ func run(ctx context.Context, w io.Writer, dev device.Device, epochs int) error 
 }
 
 // step improves the network by one batch and returns the loss before.
-func step(net *recurrent, adam optim.Optimizer, x, y tensor.Tensor) (value float64, err error) {
-	tensor.Scope(func(func(...tensor.Tensor)) {
-		loss := net.Forward(x).MseLoss(y)
-		if err = adam.ZeroGrad(); err != nil {
-			return
-		}
-		if err = loss.Backward(); err != nil {
-			return
-		}
-		if err = adam.Step(); err != nil {
-			return
-		}
-		value, err = loss.Item()
-	})
-	return value, err
+func step(net *recurrent, adam optim.Optimizer, x, y tensor.Tensor) (float64, error) {
+	loss, err := optim.Minimize(adam, func() tensor.Tensor { return net.Forward(x).MSELoss(y) })
+	if err != nil {
+		return 0, err
+	}
+	return loss.Item()
 }

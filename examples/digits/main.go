@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/data/digits"
+	"github.com/sinter-go/sinter/examples/digits/network"
 	"github.com/sinter-go/sinter/examples/digits/report"
+	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/random"
@@ -55,7 +57,7 @@ func main() {
 	}
 }
 
-// choose returns the device that a name stands for (S56): "auto" is the best one
+// choose returns the device that a name stands for: "auto" is the best one
 // there is, anything else must be there.
 func choose(name string) (device.Device, error) {
 	if name == "auto" {
@@ -106,7 +108,7 @@ func run(ctx context.Context, w io.Writer, s settings) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%d images to learn from, %d to test on, %d parameters, on %s\n", train.Len(), test.Len(), t.model.parameters(), describe(dev))
+	fmt.Fprintf(w, "%d images to learn from, %d to test on, %d parameters, on %s\n", train.Len(), test.Len(), nn.NumParameters(t.model), describe(dev))
 	start := time.Now()
 	history, err := t.fit(ctx, w)
 	if err != nil {
@@ -133,14 +135,14 @@ func finish(w io.Writer, s settings, t *trainer, history report.History, confusi
 	if err := report.SavePNG(picture, "Handwritten digits", history, confusion); err != nil {
 		return err
 	}
-	if err := t.model.save(file); err != nil {
+	if err := t.model.Save(file); err != nil {
 		return err
 	}
-	again, err := newModel(t.dev)
+	again, err := network.New(t.dev)
 	if err != nil {
 		return err
 	}
-	if err := again.load(file); err != nil {
+	if err := again.Load(file); err != nil {
 		return err
 	}
 	reloaded := *t

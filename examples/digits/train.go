@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/data"
 	"github.com/sinter-go/sinter/data/digits"
+	"github.com/sinter-go/sinter/examples/digits/network"
 	"github.com/sinter-go/sinter/examples/digits/report"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
@@ -18,7 +19,7 @@ import (
 type trainer struct {
 	dev      device.Device
 	epochs   int
-	model    *model
+	model    *network.Network
 	train    *data.Loader // shuffled batches
 	known    *data.Loader // the same images, for measuring
 	test     *data.Loader
@@ -27,7 +28,7 @@ type trainer struct {
 }
 
 func newTrainer(dev device.Device, train, test digits.Set, s settings) (*trainer, error) {
-	m, err := newModel(dev)
+	m, err := network.New(dev)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func newTrainer(dev device.Device, train, test digits.Set, s settings) (*trainer
 		}
 		*part.into = &data.Loader{Dataset: set, BatchSize: part.batch, Shuffle: part.shuffle, Prefetch: 2, Device: dev}
 	}
-	adam, err := optim.NewAdamW(nn.Parameters(m), s.rate, optim.AdamOptions{WeightDecay: 0.01})
+	adam, err := optim.NewAdamW(nn.Parameters(m), s.rate, optim.WeightDecay(0.01))
 	if err != nil {
 		return nil, err
 	}
@@ -76,22 +77,15 @@ func (t *trainer) epoch(ctx context.Context, progress *report.Progress) error {
 }
 
 // step improves the model by one batch and returns the loss before.
-func (t *trainer) step(images, labels tensor.Tensor) (value float64, err error) {
-	tensor.Scope(func(func(...tensor.Tensor)) {
-		loss := t.model.Forward(images).CrossEntropy(labels)
-		if err = t.optimize.ZeroGrad(); err != nil {
-			return
-		}
-		if err = loss.Backward(); err != nil {
-			return
-		}
-		if err = t.optimize.Step(); err != nil {
-			return
-		}
-		t.schedule.Step()
-		value, err = loss.Item()
+func (t *trainer) step(images, labels tensor.Tensor) (float64, error) {
+	loss, err := optim.Minimize(t.optimize, func() tensor.Tensor {
+		return t.model.Forward(images).CrossEntropy(labels)
 	})
-	return value, err
+	if err != nil {
+		return 0, err
+	}
+	t.schedule.Step()
+	return loss.Item()
 }
 
 // fit makes all passes over the training images and measures after each.
@@ -122,19 +116,19 @@ func (t *trainer) evaluate(images *data.Loader) (loss float64, confusion report.
 	confusion = report.NewConfusion("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")
 	nn.Eval(t.model)
 	total := 0
-	tensor.NoGrad(func() {
-		for batch, e := range images.Epoch(context.Background()) {
-			if err = e; err != nil {
-				return
-			}
-			var sum float64
-			tensor.Scope(func(func(...tensor.Tensor)) { sum, err = t.measure(batch[0], batch[1], confusion) })
+	err = tensor.NoGrad(func() error {
+		for batch, err := range images.Epoch(context.Background()) {
 			if err != nil {
-				return
+				return err
+			}
+			sum, err := tensor.ScopeValue(func() (float64, error) { return t.measure(batch[0], batch[1], confusion) })
+			if err != nil {
+				return err
 			}
 			loss += sum
 			total += batch[1].NumElements()
 		}
+		return nil
 	})
 	return loss / float64(total), confusion, err
 }

@@ -26,7 +26,7 @@ func Example() {
 	x := tensor.Zeros([]int{5}, tensor.On(device.Sim()))
 	var y tensor.Tensor
 	g := graph.New(device.Sim())
-	err := g.Capture(graph.Options{}, func() error {
+	err := g.Capture(func() error {
 		y = x.MulScalar(2)
 		return y.Err()
 	})

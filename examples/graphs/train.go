@@ -35,7 +35,7 @@ func newTrainer(dev device.Device, seed int64) (*trainer, error) {
 	if err := nn.To(model, dev); err != nil {
 		return nil, err
 	}
-	opt, err := optim.NewAdam(nn.Parameters(model), 1e-3, optim.AdamOptions{})
+	opt, err := optim.NewAdam(nn.Parameters(model), 1e-3)
 	if err != nil {
 		return nil, err
 	}
@@ -50,24 +50,22 @@ func newTrainer(dev device.Device, seed int64) (*trainer, error) {
 
 // load draws the next batch into the placeholders: images whose class is the place of
 // their largest element, in one of the first ten places.
-func (t *trainer) load() (err error) {
-	tensor.Scope(func(func(...tensor.Tensor)) {
+func (t *trainer) load() error {
+	return tensor.Scope(func() error {
 		x := tensor.Randn([]int{batch, in}, tensor.On(t.dev))
-		err = errors.Join(t.images.CopyFrom(x), t.labels.CopyFrom(x.Narrow(1, 0, classes).Argmax(tensor.Dim(1))))
+		return errors.Join(t.images.CopyFrom(x), t.labels.CopyFrom(x.Index(tensor.Whole, tensor.Range(0, classes)).Argmax(tensor.Dim(1))))
 	})
-	return err
 }
 
 // step gives the device one training step.
-func (t *trainer) step() (err error) {
-	tensor.Scope(func(func(...tensor.Tensor)) {
+func (t *trainer) step() error {
+	return tensor.Scope(func() error {
 		loss := t.model.Forward(t.images).CrossEntropy(t.labels)
-		if err = loss.Backward(); err != nil {
-			return
+		if err := loss.Backward(); err != nil {
+			return err
 		}
-		err = errors.Join(t.opt.Step(), t.loss.CopyFrom(loss.Detach()))
+		return errors.Join(t.opt.Step(), t.loss.CopyFrom(loss.Detach()))
 	})
-	return err
 }
 
 // eager makes a step without a graph.
@@ -105,7 +103,7 @@ func compare(dev device.Device, steps int) (r results, err error) {
 		if err := graphed.eager(); err != nil {
 			return err
 		}
-		return errors.Join(graphed.opt.ZeroGrad(), g.Capture(graph.Options{}, graphed.step))
+		return errors.Join(graphed.opt.ZeroGrad(), g.Capture(graphed.step))
 	}); err != nil {
 		return r, err
 	}

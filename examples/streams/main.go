@@ -86,7 +86,7 @@ func wrong(n int) (float64, error) {
 		return 0, err
 	}
 	var b tensor.Tensor
-	if err := s.Do(func() { b = a.Sum() }); err != nil { // may begin before a is filled
+	if err := s.Do(func() error { b = a.Sum(); return b.Err() }); err != nil { // may begin before a is filled
 		return 0, err
 	}
 	if err := s.Synchronize(context.Background()); err != nil {
@@ -110,7 +110,7 @@ func right(n int) (float64, error) {
 		return 0, err
 	}
 	var b tensor.Tensor
-	if err := s.Do(func() { b = a.Sum() }); err != nil {
+	if err := s.Do(func() error { b = a.Sum(); return b.Err() }); err != nil {
 		return 0, err
 	}
 	if err := a.RecordStream(s); err != nil { // a's memory is in use until s has done this
@@ -122,8 +122,6 @@ func right(n int) (float64, error) {
 
 // value reads b on the stream that made it.
 func value(s cuda.Stream, b tensor.Tensor) (v float64, err error) {
-	if stopped := s.Do(func() { v, err = b.Item() }); stopped != nil {
-		return 0, stopped
-	}
+	err = s.Do(func() (err error) { v, err = b.Item(); return err })
 	return v, err
 }

@@ -45,17 +45,17 @@ func place(w io.Writer) error {
 	cuda0 := cuda.Device(0)
 	cuda2 := cuda.Device(2) // numbers begin at 0
 
-	x := tensor.FromOn([]float32{1, 2}, nil, tensor.On(cuda0))
+	x := tensor.FromSlice([]float32{1, 2}, nil, tensor.On(cuda0))
 	y := tensor.From([]float32{1, 2}).To(current)
 	show(w, "x", x)
 	show(w, "y", y)
 
-	return cuda.WithDevice(1, func() {
-		a := tensor.FromOn([]float32{1, 2}, nil, tensor.On(current)) // made on GPU 1
-		b := tensor.From([]float32{1, 2}).To(current)                // moved from the CPU to GPU 1
-		b2 := tensor.From([]float32{1, 2}).To(cuda.Device())         // the same
-		c := a.Add(b)                                                // where its operands are
-		z := x.Add(y)                                                // also on another device than the current one
+	return cuda.WithDevice(1, func() error {
+		a := tensor.FromSlice([]float32{1, 2}, nil, tensor.On(current)) // made on GPU 1
+		b := tensor.From([]float32{1, 2}).To(current)                   // moved from the CPU to GPU 1
+		b2 := tensor.From([]float32{1, 2}).To(cuda.Device())            // the same
+		c := a.Add(b)                                                   // where its operands are
+		z := x.Add(y)                                                   // also on another device than the current one
 		show(w, "a", a)
 		show(w, "b", b)
 		show(w, "b2", b2)
@@ -69,6 +69,7 @@ func place(w io.Writer) error {
 		show(w, "d", d)
 		show(w, "e", e)
 		show(w, "f", f)
+		return nil
 	})
 }
 

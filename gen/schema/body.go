@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/ir"
@@ -20,8 +21,10 @@ func (l *loader) body(e *entry) {
 		read func(*entry, *yaml.Node)
 	}{
 		{"expr", ir.Elementwise, l.elementwise}, {"reduce", ir.Reduction, l.reduction}, {"scan", ir.Scan, l.scan},
-		{"view", ir.ViewBody, l.view}, {"compose", ir.Composition, l.compose}, {"kernel", ir.Kernel, l.kernel},
+		{"view", ir.ViewBody, l.view}, {"compose", ir.Composition, l.compose}, {"kernel", ir.Opaque, l.kernel},
 	}
+	// An entry counts as having a body if reading it reported no mistake. Only then are its
+	// gradient and its tests looked at, so that one mistake is not reported as three.
 	before := len(l.errs)
 	first := ""
 	for _, r := range readers {
@@ -38,7 +41,7 @@ func (l *loader) body(e *entry) {
 			case r.kind == ir.Elementwise && e.op.Parallel():
 				e.op.Kind = ir.Joint
 				l.joint(e, f.val)
-			case r.kind != ir.Kernel && e.op.Parallel():
+			case r.kind != ir.Opaque && e.op.Parallel():
 				l.errorf(l.pos(f.key), "%s: operands of type Tensor... are for expr and kernel", r.key)
 			default:
 				r.read(e, f.val)
@@ -183,9 +186,9 @@ func (l *loader) view(e *entry, n *yaml.Node) {
 	e.op.View = l.rule(e, n, "view", l.vocab.view)
 }
 
-// goFunc matches a composition in Go: pkg.Func, or pkg.Func(op, op) with the
-// operators it is handed before its own arguments.
-var goFunc = regexp.MustCompile(`^\s*([A-Za-z_]\w*\.[A-Za-z_]\w*)(?:\(([\w, ]*)\))?\s*$`)
+// goFunc matches a composition in Go: pkg.Func, pkg.Func(op, op) with the operators it
+// is handed before its own arguments, or pkg.Func(pkg.Type{op, op}) with a struct of them.
+var goFunc = regexp.MustCompile(`^\s*([A-Za-z_]\w*\.[A-Za-z_]\w*)(?:\((?:([A-Za-z_]\w*\.[A-Za-z_]\w*)\{([\w, ]*)\}|([\w, ]*))\))?\s*$`)
 
 // composeInGo reads a composition written in Go; m are goFunc's offsets in n.
 func (l *loader) composeInGo(e *entry, n *yaml.Node, m []int) {
@@ -195,11 +198,19 @@ func (l *loader) composeInGo(e *entry, n *yaml.Node, m []int) {
 		return
 	}
 	e.op.GoCompose = &ref
-	if m[4] < 0 {
+	from, to := m[8], m[9] // of the operators
+	if m[4] >= 0 {
+		in, ok := l.goFuncRef(n, src.text[m[4]:m[5]], "compose")
+		if ok && in.Pkg != ref.Pkg {
+			l.errorf(src.at(m[4]), "compose: %s.%s is handed a struct of its own package, not %s.%s", ref.Pkg, ref.Func, in.Pkg, in.Func)
+		}
+		ref.In, from, to = in.Func, m[6], m[7]
+	}
+	if from < 0 {
 		return
 	}
-	at := m[4] // of the next operator's name
-	for part := range strings.SplitSeq(src.text[m[4]:m[5]], ",") {
+	at := from // the next operator's name
+	for part := range strings.SplitSeq(src.text[from:to], ",") {
 		name := strings.TrimSpace(part)
 		if op := l.spec.Lookup(name); op != nil {
 			ref.With = append(ref.With, op)
@@ -236,22 +247,15 @@ func (l *loader) compose(e *entry, n *yaml.Node) {
 }
 
 func (l *loader) kernel(e *entry, n *yaml.Node) {
-	keys := l.known(n, "kernel", "cpu", "ref", "cuda", "writes")
-	k := &KernelRefs{}
-	for _, r := range []struct {
-		key string
-		to  *GoRef
-	}{{"cpu", &k.CPU}, {"ref", &k.Ref}} {
-		if f, ok := keys[r.key]; ok {
-			*r.to, _ = l.goRef(f.val, "kernel: "+r.key)
-		} else if n.Kind == yaml.MappingNode {
-			l.errorf(l.pos(n), "kernel: key %s is missing: want pkg.Func", r.key)
+	keys := l.known(n, "kernel", append(slices.Clip(Kinds), "writes")...)
+	e.op.Kernel = map[string]GoRef{}
+	for _, kind := range Kinds {
+		if f, ok := keys[kind]; ok {
+			e.op.Kernel[kind], _ = l.goRef(f.val, "kernel: "+kind)
+		} else if n.Kind == yaml.MappingNode && slices.Contains(Required, kind) {
+			l.errorf(l.pos(n), "kernel: key %s is missing: want pkg.Func", kind)
 		}
 	}
-	if f, ok := keys["cuda"]; ok {
-		k.CUDA, _ = l.goRef(f.val, "kernel: cuda")
-	}
-	e.op.Kernel = k
 	f, ok := keys["writes"]
 	switch {
 	case ok && !e.op.Parallel():
@@ -262,6 +266,57 @@ func (l *loader) kernel(e *entry, n *yaml.Node) {
 		l.errorf(l.pos(n), "kernel: key writes is missing: want a list of the operands that are written")
 	}
 }
+
+// parts reads which kinds of devices have code of an entry, and the operator that stands
+// for it on others.
+func (l *loader) parts(e *entry) {
+	op := e.op
+	if f, ok := e.keys["code"]; ok {
+		switch op.Kind {
+		case ir.Opaque, ir.ViewBody:
+			l.errorf(l.pos(f.key), "code: a kernel names the kinds of devices that have it, and views run on all")
+		}
+		for _, item := range l.list(f.val, "code") {
+			if kind, ok := l.text(item, "code"); ok {
+				op.Only = append(op.Only, kind)
+			}
+		}
+		if op.Tags&ir.TagHidden == 0 {
+			l.errorf(l.pos(f.key), "code: the entry must be hidden: public operators run on every device")
+		}
+	}
+	f, ok := e.keys["parts"]
+	if !ok {
+		return
+	}
+	name, ok := l.text(f.val, "parts")
+	if !ok {
+		return
+	}
+	other := l.spec.Lookup(name)
+	switch {
+	case other == nil:
+		l.errorf(l.pos(f.val), "parts: unknown operator %q", name)
+	case op.Parallel() || op.Results[0].List || op.Tags&ir.TagHidden == 0:
+		l.errorf(l.pos(f.key), "parts: the entry must be hidden, and of no lists of tensors")
+	case op.Kind != ir.Opaque && op.Only == nil:
+		l.errorf(l.pos(f.key), "parts: every device has code of the entry; say with code which do")
+	case !sameSignature(op, other):
+		l.errorf(l.pos(f.val), "parts: the parameters and results of %s are not those of %s", name, op.Name)
+	default:
+		op.Fallback = other
+	}
+}
+
+// sameSignature reports whether one operator can be called as the other.
+func sameSignature(a, b *Op) bool {
+	return slices.EqualFunc(a.Params, b.Params, func(p, q *Param) bool { return p.Name == q.Name && p.Type == q.Type && p.Optional == q.Optional }) &&
+		slices.EqualFunc(a.Results, b.Results, func(p, q Result) bool { return p.Name == q.Name && p.DType == q.DType })
+}
+
+// On reports whether devices of a kind have code of the operator, if operators of its
+// body do.
+func (o *Op) On(kind string) bool { return o.Only == nil || slices.Contains(o.Only, kind) }
 
 // recursion reports compositions that reach themselves.
 func (l *loader) recursion() {
@@ -295,6 +350,9 @@ func (l *loader) recursion() {
 // composedOf returns the operators that a composition calls.
 func composedOf(op *Op) []*Op {
 	var out []*Op
+	if op.Fallback != nil {
+		out = append(out, op.Fallback)
+	}
 	if op.GoCompose != nil {
 		out = append(out, op.GoCompose.With...)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Builtins are the host functions that a HostValue may name besides those of
-// ir.HostFuncs. Shape, shapes (of a list operand), layout, dtype_of, rank,
+// shapes.Functions. Shape, shapes (of a list operand), layout, dtype_of, rank,
 // numel and storage_size read metadata; given reports whether an optional
 // operand is there; item reads a one-element integer tensor; len, max and min
 // are Go's.
@@ -28,6 +28,8 @@ var metadata = map[string]Type{
 	"shape": Ints, "dtype_of": DType, "rank": Int, "numel": Int, "storage_size": Int, "given": Bool, "item": Int,
 }
 
+// call checks a call of an operator, a host function or a builtin. Some names are both, as
+// max: a tensor as the first argument means the operator.
 func (l *lang) call(e *ast.CallExpr) Value {
 	id, ok := e.Fun.(*ast.Ident)
 	if !ok {
@@ -110,6 +112,7 @@ func (l *lang) args(e *ast.CallExpr, name string, n int) ([]Value, bool) {
 	return vs, ok
 }
 
+// metadata checks a builtin that reads what a tensor is, not its elements.
 func (l *lang) metadata(e *ast.CallExpr, name string) Value {
 	vs, ok := l.args(e, name, 1)
 	if !ok {
@@ -302,6 +305,8 @@ func (l *lang) goArgs(e *ast.CallExpr, name string, t reflect.Type) ([]Value, bo
 	return out, ok
 }
 
+// metaArg fits an argument to a host function's parameter. A tensor given where metadata
+// is wanted stands for its own: shape(x) need not be written.
 func (l *lang) metaArg(e ast.Expr, v Value, want Type, what string) Value {
 	meta := func(name string) Value {
 		return Value{Kind: HostValue, Type: want, Name: name, Args: []Value{v}, Pos: v.Pos}

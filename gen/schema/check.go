@@ -96,9 +96,9 @@ func (l *loader) complete(e *entry, keys map[string]field, f field) {
 			l.errorf(l.pos(f.key), "test: key domain is missing: want [lo, hi] for the floating operands")
 		}
 		if len(e.op.Test.Samples) == 0 && len(e.op.Test.Cases) < 2 && e.op.Tags&ir.TagHidden == 0 {
-			l.errorf(l.pos(f.key), "test: want two or more cases, or samples; the cases are the witness from outside")
+			l.errorf(l.pos(f.key), "test: want two or more cases with results from elsewhere, or samples")
 		}
-	case ir.Kernel:
+	case ir.Opaque:
 		if len(e.op.Test.Samples) == 0 {
 			l.errorf(l.pos(f.key), "test: key samples is missing: a kernel needs operand shapes to be tested with")
 		}
@@ -165,8 +165,8 @@ func (l *loader) cased(e *entry, n *yaml.Node) {
 				args = l.args(e, a.val)
 			}
 		}
-		if in.Kind != yaml.SequenceNode || len(in.Content) != len(operands)+1 {
-			l.errorf(l.pos(in), "case: want %s, then the result", count(len(operands), "operand value"))
+		if in.Kind != yaml.SequenceNode || len(in.Content) != len(operands)+len(e.op.Results) {
+			l.errorf(l.pos(in), "case: want %s, then %s", count(len(operands), "operand value"), resultsOf(e.op))
 			continue
 		}
 		var c Case
@@ -177,7 +177,7 @@ func (l *loader) cased(e *entry, n *yaml.Node) {
 			c.In = append(c.In, s)
 		}
 		c.Args = args
-		c.In, c.Want = c.In[:len(operands)], c.In[len(operands)]
+		c.In, c.Want = c.In[:len(operands)], c.In[len(operands):]
 		if good {
 			e.op.Test.Cases = append(e.op.Test.Cases, c)
 		}

@@ -15,7 +15,7 @@ func (l *loader) derive(e *entry, p *Param, g *Grad) {
 	f := e.keys["expr"]
 	complexToo := e.op.DTypes&ir.ClassComplex != 0
 	for _, v := range e.op.Variants {
-		d, err := v.Expr.Gradient(p.Name, complexToo)
+		d, err := expr.Gradient(e.op.differentiable(v), p.Name, complexToo)
 		if err == nil {
 			d = computed(d) // zero everywhere, as for a step
 			err = checkDerived(e.op, d)
@@ -26,6 +26,26 @@ func (l *loader) derive(e *entry, p *Param, g *Grad) {
 		}
 		g.Derived = append(g.Derived, d)
 	}
+}
+
+// DyOf is the name of a result's gradient in gradients of op.
+func (op *Op) DyOf(r Result) string {
+	if len(op.Results) > 1 {
+		return expr.GradName + "_" + r.Name
+	}
+	return expr.GradName
+}
+
+// differentiable are the results of a variant that gradients flow from, by the name of
+// the gradient.
+func (op *Op) differentiable(v Variant) []expr.Result {
+	var out []expr.Result
+	for i, r := range op.Results {
+		if r.DType == ir.Invalid || differentiable.Has(r.DType) {
+			out = append(out, expr.Result{Dy: op.DyOf(r), Expr: v.Exprs[i]})
+		}
+	}
+	return out
 }
 
 // checkDerived types a derived gradient for the dtypes that have one.
@@ -48,7 +68,14 @@ func (l *loader) byRule(e *entry, p *Param) {
 	f := e.keys["reduce"]
 	complexToo := e.op.DTypes&ir.ClassComplex != 0
 	for _, v := range e.op.Variants {
-		if !sumOrExtremum(v.Combine.Root) {
+		if v.Fold != nil {
+			if _, err := StateGradient(e.op, v.Fold, p.Name); err != nil {
+				l.errorf(l.pos(f.key), "grad: none can be derived for operand %q%s: %s; write it, or none", p.Name, ofVariant(v), messageOf(err))
+				return
+			}
+			continue
+		}
+		if !sumOrExtremum(v.Combine.Root, "a", "b") {
 			l.errorf(l.pos(f.key), "grad: none can be derived for operand %q%s: combine is neither a + b nor max or min of a and b; write it, or none", p.Name, ofVariant(v))
 			return
 		}
@@ -63,13 +90,13 @@ func (l *loader) byRule(e *entry, p *Param) {
 	}
 }
 
-// sumOrExtremum reports whether n is a + b, max(a, b) or min(a, b).
-func sumOrExtremum(n *expr.Node) bool {
+// sumOrExtremum reports whether n is the sum, the maximum or the minimum of two names.
+func sumOrExtremum(n *expr.Node, a, b string) bool {
 	if n.Op != expr.OpCall || len(n.Args) != 2 || !slices.Contains([]string{"add", "max", "min"}, n.Name) {
 		return false
 	}
 	x, y := n.Args[0], n.Args[1]
-	return x.Op == expr.OpName && y.Op == expr.OpName && (x.Name == "a" && y.Name == "b" || x.Name == "b" && y.Name == "a")
+	return x.Op == expr.OpName && y.Op == expr.OpName && (x.Name == a && y.Name == b || x.Name == b && y.Name == a)
 }
 
 func ofVariant(v Variant) string {

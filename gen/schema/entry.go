@@ -43,9 +43,11 @@ func (l *loader) describe(e *entry) {
 	}
 }
 
+// tagBits are the tags that descriptors carry at run time. The others are flags of Op,
+// for emitters and tests.
 var tagBits = map[string]ir.Tag{
 	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
-	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact,
+	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
 }
 
 func (l *loader) tags(op *Op, n *yaml.Node) {
@@ -62,7 +64,7 @@ func (l *loader) tags(op *Op, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
+			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
 		}
 		seen[name] = true
 	}
@@ -77,9 +79,10 @@ func (l *loader) seeded(op *Op, n *yaml.Node) {
 	for _, p := range op.Params {
 		if !p.Option && p.Type == Int {
 			names = append(names, p.Name)
-			p.Wide = p.Name == "seed" || p.Name == "offset"
+			p.Draws = map[string]ir.Draws{"seed": ir.DrawsSeed, "offset": ir.DrawsOffset}[p.Name]
 		}
 	}
+	// Last, because the function that draws them itself leaves them out of its parameters.
 	if len(names) < 2 || !slices.Equal(names[len(names)-2:], []string{"seed", "offset"}) {
 		l.errorf(l.pos(n), "tag seeded: the last two arguments before * must be seed int, offset int")
 	}
@@ -90,6 +93,8 @@ func (l *loader) dtypes(e *entry) {
 	op := e.op
 	f, ok := e.keys["dtypes"]
 	if !ok {
+		// A composition takes what its parts take, and they say so when they are called.
+		// Bodies that are compiled for each dtype have to say for which.
 		op.DTypes = ir.ClassAll
 		for _, body := range []string{"expr", "reduce", "scan", "kernel"} {
 			if _, has := e.keys[body]; has {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected messages in testdata/errors")
@@ -19,9 +20,9 @@ const wantMark = "-- want --\n"
 
 // fewRules keeps messages that list rules apart from the growth of package ir.
 var fewRules = vocabulary{
-	shape: map[string]any{"same": ir.SameShape, "sort": ir.SortShape},
+	shape: map[string]any{"same": shapes.SameShape, "sort": shapes.SortShape},
 	view:  map[string]any{"same": ir.SameView, "permute": ir.PermuteView},
-	host:  map[string]any{"size": ir.HostSize, "neg_ints": ir.HostNegInts},
+	host:  map[string]any{"size": shapes.Size, "neg_ints": shapes.NegInts},
 }
 
 // TestErrors checks the messages for wrong schemas. Each file of

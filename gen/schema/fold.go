@@ -42,17 +42,12 @@ func (l *loader) wantParam(e *entry, what, name string, t Type, def Literal) {
 }
 
 // foldKeys are the keys of a reduce or scan body.
-var foldKeys = []string{"init", "map", "combine", "finish", "empty"}
+var foldKeys = []string{"init", "map", "combine", "finish", "empty", "order", "cuda", "first"}
 
 // fold reads {init, map, combine, finish}, or one for each name of an enum.
 func (l *loader) fold(e *entry, n *yaml.Node, what string, known []string) {
 	op := e.op
-	if len(op.Params) == 0 || op.Params[0].Type != Tensor || op.Params[0].OrScalar || len(op.Operands()) != 1 {
-		l.errorf(op.Pos, "%s: want one operand, a Tensor, as the first parameter", what)
-		return
-	}
-	if len(op.Results) != 1 || op.Results[0].List {
-		l.errorf(op.Pos, "%s: gives one result", what)
+	if !l.folded(op, what) {
 		return
 	}
 	for _, p := range op.Params {
@@ -66,22 +61,59 @@ func (l *loader) fold(e *entry, n *yaml.Node, what string, known []string) {
 	})
 	names, bodies := l.cases(e, n, what, isMap)
 	complete := len(names) > 0
-	var types []typing
+	types := make([][]typing, len(op.Results))
 	for i, body := range bodies {
-		v, ok := l.foldBody(e, body, what, &types)
+		v, ok := l.foldBody(e, body, what, types)
 		v.Name = names[i]
 		op.Variants = append(op.Variants, v)
 		complete = complete && ok
+		if first := op.Variants[0]; complete && !alike(first, v) {
+			l.errorf(l.pos(body), "%s: %s has other states than %s; bodies of one operator have the same", what, v.Name, first.Name)
+			complete = false
+		}
+	}
+	if complete && op.Tags&ir.TagWide != 0 && (!op.HasStates() || op.DTypes&^ir.ClassFloat != 0) {
+		l.errorf(op.Pos, "tag wide: is for a reduction of floats with several states, operands or results")
 	}
 	if complete {
-		l.settle(op, l.pos(n), what, types)
+		for k := range op.Results {
+			l.settle(op, &op.Results[k], l.pos(n), what, types[k])
+		}
 		l.unusedScalars(e, what, known)
 	}
 }
 
+// alike reports whether two bodies have the same states.
+func alike(v, w Variant) bool {
+	if v.Fold == nil || w.Fold == nil {
+		return v.Fold == nil && w.Fold == nil
+	}
+	return slices.EqualFunc(v.Fold.States, w.Fold.States, func(s, t ir.State) bool { return s.Name == t.Name && s.DType == t.DType })
+}
+
+// folded checks the operands and results of a reduction or a scan, which has one of each.
+func (l *loader) folded(op *Op, what string) bool {
+	plain := func(p *Param) bool { return p.Type == Tensor && !p.OrScalar && !p.Optional }
+	operands := op.Operands()
+	switch {
+	case len(operands) == 0 || slices.ContainsFunc(operands, func(p *Param) bool { return !plain(p) }) || op.Params[0] != operands[0],
+		what == "scan" && len(operands) > 1:
+		want := "one operand, a Tensor, as the first parameter"
+		if what == "reduce" {
+			want = "operands of type Tensor, the first of them as the first parameter"
+		}
+		l.errorf(op.Pos, "%s: want %s", what, want)
+		return false
+	case op.Results[0].List || what == "scan" && len(op.Results) > 1:
+		l.errorf(op.Pos, "%s: gives one tensor%s", what, map[string]string{"reduce": " for each result, and no list"}[what])
+		return false
+	}
+	return true
+}
+
 // foldBody reads one {init, map, combine, finish} and adds the dtypes of its
 // results to types.
-func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types *[]typing) (v Variant, ok bool) {
+func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types [][]typing) (v Variant, ok bool) {
 	op := e.op
 	keys := l.known(n, what, foldKeys...)
 	if n.Kind != yaml.MappingNode {
@@ -92,6 +124,24 @@ func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types *[]typing) 
 			l.errorf(l.pos(f.val), "%s: empty: want error, for a reduction", what)
 		}
 	}
+	if f, has := keys["cuda"]; has {
+		ref, good := l.goRef(f.val, what+": cuda")
+		if op.Kernel = map[string]GoRef{"cuda": ref}; what == "scan" && good {
+			l.errorf(l.pos(f.key), "scan: cuda: is for a reduction")
+		}
+	}
+	_, firsts := keys["first"]
+	if f, has := keys["init"]; has && what == "reduce" && (firsts || f.val.Kind == yaml.MappingNode || len(op.Operands()) > 1 || len(op.Results) > 1) {
+		v, ok = l.states(op, n, keys, types)
+	} else {
+		v, ok = l.plainFold(op, n, keys, what, types)
+	}
+	return v, l.order(op, n, keys, what, v, ok) && ok
+}
+
+// plainFold reads the body of a scan, or of a reduction of one operand to one result by
+// one state.
+func (l *loader) plainFold(op *Op, n *yaml.Node, keys map[string]field, what string, types [][]typing) (v Variant, ok bool) {
 	finishEnv := environment(op, "a")
 	if what == "reduce" { // in a scan each prefix has its own
 		finishEnv.Params = append(finishEnv.Params, expr.Param{Name: "count", Kind: expr.IntParam})
@@ -122,12 +172,60 @@ func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types *[]typing) 
 		return v, false
 	}
 	for _, t := range computeDTypes(op) {
-		if !l.foldTypes(v, n, keys, what, t, types) {
+		if !l.foldTypes(v, n, keys, what, t, &types[0]) {
 			return v, false
 		}
 	}
 	v.Init = computed(v.Init)
 	return v, true
+}
+
+// order reads whether the order of elements shows, and checks it: combine gives the same
+// with its parts exchanged, or is said to, or elements are kept in their order.
+func (l *loader) order(op *Op, n *yaml.Node, keys map[string]field, what string, v Variant, ok bool) bool {
+	f, has := keys["order"]
+	switch {
+	case !has:
+	case what == "scan":
+		l.errorf(l.pos(f.key), "scan: order: a scan keeps the order of elements; leave it out")
+		return false
+	case f.val.Value != "any" && f.val.Value != "kept":
+		l.errorf(l.pos(f.val), "%s: order: want any or kept, have %q", what, f.val.Value)
+		return false
+	}
+	if what == "scan" || !ok {
+		return true
+	}
+	if kept := has && f.val.Value == "kept"; len(op.Variants) > 0 && op.Ordered != kept {
+		l.errorf(l.pos(n), "reduce: order: kept in one body and not in another")
+		return false
+	} else if op.Ordered = kept; has {
+		return true
+	}
+	for _, t := range computeDTypes(op) {
+		if g, err := v.combined(t); err == nil && !g.Commutes() {
+			at := l.pos(n)
+			if c, has := keys["combine"]; has {
+				at = l.pos(c.val)
+			}
+			l.errorf(at, "reduce: combine is not seen to give the same with a and b exchanged (for compute dtype %v); say order: any if it does but for rounding, or order: kept for what has to keep the order of elements", t)
+			return false
+		}
+	}
+	return true
+}
+
+// combined is how a fold combines, for compute dtype t.
+func (v Variant) combined(t ir.DType) (*expr.Graph, error) {
+	if v.Fold != nil {
+		g, err := v.Fold.Check(t)
+		return g.Combine, err
+	}
+	m, err := v.Map.Check(t)
+	if err != nil {
+		return nil, err
+	}
+	return v.Combine.Check(m.Result())
 }
 
 // foldTypes checks one body for compute dtype t. The accumulator has the dtype

@@ -16,9 +16,9 @@ func (l *loader) grad(e *entry) {
 	op := e.op
 	f, written := e.keys["grad"]
 	if !e.bodied {
-		return
+		return // its mistakes are reported, and a gradient would only repeat them
 	}
-	if op.Parallel() {
+	if op.Parallel() { // it writes over its operands, so there is nothing to differentiate by
 		op.NoGrad = true
 		return
 	}

@@ -40,6 +40,8 @@ type binding struct {
 	pos   Pos
 }
 
+// bind makes a name visible, also over one of the same name: newName refuses that where
+// a schema would do it.
 func (l *lang) bind(name string, b binding) { l.names[name] = &b }
 
 // bindParams makes an operator's parameters visible.
@@ -49,10 +51,13 @@ func (l *lang) bindParams(op *Op) {
 	}
 }
 
+// at returns where in the schema's file a position in the parsed text is.
 func (l *lang) at(p token.Pos) Pos {
 	return l.src.at(l.fset.Position(p).Offset - l.skew)
 }
 
+// mistake reports and returns the value that stands for one: it has no type, and what is
+// made of it is not reported again.
 func (l *lang) mistake(p token.Pos, format string, args ...any) Value {
 	l.failed = true
 	l.errorf(l.at(p), format, args...)
@@ -157,6 +162,9 @@ func (l *lang) syntax(err error) {
 	l.errorf(l.src.at(e.Pos.Offset-l.skew), "%s", e.Msg)
 }
 
+// stmt checks one statement of a block. A block is definitions and early returns, and ends
+// with its only unconditional return, so that every way through it is straight: emitters
+// and the analysis of rounding go over the ways one by one.
 func (l *lang) stmt(s ast.Stmt, last bool) []Stmt {
 	switch s := s.(type) {
 	case *ast.ReturnStmt:
@@ -255,6 +263,8 @@ func (l *lang) define(s *ast.AssignStmt) []Stmt {
 	return []Stmt{out}
 }
 
+// newName defines a name. One that is visible is not defined again, not even in a branch,
+// so a name stands for one value wherever it is read.
 func (l *lang) newName(id *ast.Ident, t Type, op *Op) {
 	if old := l.names[id.Name]; old != nil {
 		l.mistake(id.Pos(), "%q is already defined", id.Name)

@@ -31,6 +31,8 @@ func Parse(name string, data []byte, base *Spec) (*Spec, error) {
 	return parse(name, data, base, irVocabulary())
 }
 
+// parse is Parse with a vocabulary to be given, for tests. A mistake leaves no Spec: what
+// comes after this package relies on every field being as the checks say.
 func parse(name string, data []byte, base *Spec, vocab vocabulary) (*Spec, error) {
 	d := &document{reporter: &reporter{}, file: name}
 	root := d.read(data)
@@ -71,8 +73,10 @@ type entry struct {
 	unusedIn string   // the body
 }
 
+// schema reads the whole file. It goes on after mistakes, so that one run tells all of
+// them; what depends on a part that failed is left out rather than reported again.
 func (l *loader) schema(root *yaml.Node) {
-	keys := l.known(root, "schema", "schema", "package", "imports", "groups")
+	keys := l.known(root, "schema", "schema", "package", "imports", "options", "groups")
 	if f, ok := keys["schema"]; !ok {
 		l.errorf(l.pos(root), "key schema is missing: want schema: %s", Version)
 	} else if f.val.Value != Version {
@@ -97,6 +101,9 @@ func (l *loader) schema(root *yaml.Node) {
 	}
 	l.groups(f.val)
 	l.operators()
+	if f, ok := keys["options"]; ok {
+		l.options(f.val)
+	}
 	for name, f := range l.imports {
 		if !l.usedImports[name] {
 			l.errorf(l.pos(f.key), "import %q is not used", name)
@@ -104,6 +111,8 @@ func (l *loader) schema(root *yaml.Node) {
 	}
 }
 
+// readImports notes the Go packages that entries may name. They are not looked at: a
+// schema is checked without building Go, and the compiler checks what is emitted.
 func (l *loader) readImports(n *yaml.Node) {
 	l.imports = map[string]field{}
 	for _, f := range l.fields(n, "imports") {
@@ -121,11 +130,28 @@ func (l *loader) readImports(n *yaml.Node) {
 	}
 }
 
+// options reads what the schema's options are: of each name some operator has one.
+func (l *loader) options(n *yaml.Node) {
+	l.spec.Options = map[string]string{}
+	for _, f := range l.fields(n, "options") {
+		text, ok := l.text(f.val, "option")
+		switch {
+		case !ok:
+		case !slices.ContainsFunc(l.spec.Ops, func(op *Op) bool {
+			return slices.ContainsFunc(op.Params, func(p *Param) bool { return p.Option && p.Name == f.name })
+		}):
+			l.errorf(l.pos(f.key), "option %q is none of any operator's", f.name)
+		default:
+			l.spec.Options[f.name] = text
+		}
+	}
+}
+
 func (l *loader) groups(n *yaml.Node) {
 	l.byName = map[string]*entry{}
 	seen := map[string]Pos{}
 	for _, item := range l.list(n, "groups") {
-		keys := l.known(item, "group", "group", "doc", "ops")
+		keys := l.known(item, "group", "group", "doc", "cuda", "ops")
 		g := &Group{}
 		for _, k := range []struct {
 			key string
@@ -141,6 +167,9 @@ func (l *loader) groups(n *yaml.Node) {
 			l.errorf(l.pos(item), "group %q is already at line %d", g.Name, first.Line)
 		}
 		seen[g.Name] = l.pos(item)
+		if f, ok := keys["cuda"]; ok {
+			g.Cuts = l.cuts(f.val)
+		}
 		l.spec.Groups = append(l.spec.Groups, g)
 		if f, ok := keys["ops"]; ok {
 			for _, e := range l.list(f.val, "ops") {
@@ -152,8 +181,25 @@ func (l *loader) groups(n *yaml.Node) {
 	}
 }
 
+// cuts reads the names before which a group's device code goes to the next file.
+func (l *loader) cuts(n *yaml.Node) (names []string) {
+	for _, item := range l.list(n, "cuda") {
+		name, ok := l.text(item, "cuda")
+		switch {
+		case !ok:
+		case !snakeCase(name):
+			l.errorf(l.pos(item), "cuda: want the name of an operator, have %q", name)
+		case len(names) > 0 && name <= names[len(names)-1]:
+			l.errorf(l.pos(item), "cuda: %s does not come after %s in the alphabet", name, names[len(names)-1])
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // entryKeys are the keys of an operator's entry.
-var entryKeys = []string{"op", "go", "doc", "dtypes", "differs", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "special", "grad", "tags", "test", "bench"}
+var entryKeys = []string{"op", "go", "doc", "dtypes", "differs", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "parts", "code", "special", "grad", "tags", "test", "bench"}
 
 // declare reads the signature of an entry, so that others can refer to it.
 func (l *loader) declare(g *Group, n *yaml.Node) {
@@ -208,7 +254,7 @@ func (l *loader) operators() {
 		l.spec.Ops = append(l.spec.Ops, e.op)
 	}
 	slices.SortFunc(l.spec.Ops, func(a, b *Op) int { return strings.Compare(a.Name, b.Name) })
-	for _, step := range []func(*entry){l.describe, l.body, l.special, l.grad, l.test, l.bench} {
+	for _, step := range []func(*entry){l.describe, l.body, l.parts, l.special, l.grad, l.test, l.bench} {
 		for _, e := range l.entries {
 			l.reporter.op = e.op.Name
 			step(e)

@@ -9,20 +9,42 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// goWords are the words that Go writes with more than a leading capital.
-var goWords = map[string]string{"dtype": "DType", "keepdim": "KeepDim", "matmul": "MatMul"}
+// goWords are the words that Go writes with more than a leading capital: initialisms as
+// package nn writes them, and words that are two.
+var goWords = map[string]string{
+	"dtype": "DType", "keepdim": "KeepDim", "matmul": "MatMul", "cdist": "CDist",
+	"nan": "NaN", "isnan": "IsNaN", "isinf": "IsInf", "isfinite": "IsFinite", "isclose": "IsClose", "allclose": "AllClose",
+	"relu": "ReLU", "relu6": "ReLU6", "prelu": "PReLU", "elu": "ELU", "selu": "SELU", "celu": "CELU", "gelu": "GELU", "silu": "SiLU", "glu": "GLU",
+	"mse": "MSE", "nll": "NLL", "kl": "KL", "bce": "BCE", "lse": "LSE", "rms": "RMS", "rnn": "RNN", "lstm": "LSTM", "gru": "GRU",
+	"mm": "MM", "bmm": "BMM", "mv": "MV", "mt": "MT", "addmm": "AddMM", "addmv": "AddMV", "baddbmm": "BAddBMM",
+	"fft": "FFT", "ifft": "IFFT", "rfft": "RFFT", "irfft": "IRFFT", "hfft": "HFFT", "ihfft": "IHFFT",
+	"fft2": "FFT2", "ifft2": "IFFT2", "rfft2": "RFFT2", "irfft2": "IRFFT2", "fftn": "FFTN", "ifftn": "IFFTN", "rfftn": "RFFTN", "irfftn": "IRFFTN",
+	"fftshift": "FFTShift", "ifftshift": "IFFTShift", "fftfreq": "FFTFreq", "rfftfreq": "RFFTFreq", "c2c": "C2C", "r2c": "R2C", "c2r": "C2R",
+}
 
 // GoName returns the exported Go name of a schema name: each word between
-// underscores with a capital, so log_softmax becomes LogSoftmax. The words
-// dtype, keepdim and matmul become DType, KeepDim and MatMul.
+// underscores as goWords has it, else with a capital, so log_softmax becomes
+// LogSoftmax and mse_loss MSELoss.
 func GoName(name string) string {
 	var b strings.Builder
-	for word := range strings.SplitSeq(name, "_") {
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '.' }) {
 		switch {
 		case word == "":
 		case goWords[word] != "":
 			b.WriteString(goWords[word])
 		default:
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
+}
+
+// Capitals returns a schema name with each word between underscores capitalised, and no
+// underscores.
+func Capitals(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "_") {
+		if word != "" {
 			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
 		}
 	}

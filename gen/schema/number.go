@@ -14,19 +14,18 @@ func (op *Op) Number(p *Param) ir.Number {
 	if !p.OrScalar {
 		return ir.NumberAny
 	}
-	if op.Kind == ir.Kernel {
+	if op.Kind == ir.Opaque {
 		return ir.NumberExact
 	}
 	n := ir.NumberAny
 	for _, v := range op.Variants {
-		if v.Expr == nil {
-			continue
-		}
-		switch {
-		case selects(v.Expr.Root, p.Name):
-			return ir.NumberExact
-		case !wraps(v.Expr.Root, p.Name):
-			n = ir.NumberInt
+		for _, x := range v.Exprs {
+			switch {
+			case selects(x.Root, p.Name):
+				return ir.NumberExact
+			case !wraps(x.Root, p.Name):
+				n = ir.NumberInt
+			}
 		}
 	}
 	return n

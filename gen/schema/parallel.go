@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
@@ -53,12 +52,12 @@ func (l *loader) joint(e *entry, n *yaml.Node) {
 	if len(op.Operands()) > ir.MaxJoint {
 		l.errorf(op.Pos, "expr: %d operands of type Tensor...; at most %d", len(op.Operands()), ir.MaxJoint)
 	}
-	env, parts, complete := environment(op), &lets{expr: map[string]*expr.Expr{}, key: map[string]*yaml.Node{}}, true
+	env, parts, complete := environment(op), newLets(), true
 	nodes := map[string]*yaml.Node{}
 	for _, f := range l.fields(n, "expr") {
 		switch i := slices.IndexFunc(op.Params, func(p *Param) bool { return p.Name == f.name && p.Parallel }); {
 		case f.name == "let":
-			complete = l.lets(f.val, env, parts) && complete
+			complete = l.lets(f.val, "expr", env, parts) && complete
 		case i < 0:
 			l.errorf(l.pos(f.key), "expr: %q is no operand (have %s)", f.name, operandNames(op))
 			complete = false
@@ -81,44 +80,7 @@ func (l *loader) joint(e *entry, n *yaml.Node) {
 		return
 	}
 	l.jointResults(e, env, parts, nodes, complete)
-	for _, name := range slices.Sorted(maps.Keys(parts.key)) {
-		l.errorf(l.pos(parts.key[name]), "expr: let %s is not used", name)
-	}
-}
-
-// lets are named parts of expressions.
-type lets struct {
-	expr map[string]*expr.Expr
-	key  map[string]*yaml.Node // of those that nothing has used
-}
-
-// lets reads parts, each of which may name those before it.
-func (l *loader) lets(n *yaml.Node, env expr.Env, parts *lets) bool {
-	ok := true
-	for _, f := range l.fields(n, "expr: let") {
-		x := l.partial(f.val, "let "+f.name, env, parts)
-		if x == nil {
-			ok = false
-			continue
-		}
-		parts.expr[f.name], parts.key[f.name] = x, f.key
-	}
-	return ok
-}
-
-// partial reads an expression that may name parts, which it puts in; nil after a mistake.
-func (l *loader) partial(n *yaml.Node, what string, env expr.Env, parts *lets) *expr.Expr {
-	with := env
-	with.Operands = slices.Clone(env.Operands)
-	for _, name := range slices.Sorted(maps.Keys(parts.expr)) {
-		with.Operands = append(with.Operands, expr.Operand{Name: name})
-	}
-	x := l.expression(n, "expr: "+what, with)
-	if x == nil {
-		return nil
-	}
-	maps.DeleteFunc(parts.key, func(name string, _ *yaml.Node) bool { return x.Uses(name) })
-	return x.Replace(env, parts.expr)
+	l.unusedLets("expr", parts)
 }
 
 // jointResults reads and checks the expressions, in the order of the operands.
@@ -131,13 +93,13 @@ func (l *loader) jointResults(e *entry, env expr.Env, parts *lets, nodes map[str
 			continue
 		}
 		op.Results = append(op.Results, Result{Name: p.Name})
-		x := l.partial(node, p.Name, env, parts)
+		x := l.partial(node, "expr: "+p.Name, env, parts)
 		if x == nil {
 			complete = false
 			continue
 		}
 		x = computed(x)
-		v.Joint = append(v.Joint, x)
+		v.Exprs = append(v.Exprs, x)
 		for _, t := range computeDTypes(op) {
 			got := l.check(x, node, "expr: "+p.Name, t)
 			if complete = complete && got == t; got == t {

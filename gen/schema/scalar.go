@@ -42,7 +42,7 @@ func computeDTypes(op *Op) []ir.DType {
 	}
 	var out []ir.DType
 	for _, d := range op.DTypes.List() {
-		if c := d.Compute(); !slices.Contains(out, c) {
+		if c := op.ComputeIn(d); !slices.Contains(out, c) {
 			out = append(out, c)
 		}
 	}
@@ -96,9 +96,9 @@ func computed(x *expr.Expr) *expr.Expr {
 // A typing is the dtype that a body gives for one compute dtype.
 type typing struct{ compute, result ir.DType }
 
-// settle checks the result's dtype against promotion and signature, and fixes
+// settle checks a result's dtype against promotion and signature, and fixes
 // it in the Op where it does not follow from the compute dtype.
-func (l *loader) settle(op *Op, pos Pos, what string, ts []typing) {
+func (l *loader) settle(op *Op, res *Result, pos Pos, what string, ts []typing) {
 	all := func(ok func(typing) bool) bool {
 		return !slices.ContainsFunc(ts, func(t typing) bool { return !ok(t) })
 	}
@@ -110,7 +110,7 @@ func (l *loader) settle(op *Op, pos Pos, what string, ts []typing) {
 		t := ts[slices.IndexFunc(ts, func(t typing) bool { return !ok(t) })]
 		l.errorf(pos, "%s: the expression gives %v for compute dtype %v; %s", what, t.result, t.compute, why)
 	}
-	fixed, res := ir.Invalid, &op.Results[0]
+	fixed := ir.Invalid
 	switch {
 	case op.Promote == ir.PromoteCompare && !all(isBool):
 		wrong(isBool, "with promote: compare it must give bool")
@@ -144,38 +144,72 @@ func (l *loader) settle(op *Op, pos Pos, what string, ts []typing) {
 func (l *loader) elementwise(e *entry, n *yaml.Node) {
 	op := e.op
 	l.elementwiseParams(e)
-	if len(op.Results) != 1 || op.Results[0].List {
-		l.errorf(op.Pos, "expr: an expression gives one result")
+	if op.Results[0].List {
+		l.errorf(op.Pos, "expr: an expression gives one tensor for each result, and no list")
 		return
 	}
-	names, bodies := l.cases(e, n, "expr", n.Kind == yaml.MappingNode)
+	several := len(op.Results) > 1
+	names, bodies := l.cases(e, n, "expr", n.Kind == yaml.MappingNode && !(several && keyed(n, resultNames(op)...)))
 	env := environment(op)
 	if op.Factory() {
 		env.Params = slices.DeleteFunc(env.Params, func(p expr.Param) bool { return p.Name == "shape" })
 	}
 	complete := len(names) > 0
-	var types []typing
+	types := make([][]typing, len(op.Results))
 	for i, body := range bodies {
-		x := l.expression(body, "expr", env)
-		if x == nil {
+		list, ok := l.elementwiseBody(op, body, env)
+		if !ok {
 			complete = false
 			continue
 		}
-		x = computed(x)
-		op.Variants = append(op.Variants, Variant{Name: names[i], Expr: x})
-		for _, t := range computeDTypes(op) {
-			got := l.check(x, body, "expr", t)
-			if got == ir.Invalid {
-				complete = false
-				break
+		op.Variants = append(op.Variants, Variant{Name: names[i], Exprs: list.exprs})
+		for k, x := range list.exprs {
+			what := "expr"
+			if several {
+				what += ": " + op.Results[k].Name
 			}
-			types = append(types, typing{t, got})
+			got, ok := l.typings(op, x, list.nodes[k], what)
+			types[k], complete = append(types[k], got...), complete && ok
 		}
 	}
-	if complete {
-		l.settle(op, l.pos(n), "expr", types)
-		l.unusedScalars(e, "expr", nil)
+	if !complete {
+		return
 	}
+	for k := range op.Results {
+		what := "expr"
+		if several {
+			what += ": " + op.Results[k].Name
+		}
+		l.settle(op, &op.Results[k], l.pos(n), what, types[k])
+	}
+	l.unusedScalars(e, "expr", nil)
+}
+
+// elementwiseBody reads the one expression of a body, or those of several results.
+func (l *loader) elementwiseBody(op *Op, n *yaml.Node, env expr.Env) (list named, ok bool) {
+	if len(op.Results) > 1 {
+		list, ok = l.named(n, "expr", "results", resultNames(op), env)
+	} else if x := l.expression(n, "expr", env); x != nil {
+		list, ok = named{[]*expr.Expr{x}, []*yaml.Node{n}}, true
+	}
+	for i := range list.exprs {
+		if ok {
+			list.exprs[i] = computed(list.exprs[i])
+		}
+	}
+	return list, ok
+}
+
+// typings checks x for every compute dtype of op. It is not ok after a mistake.
+func (l *loader) typings(op *Op, x *expr.Expr, n *yaml.Node, what string) (out []typing, ok bool) {
+	for _, t := range computeDTypes(op) {
+		got := l.check(x, n, what, t)
+		if got == ir.Invalid {
+			return nil, false
+		}
+		out = append(out, typing{t, got})
+	}
+	return out, true
 }
 
 // elementwiseParams checks the parameters of an expr entry.
@@ -217,7 +251,11 @@ func (l *loader) unusedScalars(e *entry, what string, known []string) {
 }
 
 func (v Variant) uses(name string) bool {
-	for _, x := range append([]*expr.Expr{v.Expr, v.Init, v.Map, v.Combine, v.Finish}, v.Joint...) {
+	list := slices.Concat([]*expr.Expr{v.Init, v.Map, v.Combine, v.Finish}, v.Exprs)
+	if f := v.Fold; f != nil {
+		list = slices.Concat(f.Init, f.Map, f.Combine, f.Finish)
+	}
+	for _, x := range list {
 		if x != nil && x.Uses(name) {
 			return true
 		}

@@ -29,6 +29,7 @@ type sigError struct {
 // reported. at turns an offset into a position.
 func parseSignature(src string, at func(offset int) Pos) (sig *signature, errs []sigError) {
 	p := &sigParser{src: src, at: at, sig: &signature{}}
+	// A sigError ends the reading from any depth; any other panic is a fault of the parser.
 	defer func() {
 		if r := recover(); r != nil {
 			e, ok := r.(sigError)
@@ -43,6 +44,9 @@ func parseSignature(src string, at func(offset int) Pos) (sig *signature, errs [
 	return p.sig, p.errs
 }
 
+// A sigParser reads the signature, which has a grammar of its own: Go's has no defaults, no
+// options after a star and no enums. Mistakes of meaning are collected; one of syntax ends
+// the reading, since what follows cannot be told.
 type sigParser struct {
 	src  string
 	at   func(int) Pos
@@ -141,6 +145,7 @@ func (p *sigParser) name(what string) string {
 	return name
 }
 
+// signature reads name(parameters) -> results.
 func (p *sigParser) signature() {
 	from := p.from
 	p.sig.name = p.name("an operator's name")
@@ -176,6 +181,8 @@ func (p *sigParser) arrow() {
 	}
 }
 
+// param reads a parameter, or the star before options. Operands and attributes are numbered
+// apart, in the order of the signature: these are the orders in descriptors and calls.
 func (p *sigParser) param() {
 	if p.tok == "*" {
 		if p.options {
@@ -224,6 +231,7 @@ var paramTypes = map[string]Type{
 	"Scalar": Scalar, "dtype": DType, "enum": Enum,
 }
 
+// paramType reads a type and what belongs to it: a mark, or the names of an enum.
 func (p *sigParser) paramType(q *Param) {
 	if p.got("[]") {
 		switch {
@@ -269,6 +277,8 @@ func (p *sigParser) paramType(q *Param) {
 	}
 }
 
+// paramDefault reads a default. Options need one, others must have none: what stands before
+// the star is given in every call.
 func (p *sigParser) paramDefault(q *Param) {
 	from := p.from
 	if !p.got("=") {

@@ -96,8 +96,8 @@ func TestSignatureSpace(t *testing.T) {
 
 func TestGoName(t *testing.T) {
 	for name, want := range map[string]string{
-		"add": "Add", "log_softmax": "LogSoftmax", "matmul": "MatMul", "keepdim": "KeepDim", "bmm": "Bmm", "to_dtype": "ToDType",
-		"conv1d": "Conv1d", "log1p": "Log1p",
+		"add": "Add", "log_softmax": "LogSoftmax", "matmul": "MatMul", "keepdim": "KeepDim", "bmm": "BMM", "to_dtype": "ToDType",
+		"conv1d": "Conv1d", "log1p": "Log1p", "leaky_relu": "LeakyReLU", "mse_loss": "MSELoss", "rms_norm": "RMSNorm", "rfftfreq": "RFFTFreq",
 	} {
 		if got := GoName(name); got != want {
 			t.Errorf("GoName(%q) = %q, want %q", name, got, want)
@@ -114,10 +114,10 @@ func TestForms(t *testing.T) {
 		op   Op
 		want []string
 	}{
-		{Op{GoName: "Relu", Params: []*Param{x}, Results: out}, []string{"Relu", "ReluOut", "ReluInPlace"}},
+		{Op{GoName: "ReLU", Params: []*Param{x}, Results: out}, []string{"ReLU", "ReLUOut", "ReLUInPlace"}},
 		{Op{GoName: "Mul", Params: []*Param{x, y}, Results: out, NoInPlace: true}, []string{"Mul", "MulScalar", "MulOut"}},
 		{Op{GoName: "Sum", Kind: ir.Reduction, Params: []*Param{x, dim}, Results: out}, []string{"Sum", "SumOption", "SumOut"}},
-		{Op{GoName: "Sort", Kind: ir.Kernel, Params: []*Param{x}, Results: append(out, out...)}, []string{"Sort"}},
+		{Op{GoName: "Sort", Kind: ir.Opaque, Params: []*Param{x}, Results: append(out, out...)}, []string{"Sort"}},
 		{Op{GoName: "Permute", Kind: ir.ViewBody, Params: []*Param{x}, Results: out}, []string{"Permute"}},
 		{Op{GoName: "Full", Results: out, Tags: ir.TagFactory}, []string{"Full", "FullLike"}},
 		{Op{GoName: "Grad", Params: []*Param{x}, Results: out, Tags: ir.TagHidden}, nil},

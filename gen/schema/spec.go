@@ -17,10 +17,13 @@ type Pos struct {
 	Line, Col int // both from 1
 }
 
-// A Spec is a checked schema.
+// A Spec is a checked schema. Emitters may trust it: every name in it is defined, every
+// expression is typed, and what it refers to is here or in Base. Nobody
+// changes it once it is read, so emitters may run in any order.
 type Spec struct {
 	Package string            // name of the package users import
 	Imports map[string]string // local name to import path
+	Options map[string]string // what an option is, by its name, where the schema says so
 	Groups  []*Group          // in file order
 	Ops     []*Op             // every operator of this schema, sorted by name
 	Base    *Spec             // the standard schema, for a user's schema; else nil
@@ -41,7 +44,8 @@ func (s *Spec) Lookup(name string) *Op {
 // A Group is a section of operators.
 type Group struct {
 	Name, Doc string
-	Ops       []*Op // in file order
+	Ops       []*Op    // in file order
+	Cuts      []string // names of operators, ascending, before each of which another CUDA source begins
 }
 
 // Type is the type of a parameter, a result or a value in a tensor expression.
@@ -74,7 +78,9 @@ var typeNames = [...]string{
 // String returns the type as a schema writes it.
 func (t Type) String() string { return typeNames[t] }
 
-// A Param is one parameter of an operator's signature.
+// A Param is one parameter of an operator's signature. It is an operand, which is read on
+// the device, or an attribute, which is a number of the call: exactly one of Operand and
+// Attr is not -1.
 type Param struct {
 	Name     string
 	Type     Type
@@ -89,7 +95,7 @@ type Param struct {
 	Operand  int      // Tensor and TensorList: index among the operands; else -1
 	Written  bool     // Parallel: it is written over
 	Attr     int      // others: index among the attributes; else -1
-	Wide     bool     // Type == Int, and has 64 bits on every platform: a seed
+	Draws    ir.Draws // Type == Int: of 64 bits on every platform, where random numbers are drawn by it
 	Pos      Pos
 }
 
@@ -112,7 +118,8 @@ type Result struct {
 	List  bool     // []Tensor
 }
 
-// An Op is one operator.
+// An Op is one operator. It has one body: Kind says which, and so which of the fields for
+// bodies to read.
 type Op struct {
 	Name    string // as in the schema
 	GoName  string // exported Go name
@@ -131,10 +138,13 @@ type Op struct {
 	Variants  []Variant // Elementwise, Reduction, Scan: one for each name of Switch, or one
 	Special   []Special // Elementwise: numbers that make it another operator
 	EmptyFail bool      // Reduction: no elements is an error
+	Ordered   bool      // Reduction: the order of elements shows, and is kept
 	View      *Rule
-	Compose   []Block // one, or one for each name of Switch
-	GoCompose *GoRef  // Composition written in Go
-	Kernel    *KernelRefs
+	Compose   []Block          // one, or one for each name of Switch
+	GoCompose *GoRef           // Composition written in Go
+	Kernel    map[string]GoRef // Opaque: the functions, by Kinds
+	Only      []string         // kinds of devices that have code of it; nil for all, and for those of Kernel
+	Fallback  *Op              // what devices that have no code of it run; nil for none
 
 	Grads                      []Grad // one an operand, in operand order; empty with NoGrad
 	NoGrad                     bool   // not differentiable
@@ -182,31 +192,40 @@ func (o *Op) pick(want func(*Param) bool) []*Param {
 	return out
 }
 
-// A Variant is one body of an elementwise operator, a reduction or a scan.
-type Variant struct {
-	Name string // the enum's name, or ""
-	// Elementwise.
-	Expr  *expr.Expr
-	Joint []*expr.Expr // of a Joint operator: one for each result
-	// Reduction and Scan.
-	Init, Map, Combine, Finish *expr.Expr
+// ComputeIn returns the dtype that bodies compute in for operands that promote to t.
+func (o *Op) ComputeIn(t ir.DType) ir.DType {
+	op := ir.Op{Tags: o.Tags}
+	return op.ComputeIn(t)
 }
 
-// exprs returns what an element-wise or joint variant computes.
-func (v Variant) exprs() []*expr.Expr {
-	if v.Expr != nil {
-		return []*expr.Expr{v.Expr}
-	}
-	return v.Joint
+// A Variant is one body of an elementwise operator, a reduction or a scan.
+type Variant struct {
+	Name  string       // the enum's name, or ""
+	Exprs []*expr.Expr // Elementwise and Joint: one for each result
+	// Reduction and Scan: Fold where there are several operands, states or results.
+	Init, Map, Combine, Finish *expr.Expr
+	Fold                       *expr.Fold
+
+	part func(expr.FoldGraph) *expr.Graph // what is computed is a part of Fold
+	name string                           // of that part
 }
 
 // Check types what an element-wise or joint variant computes, for compute dtype t.
-func (v Variant) Check(t ir.DType) (*expr.Graph, error) { return expr.CheckAll(v.exprs(), t) }
+func (v Variant) Check(t ir.DType) (*expr.Graph, error) {
+	if v.part == nil {
+		return expr.CheckAll(v.Exprs, t)
+	}
+	g, err := v.Fold.Check(t)
+	if err != nil {
+		return nil, err
+	}
+	return v.part(g), nil
+}
 
 // String returns what an element-wise or joint variant computes.
 func (v Variant) String() string {
 	var texts []string
-	for _, x := range v.exprs() {
+	for _, x := range v.Exprs {
 		texts = append(texts, x.String())
 	}
 	return strings.Join(texts, "; ")
@@ -232,14 +251,16 @@ type Rule struct {
 type GoRef struct {
 	Pkg, Func string // Pkg is a key of Spec.Imports
 	With      []*Op  // compose: operators handed to the function before its arguments
+	In        string // compose: the struct of Pkg that With are handed in, as fields of their Go names; "" for one argument each
 	Pos       Pos
 }
 
-// KernelRefs names an operator's hand-written kernels.
-type KernelRefs struct {
-	CPU, Ref GoRef
-	CUDA     GoRef // zero where there is none
-}
+// Kinds are what an entry names kernels for: kinds of devices, and the reference. Those
+// of Required it must name.
+var (
+	Kinds    = []string{"cpu", "ref", "cuda"}
+	Required = Kinds[:2]
+)
 
 // A Grad is the gradient of one operand.
 type Grad struct {
@@ -275,7 +296,7 @@ const (
 	NameValue    ValueKind = iota // a parameter, dy, a result or a defined name: Name
 	LiteralValue                  // Literal
 	CallValue                     // operator Op with Args (all of its Params in order, defaults filled in)
-	HostValue                     // host function Name with Args: one of Builtins, or of ir.HostFuncs
+	HostValue                     // host function Name with Args: one of Builtins, or of shapes.Functions
 	BinaryValue                   // Name is the operator, Args two host values of one type; == and != also compare with nil and with an enum's name
 	UnaryValue                    // Name is - or !, Args[0] a host value
 	ListValue                     // []int{...} or []Tensor{...}: Args
@@ -312,7 +333,7 @@ type Test struct {
 type Case struct {
 	In   []ir.Scalar
 	Args map[string]Literal
-	Want ir.Scalar
+	Want []ir.Scalar // by result
 }
 
 // A Sample is a set of operand shapes and argument values to test with.

@@ -14,6 +14,8 @@ import (
 // value checks one expression. A hint is the parameter the value is for: it
 // makes an enum's or a dtype's name a literal.
 func (l *lang) value(e ast.Expr, hint *Param) Value {
+	// The first argument of a call was typed already where it decides between an operator
+	// and a host function of one name. Typed again, its mistakes would be reported twice.
 	if l.first != nil && l.first.expr == e {
 		v := l.first.value
 		l.first = nil
@@ -24,6 +26,7 @@ func (l *lang) value(e ast.Expr, hint *Param) Value {
 	return v
 }
 
+// value1 is value without the position.
 func (l *lang) value1(e ast.Expr, hint *Param) Value {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -52,6 +55,8 @@ func (l *lang) value1(e ast.Expr, hint *Param) Value {
 	return l.mistake(e.Pos(), "not part of the tensor language")
 }
 
+// basic reads a literal. It keeps the category it was written in: what it is converted to
+// depends on where it stands.
 func (l *lang) basic(e *ast.BasicLit) Value {
 	v := Value{Kind: LiteralValue}
 	if e.Kind == token.STRING {
@@ -78,6 +83,9 @@ func (l *lang) basic(e *ast.BasicLit) Value {
 	return v
 }
 
+// ident reads a name. Where an enum or a dtype is expected their names come first, but for
+// a variable that has that type itself; elsewhere they mean nothing, so that enums need no
+// names that are unique in a schema.
 func (l *lang) ident(e *ast.Ident, hint *Param) Value {
 	b := l.names[e.Name]
 	if hint != nil && (b == nil || b.typ != hint.Type) {
@@ -122,6 +130,7 @@ func (l *lang) have() string {
 	return strings.Join(names, ", ")
 }
 
+// unary checks a sign before a value: of a tensor it is an operator, of a literal part of it.
 func (l *lang) unary(e *ast.UnaryExpr) Value {
 	x := l.value(e.X, nil)
 	switch {
@@ -151,6 +160,8 @@ func negated(s string) string {
 // tensorOps are the operators that Go's arithmetic signs stand for.
 var tensorOps = map[token.Token]string{token.ADD: "add", token.SUB: "sub", token.MUL: "mul", token.QUO: "div"}
 
+// binary checks a sign between two values. The left one decides what names on the right
+// may mean; a tensor on either side makes it an operator of the schema.
 func (l *lang) binary(e *ast.BinaryExpr) Value {
 	x := l.value(e.X, nil)
 	var hint *Param
@@ -205,6 +216,8 @@ func (l *lang) apply(pos token.Pos, name string, args ...Value) Value {
 	return l.bound(op, exprs, args, pos)
 }
 
+// compareNil checks a comparison with nil. It asks whether an argument was given, so only
+// what may be left out compares.
 func (l *lang) compareNil(e *ast.BinaryExpr, x, y Value) Value {
 	if isNil(x) {
 		x, y = y, x
@@ -221,6 +234,8 @@ func (l *lang) compareNil(e *ast.BinaryExpr, x, y Value) Value {
 // mayBeNil reports whether a parameter has a value for "not given".
 func mayBeNil(p *Param) bool { return p.Optional || p.Type == Ints || p.Type == DType }
 
+// hostBinary checks a sign between host values, with Go's rules but one: an int beside a
+// float becomes a float, since extents meet factors everywhere.
 func (l *lang) hostBinary(e *ast.BinaryExpr, x, y Value) Value {
 	if isNil(x) || isNil(y) {
 		return l.compareNil(e, x, y)
@@ -267,6 +282,7 @@ func (l *lang) hostBinary(e *ast.BinaryExpr, x, y Value) Value {
 	return l.mistake(e.OpPos, "operator %s does not apply to %s and %s", e.Op, l.describe(x), l.describe(y))
 }
 
+// listOf checks a list literal; there are lists of ints and of tensors.
 func (l *lang) listOf(e *ast.CompositeLit) Value {
 	at, ok := e.Type.(*ast.ArrayType)
 	var elem ast.Expr
@@ -290,6 +306,8 @@ func (l *lang) listOf(e *ast.CompositeLit) Value {
 	return v
 }
 
+// index checks an element of a list. Whether it is there is known only when the emitted
+// code runs.
 func (l *lang) index(e *ast.IndexExpr) Value {
 	x, i := l.value(e.X, nil), l.value(e.Index, nil)
 	i = l.convert(e.Index, i, Int, "an index")

@@ -1,13 +1,16 @@
 package schema
 
-import "github.com/sinter-go/sinter/ir"
+import (
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
+)
 
 // A vocabulary is the functions over metadata that a schema may name.
 type vocabulary struct {
 	shape, view, host map[string]any
 }
 
-// irVocabulary returns the functions of package ir.
+// irVocabulary returns the functions of packages ir and shapes.
 func irVocabulary() vocabulary {
-	return vocabulary{shape: ir.ShapeRules, view: ir.ViewRules, host: ir.HostFuncs}
+	return vocabulary{shape: shapes.Rules, view: ir.ViewRules, host: shapes.Functions}
 }

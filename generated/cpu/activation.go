@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -21,9 +22,12 @@ func celuLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	}
 }
 
-// Celu holds the loops of celu, by variant and compute dtype.
-var Celu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: celuLoop[float32], ir.Float64: celuLoop[float64]},
+// CELU holds the loops of celu, by variant and compute dtype.
+var CELU = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: celuLoop[float32], ir.Float64: celuLoop[float64]},
+	},
+	Vectors: celuVectors,
 }
 
 // celuGradX: where(x > 0, dy, dy*(alpha*((expm1(x/alpha) + 1)/alpha)))
@@ -39,9 +43,12 @@ func celuGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 	}
 }
 
-// CeluGradX holds the loops of celu_grad_x, by variant and compute dtype.
-var CeluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: celuGradXLoop[float32], ir.Float64: celuGradXLoop[float64]},
+// CELUGradX holds the loops of celu_grad_x, by variant and compute dtype.
+var CELUGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: celuGradXLoop[float32], ir.Float64: celuGradXLoop[float64]},
+	},
+	Vectors: celuGradXVectors,
 }
 
 // elu: where(x > 0, x, alpha*expm1(x))
@@ -57,9 +64,12 @@ func eluLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	}
 }
 
-// Elu holds the loops of elu, by variant and compute dtype.
-var Elu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: eluLoop[float32], ir.Float64: eluLoop[float64]},
+// ELU holds the loops of elu, by variant and compute dtype.
+var ELU = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: eluLoop[float32], ir.Float64: eluLoop[float64]},
+	},
+	Vectors: eluVectors,
 }
 
 // eluGradX: where(x > 0, dy, dy*(alpha*(expm1(x) + 1)))
@@ -75,9 +85,12 @@ func eluGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 	}
 }
 
-// EluGradX holds the loops of elu_grad_x, by variant and compute dtype.
-var EluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: eluGradXLoop[float32], ir.Float64: eluGradXLoop[float64]},
+// ELUGradX holds the loops of elu_grad_x, by variant and compute dtype.
+var ELUGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: eluGradXLoop[float32], ir.Float64: eluGradXLoop[float64]},
+	},
+	Vectors: eluGradXVectors,
 }
 
 // gated: x*sigmoid(gate)
@@ -93,8 +106,11 @@ func gatedLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Gated holds the loops of gated, by variant and compute dtype.
-var Gated = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: gatedLoop[float32], ir.Float64: gatedLoop[float64]},
+var Gated = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: gatedLoop[float32], ir.Float64: gatedLoop[float64]},
+	},
+	Vectors: gatedVectors,
 }
 
 // gatedGradGate: dy*(x*(sigmoid(gate)*(1 - sigmoid(gate))))
@@ -112,8 +128,11 @@ func gatedGradGateLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // GatedGradGate holds the loops of gated_grad_gate, by variant and compute
 // dtype.
-var GatedGradGate = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: gatedGradGateLoop[float32], ir.Float64: gatedGradGateLoop[float64]},
+var GatedGradGate = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: gatedGradGateLoop[float32], ir.Float64: gatedGradGateLoop[float64]},
+	},
+	Vectors: gatedGradGateVectors,
 }
 
 // gatedGradX: dy*sigmoid(gate)
@@ -129,8 +148,11 @@ func gatedGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // GatedGradX holds the loops of gated_grad_x, by variant and compute dtype.
-var GatedGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: gatedGradXLoop[float32], ir.Float64: gatedGradXLoop[float64]},
+var GatedGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: gatedGradXLoop[float32], ir.Float64: gatedGradXLoop[float64]},
+	},
+	Vectors: gatedGradXVectors,
 }
 
 // geluNone: 0.5*x*erfc(-x*Sqrt1_2)
@@ -157,10 +179,13 @@ func geluTanhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 	}
 }
 
-// Gelu holds the loops of gelu, by variant and compute dtype.
-var Gelu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: geluNoneLoop[float32], ir.Float64: geluNoneLoop[float64]},
-	{ir.Float32: geluTanhLoop[float32], ir.Float64: geluTanhLoop[float64]},
+// GELU holds the loops of gelu, by variant and compute dtype.
+var GELU = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: geluNoneLoop[float32], ir.Float64: geluNoneLoop[float64]},
+		{ir.Float32: geluTanhLoop[float32], ir.Float64: geluTanhLoop[float64]},
+	},
+	Vectors: geluVectors,
 }
 
 // geluGradXNone: dy*(0.5*erfc(-x*Sqrt1_2) + 0.5*x*(TwoOverSqrtPi*exp(-(-x*Sqrt1_2*(-x*Sqrt1_2)))*Sqrt1_2))
@@ -191,10 +216,13 @@ func geluGradXTanhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 	}
 }
 
-// GeluGradX holds the loops of gelu_grad_x, by variant and compute dtype.
-var GeluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: geluGradXNoneLoop[float32], ir.Float64: geluGradXNoneLoop[float64]},
-	{ir.Float32: geluGradXTanhLoop[float32], ir.Float64: geluGradXTanhLoop[float64]},
+// GELUGradX holds the loops of gelu_grad_x, by variant and compute dtype.
+var GELUGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: geluGradXNoneLoop[float32], ir.Float64: geluGradXNoneLoop[float64]},
+		{ir.Float32: geluGradXTanhLoop[float32], ir.Float64: geluGradXTanhLoop[float64]},
+	},
+	Vectors: geluGradXVectors,
 }
 
 // hardshrink: where(abs(x) <= lambd, 0, x)
@@ -211,8 +239,11 @@ func hardshrinkLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int
 }
 
 // Hardshrink holds the loops of hardshrink, by variant and compute dtype.
-var Hardshrink = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardshrinkLoop[float32], ir.Float64: hardshrinkLoop[float64]},
+var Hardshrink = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hardshrinkLoop[float32], ir.Float64: hardshrinkLoop[float64]},
+	},
+	Vectors: hardshrinkVectors,
 }
 
 // hardshrinkGradX: where(abs(x) <= lambd, 0, dy)
@@ -230,8 +261,11 @@ func hardshrinkGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, 
 
 // HardshrinkGradX holds the loops of hardshrink_grad_x, by variant and
 // compute dtype.
-var HardshrinkGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardshrinkGradXLoop[float32], ir.Float64: hardshrinkGradXLoop[float64]},
+var HardshrinkGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hardshrinkGradXLoop[float32], ir.Float64: hardshrinkGradXLoop[float64]},
+	},
+	Vectors: hardshrinkGradXVectors,
 }
 
 // hardsigmoid: where(x <= -3, 0, where(x >= 3, 1, (x + 3)/6))
@@ -247,8 +281,11 @@ func hardsigmoidLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // Hardsigmoid holds the loops of hardsigmoid, by variant and compute dtype.
-var Hardsigmoid = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardsigmoidLoop[float32], ir.Float64: hardsigmoidLoop[float64]},
+var Hardsigmoid = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hardsigmoidLoop[float32], ir.Float64: hardsigmoidLoop[float64]},
+	},
+	Vectors: hardsigmoidVectors,
 }
 
 // hardsigmoidGradX: where(x <= -3, 0, where(x >= 3, 0, dy/6))
@@ -265,8 +302,11 @@ func hardsigmoidGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // HardsigmoidGradX holds the loops of hardsigmoid_grad_x, by variant and
 // compute dtype.
-var HardsigmoidGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardsigmoidGradXLoop[float32], ir.Float64: hardsigmoidGradXLoop[float64]},
+var HardsigmoidGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hardsigmoidGradXLoop[float32], ir.Float64: hardsigmoidGradXLoop[float64]},
+	},
+	Vectors: hardsigmoidGradXVectors,
 }
 
 // hardswish: where(x <= -3, 0, where(x >= 3, x, x*(x + 3)/6))
@@ -282,8 +322,11 @@ func hardswishLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // Hardswish holds the loops of hardswish, by variant and compute dtype.
-var Hardswish = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardswishLoop[float32], ir.Float64: hardswishLoop[float64]},
+var Hardswish = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hardswishLoop[float32], ir.Float64: hardswishLoop[float64]},
+	},
+	Vectors: hardswishVectors,
 }
 
 // hardswishGradX: where(x <= -3, 0, where(x >= 3, dy, dy*((x + 3 + x)/6)))
@@ -300,8 +343,11 @@ func hardswishGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // HardswishGradX holds the loops of hardswish_grad_x, by variant and compute
 // dtype.
-var HardswishGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardswishGradXLoop[float32], ir.Float64: hardswishGradXLoop[float64]},
+var HardswishGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hardswishGradXLoop[float32], ir.Float64: hardswishGradXLoop[float64]},
+	},
+	Vectors: hardswishGradXVectors,
 }
 
 // hardtanhInt: where(x <= lo, lo, where(x >= hi, hi, x))
@@ -333,8 +379,11 @@ func hardtanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 }
 
 // Hardtanh holds the loops of hardtanh, by variant and compute dtype.
-var Hardtanh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: hardtanhIntLoop[uint8], ir.Int8: hardtanhIntLoop[int8], ir.Int16: hardtanhIntLoop[int16], ir.Int32: hardtanhIntLoop[int32], ir.Int64: hardtanhIntLoop[int64], ir.Float32: hardtanhFloatLoop[float32], ir.Float64: hardtanhFloatLoop[float64]},
+var Hardtanh = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: hardtanhIntLoop[uint8], ir.Int8: hardtanhIntLoop[int8], ir.Int16: hardtanhIntLoop[int16], ir.Int32: hardtanhIntLoop[int32], ir.Int64: hardtanhIntLoop[int64], ir.Float32: hardtanhFloatLoop[float32], ir.Float64: hardtanhFloatLoop[float64]},
+	},
+	Vectors: hardtanhVectors,
 }
 
 // hardtanhGradX: where(x <= lo, 0, where(x >= hi, 0, dy))
@@ -353,8 +402,11 @@ func hardtanhGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 
 // HardtanhGradX holds the loops of hardtanh_grad_x, by variant and compute
 // dtype.
-var HardtanhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hardtanhGradXLoop[float32], ir.Float64: hardtanhGradXLoop[float64]},
+var HardtanhGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hardtanhGradXLoop[float32], ir.Float64: hardtanhGradXLoop[float64]},
+	},
+	Vectors: hardtanhGradXVectors,
 }
 
 // heavisideBool: where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))
@@ -394,45 +446,54 @@ func heavisideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 }
 
 // Heaviside holds the loops of heaviside, by variant and compute dtype.
-var Heaviside = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: heavisideBoolLoop, ir.Uint8: heavisideIntLoop[uint8], ir.Int8: heavisideIntLoop[int8], ir.Int16: heavisideIntLoop[int16], ir.Int32: heavisideIntLoop[int32], ir.Int64: heavisideIntLoop[int64], ir.Float32: heavisideFloatLoop[float32], ir.Float64: heavisideFloatLoop[float64]},
+var Heaviside = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: heavisideBoolLoop, ir.Uint8: heavisideIntLoop[uint8], ir.Int8: heavisideIntLoop[int8], ir.Int16: heavisideIntLoop[int16], ir.Int32: heavisideIntLoop[int32], ir.Int64: heavisideIntLoop[int64], ir.Float32: heavisideFloatLoop[float32], ir.Float64: heavisideFloatLoop[float64]},
+	},
+	Vectors: heavisideVectors,
 }
 
-// leakyRelu: where(x > 0, x, negative_slope*x)
-func leakyRelu[T num.Float](x, negativeSlope T) T {
+// leakyReLU: where(x > 0, x, negative_slope*x)
+func leakyReLU[T num.Float](x, negativeSlope T) T {
 	return num.Where(x > 0, x, negativeSlope*x)
 }
 
-func leakyReluLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func leakyReLULoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	negativeSlope := T(s[0].Float())
 	for i := range out {
-		out[i] = leakyRelu(x[i], negativeSlope)
+		out[i] = leakyReLU(x[i], negativeSlope)
 	}
 }
 
-// LeakyRelu holds the loops of leaky_relu, by variant and compute dtype.
-var LeakyRelu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: leakyReluLoop[float32], ir.Float64: leakyReluLoop[float64]},
+// LeakyReLU holds the loops of leaky_relu, by variant and compute dtype.
+var LeakyReLU = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: leakyReLULoop[float32], ir.Float64: leakyReLULoop[float64]},
+	},
+	Vectors: leakyReLUVectors,
 }
 
-// leakyReluGradX: where(x > 0, dy, dy*negative_slope)
-func leakyReluGradX[T num.Float](dy, x, negativeSlope T) T {
+// leakyReLUGradX: where(x > 0, dy, dy*negative_slope)
+func leakyReLUGradX[T num.Float](dy, x, negativeSlope T) T {
 	return num.Where(x > 0, dy, dy*negativeSlope)
 }
 
-func leakyReluGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func leakyReLUGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	negativeSlope := T(s[0].Float())
 	for i := range out {
-		out[i] = leakyReluGradX(dy[i], x[i], negativeSlope)
+		out[i] = leakyReLUGradX(dy[i], x[i], negativeSlope)
 	}
 }
 
-// LeakyReluGradX holds the loops of leaky_relu_grad_x, by variant and compute
+// LeakyReLUGradX holds the loops of leaky_relu_grad_x, by variant and compute
 // dtype.
-var LeakyReluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: leakyReluGradXLoop[float32], ir.Float64: leakyReluGradXLoop[float64]},
+var LeakyReLUGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: leakyReLUGradXLoop[float32], ir.Float64: leakyReLUGradXLoop[float64]},
+	},
+	Vectors: leakyReLUGradXVectors,
 }
 
 // logsigmoid: min(x, 0) - log1p(exp(-abs(x)))
@@ -448,8 +509,11 @@ func logsigmoidLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Logsigmoid holds the loops of logsigmoid, by variant and compute dtype.
-var Logsigmoid = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logsigmoidLoop[float32], ir.Float64: logsigmoidLoop[float64]},
+var Logsigmoid = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logsigmoidLoop[float32], ir.Float64: logsigmoidLoop[float64]},
+	},
+	Vectors: logsigmoidVectors,
 }
 
 // mish: x*tanh(where(x > 20, x, log1p(exp(x))))
@@ -465,8 +529,11 @@ func mishLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Mish holds the loops of mish, by variant and compute dtype.
-var Mish = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: mishLoop[float32], ir.Float64: mishLoop[float64]},
+var Mish = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: mishLoop[float32], ir.Float64: mishLoop[float64]},
+	},
+	Vectors: mishVectors,
 }
 
 // mishGradX: dy*(tanh(where(x > 20, x, log1p(exp(x)))) + x*where(x > 20, 1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))), (1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))))*(exp(x)/(1 + exp(x)))))
@@ -486,60 +553,9 @@ func mishGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // MishGradX holds the loops of mish_grad_x, by variant and compute dtype.
-var MishGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: mishGradXLoop[float32], ir.Float64: mishGradXLoop[float64]},
-}
-
-// preluElements: where(x > 0, x, weight*x)
-func preluElements[T num.Float](x, weight T) T {
-	return num.Where(x > 0, x, weight*x)
-}
-
-func preluElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = preluElements(x[i], weight[i])
-	}
-}
-
-// PreluElements holds the loops of prelu_elements, by variant and compute
-// dtype.
-var PreluElements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: preluElementsLoop[float32], ir.Float64: preluElementsLoop[float64]},
-}
-
-// preluElementsGradWeight: where(x > 0, 0, dy*x)
-func preluElementsGradWeight[T num.Float](dy, x T) T {
-	return num.Where(x > 0, 0, dy*x)
-}
-
-func preluElementsGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = preluElementsGradWeight(dy[i], x[i])
-	}
-}
-
-// PreluElementsGradWeight holds the loops of prelu_elements_grad_weight, by
-// variant and compute dtype.
-var PreluElementsGradWeight = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: preluElementsGradWeightLoop[float32], ir.Float64: preluElementsGradWeightLoop[float64]},
-}
-
-// preluElementsGradX: where(x > 0, dy, dy*weight)
-func preluElementsGradX[T num.Float](dy, x, weight T) T {
-	return num.Where(x > 0, dy, dy*weight)
-}
-
-func preluElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = preluElementsGradX(dy[i], x[i], weight[i])
-	}
-}
-
-// PreluElementsGradX holds the loops of prelu_elements_grad_x, by variant and
-// compute dtype.
-var PreluElementsGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: preluElementsGradXLoop[float32], ir.Float64: preluElementsGradXLoop[float64]},
+var MishGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: mishGradXLoop[float32], ir.Float64: mishGradXLoop[float64]},
+	},
+	Vectors: mishGradXVectors,
 }

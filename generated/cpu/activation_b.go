@@ -3,101 +3,177 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
 
-// reluInt: where(x <= 0, 0, x)
-func reluInt[T num.Int](x T) T {
+// pReLUElements: where(x > 0, x, weight*x)
+func pReLUElements[T num.Float](x, weight T) T {
+	return num.Where(x > 0, x, weight*x)
+}
+
+func pReLUElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = pReLUElements(x[i], weight[i])
+	}
+}
+
+// PReLUElements holds the loops of prelu_elements, by variant and compute
+// dtype.
+var PReLUElements = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: pReLUElementsLoop[float32], ir.Float64: pReLUElementsLoop[float64]},
+	},
+	Vectors: pReLUElementsVectors,
+}
+
+// pReLUElementsGradWeight: where(x > 0, 0, dy*x)
+func pReLUElementsGradWeight[T num.Float](dy, x T) T {
+	return num.Where(x > 0, 0, dy*x)
+}
+
+func pReLUElementsGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = pReLUElementsGradWeight(dy[i], x[i])
+	}
+}
+
+// PReLUElementsGradWeight holds the loops of prelu_elements_grad_weight, by
+// variant and compute dtype.
+var PReLUElementsGradWeight = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: pReLUElementsGradWeightLoop[float32], ir.Float64: pReLUElementsGradWeightLoop[float64]},
+	},
+	Vectors: pReLUElementsGradWeightVectors,
+}
+
+// pReLUElementsGradX: where(x > 0, dy, dy*weight)
+func pReLUElementsGradX[T num.Float](dy, x, weight T) T {
+	return num.Where(x > 0, dy, dy*weight)
+}
+
+func pReLUElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, weight := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = pReLUElementsGradX(dy[i], x[i], weight[i])
+	}
+}
+
+// PReLUElementsGradX holds the loops of prelu_elements_grad_x, by variant and
+// compute dtype.
+var PReLUElementsGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: pReLUElementsGradXLoop[float32], ir.Float64: pReLUElementsGradXLoop[float64]},
+	},
+	Vectors: pReLUElementsGradXVectors,
+}
+
+// reLUInt: where(x <= 0, 0, x)
+func reLUInt[T num.Int](x T) T {
 	return num.Where(x <= 0, 0, x)
 }
 
-func reluIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func reLUIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = reluInt(x[i])
+		out[i] = reLUInt(x[i])
 	}
 }
 
-// reluFloat: where(x <= 0, 0, x)
-func reluFloat[T num.Float](x T) T {
+// reLUFloat: where(x <= 0, 0, x)
+func reLUFloat[T num.Float](x T) T {
 	return num.Where(x <= 0, 0, x)
 }
 
-func reluFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func reLUFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = reluFloat(x[i])
+		out[i] = reLUFloat(x[i])
 	}
 }
 
-// Relu holds the loops of relu, by variant and compute dtype.
-var Relu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: reluIntLoop[uint8], ir.Int8: reluIntLoop[int8], ir.Int16: reluIntLoop[int16], ir.Int32: reluIntLoop[int32], ir.Int64: reluIntLoop[int64], ir.Float32: reluFloatLoop[float32], ir.Float64: reluFloatLoop[float64]},
+// ReLU holds the loops of relu, by variant and compute dtype.
+var ReLU = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: reLUIntLoop[uint8], ir.Int8: reLUIntLoop[int8], ir.Int16: reLUIntLoop[int16], ir.Int32: reLUIntLoop[int32], ir.Int64: reLUIntLoop[int64], ir.Float32: reLUFloatLoop[float32], ir.Float64: reLUFloatLoop[float64]},
+	},
+	Vectors: reLUVectors,
 }
 
-// relu6Int: where(x <= 0, 0, where(x >= 6, 6, x))
-func relu6Int[T num.Int](x T) T {
+// reLU6Int: where(x <= 0, 0, where(x >= 6, 6, x))
+func reLU6Int[T num.Int](x T) T {
 	return num.Where(x <= 0, 0, num.Where(x >= 6, 6, x))
 }
 
-func relu6IntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func reLU6IntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = relu6Int(x[i])
+		out[i] = reLU6Int(x[i])
 	}
 }
 
-// relu6Float: where(x <= 0, 0, where(x >= 6, 6, x))
-func relu6Float[T num.Float](x T) T {
+// reLU6Float: where(x <= 0, 0, where(x >= 6, 6, x))
+func reLU6Float[T num.Float](x T) T {
 	return num.Where(x <= 0, 0, num.Where(x >= 6, 6, x))
 }
 
-func relu6FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func reLU6FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = relu6Float(x[i])
+		out[i] = reLU6Float(x[i])
 	}
 }
 
-// Relu6 holds the loops of relu6, by variant and compute dtype.
-var Relu6 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: relu6IntLoop[uint8], ir.Int8: relu6IntLoop[int8], ir.Int16: relu6IntLoop[int16], ir.Int32: relu6IntLoop[int32], ir.Int64: relu6IntLoop[int64], ir.Float32: relu6FloatLoop[float32], ir.Float64: relu6FloatLoop[float64]},
+// ReLU6 holds the loops of relu6, by variant and compute dtype.
+var ReLU6 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: reLU6IntLoop[uint8], ir.Int8: reLU6IntLoop[int8], ir.Int16: reLU6IntLoop[int16], ir.Int32: reLU6IntLoop[int32], ir.Int64: reLU6IntLoop[int64], ir.Float32: reLU6FloatLoop[float32], ir.Float64: reLU6FloatLoop[float64]},
+	},
+	Vectors: reLU6Vectors,
 }
 
-// relu6GradX: where(x <= 0, 0, where(x >= 6, 0, dy))
-func relu6GradX[T num.Float](dy, x T) T {
+// reLU6GradX: where(x <= 0, 0, where(x >= 6, 0, dy))
+func reLU6GradX[T num.Float](dy, x T) T {
 	return num.Where(x <= 0, 0, num.Where(x >= 6, 0, dy))
 }
 
-func relu6GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func reLU6GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = relu6GradX(dy[i], x[i])
+		out[i] = reLU6GradX(dy[i], x[i])
 	}
 }
 
-// Relu6GradX holds the loops of relu6_grad_x, by variant and compute dtype.
-var Relu6GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: relu6GradXLoop[float32], ir.Float64: relu6GradXLoop[float64]},
+// ReLU6GradX holds the loops of relu6_grad_x, by variant and compute dtype.
+var ReLU6GradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: reLU6GradXLoop[float32], ir.Float64: reLU6GradXLoop[float64]},
+	},
+	Vectors: reLU6GradXVectors,
 }
 
-// reluGradX: where(x <= 0, 0, dy)
-func reluGradX[T num.Float](dy, x T) T {
+// reLUGradX: where(x <= 0, 0, dy)
+func reLUGradX[T num.Float](dy, x T) T {
 	return num.Where(x <= 0, 0, dy)
 }
 
-func reluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func reLUGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = reluGradX(dy[i], x[i])
+		out[i] = reLUGradX(dy[i], x[i])
 	}
 }
 
-// ReluGradX holds the loops of relu_grad_x, by variant and compute dtype.
-var ReluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reluGradXLoop[float32], ir.Float64: reluGradXLoop[float64]},
+// ReLUGradX holds the loops of relu_grad_x, by variant and compute dtype.
+var ReLUGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: reLUGradXLoop[float32], ir.Float64: reLUGradXLoop[float64]},
+	},
+	Vectors: reLUGradXVectors,
 }
 
 // selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
@@ -112,9 +188,12 @@ func seluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// Selu holds the loops of selu, by variant and compute dtype.
-var Selu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: seluLoop[float32], ir.Float64: seluLoop[float64]},
+// SELU holds the loops of selu, by variant and compute dtype.
+var SELU = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: seluLoop[float32], ir.Float64: seluLoop[float64]},
+	},
+	Vectors: seluVectors,
 }
 
 // seluGradX: where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))
@@ -129,94 +208,103 @@ func seluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 	}
 }
 
-// SeluGradX holds the loops of selu_grad_x, by variant and compute dtype.
-var SeluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: seluGradXLoop[float32], ir.Float64: seluGradXLoop[float64]},
+// SELUGradX holds the loops of selu_grad_x, by variant and compute dtype.
+var SELUGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: seluGradXLoop[float32], ir.Float64: seluGradXLoop[float64]},
+	},
+	Vectors: seluGradXVectors,
 }
 
-// siluFloat: x*sigmoid(x)
-func siluFloat[T num.Float](x T) T {
+// siLUFloat: x*sigmoid(x)
+func siLUFloat[T num.Float](x T) T {
 	return x * num.Sigmoid(x)
 }
 
-func siluFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siLUFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = siluFloat(x[i])
+		out[i] = siLUFloat(x[i])
 	}
 }
 
-// siluComplex64: x*sigmoid(x)
-func siluComplex64(x complex64) complex64 {
+// siLUComplex64: x*sigmoid(x)
+func siLUComplex64(x complex64) complex64 {
 	return x * num.CSigmoid(x)
 }
 
-func siluComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siLUComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
 	for i := range out {
-		out[i] = siluComplex64(x[i])
+		out[i] = siLUComplex64(x[i])
 	}
 }
 
-// siluComplex128: x*sigmoid(x)
-func siluComplex128(x complex128) complex128 {
+// siLUComplex128: x*sigmoid(x)
+func siLUComplex128(x complex128) complex128 {
 	return x * num.CSigmoid(x)
 }
 
-func siluComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siLUComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
 	for i := range out {
-		out[i] = siluComplex128(x[i])
+		out[i] = siLUComplex128(x[i])
 	}
 }
 
-// Silu holds the loops of silu, by variant and compute dtype.
-var Silu = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: siluFloatLoop[float32], ir.Float64: siluFloatLoop[float64], ir.Complex64: siluComplex64Loop, ir.Complex128: siluComplex128Loop},
+// SiLU holds the loops of silu, by variant and compute dtype.
+var SiLU = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: siLUFloatLoop[float32], ir.Float64: siLUFloatLoop[float64], ir.Complex64: siLUComplex64Loop, ir.Complex128: siLUComplex128Loop},
+	},
+	Vectors: siLUVectors,
 }
 
-// siluGradXFloat: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
-func siluGradXFloat[T num.Float](dy, x T) T {
+// siLUGradXFloat: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+func siLUGradXFloat[T num.Float](dy, x T) T {
 	t0 := num.Sigmoid(x)
 	return dy * (t0 + T(x*(t0*(1-t0))))
 }
 
-func siluGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siLUGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = siluGradXFloat(dy[i], x[i])
+		out[i] = siLUGradXFloat(dy[i], x[i])
 	}
 }
 
-// siluGradXComplex64: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
-func siluGradXComplex64(dy, x complex64) complex64 {
+// siLUGradXComplex64: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+func siLUGradXComplex64(dy, x complex64) complex64 {
 	t0 := num.CSigmoid(x)
 	return dy * num.CConj(t0+complex64(x*(t0*(1-t0))))
 }
 
-func siluGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siLUGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
 	for i := range out {
-		out[i] = siluGradXComplex64(dy[i], x[i])
+		out[i] = siLUGradXComplex64(dy[i], x[i])
 	}
 }
 
-// siluGradXComplex128: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
-func siluGradXComplex128(dy, x complex128) complex128 {
+// siLUGradXComplex128: dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))
+func siLUGradXComplex128(dy, x complex128) complex128 {
 	t0 := num.CSigmoid(x)
 	return dy * num.CConj(t0+complex128(x*(t0*(1-t0))))
 }
 
-func siluGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func siLUGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
 	for i := range out {
-		out[i] = siluGradXComplex128(dy[i], x[i])
+		out[i] = siLUGradXComplex128(dy[i], x[i])
 	}
 }
 
-// SiluGradX holds the loops of silu_grad_x, by variant and compute dtype.
-var SiluGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: siluGradXFloatLoop[float32], ir.Float64: siluGradXFloatLoop[float64], ir.Complex64: siluGradXComplex64Loop, ir.Complex128: siluGradXComplex128Loop},
+// SiLUGradX holds the loops of silu_grad_x, by variant and compute dtype.
+var SiLUGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: siLUGradXFloatLoop[float32], ir.Float64: siLUGradXFloatLoop[float64], ir.Complex64: siLUGradXComplex64Loop, ir.Complex128: siLUGradXComplex128Loop},
+	},
+	Vectors: siLUGradXVectors,
 }
 
 // softplus: where(beta*x > limit, x, log1p(exp(beta*x))/beta)
@@ -235,8 +323,11 @@ func softplusLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 }
 
 // Softplus holds the loops of softplus, by variant and compute dtype.
-var Softplus = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softplusLoop[float32], ir.Float64: softplusLoop[float64]},
+var Softplus = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softplusLoop[float32], ir.Float64: softplusLoop[float64]},
+	},
+	Vectors: softplusVectors,
 }
 
 // softplusGradX: where(beta*x > limit, dy, dy*(exp(beta*x)*beta/(1 + exp(beta*x))/beta))
@@ -257,8 +348,11 @@ func softplusGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 
 // SoftplusGradX holds the loops of softplus_grad_x, by variant and compute
 // dtype.
-var SoftplusGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softplusGradXLoop[float32], ir.Float64: softplusGradXLoop[float64]},
+var SoftplusGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softplusGradXLoop[float32], ir.Float64: softplusGradXLoop[float64]},
+	},
+	Vectors: softplusGradXVectors,
 }
 
 // softshrink: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0*x))
@@ -275,8 +369,11 @@ func softshrinkLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int
 }
 
 // Softshrink holds the loops of softshrink, by variant and compute dtype.
-var Softshrink = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softshrinkLoop[float32], ir.Float64: softshrinkLoop[float64]},
+var Softshrink = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softshrinkLoop[float32], ir.Float64: softshrinkLoop[float64]},
+	},
+	Vectors: softshrinkVectors,
 }
 
 // softshrinkGradX: where(x > lambd, dy, where(x < -lambd, dy, 0))
@@ -294,8 +391,11 @@ func softshrinkGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, 
 
 // SoftshrinkGradX holds the loops of softshrink_grad_x, by variant and
 // compute dtype.
-var SoftshrinkGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softshrinkGradXLoop[float32], ir.Float64: softshrinkGradXLoop[float64]},
+var SoftshrinkGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softshrinkGradXLoop[float32], ir.Float64: softshrinkGradXLoop[float64]},
+	},
+	Vectors: softshrinkGradXVectors,
 }
 
 // softsignFloat: x/(1 + abs(x))
@@ -335,8 +435,11 @@ func softsignComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Softsign holds the loops of softsign, by variant and compute dtype.
-var Softsign = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softsignFloatLoop[float32], ir.Float64: softsignFloatLoop[float64], ir.Complex64: softsignComplex64Loop, ir.Complex128: softsignComplex128Loop},
+var Softsign = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softsignFloatLoop[float32], ir.Float64: softsignFloatLoop[float64], ir.Complex64: softsignComplex64Loop, ir.Complex128: softsignComplex128Loop},
+	},
+	Vectors: softsignVectors,
 }
 
 // tanhshrinkFloat: x - tanh(x)
@@ -376,8 +479,11 @@ func tanhshrinkComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Tanhshrink holds the loops of tanhshrink, by variant and compute dtype.
-var Tanhshrink = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhshrinkFloatLoop[float32], ir.Float64: tanhshrinkFloatLoop[float64], ir.Complex64: tanhshrinkComplex64Loop, ir.Complex128: tanhshrinkComplex128Loop},
+var Tanhshrink = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: tanhshrinkFloatLoop[float32], ir.Float64: tanhshrinkFloatLoop[float64], ir.Complex64: tanhshrinkComplex64Loop, ir.Complex128: tanhshrinkComplex128Loop},
+	},
+	Vectors: tanhshrinkVectors,
 }
 
 // tanhshrinkGradXFloat: dy*conj(1 - (1 - tanh(x)*tanh(x)))
@@ -421,13 +527,16 @@ func tanhshrinkGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // TanhshrinkGradX holds the loops of tanhshrink_grad_x, by variant and
 // compute dtype.
-var TanhshrinkGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhshrinkGradXFloatLoop[float32], ir.Float64: tanhshrinkGradXFloatLoop[float64], ir.Complex64: tanhshrinkGradXComplex64Loop, ir.Complex128: tanhshrinkGradXComplex128Loop},
+var TanhshrinkGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: tanhshrinkGradXFloatLoop[float32], ir.Float64: tanhshrinkGradXFloatLoop[float64], ir.Complex64: tanhshrinkGradXComplex64Loop, ir.Complex128: tanhshrinkGradXComplex128Loop},
+	},
+	Vectors: tanhshrinkGradXVectors,
 }
 
-// thresholdInt: where(x > limit, x, value)
+// thresholdInt: where(x <= limit, value, x)
 func thresholdInt[T num.Int](x, limit, value T) T {
-	return num.Where(x > limit, x, value)
+	return num.Where(x <= limit, value, x)
 }
 
 func thresholdIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -439,9 +548,9 @@ func thresholdIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int
 	}
 }
 
-// thresholdFloat: where(x > limit, x, value)
+// thresholdFloat: where(x <= limit, value, x)
 func thresholdFloat[T num.Float](x, limit, value T) T {
-	return num.Where(x > limit, x, value)
+	return num.Where(x <= limit, value, x)
 }
 
 func thresholdFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -454,25 +563,9 @@ func thresholdFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _
 }
 
 // Threshold holds the loops of threshold, by variant and compute dtype.
-var Threshold = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: thresholdIntLoop[uint8], ir.Int8: thresholdIntLoop[int8], ir.Int16: thresholdIntLoop[int16], ir.Int32: thresholdIntLoop[int32], ir.Int64: thresholdIntLoop[int64], ir.Float32: thresholdFloatLoop[float32], ir.Float64: thresholdFloatLoop[float64]},
-}
-
-// thresholdGradX: where(x > limit, dy, 0)
-func thresholdGradX[T num.Float](dy, x, limit T) T {
-	return num.Where(x > limit, dy, 0)
-}
-
-func thresholdGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	limit := T(s[0].Float())
-	for i := range out {
-		out[i] = thresholdGradX(dy[i], x[i], limit)
-	}
-}
-
-// ThresholdGradX holds the loops of threshold_grad_x, by variant and compute
-// dtype.
-var ThresholdGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: thresholdGradXLoop[float32], ir.Float64: thresholdGradXLoop[float64]},
+var Threshold = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: thresholdIntLoop[uint8], ir.Int8: thresholdIntLoop[int8], ir.Int16: thresholdIntLoop[int16], ir.Int32: thresholdIntLoop[int32], ir.Int64: thresholdIntLoop[int64], ir.Float32: thresholdFloatLoop[float32], ir.Float64: thresholdFloatLoop[float64]},
+	},
+	Vectors: thresholdVectors,
 }

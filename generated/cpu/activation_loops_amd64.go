@@ -419,40 +419,40 @@ func heavisideFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func heavisideFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func leakyReluFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func leakyReluGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func leakyReLUGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func logsigmoidFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -509,214 +509,214 @@ func mishGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func mishGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradWeightFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradWeightFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradWeightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradWeightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradWeightFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradWeightFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradWeightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradWeightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func preluElementsGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pReLUElementsGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Uint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Uint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Uint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Uint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Int64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Int64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Float32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Float32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Float64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6Float64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6GradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6GradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6GradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6GradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func relu6GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLU6GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reluGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func seluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -755,40 +755,40 @@ func seluGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func seluGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func siluGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func siLUGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func softplusFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -33,6 +34,11 @@ func celuFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 	celuFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var celuVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: celuFloat32AVX2Loop, AVX512: celuFloat32AVX512Loop, Past: vector.Loops{AVX2: celuFloat32PastAVX2Loop, AVX512: celuFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: celuFloat64AVX2Loop, AVX512: celuFloat64AVX512Loop},
+}
+
 func celuGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	celuGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -55,6 +61,11 @@ func celuGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 
 func celuGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	celuGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var celuGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: celuGradXFloat32AVX2Loop, AVX512: celuGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: celuGradXFloat32PastAVX2Loop, AVX512: celuGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: celuGradXFloat64AVX2Loop, AVX512: celuGradXFloat64AVX512Loop},
 }
 
 func eluFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -81,6 +92,11 @@ func eluFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 	eluFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var eluVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: eluFloat32AVX2Loop, AVX512: eluFloat32AVX512Loop, Past: vector.Loops{AVX2: eluFloat32PastAVX2Loop, AVX512: eluFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: eluFloat64AVX2Loop, AVX512: eluFloat64AVX512Loop},
+}
+
 func eluGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	eluGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -103,6 +119,40 @@ func eluGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 
 func eluGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	eluGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var eluGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: eluGradXFloat32AVX2Loop, AVX512: eluGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: eluGradXFloat32PastAVX2Loop, AVX512: eluGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: eluGradXFloat64AVX2Loop, AVX512: eluGradXFloat64AVX512Loop},
+}
+
+var gatedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: gatedFloat32AVX2, AVX512: gatedFloat32AVX512, Past: vector.Loops{AVX2: gatedFloat32PastAVX2, AVX512: gatedFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: gatedFloat64AVX2, AVX512: gatedFloat64AVX512},
+}
+
+var gatedGradGateVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: gatedGradGateFloat32AVX2, AVX512: gatedGradGateFloat32AVX512, Past: vector.Loops{AVX2: gatedGradGateFloat32PastAVX2, AVX512: gatedGradGateFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: gatedGradGateFloat64AVX2, AVX512: gatedGradGateFloat64AVX512},
+}
+
+var gatedGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: gatedFloat32AVX2, AVX512: gatedFloat32AVX512, Past: vector.Loops{AVX2: gatedFloat32PastAVX2, AVX512: gatedFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: gatedFloat64AVX2, AVX512: gatedFloat64AVX512},
+}
+
+var geluVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: geluNoneFloat32AVX2, AVX512: geluNoneFloat32AVX512, Past: vector.Loops{AVX2: geluNoneFloat32PastAVX2, AVX512: geluNoneFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: geluNoneFloat64AVX2, AVX512: geluNoneFloat64AVX512},
+	{Variant: 1, DType: ir.Float32, AVX2: geluTanhFloat32AVX2, AVX512: geluTanhFloat32AVX512, Past: vector.Loops{AVX2: geluTanhFloat32PastAVX2, AVX512: geluTanhFloat32PastAVX512}},
+	{Variant: 1, DType: ir.Float64, AVX2: geluTanhFloat64AVX2, AVX512: geluTanhFloat64AVX512},
+}
+
+var geluGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: geluGradXNoneFloat32AVX2, AVX512: geluGradXNoneFloat32AVX512, Past: vector.Loops{AVX2: geluGradXNoneFloat32PastAVX2, AVX512: geluGradXNoneFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: geluGradXNoneFloat64AVX2, AVX512: geluGradXNoneFloat64AVX512},
+	{Variant: 1, DType: ir.Float32, AVX2: geluGradXTanhFloat32AVX2, AVX512: geluGradXTanhFloat32AVX512, Past: vector.Loops{AVX2: geluGradXTanhFloat32PastAVX2, AVX512: geluGradXTanhFloat32PastAVX512}},
+	{Variant: 1, DType: ir.Float64, AVX2: geluGradXTanhFloat64AVX2, AVX512: geluGradXTanhFloat64AVX512},
 }
 
 func hardshrinkFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -129,6 +179,11 @@ func hardshrinkFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	hardshrinkFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var hardshrinkVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hardshrinkFloat32AVX2Loop, AVX512: hardshrinkFloat32AVX512Loop, Past: vector.Loops{AVX2: hardshrinkFloat32PastAVX2Loop, AVX512: hardshrinkFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardshrinkFloat64AVX2Loop, AVX512: hardshrinkFloat64AVX512Loop},
+}
+
 func hardshrinkGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardshrinkGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -151,6 +206,31 @@ func hardshrinkGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 
 func hardshrinkGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardshrinkGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var hardshrinkGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hardshrinkGradXFloat32AVX2Loop, AVX512: hardshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardshrinkGradXFloat32PastAVX2Loop, AVX512: hardshrinkGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardshrinkGradXFloat64AVX2Loop, AVX512: hardshrinkGradXFloat64AVX512Loop},
+}
+
+var hardsigmoidVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hardsigmoidFloat32AVX2, AVX512: hardsigmoidFloat32AVX512, Past: vector.Loops{AVX2: hardsigmoidFloat32PastAVX2, AVX512: hardsigmoidFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardsigmoidFloat64AVX2, AVX512: hardsigmoidFloat64AVX512},
+}
+
+var hardsigmoidGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hardsigmoidGradXFloat32AVX2, AVX512: hardsigmoidGradXFloat32AVX512, Past: vector.Loops{AVX2: hardsigmoidGradXFloat32PastAVX2, AVX512: hardsigmoidGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardsigmoidGradXFloat64AVX2, AVX512: hardsigmoidGradXFloat64AVX512},
+}
+
+var hardswishVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hardswishFloat32AVX2, AVX512: hardswishFloat32AVX512, Past: vector.Loops{AVX2: hardswishFloat32PastAVX2, AVX512: hardswishFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardswishFloat64AVX2, AVX512: hardswishFloat64AVX512},
+}
+
+var hardswishGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hardswishGradXFloat32AVX2, AVX512: hardswishGradXFloat32AVX512, Past: vector.Loops{AVX2: hardswishGradXFloat32PastAVX2, AVX512: hardswishGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardswishGradXFloat64AVX2, AVX512: hardswishGradXFloat64AVX512},
 }
 
 func hardtanhUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -217,6 +297,16 @@ func hardtanhFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	hardtanhFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+var hardtanhVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: hardtanhUint8AVX2Loop, AVX512: hardtanhUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: hardtanhInt8AVX2Loop, AVX512: hardtanhInt8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: hardtanhInt16AVX2Loop, AVX512: hardtanhInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: hardtanhInt32AVX2Loop, AVX512: hardtanhInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: hardtanhInt64AVX2Loop, AVX512: hardtanhInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: hardtanhFloat32AVX2Loop, AVX512: hardtanhFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhFloat32PastAVX2Loop, AVX512: hardtanhFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardtanhFloat64AVX2Loop, AVX512: hardtanhFloat64AVX512Loop},
+}
+
 func hardtanhGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	hardtanhGradXFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
@@ -241,52 +331,158 @@ func hardtanhGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	hardtanhGradXFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
-func leakyReluFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+var hardtanhGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hardtanhGradXFloat32AVX2Loop, AVX512: hardtanhGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhGradXFloat32PastAVX2Loop, AVX512: hardtanhGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardtanhGradXFloat64AVX2Loop, AVX512: hardtanhGradXFloat64AVX512Loop},
 }
 
-func leakyReluFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+var heavisideVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: heavisideBoolAVX2, AVX512: heavisideBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: heavisideUint8AVX2, AVX512: heavisideUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: heavisideInt8AVX2, AVX512: heavisideInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: heavisideInt16AVX2, AVX512: heavisideInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: heavisideInt32AVX2, AVX512: heavisideInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: heavisideInt64AVX2, AVX512: heavisideInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: heavisideFloat32AVX2, AVX512: heavisideFloat32AVX512, Past: vector.Loops{AVX2: heavisideFloat32PastAVX2, AVX512: heavisideFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: heavisideFloat64AVX2, AVX512: heavisideFloat64AVX512},
 }
 
-func leakyReluFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func leakyReLUFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func leakyReluFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func leakyReLUFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func leakyReluFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+func leakyReLUFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func leakyReluFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+func leakyReLUFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func leakyReluGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func leakyReLUFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-func leakyReluGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func leakyReLUFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-func leakyReluGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+var leakyReLUVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: leakyReLUFloat32AVX2Loop, AVX512: leakyReLUFloat32AVX512Loop, Past: vector.Loops{AVX2: leakyReLUFloat32PastAVX2Loop, AVX512: leakyReLUFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: leakyReLUFloat64AVX2Loop, AVX512: leakyReLUFloat64AVX512Loop},
 }
 
-func leakyReluGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluGradXFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func leakyReLUGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func leakyReluGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluGradXFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+func leakyReLUGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func leakyReluGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	leakyReluGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+func leakyReLUGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func leakyReLUGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUGradXFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func leakyReLUGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUGradXFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func leakyReLUGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	leakyReLUGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var leakyReLUGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: leakyReLUGradXFloat32AVX2Loop, AVX512: leakyReLUGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: leakyReLUGradXFloat32PastAVX2Loop, AVX512: leakyReLUGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: leakyReLUGradXFloat64AVX2Loop, AVX512: leakyReLUGradXFloat64AVX512Loop},
+}
+
+var logsigmoidVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logsigmoidFloat32AVX2, AVX512: logsigmoidFloat32AVX512, Past: vector.Loops{AVX2: logsigmoidFloat32PastAVX2, AVX512: logsigmoidFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logsigmoidFloat64AVX2, AVX512: logsigmoidFloat64AVX512},
+}
+
+var mishVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: mishFloat32AVX2, AVX512: mishFloat32AVX512, Past: vector.Loops{AVX2: mishFloat32PastAVX2, AVX512: mishFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: mishFloat64AVX2, AVX512: mishFloat64AVX512},
+}
+
+var mishGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: mishGradXFloat32AVX2, AVX512: mishGradXFloat32AVX512, Past: vector.Loops{AVX2: mishGradXFloat32PastAVX2, AVX512: mishGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: mishGradXFloat64AVX2, AVX512: mishGradXFloat64AVX512},
+}
+
+var pReLUElementsVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: pReLUElementsFloat32AVX2, AVX512: pReLUElementsFloat32AVX512, Past: vector.Loops{AVX2: pReLUElementsFloat32PastAVX2, AVX512: pReLUElementsFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: pReLUElementsFloat64AVX2, AVX512: pReLUElementsFloat64AVX512},
+}
+
+var pReLUElementsGradWeightVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: pReLUElementsGradWeightFloat32AVX2, AVX512: pReLUElementsGradWeightFloat32AVX512, Past: vector.Loops{AVX2: pReLUElementsGradWeightFloat32PastAVX2, AVX512: pReLUElementsGradWeightFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: pReLUElementsGradWeightFloat64AVX2, AVX512: pReLUElementsGradWeightFloat64AVX512},
+}
+
+var pReLUElementsGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: pReLUElementsGradXFloat32AVX2, AVX512: pReLUElementsGradXFloat32AVX512, Past: vector.Loops{AVX2: pReLUElementsGradXFloat32PastAVX2, AVX512: pReLUElementsGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: pReLUElementsGradXFloat64AVX2, AVX512: pReLUElementsGradXFloat64AVX512},
+}
+
+var reLUVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: reLUUint8AVX2, AVX512: reLUUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: reLUInt8AVX2, AVX512: reLUInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: reLUInt16AVX2, AVX512: reLUInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: reLUInt32AVX2, AVX512: reLUInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: reLUInt64AVX2, AVX512: reLUInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: reLUFloat32AVX2, AVX512: reLUFloat32AVX512, Past: vector.Loops{AVX2: reLUFloat32PastAVX2, AVX512: reLUFloat32PastAVX512}, Float16: vector.Loops{AVX2: reLUFloat32Float16AVX2, AVX512: reLUFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reLUFloat32BFloat16AVX2, AVX512: reLUFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reLUFloat64AVX2, AVX512: reLUFloat64AVX512},
+}
+
+var reLU6Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: reLU6Uint8AVX2, AVX512: reLU6Uint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: reLU6Int8AVX2, AVX512: reLU6Int8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: reLU6Int16AVX2, AVX512: reLU6Int16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: reLU6Int32AVX2, AVX512: reLU6Int32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: reLU6Int64AVX2, AVX512: reLU6Int64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: reLU6Float32AVX2, AVX512: reLU6Float32AVX512, Past: vector.Loops{AVX2: reLU6Float32PastAVX2, AVX512: reLU6Float32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reLU6Float64AVX2, AVX512: reLU6Float64AVX512},
+}
+
+var reLU6GradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reLU6GradXFloat32AVX2, AVX512: reLU6GradXFloat32AVX512, Past: vector.Loops{AVX2: reLU6GradXFloat32PastAVX2, AVX512: reLU6GradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reLU6GradXFloat64AVX2, AVX512: reLU6GradXFloat64AVX512},
+}
+
+var reLUGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reLUGradXFloat32AVX2, AVX512: reLUGradXFloat32AVX512, Past: vector.Loops{AVX2: reLUGradXFloat32PastAVX2, AVX512: reLUGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: reLUGradXFloat32Float16AVX2, AVX512: reLUGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reLUGradXFloat32BFloat16AVX2, AVX512: reLUGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reLUGradXFloat64AVX2, AVX512: reLUGradXFloat64AVX512},
+}
+
+var seluVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: seluFloat32AVX2, AVX512: seluFloat32AVX512, Past: vector.Loops{AVX2: seluFloat32PastAVX2, AVX512: seluFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: seluFloat64AVX2, AVX512: seluFloat64AVX512},
+}
+
+var seluGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: seluGradXFloat32AVX2, AVX512: seluGradXFloat32AVX512, Past: vector.Loops{AVX2: seluGradXFloat32PastAVX2, AVX512: seluGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: seluGradXFloat64AVX2, AVX512: seluGradXFloat64AVX512},
+}
+
+var siLUVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: siLUFloat32AVX2, AVX512: siLUFloat32AVX512, Past: vector.Loops{AVX2: siLUFloat32PastAVX2, AVX512: siLUFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: siLUFloat64AVX2, AVX512: siLUFloat64AVX512},
+}
+
+var siLUGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: siLUGradXFloat32AVX2, AVX512: siLUGradXFloat32AVX512, Past: vector.Loops{AVX2: siLUGradXFloat32PastAVX2, AVX512: siLUGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: siLUGradXFloat64AVX2, AVX512: siLUGradXFloat64AVX512},
 }
 
 func softplusFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -313,6 +509,11 @@ func softplusFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	softplusFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+var softplusVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: softplusFloat32AVX2Loop, AVX512: softplusFloat32AVX512Loop, Past: vector.Loops{AVX2: softplusFloat32PastAVX2Loop, AVX512: softplusFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: softplusFloat64AVX2Loop, AVX512: softplusFloat64AVX512Loop},
+}
+
 func softplusGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softplusGradXFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
 }
@@ -335,6 +536,11 @@ func softplusGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 
 func softplusGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softplusGradXFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
+}
+
+var softplusGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: softplusGradXFloat32AVX2Loop, AVX512: softplusGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: softplusGradXFloat32PastAVX2Loop, AVX512: softplusGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: softplusGradXFloat64AVX2Loop, AVX512: softplusGradXFloat64AVX512Loop},
 }
 
 func softshrinkFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -361,6 +567,11 @@ func softshrinkFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	softshrinkFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var softshrinkVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: softshrinkFloat32AVX2Loop, AVX512: softshrinkFloat32AVX512Loop, Past: vector.Loops{AVX2: softshrinkFloat32PastAVX2Loop, AVX512: softshrinkFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: softshrinkFloat64AVX2Loop, AVX512: softshrinkFloat64AVX512Loop},
+}
+
 func softshrinkGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softshrinkGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -383,6 +594,26 @@ func softshrinkGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 
 func softshrinkGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	softshrinkGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var softshrinkGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: softshrinkGradXFloat32AVX2Loop, AVX512: softshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: softshrinkGradXFloat32PastAVX2Loop, AVX512: softshrinkGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: softshrinkGradXFloat64AVX2Loop, AVX512: softshrinkGradXFloat64AVX512Loop},
+}
+
+var softsignVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: softsignFloat32AVX2, AVX512: softsignFloat32AVX512, Past: vector.Loops{AVX2: softsignFloat32PastAVX2, AVX512: softsignFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: softsignFloat64AVX2, AVX512: softsignFloat64AVX512},
+}
+
+var tanhshrinkVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: tanhshrinkFloat32AVX2, AVX512: tanhshrinkFloat32AVX512, Past: vector.Loops{AVX2: tanhshrinkFloat32PastAVX2, AVX512: tanhshrinkFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: tanhshrinkFloat64AVX2, AVX512: tanhshrinkFloat64AVX512},
+}
+
+var tanhshrinkGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: tanhshrinkGradXFloat32AVX2, AVX512: tanhshrinkGradXFloat32AVX512, Past: vector.Loops{AVX2: tanhshrinkGradXFloat32PastAVX2, AVX512: tanhshrinkGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: tanhshrinkGradXFloat64AVX2, AVX512: tanhshrinkGradXFloat64AVX512},
 }
 
 func thresholdUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -465,6 +696,16 @@ func thresholdFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	thresholdFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
+var thresholdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: thresholdUint8AVX2Loop, AVX512: thresholdUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: thresholdInt8AVX2Loop, AVX512: thresholdInt8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: thresholdInt16AVX2Loop, AVX512: thresholdInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: thresholdInt32AVX2Loop, AVX512: thresholdInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: thresholdInt64AVX2Loop, AVX512: thresholdInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: thresholdFloat32AVX2Loop, AVX512: thresholdFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdFloat32PastAVX2Loop, AVX512: thresholdFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdFloat32Float16AVX2Loop, AVX512: thresholdFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdFloat32BFloat16AVX2Loop, AVX512: thresholdFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: thresholdFloat64AVX2Loop, AVX512: thresholdFloat64AVX512Loop},
+}
+
 func thresholdGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	thresholdGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -505,122 +746,7 @@ func thresholdGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, i
 	thresholdGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-// activationVectors are the assembly loops of the group activation.
-var activationVectors = []vector.Loop{
-	{Op: "celu", Table: &Celu, Variant: 0, DType: ir.Float32, AVX2: celuFloat32AVX2Loop, AVX512: celuFloat32AVX512Loop, Past: vector.Loops{AVX2: celuFloat32PastAVX2Loop, AVX512: celuFloat32PastAVX512Loop}},
-	{Op: "celu", Table: &Celu, Variant: 0, DType: ir.Float64, AVX2: celuFloat64AVX2Loop, AVX512: celuFloat64AVX512Loop},
-	{Op: "celu_grad_x", Table: &CeluGradX, Variant: 0, DType: ir.Float32, AVX2: celuGradXFloat32AVX2Loop, AVX512: celuGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: celuGradXFloat32PastAVX2Loop, AVX512: celuGradXFloat32PastAVX512Loop}},
-	{Op: "celu_grad_x", Table: &CeluGradX, Variant: 0, DType: ir.Float64, AVX2: celuGradXFloat64AVX2Loop, AVX512: celuGradXFloat64AVX512Loop},
-	{Op: "elu", Table: &Elu, Variant: 0, DType: ir.Float32, AVX2: eluFloat32AVX2Loop, AVX512: eluFloat32AVX512Loop, Past: vector.Loops{AVX2: eluFloat32PastAVX2Loop, AVX512: eluFloat32PastAVX512Loop}},
-	{Op: "elu", Table: &Elu, Variant: 0, DType: ir.Float64, AVX2: eluFloat64AVX2Loop, AVX512: eluFloat64AVX512Loop},
-	{Op: "elu_grad_x", Table: &EluGradX, Variant: 0, DType: ir.Float32, AVX2: eluGradXFloat32AVX2Loop, AVX512: eluGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: eluGradXFloat32PastAVX2Loop, AVX512: eluGradXFloat32PastAVX512Loop}},
-	{Op: "elu_grad_x", Table: &EluGradX, Variant: 0, DType: ir.Float64, AVX2: eluGradXFloat64AVX2Loop, AVX512: eluGradXFloat64AVX512Loop},
-	{Op: "gated", Table: &Gated, Variant: 0, DType: ir.Float32, AVX2: gatedFloat32AVX2, AVX512: gatedFloat32AVX512, Past: vector.Loops{AVX2: gatedFloat32PastAVX2, AVX512: gatedFloat32PastAVX512}},
-	{Op: "gated", Table: &Gated, Variant: 0, DType: ir.Float64, AVX2: gatedFloat64AVX2, AVX512: gatedFloat64AVX512},
-	{Op: "gated_grad_gate", Table: &GatedGradGate, Variant: 0, DType: ir.Float32, AVX2: gatedGradGateFloat32AVX2, AVX512: gatedGradGateFloat32AVX512, Past: vector.Loops{AVX2: gatedGradGateFloat32PastAVX2, AVX512: gatedGradGateFloat32PastAVX512}},
-	{Op: "gated_grad_gate", Table: &GatedGradGate, Variant: 0, DType: ir.Float64, AVX2: gatedGradGateFloat64AVX2, AVX512: gatedGradGateFloat64AVX512},
-	{Op: "gated_grad_x", Table: &GatedGradX, Variant: 0, DType: ir.Float32, AVX2: gatedFloat32AVX2, AVX512: gatedFloat32AVX512, Past: vector.Loops{AVX2: gatedFloat32PastAVX2, AVX512: gatedFloat32PastAVX512}},
-	{Op: "gated_grad_x", Table: &GatedGradX, Variant: 0, DType: ir.Float64, AVX2: gatedFloat64AVX2, AVX512: gatedFloat64AVX512},
-	{Op: "gelu", Table: &Gelu, Variant: 0, DType: ir.Float32, AVX2: geluNoneFloat32AVX2, AVX512: geluNoneFloat32AVX512, Past: vector.Loops{AVX2: geluNoneFloat32PastAVX2, AVX512: geluNoneFloat32PastAVX512}},
-	{Op: "gelu", Table: &Gelu, Variant: 0, DType: ir.Float64, AVX2: geluNoneFloat64AVX2, AVX512: geluNoneFloat64AVX512},
-	{Op: "gelu", Table: &Gelu, Variant: 1, DType: ir.Float32, AVX2: geluTanhFloat32AVX2, AVX512: geluTanhFloat32AVX512, Past: vector.Loops{AVX2: geluTanhFloat32PastAVX2, AVX512: geluTanhFloat32PastAVX512}},
-	{Op: "gelu", Table: &Gelu, Variant: 1, DType: ir.Float64, AVX2: geluTanhFloat64AVX2, AVX512: geluTanhFloat64AVX512},
-	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 0, DType: ir.Float32, AVX2: geluGradXNoneFloat32AVX2, AVX512: geluGradXNoneFloat32AVX512, Past: vector.Loops{AVX2: geluGradXNoneFloat32PastAVX2, AVX512: geluGradXNoneFloat32PastAVX512}},
-	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 0, DType: ir.Float64, AVX2: geluGradXNoneFloat64AVX2, AVX512: geluGradXNoneFloat64AVX512},
-	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 1, DType: ir.Float32, AVX2: geluGradXTanhFloat32AVX2, AVX512: geluGradXTanhFloat32AVX512, Past: vector.Loops{AVX2: geluGradXTanhFloat32PastAVX2, AVX512: geluGradXTanhFloat32PastAVX512}},
-	{Op: "gelu_grad_x", Table: &GeluGradX, Variant: 1, DType: ir.Float64, AVX2: geluGradXTanhFloat64AVX2, AVX512: geluGradXTanhFloat64AVX512},
-	{Op: "hardshrink", Table: &Hardshrink, Variant: 0, DType: ir.Float32, AVX2: hardshrinkFloat32AVX2Loop, AVX512: hardshrinkFloat32AVX512Loop, Past: vector.Loops{AVX2: hardshrinkFloat32PastAVX2Loop, AVX512: hardshrinkFloat32PastAVX512Loop}},
-	{Op: "hardshrink", Table: &Hardshrink, Variant: 0, DType: ir.Float64, AVX2: hardshrinkFloat64AVX2Loop, AVX512: hardshrinkFloat64AVX512Loop},
-	{Op: "hardshrink_grad_x", Table: &HardshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: hardshrinkGradXFloat32AVX2Loop, AVX512: hardshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardshrinkGradXFloat32PastAVX2Loop, AVX512: hardshrinkGradXFloat32PastAVX512Loop}},
-	{Op: "hardshrink_grad_x", Table: &HardshrinkGradX, Variant: 0, DType: ir.Float64, AVX2: hardshrinkGradXFloat64AVX2Loop, AVX512: hardshrinkGradXFloat64AVX512Loop},
-	{Op: "hardsigmoid", Table: &Hardsigmoid, Variant: 0, DType: ir.Float32, AVX2: hardsigmoidFloat32AVX2, AVX512: hardsigmoidFloat32AVX512, Past: vector.Loops{AVX2: hardsigmoidFloat32PastAVX2, AVX512: hardsigmoidFloat32PastAVX512}},
-	{Op: "hardsigmoid", Table: &Hardsigmoid, Variant: 0, DType: ir.Float64, AVX2: hardsigmoidFloat64AVX2, AVX512: hardsigmoidFloat64AVX512},
-	{Op: "hardsigmoid_grad_x", Table: &HardsigmoidGradX, Variant: 0, DType: ir.Float32, AVX2: hardsigmoidGradXFloat32AVX2, AVX512: hardsigmoidGradXFloat32AVX512, Past: vector.Loops{AVX2: hardsigmoidGradXFloat32PastAVX2, AVX512: hardsigmoidGradXFloat32PastAVX512}},
-	{Op: "hardsigmoid_grad_x", Table: &HardsigmoidGradX, Variant: 0, DType: ir.Float64, AVX2: hardsigmoidGradXFloat64AVX2, AVX512: hardsigmoidGradXFloat64AVX512},
-	{Op: "hardswish", Table: &Hardswish, Variant: 0, DType: ir.Float32, AVX2: hardswishFloat32AVX2, AVX512: hardswishFloat32AVX512, Past: vector.Loops{AVX2: hardswishFloat32PastAVX2, AVX512: hardswishFloat32PastAVX512}},
-	{Op: "hardswish", Table: &Hardswish, Variant: 0, DType: ir.Float64, AVX2: hardswishFloat64AVX2, AVX512: hardswishFloat64AVX512},
-	{Op: "hardswish_grad_x", Table: &HardswishGradX, Variant: 0, DType: ir.Float32, AVX2: hardswishGradXFloat32AVX2, AVX512: hardswishGradXFloat32AVX512, Past: vector.Loops{AVX2: hardswishGradXFloat32PastAVX2, AVX512: hardswishGradXFloat32PastAVX512}},
-	{Op: "hardswish_grad_x", Table: &HardswishGradX, Variant: 0, DType: ir.Float64, AVX2: hardswishGradXFloat64AVX2, AVX512: hardswishGradXFloat64AVX512},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Uint8, AVX2: hardtanhUint8AVX2Loop, AVX512: hardtanhUint8AVX512Loop},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int8, AVX2: hardtanhInt8AVX2Loop, AVX512: hardtanhInt8AVX512Loop},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int16, AVX2: hardtanhInt16AVX2Loop, AVX512: hardtanhInt16AVX512Loop},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int32, AVX2: hardtanhInt32AVX2Loop, AVX512: hardtanhInt32AVX512Loop},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Int64, AVX2: hardtanhInt64AVX2Loop, AVX512: hardtanhInt64AVX512Loop},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Float32, AVX2: hardtanhFloat32AVX2Loop, AVX512: hardtanhFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhFloat32PastAVX2Loop, AVX512: hardtanhFloat32PastAVX512Loop}},
-	{Op: "hardtanh", Table: &Hardtanh, Variant: 0, DType: ir.Float64, AVX2: hardtanhFloat64AVX2Loop, AVX512: hardtanhFloat64AVX512Loop},
-	{Op: "hardtanh_grad_x", Table: &HardtanhGradX, Variant: 0, DType: ir.Float32, AVX2: hardtanhGradXFloat32AVX2Loop, AVX512: hardtanhGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardtanhGradXFloat32PastAVX2Loop, AVX512: hardtanhGradXFloat32PastAVX512Loop}},
-	{Op: "hardtanh_grad_x", Table: &HardtanhGradX, Variant: 0, DType: ir.Float64, AVX2: hardtanhGradXFloat64AVX2Loop, AVX512: hardtanhGradXFloat64AVX512Loop},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Bool, AVX2: heavisideBoolAVX2, AVX512: heavisideBoolAVX512},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Uint8, AVX2: heavisideUint8AVX2, AVX512: heavisideUint8AVX512},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int8, AVX2: heavisideInt8AVX2, AVX512: heavisideInt8AVX512},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int16, AVX2: heavisideInt16AVX2, AVX512: heavisideInt16AVX512},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int32, AVX2: heavisideInt32AVX2, AVX512: heavisideInt32AVX512},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Int64, AVX2: heavisideInt64AVX2, AVX512: heavisideInt64AVX512},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Float32, AVX2: heavisideFloat32AVX2, AVX512: heavisideFloat32AVX512, Past: vector.Loops{AVX2: heavisideFloat32PastAVX2, AVX512: heavisideFloat32PastAVX512}},
-	{Op: "heaviside", Table: &Heaviside, Variant: 0, DType: ir.Float64, AVX2: heavisideFloat64AVX2, AVX512: heavisideFloat64AVX512},
-	{Op: "leaky_relu", Table: &LeakyRelu, Variant: 0, DType: ir.Float32, AVX2: leakyReluFloat32AVX2Loop, AVX512: leakyReluFloat32AVX512Loop, Past: vector.Loops{AVX2: leakyReluFloat32PastAVX2Loop, AVX512: leakyReluFloat32PastAVX512Loop}},
-	{Op: "leaky_relu", Table: &LeakyRelu, Variant: 0, DType: ir.Float64, AVX2: leakyReluFloat64AVX2Loop, AVX512: leakyReluFloat64AVX512Loop},
-	{Op: "leaky_relu_grad_x", Table: &LeakyReluGradX, Variant: 0, DType: ir.Float32, AVX2: leakyReluGradXFloat32AVX2Loop, AVX512: leakyReluGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: leakyReluGradXFloat32PastAVX2Loop, AVX512: leakyReluGradXFloat32PastAVX512Loop}},
-	{Op: "leaky_relu_grad_x", Table: &LeakyReluGradX, Variant: 0, DType: ir.Float64, AVX2: leakyReluGradXFloat64AVX2Loop, AVX512: leakyReluGradXFloat64AVX512Loop},
-	{Op: "logsigmoid", Table: &Logsigmoid, Variant: 0, DType: ir.Float32, AVX2: logsigmoidFloat32AVX2, AVX512: logsigmoidFloat32AVX512, Past: vector.Loops{AVX2: logsigmoidFloat32PastAVX2, AVX512: logsigmoidFloat32PastAVX512}},
-	{Op: "logsigmoid", Table: &Logsigmoid, Variant: 0, DType: ir.Float64, AVX2: logsigmoidFloat64AVX2, AVX512: logsigmoidFloat64AVX512},
-	{Op: "mish", Table: &Mish, Variant: 0, DType: ir.Float32, AVX2: mishFloat32AVX2, AVX512: mishFloat32AVX512, Past: vector.Loops{AVX2: mishFloat32PastAVX2, AVX512: mishFloat32PastAVX512}},
-	{Op: "mish", Table: &Mish, Variant: 0, DType: ir.Float64, AVX2: mishFloat64AVX2, AVX512: mishFloat64AVX512},
-	{Op: "mish_grad_x", Table: &MishGradX, Variant: 0, DType: ir.Float32, AVX2: mishGradXFloat32AVX2, AVX512: mishGradXFloat32AVX512, Past: vector.Loops{AVX2: mishGradXFloat32PastAVX2, AVX512: mishGradXFloat32PastAVX512}},
-	{Op: "mish_grad_x", Table: &MishGradX, Variant: 0, DType: ir.Float64, AVX2: mishGradXFloat64AVX2, AVX512: mishGradXFloat64AVX512},
-	{Op: "prelu_elements", Table: &PreluElements, Variant: 0, DType: ir.Float32, AVX2: preluElementsFloat32AVX2, AVX512: preluElementsFloat32AVX512, Past: vector.Loops{AVX2: preluElementsFloat32PastAVX2, AVX512: preluElementsFloat32PastAVX512}},
-	{Op: "prelu_elements", Table: &PreluElements, Variant: 0, DType: ir.Float64, AVX2: preluElementsFloat64AVX2, AVX512: preluElementsFloat64AVX512},
-	{Op: "prelu_elements_grad_weight", Table: &PreluElementsGradWeight, Variant: 0, DType: ir.Float32, AVX2: preluElementsGradWeightFloat32AVX2, AVX512: preluElementsGradWeightFloat32AVX512, Past: vector.Loops{AVX2: preluElementsGradWeightFloat32PastAVX2, AVX512: preluElementsGradWeightFloat32PastAVX512}},
-	{Op: "prelu_elements_grad_weight", Table: &PreluElementsGradWeight, Variant: 0, DType: ir.Float64, AVX2: preluElementsGradWeightFloat64AVX2, AVX512: preluElementsGradWeightFloat64AVX512},
-	{Op: "prelu_elements_grad_x", Table: &PreluElementsGradX, Variant: 0, DType: ir.Float32, AVX2: preluElementsGradXFloat32AVX2, AVX512: preluElementsGradXFloat32AVX512, Past: vector.Loops{AVX2: preluElementsGradXFloat32PastAVX2, AVX512: preluElementsGradXFloat32PastAVX512}},
-	{Op: "prelu_elements_grad_x", Table: &PreluElementsGradX, Variant: 0, DType: ir.Float64, AVX2: preluElementsGradXFloat64AVX2, AVX512: preluElementsGradXFloat64AVX512},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Uint8, AVX2: reluUint8AVX2, AVX512: reluUint8AVX512},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int8, AVX2: reluInt8AVX2, AVX512: reluInt8AVX512},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int16, AVX2: reluInt16AVX2, AVX512: reluInt16AVX512},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int32, AVX2: reluInt32AVX2, AVX512: reluInt32AVX512},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Int64, AVX2: reluInt64AVX2, AVX512: reluInt64AVX512},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Float32, AVX2: reluFloat32AVX2, AVX512: reluFloat32AVX512, Past: vector.Loops{AVX2: reluFloat32PastAVX2, AVX512: reluFloat32PastAVX512}, Float16: vector.Loops{AVX2: reluFloat32Float16AVX2, AVX512: reluFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reluFloat32BFloat16AVX2, AVX512: reluFloat32BFloat16AVX512}},
-	{Op: "relu", Table: &Relu, Variant: 0, DType: ir.Float64, AVX2: reluFloat64AVX2, AVX512: reluFloat64AVX512},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Uint8, AVX2: relu6Uint8AVX2, AVX512: relu6Uint8AVX512},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int8, AVX2: relu6Int8AVX2, AVX512: relu6Int8AVX512},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int16, AVX2: relu6Int16AVX2, AVX512: relu6Int16AVX512},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int32, AVX2: relu6Int32AVX2, AVX512: relu6Int32AVX512},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Int64, AVX2: relu6Int64AVX2, AVX512: relu6Int64AVX512},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Float32, AVX2: relu6Float32AVX2, AVX512: relu6Float32AVX512, Past: vector.Loops{AVX2: relu6Float32PastAVX2, AVX512: relu6Float32PastAVX512}},
-	{Op: "relu6", Table: &Relu6, Variant: 0, DType: ir.Float64, AVX2: relu6Float64AVX2, AVX512: relu6Float64AVX512},
-	{Op: "relu6_grad_x", Table: &Relu6GradX, Variant: 0, DType: ir.Float32, AVX2: relu6GradXFloat32AVX2, AVX512: relu6GradXFloat32AVX512, Past: vector.Loops{AVX2: relu6GradXFloat32PastAVX2, AVX512: relu6GradXFloat32PastAVX512}},
-	{Op: "relu6_grad_x", Table: &Relu6GradX, Variant: 0, DType: ir.Float64, AVX2: relu6GradXFloat64AVX2, AVX512: relu6GradXFloat64AVX512},
-	{Op: "relu_grad_x", Table: &ReluGradX, Variant: 0, DType: ir.Float32, AVX2: reluGradXFloat32AVX2, AVX512: reluGradXFloat32AVX512, Past: vector.Loops{AVX2: reluGradXFloat32PastAVX2, AVX512: reluGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: reluGradXFloat32Float16AVX2, AVX512: reluGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reluGradXFloat32BFloat16AVX2, AVX512: reluGradXFloat32BFloat16AVX512}},
-	{Op: "relu_grad_x", Table: &ReluGradX, Variant: 0, DType: ir.Float64, AVX2: reluGradXFloat64AVX2, AVX512: reluGradXFloat64AVX512},
-	{Op: "selu", Table: &Selu, Variant: 0, DType: ir.Float32, AVX2: seluFloat32AVX2, AVX512: seluFloat32AVX512, Past: vector.Loops{AVX2: seluFloat32PastAVX2, AVX512: seluFloat32PastAVX512}},
-	{Op: "selu", Table: &Selu, Variant: 0, DType: ir.Float64, AVX2: seluFloat64AVX2, AVX512: seluFloat64AVX512},
-	{Op: "selu_grad_x", Table: &SeluGradX, Variant: 0, DType: ir.Float32, AVX2: seluGradXFloat32AVX2, AVX512: seluGradXFloat32AVX512, Past: vector.Loops{AVX2: seluGradXFloat32PastAVX2, AVX512: seluGradXFloat32PastAVX512}},
-	{Op: "selu_grad_x", Table: &SeluGradX, Variant: 0, DType: ir.Float64, AVX2: seluGradXFloat64AVX2, AVX512: seluGradXFloat64AVX512},
-	{Op: "silu", Table: &Silu, Variant: 0, DType: ir.Float32, AVX2: siluFloat32AVX2, AVX512: siluFloat32AVX512, Past: vector.Loops{AVX2: siluFloat32PastAVX2, AVX512: siluFloat32PastAVX512}},
-	{Op: "silu", Table: &Silu, Variant: 0, DType: ir.Float64, AVX2: siluFloat64AVX2, AVX512: siluFloat64AVX512},
-	{Op: "silu_grad_x", Table: &SiluGradX, Variant: 0, DType: ir.Float32, AVX2: siluGradXFloat32AVX2, AVX512: siluGradXFloat32AVX512, Past: vector.Loops{AVX2: siluGradXFloat32PastAVX2, AVX512: siluGradXFloat32PastAVX512}},
-	{Op: "silu_grad_x", Table: &SiluGradX, Variant: 0, DType: ir.Float64, AVX2: siluGradXFloat64AVX2, AVX512: siluGradXFloat64AVX512},
-	{Op: "softplus", Table: &Softplus, Variant: 0, DType: ir.Float32, AVX2: softplusFloat32AVX2Loop, AVX512: softplusFloat32AVX512Loop, Past: vector.Loops{AVX2: softplusFloat32PastAVX2Loop, AVX512: softplusFloat32PastAVX512Loop}},
-	{Op: "softplus", Table: &Softplus, Variant: 0, DType: ir.Float64, AVX2: softplusFloat64AVX2Loop, AVX512: softplusFloat64AVX512Loop},
-	{Op: "softplus_grad_x", Table: &SoftplusGradX, Variant: 0, DType: ir.Float32, AVX2: softplusGradXFloat32AVX2Loop, AVX512: softplusGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: softplusGradXFloat32PastAVX2Loop, AVX512: softplusGradXFloat32PastAVX512Loop}},
-	{Op: "softplus_grad_x", Table: &SoftplusGradX, Variant: 0, DType: ir.Float64, AVX2: softplusGradXFloat64AVX2Loop, AVX512: softplusGradXFloat64AVX512Loop},
-	{Op: "softshrink", Table: &Softshrink, Variant: 0, DType: ir.Float32, AVX2: softshrinkFloat32AVX2Loop, AVX512: softshrinkFloat32AVX512Loop, Past: vector.Loops{AVX2: softshrinkFloat32PastAVX2Loop, AVX512: softshrinkFloat32PastAVX512Loop}},
-	{Op: "softshrink", Table: &Softshrink, Variant: 0, DType: ir.Float64, AVX2: softshrinkFloat64AVX2Loop, AVX512: softshrinkFloat64AVX512Loop},
-	{Op: "softshrink_grad_x", Table: &SoftshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: softshrinkGradXFloat32AVX2Loop, AVX512: softshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: softshrinkGradXFloat32PastAVX2Loop, AVX512: softshrinkGradXFloat32PastAVX512Loop}},
-	{Op: "softshrink_grad_x", Table: &SoftshrinkGradX, Variant: 0, DType: ir.Float64, AVX2: softshrinkGradXFloat64AVX2Loop, AVX512: softshrinkGradXFloat64AVX512Loop},
-	{Op: "softsign", Table: &Softsign, Variant: 0, DType: ir.Float32, AVX2: softsignFloat32AVX2, AVX512: softsignFloat32AVX512, Past: vector.Loops{AVX2: softsignFloat32PastAVX2, AVX512: softsignFloat32PastAVX512}},
-	{Op: "softsign", Table: &Softsign, Variant: 0, DType: ir.Float64, AVX2: softsignFloat64AVX2, AVX512: softsignFloat64AVX512},
-	{Op: "tanhshrink", Table: &Tanhshrink, Variant: 0, DType: ir.Float32, AVX2: tanhshrinkFloat32AVX2, AVX512: tanhshrinkFloat32AVX512, Past: vector.Loops{AVX2: tanhshrinkFloat32PastAVX2, AVX512: tanhshrinkFloat32PastAVX512}},
-	{Op: "tanhshrink", Table: &Tanhshrink, Variant: 0, DType: ir.Float64, AVX2: tanhshrinkFloat64AVX2, AVX512: tanhshrinkFloat64AVX512},
-	{Op: "tanhshrink_grad_x", Table: &TanhshrinkGradX, Variant: 0, DType: ir.Float32, AVX2: tanhshrinkGradXFloat32AVX2, AVX512: tanhshrinkGradXFloat32AVX512, Past: vector.Loops{AVX2: tanhshrinkGradXFloat32PastAVX2, AVX512: tanhshrinkGradXFloat32PastAVX512}},
-	{Op: "tanhshrink_grad_x", Table: &TanhshrinkGradX, Variant: 0, DType: ir.Float64, AVX2: tanhshrinkGradXFloat64AVX2, AVX512: tanhshrinkGradXFloat64AVX512},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Uint8, AVX2: thresholdUint8AVX2Loop, AVX512: thresholdUint8AVX512Loop},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int8, AVX2: thresholdInt8AVX2Loop, AVX512: thresholdInt8AVX512Loop},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int16, AVX2: thresholdInt16AVX2Loop, AVX512: thresholdInt16AVX512Loop},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int32, AVX2: thresholdInt32AVX2Loop, AVX512: thresholdInt32AVX512Loop},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Int64, AVX2: thresholdInt64AVX2Loop, AVX512: thresholdInt64AVX512Loop},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Float32, AVX2: thresholdFloat32AVX2Loop, AVX512: thresholdFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdFloat32PastAVX2Loop, AVX512: thresholdFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdFloat32Float16AVX2Loop, AVX512: thresholdFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdFloat32BFloat16AVX2Loop, AVX512: thresholdFloat32BFloat16AVX512Loop}},
-	{Op: "threshold", Table: &Threshold, Variant: 0, DType: ir.Float64, AVX2: thresholdFloat64AVX2Loop, AVX512: thresholdFloat64AVX512Loop},
-	{Op: "threshold_grad_x", Table: &ThresholdGradX, Variant: 0, DType: ir.Float32, AVX2: thresholdGradXFloat32AVX2Loop, AVX512: thresholdGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdGradXFloat32PastAVX2Loop, AVX512: thresholdGradXFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdGradXFloat32Float16AVX2Loop, AVX512: thresholdGradXFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdGradXFloat32BFloat16AVX2Loop, AVX512: thresholdGradXFloat32BFloat16AVX512Loop}},
-	{Op: "threshold_grad_x", Table: &ThresholdGradX, Variant: 0, DType: ir.Float64, AVX2: thresholdGradXFloat64AVX2Loop, AVX512: thresholdGradXFloat64AVX512Loop},
+var thresholdGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: thresholdGradXFloat32AVX2Loop, AVX512: thresholdGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: thresholdGradXFloat32PastAVX2Loop, AVX512: thresholdGradXFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: thresholdGradXFloat32Float16AVX2Loop, AVX512: thresholdGradXFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: thresholdGradXFloat32BFloat16AVX2Loop, AVX512: thresholdGradXFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: thresholdGradXFloat64AVX2Loop, AVX512: thresholdGradXFloat64AVX512Loop},
 }

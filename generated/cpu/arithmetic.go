@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -57,8 +58,11 @@ func absComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Abs holds the loops of abs, by variant and compute dtype.
-var Abs = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: absIntLoop[uint8], ir.Int8: absIntLoop[int8], ir.Int16: absIntLoop[int16], ir.Int32: absIntLoop[int32], ir.Int64: absIntLoop[int64], ir.Float32: absFloatLoop[float32], ir.Float64: absFloatLoop[float64], ir.Complex64: absComplex64Loop, ir.Complex128: absComplex128Loop},
+var Abs = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: absIntLoop[uint8], ir.Int8: absIntLoop[int8], ir.Int16: absIntLoop[int16], ir.Int32: absIntLoop[int32], ir.Int64: absIntLoop[int64], ir.Float32: absFloatLoop[float32], ir.Float64: absFloatLoop[float64], ir.Complex64: absComplex64Loop, ir.Complex128: absComplex128Loop},
+	},
+	Vectors: absVectors,
 }
 
 // addBool: x + y
@@ -122,8 +126,11 @@ func addComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Add holds the loops of add, by variant and compute dtype.
-var Add = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: addBoolLoop, ir.Uint8: addIntLoop[uint8], ir.Int8: addIntLoop[int8], ir.Int16: addIntLoop[int16], ir.Int32: addIntLoop[int32], ir.Int64: addIntLoop[int64], ir.Float32: addFloatLoop[float32], ir.Float64: addFloatLoop[float64], ir.Complex64: addComplex64Loop, ir.Complex128: addComplex128Loop},
+var Add = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: addBoolLoop, ir.Uint8: addIntLoop[uint8], ir.Int8: addIntLoop[int8], ir.Int16: addIntLoop[int16], ir.Int32: addIntLoop[int32], ir.Int64: addIntLoop[int64], ir.Float32: addFloatLoop[float32], ir.Float64: addFloatLoop[float64], ir.Complex64: addComplex64Loop, ir.Complex128: addComplex128Loop},
+	},
+	Vectors: addVectors,
 }
 
 // addScaledInt: x + alpha*y
@@ -179,8 +186,11 @@ func addScaledComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) 
 }
 
 // AddScaled holds the loops of add_scaled, by variant and compute dtype.
-var AddScaled = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: addScaledIntLoop[uint8], ir.Int8: addScaledIntLoop[int8], ir.Int16: addScaledIntLoop[int16], ir.Int32: addScaledIntLoop[int32], ir.Int64: addScaledIntLoop[int64], ir.Float32: addScaledFloatLoop[float32], ir.Float64: addScaledFloatLoop[float64], ir.Complex64: addScaledComplex64Loop, ir.Complex128: addScaledComplex128Loop},
+var AddScaled = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: addScaledIntLoop[uint8], ir.Int8: addScaledIntLoop[int8], ir.Int16: addScaledIntLoop[int16], ir.Int32: addScaledIntLoop[int32], ir.Int64: addScaledIntLoop[int64], ir.Float32: addScaledFloatLoop[float32], ir.Float64: addScaledFloatLoop[float64], ir.Complex64: addScaledComplex64Loop, ir.Complex128: addScaledComplex128Loop},
+	},
+	Vectors: addScaledVectors,
 }
 
 // addScaledGradYFloat: dy*conj(alpha)
@@ -224,8 +234,11 @@ func addScaledGradYComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ in
 
 // AddScaledGradY holds the loops of add_scaled_grad_y, by variant and compute
 // dtype.
-var AddScaledGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: addScaledGradYFloatLoop[float32], ir.Float64: addScaledGradYFloatLoop[float64], ir.Complex64: addScaledGradYComplex64Loop, ir.Complex128: addScaledGradYComplex128Loop},
+var AddScaledGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: addScaledGradYFloatLoop[float32], ir.Float64: addScaledGradYFloatLoop[float64], ir.Complex64: addScaledGradYComplex64Loop, ir.Complex128: addScaledGradYComplex128Loop},
+	},
+	Vectors: addScaledGradYVectors,
 }
 
 // addcdivFloat: x + value*y/z
@@ -268,8 +281,11 @@ func addcdivComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 }
 
 // Addcdiv holds the loops of addcdiv, by variant and compute dtype.
-var Addcdiv = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: addcdivFloatLoop[float32], ir.Float64: addcdivFloatLoop[float64], ir.Complex64: addcdivComplex64Loop, ir.Complex128: addcdivComplex128Loop},
+var Addcdiv = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: addcdivFloatLoop[float32], ir.Float64: addcdivFloatLoop[float64], ir.Complex64: addcdivComplex64Loop, ir.Complex128: addcdivComplex128Loop},
+	},
+	Vectors: addcdivVectors,
 }
 
 // addcdivGradYFloat: dy*conj(value/z)
@@ -313,8 +329,11 @@ func addcdivGradYComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 
 // AddcdivGradY holds the loops of addcdiv_grad_y, by variant and compute
 // dtype.
-var AddcdivGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: addcdivGradYFloatLoop[float32], ir.Float64: addcdivGradYFloatLoop[float64], ir.Complex64: addcdivGradYComplex64Loop, ir.Complex128: addcdivGradYComplex128Loop},
+var AddcdivGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: addcdivGradYFloatLoop[float32], ir.Float64: addcdivGradYFloatLoop[float64], ir.Complex64: addcdivGradYComplex64Loop, ir.Complex128: addcdivGradYComplex128Loop},
+	},
+	Vectors: addcdivGradYVectors,
 }
 
 // addcdivGradZFloat: dy*conj(-(value*y/z)/z)
@@ -358,8 +377,11 @@ func addcdivGradZComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 
 // AddcdivGradZ holds the loops of addcdiv_grad_z, by variant and compute
 // dtype.
-var AddcdivGradZ = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: addcdivGradZFloatLoop[float32], ir.Float64: addcdivGradZFloatLoop[float64], ir.Complex64: addcdivGradZComplex64Loop, ir.Complex128: addcdivGradZComplex128Loop},
+var AddcdivGradZ = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: addcdivGradZFloatLoop[float32], ir.Float64: addcdivGradZFloatLoop[float64], ir.Complex64: addcdivGradZComplex64Loop, ir.Complex128: addcdivGradZComplex128Loop},
+	},
+	Vectors: addcdivGradZVectors,
 }
 
 // addcmulInt: x + value*y*z
@@ -415,8 +437,11 @@ func addcmulComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 }
 
 // Addcmul holds the loops of addcmul, by variant and compute dtype.
-var Addcmul = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: addcmulIntLoop[uint8], ir.Int8: addcmulIntLoop[int8], ir.Int16: addcmulIntLoop[int16], ir.Int32: addcmulIntLoop[int32], ir.Int64: addcmulIntLoop[int64], ir.Float32: addcmulFloatLoop[float32], ir.Float64: addcmulFloatLoop[float64], ir.Complex64: addcmulComplex64Loop, ir.Complex128: addcmulComplex128Loop},
+var Addcmul = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: addcmulIntLoop[uint8], ir.Int8: addcmulIntLoop[int8], ir.Int16: addcmulIntLoop[int16], ir.Int32: addcmulIntLoop[int32], ir.Int64: addcmulIntLoop[int64], ir.Float32: addcmulFloatLoop[float32], ir.Float64: addcmulFloatLoop[float64], ir.Complex64: addcmulComplex64Loop, ir.Complex128: addcmulComplex128Loop},
+	},
+	Vectors: addcmulVectors,
 }
 
 // addcmulGradYFloat: dy*conj(z*value)
@@ -460,8 +485,11 @@ func addcmulGradYComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 
 // AddcmulGradY holds the loops of addcmul_grad_y, by variant and compute
 // dtype.
-var AddcmulGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: addcmulGradYFloatLoop[float32], ir.Float64: addcmulGradYFloatLoop[float64], ir.Complex64: addcmulGradYComplex64Loop, ir.Complex128: addcmulGradYComplex128Loop},
+var AddcmulGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: addcmulGradYFloatLoop[float32], ir.Float64: addcmulGradYFloatLoop[float64], ir.Complex64: addcmulGradYComplex64Loop, ir.Complex128: addcmulGradYComplex128Loop},
+	},
+	Vectors: addcmulGradYVectors,
 }
 
 // addcmulGradZFloat: dy*conj(value*y)
@@ -505,8 +533,11 @@ func addcmulGradZComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 
 // AddcmulGradZ holds the loops of addcmul_grad_z, by variant and compute
 // dtype.
-var AddcmulGradZ = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: addcmulGradZFloatLoop[float32], ir.Float64: addcmulGradZFloatLoop[float64], ir.Complex64: addcmulGradZComplex64Loop, ir.Complex128: addcmulGradZComplex128Loop},
+var AddcmulGradZ = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: addcmulGradZFloatLoop[float32], ir.Float64: addcmulGradZFloatLoop[float64], ir.Complex64: addcmulGradZComplex64Loop, ir.Complex128: addcmulGradZComplex128Loop},
+	},
+	Vectors: addcmulGradZVectors,
 }
 
 // clampBool: min(max(x, lo), hi)
@@ -546,8 +577,11 @@ func clampFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Clamp holds the loops of clamp, by variant and compute dtype.
-var Clamp = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: clampBoolLoop, ir.Uint8: clampIntLoop[uint8], ir.Int8: clampIntLoop[int8], ir.Int16: clampIntLoop[int16], ir.Int32: clampIntLoop[int32], ir.Int64: clampIntLoop[int64], ir.Float32: clampFloatLoop[float32], ir.Float64: clampFloatLoop[float64]},
+var Clamp = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: clampBoolLoop, ir.Uint8: clampIntLoop[uint8], ir.Int8: clampIntLoop[int8], ir.Int16: clampIntLoop[int16], ir.Int32: clampIntLoop[int32], ir.Int64: clampIntLoop[int64], ir.Float32: clampFloatLoop[float32], ir.Float64: clampFloatLoop[float64]},
+	},
+	Vectors: clampVectors,
 }
 
 // clampMaxBool: min(x, hi)
@@ -587,6 +621,9 @@ func clampMaxFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 }
 
 // ClampMax holds the loops of clamp_max, by variant and compute dtype.
-var ClampMax = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: clampMaxBoolLoop, ir.Uint8: clampMaxIntLoop[uint8], ir.Int8: clampMaxIntLoop[int8], ir.Int16: clampMaxIntLoop[int16], ir.Int32: clampMaxIntLoop[int32], ir.Int64: clampMaxIntLoop[int64], ir.Float32: clampMaxFloatLoop[float32], ir.Float64: clampMaxFloatLoop[float64]},
+var ClampMax = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: clampMaxBoolLoop, ir.Uint8: clampMaxIntLoop[uint8], ir.Int8: clampMaxIntLoop[int8], ir.Int16: clampMaxIntLoop[int16], ir.Int32: clampMaxIntLoop[int32], ir.Int64: clampMaxIntLoop[int64], ir.Float32: clampMaxFloatLoop[float32], ir.Float64: clampMaxFloatLoop[float64]},
+	},
+	Vectors: clampMaxVectors,
 }

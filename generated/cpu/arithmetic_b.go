@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -45,8 +46,11 @@ func clampMinFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 }
 
 // ClampMin holds the loops of clamp_min, by variant and compute dtype.
-var ClampMin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: clampMinBoolLoop, ir.Uint8: clampMinIntLoop[uint8], ir.Int8: clampMinIntLoop[int8], ir.Int16: clampMinIntLoop[int16], ir.Int32: clampMinIntLoop[int32], ir.Int64: clampMinIntLoop[int64], ir.Float32: clampMinFloatLoop[float32], ir.Float64: clampMinFloatLoop[float64]},
+var ClampMin = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: clampMinBoolLoop, ir.Uint8: clampMinIntLoop[uint8], ir.Int8: clampMinIntLoop[int8], ir.Int16: clampMinIntLoop[int16], ir.Int32: clampMinIntLoop[int32], ir.Int64: clampMinIntLoop[int64], ir.Float32: clampMinFloatLoop[float32], ir.Float64: clampMinFloatLoop[float64]},
+	},
+	Vectors: clampMinVectors,
 }
 
 // copysign: copysign(x, y)
@@ -62,8 +66,11 @@ func copysignLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 }
 
 // Copysign holds the loops of copysign, by variant and compute dtype.
-var Copysign = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: copysignLoop[float32], ir.Float64: copysignLoop[float64]},
+var Copysign = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: copysignLoop[float32], ir.Float64: copysignLoop[float64]},
+	},
+	Vectors: copysignVectors,
 }
 
 // copysignGradX: where(x == 0, 0, dy*(sign(x)*copysign(1, y)))
@@ -80,8 +87,11 @@ func copysignGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // CopysignGradX holds the loops of copysign_grad_x, by variant and compute
 // dtype.
-var CopysignGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: copysignGradXLoop[float32], ir.Float64: copysignGradXLoop[float64]},
+var CopysignGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: copysignGradXLoop[float32], ir.Float64: copysignGradXLoop[float64]},
+	},
+	Vectors: copysignGradXVectors,
 }
 
 // deg2rad: x*(Pi/180)
@@ -97,8 +107,11 @@ func deg2radLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Deg2rad holds the loops of deg2rad, by variant and compute dtype.
-var Deg2rad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: deg2radLoop[float32], ir.Float64: deg2radLoop[float64]},
+var Deg2rad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: deg2radLoop[float32], ir.Float64: deg2radLoop[float64]},
+	},
+	Vectors: deg2radVectors,
 }
 
 // directionComplex64: where(x == 0, 0, x/abs(x))
@@ -126,8 +139,11 @@ func directionComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // Direction holds the loops of direction, by variant and compute dtype.
-var Direction = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: directionComplex64Loop, ir.Complex128: directionComplex128Loop},
+var Direction = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: directionComplex64Loop, ir.Complex128: directionComplex128Loop},
+	},
+	Vectors: directionVectors,
 }
 
 // directionGradXComplex64: where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
@@ -164,8 +180,11 @@ func directionGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // DirectionGradX holds the loops of direction_grad_x, by variant and compute
 // dtype.
-var DirectionGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: directionGradXComplex64Loop, ir.Complex128: directionGradXComplex128Loop},
+var DirectionGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: directionGradXComplex64Loop, ir.Complex128: directionGradXComplex128Loop},
+	},
+	Vectors: directionGradXVectors,
 }
 
 // divFloat: x/y
@@ -205,8 +224,11 @@ func divComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Div holds the loops of div, by variant and compute dtype.
-var Div = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: divFloatLoop[float32], ir.Float64: divFloatLoop[float64], ir.Complex64: divComplex64Loop, ir.Complex128: divComplex128Loop},
+var Div = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: divFloatLoop[float32], ir.Float64: divFloatLoop[float64], ir.Complex64: divComplex64Loop, ir.Complex128: divComplex128Loop},
+	},
+	Vectors: divVectors,
 }
 
 // divGradXFloat: dy*conj(1/y)
@@ -246,8 +268,11 @@ func divGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // DivGradX holds the loops of div_grad_x, by variant and compute dtype.
-var DivGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: divGradXFloatLoop[float32], ir.Float64: divGradXFloatLoop[float64], ir.Complex64: divGradXComplex64Loop, ir.Complex128: divGradXComplex128Loop},
+var DivGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: divGradXFloatLoop[float32], ir.Float64: divGradXFloatLoop[float64], ir.Complex64: divGradXComplex64Loop, ir.Complex128: divGradXComplex128Loop},
+	},
+	Vectors: divGradXVectors,
 }
 
 // divGradYFloat: dy*conj(-(x/y)/y)
@@ -287,8 +312,11 @@ func divGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // DivGradY holds the loops of div_grad_y, by variant and compute dtype.
-var DivGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: divGradYFloatLoop[float32], ir.Float64: divGradYFloatLoop[float64], ir.Complex64: divGradYComplex64Loop, ir.Complex128: divGradYComplex128Loop},
+var DivGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: divGradYFloatLoop[float32], ir.Float64: divGradYFloatLoop[float64], ir.Complex64: divGradYComplex64Loop, ir.Complex128: divGradYComplex128Loop},
+	},
+	Vectors: divGradYVectors,
 }
 
 // floorDivideInt: floordiv(x, y)
@@ -316,8 +344,11 @@ func floorDivideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 }
 
 // FloorDivide holds the loops of floor_divide, by variant and compute dtype.
-var FloorDivide = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: floorDivideIntLoop[uint8], ir.Int8: floorDivideIntLoop[int8], ir.Int16: floorDivideIntLoop[int16], ir.Int32: floorDivideIntLoop[int32], ir.Int64: floorDivideIntLoop[int64], ir.Float32: floorDivideFloatLoop[float32], ir.Float64: floorDivideFloatLoop[float64]},
+var FloorDivide = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: floorDivideIntLoop[uint8], ir.Int8: floorDivideIntLoop[int8], ir.Int16: floorDivideIntLoop[int16], ir.Int32: floorDivideIntLoop[int32], ir.Int64: floorDivideIntLoop[int64], ir.Float32: floorDivideFloatLoop[float32], ir.Float64: floorDivideFloatLoop[float64]},
+	},
+	Vectors: floorDivideVectors,
 }
 
 // fmaxInt: where(x >= y || isnan(y), x, y)
@@ -345,8 +376,11 @@ func fmaxFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // Fmax holds the loops of fmax, by variant and compute dtype.
-var Fmax = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: fmaxIntLoop[uint8], ir.Int8: fmaxIntLoop[int8], ir.Int16: fmaxIntLoop[int16], ir.Int32: fmaxIntLoop[int32], ir.Int64: fmaxIntLoop[int64], ir.Float32: fmaxFloatLoop[float32], ir.Float64: fmaxFloatLoop[float64]},
+var Fmax = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: fmaxIntLoop[uint8], ir.Int8: fmaxIntLoop[int8], ir.Int16: fmaxIntLoop[int16], ir.Int32: fmaxIntLoop[int32], ir.Int64: fmaxIntLoop[int64], ir.Float32: fmaxFloatLoop[float32], ir.Float64: fmaxFloatLoop[float64]},
+	},
+	Vectors: fmaxVectors,
 }
 
 // fmaxGradX: where(x >= y || isnan(y), dy, 0)
@@ -362,8 +396,11 @@ func fmaxGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // FmaxGradX holds the loops of fmax_grad_x, by variant and compute dtype.
-var FmaxGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fmaxGradXLoop[float32], ir.Float64: fmaxGradXLoop[float64]},
+var FmaxGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: fmaxGradXLoop[float32], ir.Float64: fmaxGradXLoop[float64]},
+	},
+	Vectors: fmaxGradXVectors,
 }
 
 // fmaxGradY: where(x >= y || isnan(y), 0, dy)
@@ -379,8 +416,11 @@ func fmaxGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // FmaxGradY holds the loops of fmax_grad_y, by variant and compute dtype.
-var FmaxGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fmaxGradYLoop[float32], ir.Float64: fmaxGradYLoop[float64]},
+var FmaxGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: fmaxGradYLoop[float32], ir.Float64: fmaxGradYLoop[float64]},
+	},
+	Vectors: fmaxGradYVectors,
 }
 
 // fminInt: where(x <= y || isnan(y), x, y)
@@ -408,8 +448,11 @@ func fminFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // Fmin holds the loops of fmin, by variant and compute dtype.
-var Fmin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: fminIntLoop[uint8], ir.Int8: fminIntLoop[int8], ir.Int16: fminIntLoop[int16], ir.Int32: fminIntLoop[int32], ir.Int64: fminIntLoop[int64], ir.Float32: fminFloatLoop[float32], ir.Float64: fminFloatLoop[float64]},
+var Fmin = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: fminIntLoop[uint8], ir.Int8: fminIntLoop[int8], ir.Int16: fminIntLoop[int16], ir.Int32: fminIntLoop[int32], ir.Int64: fminIntLoop[int64], ir.Float32: fminFloatLoop[float32], ir.Float64: fminFloatLoop[float64]},
+	},
+	Vectors: fminVectors,
 }
 
 // fminGradX: where(x <= y || isnan(y), dy, 0)
@@ -425,8 +468,11 @@ func fminGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // FminGradX holds the loops of fmin_grad_x, by variant and compute dtype.
-var FminGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fminGradXLoop[float32], ir.Float64: fminGradXLoop[float64]},
+var FminGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: fminGradXLoop[float32], ir.Float64: fminGradXLoop[float64]},
+	},
+	Vectors: fminGradXVectors,
 }
 
 // fminGradY: where(x <= y || isnan(y), 0, dy)
@@ -442,8 +488,11 @@ func fminGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // FminGradY holds the loops of fmin_grad_y, by variant and compute dtype.
-var FminGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fminGradYLoop[float32], ir.Float64: fminGradYLoop[float64]},
+var FminGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: fminGradYLoop[float32], ir.Float64: fminGradYLoop[float64]},
+	},
+	Vectors: fminGradYVectors,
 }
 
 // fmodInt: fmod(x, y)
@@ -471,8 +520,11 @@ func fmodFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // Fmod holds the loops of fmod, by variant and compute dtype.
-var Fmod = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: fmodIntLoop[uint8], ir.Int8: fmodIntLoop[int8], ir.Int16: fmodIntLoop[int16], ir.Int32: fmodIntLoop[int32], ir.Int64: fmodIntLoop[int64], ir.Float32: fmodFloatLoop[float32], ir.Float64: fmodFloatLoop[float64]},
+var Fmod = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: fmodIntLoop[uint8], ir.Int8: fmodIntLoop[int8], ir.Int16: fmodIntLoop[int16], ir.Int32: fmodIntLoop[int32], ir.Int64: fmodIntLoop[int64], ir.Float32: fmodFloatLoop[float32], ir.Float64: fmodFloatLoop[float64]},
+	},
+	Vectors: fmodVectors,
 }
 
 // fmodGradY: -(dy*trunc(x/y))
@@ -488,8 +540,11 @@ func fmodGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // FmodGradY holds the loops of fmod_grad_y, by variant and compute dtype.
-var FmodGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fmodGradYLoop[float32], ir.Float64: fmodGradYLoop[float64]},
+var FmodGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: fmodGradYLoop[float32], ir.Float64: fmodGradYLoop[float64]},
+	},
+	Vectors: fmodGradYVectors,
 }
 
 // frac: x - trunc(x)
@@ -505,57 +560,9 @@ func fracLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Frac holds the loops of frac, by variant and compute dtype.
-var Frac = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fracLoop[float32], ir.Float64: fracLoop[float64]},
-}
-
-// hypot: hypot(x, y)
-func hypot[T num.Float](x, y T) T {
-	return num.Hypot(x, y)
-}
-
-func hypotLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = hypot(x[i], y[i])
-	}
-}
-
-// Hypot holds the loops of hypot, by variant and compute dtype.
-var Hypot = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hypotLoop[float32], ir.Float64: hypotLoop[float64]},
-}
-
-// hypotGradX: dy*(x/hypot(x, y))
-func hypotGradX[T num.Float](dy, x, y T) T {
-	return dy * (x / num.Hypot(x, y))
-}
-
-func hypotGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = hypotGradX(dy[i], x[i], y[i])
-	}
-}
-
-// HypotGradX holds the loops of hypot_grad_x, by variant and compute dtype.
-var HypotGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hypotGradXLoop[float32], ir.Float64: hypotGradXLoop[float64]},
-}
-
-// hypotGradY: dy*(y/hypot(x, y))
-func hypotGradY[T num.Float](dy, x, y T) T {
-	return dy * (y / num.Hypot(x, y))
-}
-
-func hypotGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = hypotGradY(dy[i], x[i], y[i])
-	}
-}
-
-// HypotGradY holds the loops of hypot_grad_y, by variant and compute dtype.
-var HypotGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: hypotGradYLoop[float32], ir.Float64: hypotGradYLoop[float64]},
+var Frac = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: fracLoop[float32], ir.Float64: fracLoop[float64]},
+	},
+	Vectors: fracVectors,
 }

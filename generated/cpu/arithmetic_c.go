@@ -3,10 +3,71 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// hypot: hypot(x, y)
+func hypot[T num.Float](x, y T) T {
+	return num.Hypot(x, y)
+}
+
+func hypotLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = hypot(x[i], y[i])
+	}
+}
+
+// Hypot holds the loops of hypot, by variant and compute dtype.
+var Hypot = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hypotLoop[float32], ir.Float64: hypotLoop[float64]},
+	},
+	Vectors: hypotVectors,
+}
+
+// hypotGradX: dy*(x/hypot(x, y))
+func hypotGradX[T num.Float](dy, x, y T) T {
+	return dy * (x / num.Hypot(x, y))
+}
+
+func hypotGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = hypotGradX(dy[i], x[i], y[i])
+	}
+}
+
+// HypotGradX holds the loops of hypot_grad_x, by variant and compute dtype.
+var HypotGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hypotGradXLoop[float32], ir.Float64: hypotGradXLoop[float64]},
+	},
+	Vectors: hypotGradXVectors,
+}
+
+// hypotGradY: dy*(y/hypot(x, y))
+func hypotGradY[T num.Float](dy, x, y T) T {
+	return dy * (y / num.Hypot(x, y))
+}
+
+func hypotGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = hypotGradY(dy[i], x[i], y[i])
+	}
+}
+
+// HypotGradY holds the loops of hypot_grad_y, by variant and compute dtype.
+var HypotGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: hypotGradYLoop[float32], ir.Float64: hypotGradYLoop[float64]},
+	},
+	Vectors: hypotGradYVectors,
+}
 
 // lerpFloat: where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))
 func lerpFloat[T num.Float](x, end, weight T) T {
@@ -48,8 +109,11 @@ func lerpComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Lerp holds the loops of lerp, by variant and compute dtype.
-var Lerp = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpFloatLoop[float32], ir.Float64: lerpFloatLoop[float64], ir.Complex64: lerpComplex64Loop, ir.Complex128: lerpComplex128Loop},
+var Lerp = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: lerpFloatLoop[float32], ir.Float64: lerpFloatLoop[float64], ir.Complex64: lerpComplex64Loop, ir.Complex128: lerpComplex128Loop},
+	},
+	Vectors: lerpVectors,
 }
 
 // lerpGradEndFloat: dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))
@@ -89,8 +153,11 @@ func lerpGradEndComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 }
 
 // LerpGradEnd holds the loops of lerp_grad_end, by variant and compute dtype.
-var LerpGradEnd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpGradEndFloatLoop[float32], ir.Float64: lerpGradEndFloatLoop[float64], ir.Complex64: lerpGradEndComplex64Loop, ir.Complex128: lerpGradEndComplex128Loop},
+var LerpGradEnd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: lerpGradEndFloatLoop[float32], ir.Float64: lerpGradEndFloatLoop[float64], ir.Complex64: lerpGradEndComplex64Loop, ir.Complex128: lerpGradEndComplex128Loop},
+	},
+	Vectors: lerpGradEndVectors,
 }
 
 // lerpGradWeightFloat: dy*conj(end - x)
@@ -131,8 +198,11 @@ func lerpGradWeightComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // LerpGradWeight holds the loops of lerp_grad_weight, by variant and compute
 // dtype.
-var LerpGradWeight = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpGradWeightFloatLoop[float32], ir.Float64: lerpGradWeightFloatLoop[float64], ir.Complex64: lerpGradWeightComplex64Loop, ir.Complex128: lerpGradWeightComplex128Loop},
+var LerpGradWeight = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: lerpGradWeightFloatLoop[float32], ir.Float64: lerpGradWeightFloatLoop[float64], ir.Complex64: lerpGradWeightComplex64Loop, ir.Complex128: lerpGradWeightComplex128Loop},
+	},
+	Vectors: lerpGradWeightVectors,
 }
 
 // lerpGradXFloat: dy*conj(1 - weight)
@@ -172,8 +242,11 @@ func lerpGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // LerpGradX holds the loops of lerp_grad_x, by variant and compute dtype.
-var LerpGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lerpGradXFloatLoop[float32], ir.Float64: lerpGradXFloatLoop[float64], ir.Complex64: lerpGradXComplex64Loop, ir.Complex128: lerpGradXComplex128Loop},
+var LerpGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: lerpGradXFloatLoop[float32], ir.Float64: lerpGradXFloatLoop[float64], ir.Complex64: lerpGradXComplex64Loop, ir.Complex128: lerpGradXComplex128Loop},
+	},
+	Vectors: lerpGradXVectors,
 }
 
 // maximumBool: max(x, y)
@@ -213,8 +286,11 @@ func maximumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 }
 
 // Maximum holds the loops of maximum, by variant and compute dtype.
-var Maximum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: maximumBoolLoop, ir.Uint8: maximumIntLoop[uint8], ir.Int8: maximumIntLoop[int8], ir.Int16: maximumIntLoop[int16], ir.Int32: maximumIntLoop[int32], ir.Int64: maximumIntLoop[int64], ir.Float32: maximumFloatLoop[float32], ir.Float64: maximumFloatLoop[float64]},
+var Maximum = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: maximumBoolLoop, ir.Uint8: maximumIntLoop[uint8], ir.Int8: maximumIntLoop[int8], ir.Int16: maximumIntLoop[int16], ir.Int32: maximumIntLoop[int32], ir.Int64: maximumIntLoop[int64], ir.Float32: maximumFloatLoop[float32], ir.Float64: maximumFloatLoop[float64]},
+	},
+	Vectors: maximumVectors,
 }
 
 // maximumGradX: where(x == y, 0.5*dy, where(x < y, 0, dy))
@@ -231,8 +307,11 @@ func maximumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // MaximumGradX holds the loops of maximum_grad_x, by variant and compute
 // dtype.
-var MaximumGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: maximumGradXLoop[float32], ir.Float64: maximumGradXLoop[float64]},
+var MaximumGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: maximumGradXLoop[float32], ir.Float64: maximumGradXLoop[float64]},
+	},
+	Vectors: maximumGradXVectors,
 }
 
 // maximumGradY: where(x == y, 0.5*dy, where(x > y, 0, dy))
@@ -249,8 +328,11 @@ func maximumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // MaximumGradY holds the loops of maximum_grad_y, by variant and compute
 // dtype.
-var MaximumGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: maximumGradYLoop[float32], ir.Float64: maximumGradYLoop[float64]},
+var MaximumGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: maximumGradYLoop[float32], ir.Float64: maximumGradYLoop[float64]},
+	},
+	Vectors: maximumGradYVectors,
 }
 
 // minimumBool: min(x, y)
@@ -290,8 +372,11 @@ func minimumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 }
 
 // Minimum holds the loops of minimum, by variant and compute dtype.
-var Minimum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: minimumBoolLoop, ir.Uint8: minimumIntLoop[uint8], ir.Int8: minimumIntLoop[int8], ir.Int16: minimumIntLoop[int16], ir.Int32: minimumIntLoop[int32], ir.Int64: minimumIntLoop[int64], ir.Float32: minimumFloatLoop[float32], ir.Float64: minimumFloatLoop[float64]},
+var Minimum = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: minimumBoolLoop, ir.Uint8: minimumIntLoop[uint8], ir.Int8: minimumIntLoop[int8], ir.Int16: minimumIntLoop[int16], ir.Int32: minimumIntLoop[int32], ir.Int64: minimumIntLoop[int64], ir.Float32: minimumFloatLoop[float32], ir.Float64: minimumFloatLoop[float64]},
+	},
+	Vectors: minimumVectors,
 }
 
 // minimumGradX: where(x == y, 0.5*dy, where(x > y, 0, dy))
@@ -308,8 +393,11 @@ func minimumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // MinimumGradX holds the loops of minimum_grad_x, by variant and compute
 // dtype.
-var MinimumGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: minimumGradXLoop[float32], ir.Float64: minimumGradXLoop[float64]},
+var MinimumGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: minimumGradXLoop[float32], ir.Float64: minimumGradXLoop[float64]},
+	},
+	Vectors: minimumGradXVectors,
 }
 
 // minimumGradY: where(x == y, 0.5*dy, where(x < y, 0, dy))
@@ -326,8 +414,11 @@ func minimumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // MinimumGradY holds the loops of minimum_grad_y, by variant and compute
 // dtype.
-var MinimumGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: minimumGradYLoop[float32], ir.Float64: minimumGradYLoop[float64]},
+var MinimumGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: minimumGradYLoop[float32], ir.Float64: minimumGradYLoop[float64]},
+	},
+	Vectors: minimumGradYVectors,
 }
 
 // mulBool: x*y
@@ -391,8 +482,11 @@ func mulComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Mul holds the loops of mul, by variant and compute dtype.
-var Mul = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: mulBoolLoop, ir.Uint8: mulIntLoop[uint8], ir.Int8: mulIntLoop[int8], ir.Int16: mulIntLoop[int16], ir.Int32: mulIntLoop[int32], ir.Int64: mulIntLoop[int64], ir.Float32: mulFloatLoop[float32], ir.Float64: mulFloatLoop[float64], ir.Complex64: mulComplex64Loop, ir.Complex128: mulComplex128Loop},
+var Mul = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: mulBoolLoop, ir.Uint8: mulIntLoop[uint8], ir.Int8: mulIntLoop[int8], ir.Int16: mulIntLoop[int16], ir.Int32: mulIntLoop[int32], ir.Int64: mulIntLoop[int64], ir.Float32: mulFloatLoop[float32], ir.Float64: mulFloatLoop[float64], ir.Complex64: mulComplex64Loop, ir.Complex128: mulComplex128Loop},
+	},
+	Vectors: mulVectors,
 }
 
 // mulGradXFloat: dy*conj(y)
@@ -432,8 +526,11 @@ func mulGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // MulGradX holds the loops of mul_grad_x, by variant and compute dtype.
-var MulGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: mulGradXFloatLoop[float32], ir.Float64: mulGradXFloatLoop[float64], ir.Complex64: mulGradXComplex64Loop, ir.Complex128: mulGradXComplex128Loop},
+var MulGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: mulGradXFloatLoop[float32], ir.Float64: mulGradXFloatLoop[float64], ir.Complex64: mulGradXComplex64Loop, ir.Complex128: mulGradXComplex128Loop},
+	},
+	Vectors: mulGradXVectors,
 }
 
 // mulGradYFloat: dy*conj(x)
@@ -473,127 +570,9 @@ func mulGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // MulGradY holds the loops of mul_grad_y, by variant and compute dtype.
-var MulGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: mulGradYFloatLoop[float32], ir.Float64: mulGradYFloatLoop[float64], ir.Complex64: mulGradYComplex64Loop, ir.Complex128: mulGradYComplex128Loop},
-}
-
-// nanToNumBool: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-func nanToNumBool(x, nan, posinf, neginf bool) bool {
-	return num.Where(false, nan, num.Where(false, num.Where(x && !false, posinf, neginf), x))
-}
-
-func nanToNumBoolLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n)
-	nan := s[0].Bool()
-	posinf := s[1].Bool()
-	neginf := s[2].Bool()
-	for i := range out {
-		out[i] = nanToNumBool(x[i], nan, posinf, neginf)
-	}
-}
-
-// nanToNumInt: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-func nanToNumInt[T num.Int](x, nan, posinf, neginf T) T {
-	return num.Where(num.IIsNaN(x), nan, num.Where(num.IIsInf(x), num.Where(x > 0, posinf, neginf), x))
-}
-
-func nanToNumIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	nan := T(s[0].Float())
-	posinf := T(s[1].Float())
-	neginf := T(s[2].Float())
-	for i := range out {
-		out[i] = nanToNumInt(x[i], nan, posinf, neginf)
-	}
-}
-
-// nanToNumFloat: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-func nanToNumFloat[T num.Float](x, nan, posinf, neginf T) T {
-	return num.Where(num.IsNaN(x), nan, num.Where(num.IsInf(x), num.Where(x > 0, posinf, neginf), x))
-}
-
-func nanToNumFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	nan := T(s[0].Float())
-	posinf := T(s[1].Float())
-	neginf := T(s[2].Float())
-	for i := range out {
-		out[i] = nanToNumFloat(x[i], nan, posinf, neginf)
-	}
-}
-
-// NanToNum holds the loops of nan_to_num, by variant and compute dtype.
-var NanToNum = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: nanToNumBoolLoop, ir.Uint8: nanToNumIntLoop[uint8], ir.Int8: nanToNumIntLoop[int8], ir.Int16: nanToNumIntLoop[int16], ir.Int32: nanToNumIntLoop[int32], ir.Int64: nanToNumIntLoop[int64], ir.Float32: nanToNumFloatLoop[float32], ir.Float64: nanToNumFloatLoop[float64]},
-}
-
-// nanToNumGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
-func nanToNumGradX[T num.Float](dy, x T) T {
-	return num.Where(num.IsNaN(x), 0, num.Where(num.IsInf(x), 0, dy))
-}
-
-func nanToNumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = nanToNumGradX(dy[i], x[i])
-	}
-}
-
-// NanToNumGradX holds the loops of nan_to_num_grad_x, by variant and compute
-// dtype.
-var NanToNumGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: nanToNumGradXLoop[float32], ir.Float64: nanToNumGradXLoop[float64]},
-}
-
-// negInt: -x
-func negInt[T num.Int](x T) T {
-	return -x
-}
-
-func negIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = negInt(x[i])
-	}
-}
-
-// negFloat: -x
-func negFloat[T num.Float](x T) T {
-	return -x
-}
-
-func negFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = negFloat(x[i])
-	}
-}
-
-// negComplex64: -x
-func negComplex64(x complex64) complex64 {
-	return -x
-}
-
-func negComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = negComplex64(x[i])
-	}
-}
-
-// negComplex128: -x
-func negComplex128(x complex128) complex128 {
-	return -x
-}
-
-func negComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = negComplex128(x[i])
-	}
-}
-
-// Neg holds the loops of neg, by variant and compute dtype.
-var Neg = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: negIntLoop[uint8], ir.Int8: negIntLoop[int8], ir.Int16: negIntLoop[int16], ir.Int32: negIntLoop[int32], ir.Int64: negIntLoop[int64], ir.Float32: negFloatLoop[float32], ir.Float64: negFloatLoop[float64], ir.Complex64: negComplex64Loop, ir.Complex128: negComplex128Loop},
+var MulGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: mulGradYFloatLoop[float32], ir.Float64: mulGradYFloatLoop[float64], ir.Complex64: mulGradYComplex64Loop, ir.Complex128: mulGradYComplex128Loop},
+	},
+	Vectors: mulGradYVectors,
 }

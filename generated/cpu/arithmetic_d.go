@@ -3,10 +3,141 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// naNToNumBool: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func naNToNumBool(x, naN, posinf, neginf bool) bool {
+	return num.Where(false, naN, num.Where(false, num.Where(x && !false, posinf, neginf), x))
+}
+
+func naNToNumBoolLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n)
+	naN := s[0].Bool()
+	posinf := s[1].Bool()
+	neginf := s[2].Bool()
+	for i := range out {
+		out[i] = naNToNumBool(x[i], naN, posinf, neginf)
+	}
+}
+
+// naNToNumInt: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func naNToNumInt[T num.Int](x, naN, posinf, neginf T) T {
+	return num.Where(num.IIsNaN(x), naN, num.Where(num.IIsInf(x), num.Where(x > 0, posinf, neginf), x))
+}
+
+func naNToNumIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	naN := T(s[0].Float())
+	posinf := T(s[1].Float())
+	neginf := T(s[2].Float())
+	for i := range out {
+		out[i] = naNToNumInt(x[i], naN, posinf, neginf)
+	}
+}
+
+// naNToNumFloat: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func naNToNumFloat[T num.Float](x, naN, posinf, neginf T) T {
+	return num.Where(num.IsNaN(x), naN, num.Where(num.IsInf(x), num.Where(x > 0, posinf, neginf), x))
+}
+
+func naNToNumFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	naN := T(s[0].Float())
+	posinf := T(s[1].Float())
+	neginf := T(s[2].Float())
+	for i := range out {
+		out[i] = naNToNumFloat(x[i], naN, posinf, neginf)
+	}
+}
+
+// NaNToNum holds the loops of nan_to_num, by variant and compute dtype.
+var NaNToNum = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: naNToNumBoolLoop, ir.Uint8: naNToNumIntLoop[uint8], ir.Int8: naNToNumIntLoop[int8], ir.Int16: naNToNumIntLoop[int16], ir.Int32: naNToNumIntLoop[int32], ir.Int64: naNToNumIntLoop[int64], ir.Float32: naNToNumFloatLoop[float32], ir.Float64: naNToNumFloatLoop[float64]},
+	},
+	Vectors: naNToNumVectors,
+}
+
+// naNToNumGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
+func naNToNumGradX[T num.Float](dy, x T) T {
+	return num.Where(num.IsNaN(x), 0, num.Where(num.IsInf(x), 0, dy))
+}
+
+func naNToNumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = naNToNumGradX(dy[i], x[i])
+	}
+}
+
+// NaNToNumGradX holds the loops of nan_to_num_grad_x, by variant and compute
+// dtype.
+var NaNToNumGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: naNToNumGradXLoop[float32], ir.Float64: naNToNumGradXLoop[float64]},
+	},
+	Vectors: naNToNumGradXVectors,
+}
+
+// negInt: -x
+func negInt[T num.Int](x T) T {
+	return -x
+}
+
+func negIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = negInt(x[i])
+	}
+}
+
+// negFloat: -x
+func negFloat[T num.Float](x T) T {
+	return -x
+}
+
+func negFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = negFloat(x[i])
+	}
+}
+
+// negComplex64: -x
+func negComplex64(x complex64) complex64 {
+	return -x
+}
+
+func negComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = negComplex64(x[i])
+	}
+}
+
+// negComplex128: -x
+func negComplex128(x complex128) complex128 {
+	return -x
+}
+
+func negComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = negComplex128(x[i])
+	}
+}
+
+// Neg holds the loops of neg, by variant and compute dtype.
+var Neg = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: negIntLoop[uint8], ir.Int8: negIntLoop[int8], ir.Int16: negIntLoop[int16], ir.Int32: negIntLoop[int32], ir.Int64: negIntLoop[int64], ir.Float32: negFloatLoop[float32], ir.Float64: negFloatLoop[float64], ir.Complex64: negComplex64Loop, ir.Complex128: negComplex128Loop},
+	},
+	Vectors: negVectors,
+}
 
 // powInt: pow(x, y)
 func powInt[T num.Int](x, y T) T {
@@ -57,8 +188,11 @@ func powComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Pow holds the loops of pow, by variant and compute dtype.
-var Pow = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: powIntLoop[uint8], ir.Int8: powIntLoop[int8], ir.Int16: powIntLoop[int16], ir.Int32: powIntLoop[int32], ir.Int64: powIntLoop[int64], ir.Float32: powFloatLoop[float32], ir.Float64: powFloatLoop[float64], ir.Complex64: powComplex64Loop, ir.Complex128: powComplex128Loop},
+var Pow = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: powIntLoop[uint8], ir.Int8: powIntLoop[int8], ir.Int16: powIntLoop[int16], ir.Int32: powIntLoop[int32], ir.Int64: powIntLoop[int64], ir.Float32: powFloatLoop[float32], ir.Float64: powFloatLoop[float64], ir.Complex64: powComplex64Loop, ir.Complex128: powComplex128Loop},
+	},
+	Vectors: powVectors,
 }
 
 // powGradXFloat: where(y == 0, 0, dy*conj(y*pow(x, y - 1)))
@@ -98,8 +232,11 @@ func powGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // PowGradX holds the loops of pow_grad_x, by variant and compute dtype.
-var PowGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: powGradXFloatLoop[float32], ir.Float64: powGradXFloatLoop[float64], ir.Complex64: powGradXComplex64Loop, ir.Complex128: powGradXComplex128Loop},
+var PowGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: powGradXFloatLoop[float32], ir.Float64: powGradXFloatLoop[float64], ir.Complex64: powGradXComplex64Loop, ir.Complex128: powGradXComplex128Loop},
+	},
+	Vectors: powGradXVectors,
 }
 
 // powGradYFloat: where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))
@@ -139,8 +276,11 @@ func powGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // PowGradY holds the loops of pow_grad_y, by variant and compute dtype.
-var PowGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: powGradYFloatLoop[float32], ir.Float64: powGradYFloatLoop[float64], ir.Complex64: powGradYComplex64Loop, ir.Complex128: powGradYComplex128Loop},
+var PowGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: powGradYFloatLoop[float32], ir.Float64: powGradYFloatLoop[float64], ir.Complex64: powGradYComplex64Loop, ir.Complex128: powGradYComplex128Loop},
+	},
+	Vectors: powGradYVectors,
 }
 
 // rad2deg: x*(180/Pi)
@@ -156,8 +296,11 @@ func rad2degLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Rad2deg holds the loops of rad2deg, by variant and compute dtype.
-var Rad2deg = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rad2degLoop[float32], ir.Float64: rad2degLoop[float64]},
+var Rad2deg = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rad2degLoop[float32], ir.Float64: rad2degLoop[float64]},
+	},
+	Vectors: rad2degVectors,
 }
 
 // rdivFloat: y/x
@@ -197,8 +340,11 @@ func rdivComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Rdiv holds the loops of rdiv, by variant and compute dtype.
-var Rdiv = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rdivFloatLoop[float32], ir.Float64: rdivFloatLoop[float64], ir.Complex64: rdivComplex64Loop, ir.Complex128: rdivComplex128Loop},
+var Rdiv = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rdivFloatLoop[float32], ir.Float64: rdivFloatLoop[float64], ir.Complex64: rdivComplex64Loop, ir.Complex128: rdivComplex128Loop},
+	},
+	Vectors: rdivVectors,
 }
 
 // rdivGradXFloat: dy*conj(-(y/x)/x)
@@ -238,8 +384,11 @@ func rdivGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // RdivGradX holds the loops of rdiv_grad_x, by variant and compute dtype.
-var RdivGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rdivGradXFloatLoop[float32], ir.Float64: rdivGradXFloatLoop[float64], ir.Complex64: rdivGradXComplex64Loop, ir.Complex128: rdivGradXComplex128Loop},
+var RdivGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rdivGradXFloatLoop[float32], ir.Float64: rdivGradXFloatLoop[float64], ir.Complex64: rdivGradXComplex64Loop, ir.Complex128: rdivGradXComplex128Loop},
+	},
+	Vectors: rdivGradXVectors,
 }
 
 // rdivGradYFloat: dy*conj(1/x)
@@ -279,8 +428,11 @@ func rdivGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // RdivGradY holds the loops of rdiv_grad_y, by variant and compute dtype.
-var RdivGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rdivGradYFloatLoop[float32], ir.Float64: rdivGradYFloatLoop[float64], ir.Complex64: rdivGradYComplex64Loop, ir.Complex128: rdivGradYComplex128Loop},
+var RdivGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rdivGradYFloatLoop[float32], ir.Float64: rdivGradYFloatLoop[float64], ir.Complex64: rdivGradYComplex64Loop, ir.Complex128: rdivGradYComplex128Loop},
+	},
+	Vectors: rdivGradYVectors,
 }
 
 // reciprocalFloat: 1/x
@@ -320,8 +472,11 @@ func reciprocalComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Reciprocal holds the loops of reciprocal, by variant and compute dtype.
-var Reciprocal = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reciprocalFloatLoop[float32], ir.Float64: reciprocalFloatLoop[float64], ir.Complex64: reciprocalComplex64Loop, ir.Complex128: reciprocalComplex128Loop},
+var Reciprocal = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: reciprocalFloatLoop[float32], ir.Float64: reciprocalFloatLoop[float64], ir.Complex64: reciprocalComplex64Loop, ir.Complex128: reciprocalComplex128Loop},
+	},
+	Vectors: reciprocalVectors,
 }
 
 // reciprocalGradXFloat: dy*conj(-(1/x)/x)
@@ -362,8 +517,11 @@ func reciprocalGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // ReciprocalGradX holds the loops of reciprocal_grad_x, by variant and
 // compute dtype.
-var ReciprocalGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reciprocalGradXFloatLoop[float32], ir.Float64: reciprocalGradXFloatLoop[float64], ir.Complex64: reciprocalGradXComplex64Loop, ir.Complex128: reciprocalGradXComplex128Loop},
+var ReciprocalGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: reciprocalGradXFloatLoop[float32], ir.Float64: reciprocalGradXFloatLoop[float64], ir.Complex64: reciprocalGradXComplex64Loop, ir.Complex128: reciprocalGradXComplex128Loop},
+	},
+	Vectors: reciprocalGradXVectors,
 }
 
 // remainderInt: remainder(x, y)
@@ -391,8 +549,11 @@ func remainderFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 }
 
 // Remainder holds the loops of remainder, by variant and compute dtype.
-var Remainder = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: remainderIntLoop[uint8], ir.Int8: remainderIntLoop[int8], ir.Int16: remainderIntLoop[int16], ir.Int32: remainderIntLoop[int32], ir.Int64: remainderIntLoop[int64], ir.Float32: remainderFloatLoop[float32], ir.Float64: remainderFloatLoop[float64]},
+var Remainder = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: remainderIntLoop[uint8], ir.Int8: remainderIntLoop[int8], ir.Int16: remainderIntLoop[int16], ir.Int32: remainderIntLoop[int32], ir.Int64: remainderIntLoop[int64], ir.Float32: remainderFloatLoop[float32], ir.Float64: remainderFloatLoop[float64]},
+	},
+	Vectors: remainderVectors,
 }
 
 // remainderGradY: -(dy*floor(x/y))
@@ -409,194 +570,9 @@ func remainderGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // RemainderGradY holds the loops of remainder_grad_y, by variant and compute
 // dtype.
-var RemainderGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: remainderGradYLoop[float32], ir.Float64: remainderGradYLoop[float64]},
-}
-
-// rpowInt: pow(y, x)
-func rpowInt[T num.Int](x, y T) T {
-	return num.IPow(y, x)
-}
-
-func rpowIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rpowInt(x[i], y[i])
-	}
-}
-
-// rpowFloat: pow(y, x)
-func rpowFloat[T num.Float](x, y T) T {
-	return num.Pow(y, x)
-}
-
-func rpowFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rpowFloat(x[i], y[i])
-	}
-}
-
-// rpowComplex64: pow(y, x)
-func rpowComplex64(x, y complex64) complex64 {
-	return num.CPow(y, x)
-}
-
-func rpowComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = rpowComplex64(x[i], y[i])
-	}
-}
-
-// rpowComplex128: pow(y, x)
-func rpowComplex128(x, y complex128) complex128 {
-	return num.CPow(y, x)
-}
-
-func rpowComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = rpowComplex128(x[i], y[i])
-	}
-}
-
-// Rpow holds the loops of rpow, by variant and compute dtype.
-var Rpow = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: rpowIntLoop[uint8], ir.Int8: rpowIntLoop[int8], ir.Int16: rpowIntLoop[int16], ir.Int32: rpowIntLoop[int32], ir.Int64: rpowIntLoop[int64], ir.Float32: rpowFloatLoop[float32], ir.Float64: rpowFloatLoop[float64], ir.Complex64: rpowComplex64Loop, ir.Complex128: rpowComplex128Loop},
-}
-
-// rpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-func rpowGradXFloat[T num.Float](dy, x, y T) T {
-	return num.Where(y == 0 && x >= 0, 0, dy*(num.Pow(y, x)*num.Log(y)))
-}
-
-func rpowGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradXFloat(dy[i], x[i], y[i])
-	}
-}
-
-// rpowGradXComplex64: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-func rpowGradXComplex64(dy, x, y complex64) complex64 {
-	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
-}
-
-func rpowGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradXComplex64(dy[i], x[i], y[i])
-	}
-}
-
-// rpowGradXComplex128: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-func rpowGradXComplex128(dy, x, y complex128) complex128 {
-	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
-}
-
-func rpowGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradXComplex128(dy[i], x[i], y[i])
-	}
-}
-
-// RpowGradX holds the loops of rpow_grad_x, by variant and compute dtype.
-var RpowGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rpowGradXFloatLoop[float32], ir.Float64: rpowGradXFloatLoop[float64], ir.Complex64: rpowGradXComplex64Loop, ir.Complex128: rpowGradXComplex128Loop},
-}
-
-// rpowGradYFloat: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
-func rpowGradYFloat[T num.Float](dy, x, y T) T {
-	return num.Where(x == 0, 0, dy*(x*num.Pow(y, x-1)))
-}
-
-func rpowGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradYFloat(dy[i], x[i], y[i])
-	}
-}
-
-// rpowGradYComplex64: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
-func rpowGradYComplex64(dy, x, y complex64) complex64 {
-	return num.Where(x == 0, 0, dy*num.CConj(x*num.CPow(y, x-1)))
-}
-
-func rpowGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradYComplex64(dy[i], x[i], y[i])
-	}
-}
-
-// rpowGradYComplex128: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
-func rpowGradYComplex128(dy, x, y complex128) complex128 {
-	return num.Where(x == 0, 0, dy*num.CConj(x*num.CPow(y, x-1)))
-}
-
-func rpowGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradYComplex128(dy[i], x[i], y[i])
-	}
-}
-
-// RpowGradY holds the loops of rpow_grad_y, by variant and compute dtype.
-var RpowGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rpowGradYFloatLoop[float32], ir.Float64: rpowGradYFloatLoop[float64], ir.Complex64: rpowGradYComplex64Loop, ir.Complex128: rpowGradYComplex128Loop},
-}
-
-// rsubInt: y - x
-func rsubInt[T num.Int](x, y T) T {
-	return y - x
-}
-
-func rsubIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rsubInt(x[i], y[i])
-	}
-}
-
-// rsubFloat: y - x
-func rsubFloat[T num.Float](x, y T) T {
-	return y - x
-}
-
-func rsubFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rsubFloat(x[i], y[i])
-	}
-}
-
-// rsubComplex64: y - x
-func rsubComplex64(x, y complex64) complex64 {
-	return y - x
-}
-
-func rsubComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = rsubComplex64(x[i], y[i])
-	}
-}
-
-// rsubComplex128: y - x
-func rsubComplex128(x, y complex128) complex128 {
-	return y - x
-}
-
-func rsubComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = rsubComplex128(x[i], y[i])
-	}
-}
-
-// Rsub holds the loops of rsub, by variant and compute dtype.
-var Rsub = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: rsubIntLoop[uint8], ir.Int8: rsubIntLoop[int8], ir.Int16: rsubIntLoop[int16], ir.Int32: rsubIntLoop[int32], ir.Int64: rsubIntLoop[int64], ir.Float32: rsubFloatLoop[float32], ir.Float64: rsubFloatLoop[float64], ir.Complex64: rsubComplex64Loop, ir.Complex128: rsubComplex128Loop},
+var RemainderGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: remainderGradYLoop[float32], ir.Float64: remainderGradYLoop[float64]},
+	},
+	Vectors: remainderGradYVectors,
 }

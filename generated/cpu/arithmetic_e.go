@@ -3,10 +3,211 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// rpowInt: pow(y, x)
+func rpowInt[T num.Int](x, y T) T {
+	return num.IPow(y, x)
+}
+
+func rpowIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rpowInt(x[i], y[i])
+	}
+}
+
+// rpowFloat: pow(y, x)
+func rpowFloat[T num.Float](x, y T) T {
+	return num.Pow(y, x)
+}
+
+func rpowFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rpowFloat(x[i], y[i])
+	}
+}
+
+// rpowComplex64: pow(y, x)
+func rpowComplex64(x, y complex64) complex64 {
+	return num.CPow(y, x)
+}
+
+func rpowComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = rpowComplex64(x[i], y[i])
+	}
+}
+
+// rpowComplex128: pow(y, x)
+func rpowComplex128(x, y complex128) complex128 {
+	return num.CPow(y, x)
+}
+
+func rpowComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = rpowComplex128(x[i], y[i])
+	}
+}
+
+// Rpow holds the loops of rpow, by variant and compute dtype.
+var Rpow = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: rpowIntLoop[uint8], ir.Int8: rpowIntLoop[int8], ir.Int16: rpowIntLoop[int16], ir.Int32: rpowIntLoop[int32], ir.Int64: rpowIntLoop[int64], ir.Float32: rpowFloatLoop[float32], ir.Float64: rpowFloatLoop[float64], ir.Complex64: rpowComplex64Loop, ir.Complex128: rpowComplex128Loop},
+	},
+	Vectors: rpowVectors,
+}
+
+// rpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+func rpowGradXFloat[T num.Float](dy, x, y T) T {
+	return num.Where(y == 0 && x >= 0, 0, dy*(num.Pow(y, x)*num.Log(y)))
+}
+
+func rpowGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradXFloat(dy[i], x[i], y[i])
+	}
+}
+
+// rpowGradXComplex64: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+func rpowGradXComplex64(dy, x, y complex64) complex64 {
+	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
+}
+
+func rpowGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradXComplex64(dy[i], x[i], y[i])
+	}
+}
+
+// rpowGradXComplex128: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+func rpowGradXComplex128(dy, x, y complex128) complex128 {
+	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
+}
+
+func rpowGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradXComplex128(dy[i], x[i], y[i])
+	}
+}
+
+// RpowGradX holds the loops of rpow_grad_x, by variant and compute dtype.
+var RpowGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rpowGradXFloatLoop[float32], ir.Float64: rpowGradXFloatLoop[float64], ir.Complex64: rpowGradXComplex64Loop, ir.Complex128: rpowGradXComplex128Loop},
+	},
+	Vectors: rpowGradXVectors,
+}
+
+// rpowGradYFloat: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
+func rpowGradYFloat[T num.Float](dy, x, y T) T {
+	return num.Where(x == 0, 0, dy*(x*num.Pow(y, x-1)))
+}
+
+func rpowGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradYFloat(dy[i], x[i], y[i])
+	}
+}
+
+// rpowGradYComplex64: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
+func rpowGradYComplex64(dy, x, y complex64) complex64 {
+	return num.Where(x == 0, 0, dy*num.CConj(x*num.CPow(y, x-1)))
+}
+
+func rpowGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradYComplex64(dy[i], x[i], y[i])
+	}
+}
+
+// rpowGradYComplex128: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
+func rpowGradYComplex128(dy, x, y complex128) complex128 {
+	return num.Where(x == 0, 0, dy*num.CConj(x*num.CPow(y, x-1)))
+}
+
+func rpowGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradYComplex128(dy[i], x[i], y[i])
+	}
+}
+
+// RpowGradY holds the loops of rpow_grad_y, by variant and compute dtype.
+var RpowGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rpowGradYFloatLoop[float32], ir.Float64: rpowGradYFloatLoop[float64], ir.Complex64: rpowGradYComplex64Loop, ir.Complex128: rpowGradYComplex128Loop},
+	},
+	Vectors: rpowGradYVectors,
+}
+
+// rsubInt: y - x
+func rsubInt[T num.Int](x, y T) T {
+	return y - x
+}
+
+func rsubIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rsubInt(x[i], y[i])
+	}
+}
+
+// rsubFloat: y - x
+func rsubFloat[T num.Float](x, y T) T {
+	return y - x
+}
+
+func rsubFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rsubFloat(x[i], y[i])
+	}
+}
+
+// rsubComplex64: y - x
+func rsubComplex64(x, y complex64) complex64 {
+	return y - x
+}
+
+func rsubComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = rsubComplex64(x[i], y[i])
+	}
+}
+
+// rsubComplex128: y - x
+func rsubComplex128(x, y complex128) complex128 {
+	return y - x
+}
+
+func rsubComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = rsubComplex128(x[i], y[i])
+	}
+}
+
+// Rsub holds the loops of rsub, by variant and compute dtype.
+var Rsub = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: rsubIntLoop[uint8], ir.Int8: rsubIntLoop[int8], ir.Int16: rsubIntLoop[int16], ir.Int32: rsubIntLoop[int32], ir.Int64: rsubIntLoop[int64], ir.Float32: rsubFloatLoop[float32], ir.Float64: rsubFloatLoop[float64], ir.Complex64: rsubComplex64Loop, ir.Complex128: rsubComplex128Loop},
+	},
+	Vectors: rsubVectors,
+}
 
 // signBool: sign(x)
 func signBool(x bool) bool {
@@ -45,8 +246,11 @@ func signFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // Sign holds the loops of sign, by variant and compute dtype.
-var Sign = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: signBoolLoop, ir.Uint8: signIntLoop[uint8], ir.Int8: signIntLoop[int8], ir.Int16: signIntLoop[int16], ir.Int32: signIntLoop[int32], ir.Int64: signIntLoop[int64], ir.Float32: signFloatLoop[float32], ir.Float64: signFloatLoop[float64]},
+var Sign = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: signBoolLoop, ir.Uint8: signIntLoop[uint8], ir.Int8: signIntLoop[int8], ir.Int16: signIntLoop[int16], ir.Int32: signIntLoop[int32], ir.Int64: signIntLoop[int64], ir.Float32: signFloatLoop[float32], ir.Float64: signFloatLoop[float64]},
+	},
+	Vectors: signVectors,
 }
 
 // squareInt: x*x
@@ -98,8 +302,11 @@ func squareComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Square holds the loops of square, by variant and compute dtype.
-var Square = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: squareIntLoop[uint8], ir.Int8: squareIntLoop[int8], ir.Int16: squareIntLoop[int16], ir.Int32: squareIntLoop[int32], ir.Int64: squareIntLoop[int64], ir.Float32: squareFloatLoop[float32], ir.Float64: squareFloatLoop[float64], ir.Complex64: squareComplex64Loop, ir.Complex128: squareComplex128Loop},
+var Square = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: squareIntLoop[uint8], ir.Int8: squareIntLoop[int8], ir.Int16: squareIntLoop[int16], ir.Int32: squareIntLoop[int32], ir.Int64: squareIntLoop[int64], ir.Float32: squareFloatLoop[float32], ir.Float64: squareFloatLoop[float64], ir.Complex64: squareComplex64Loop, ir.Complex128: squareComplex128Loop},
+	},
+	Vectors: squareVectors,
 }
 
 // squareGradXFloat: dy*conj(2*x)
@@ -139,8 +346,11 @@ func squareGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 }
 
 // SquareGradX holds the loops of square_grad_x, by variant and compute dtype.
-var SquareGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: squareGradXFloatLoop[float32], ir.Float64: squareGradXFloatLoop[float64], ir.Complex64: squareGradXComplex64Loop, ir.Complex128: squareGradXComplex128Loop},
+var SquareGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: squareGradXFloatLoop[float32], ir.Float64: squareGradXFloatLoop[float64], ir.Complex64: squareGradXComplex64Loop, ir.Complex128: squareGradXComplex128Loop},
+	},
+	Vectors: squareGradXVectors,
 }
 
 // subInt: x - y
@@ -192,8 +402,11 @@ func subComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Sub holds the loops of sub, by variant and compute dtype.
-var Sub = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: subIntLoop[uint8], ir.Int8: subIntLoop[int8], ir.Int16: subIntLoop[int16], ir.Int32: subIntLoop[int32], ir.Int64: subIntLoop[int64], ir.Float32: subFloatLoop[float32], ir.Float64: subFloatLoop[float64], ir.Complex64: subComplex64Loop, ir.Complex128: subComplex128Loop},
+var Sub = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: subIntLoop[uint8], ir.Int8: subIntLoop[int8], ir.Int16: subIntLoop[int16], ir.Int32: subIntLoop[int32], ir.Int64: subIntLoop[int64], ir.Float32: subFloatLoop[float32], ir.Float64: subFloatLoop[float64], ir.Complex64: subComplex64Loop, ir.Complex128: subComplex128Loop},
+	},
+	Vectors: subVectors,
 }
 
 // truncDivideInt: truncdiv(x, y)
@@ -221,6 +434,9 @@ func truncDivideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 }
 
 // TruncDivide holds the loops of trunc_divide, by variant and compute dtype.
-var TruncDivide = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: truncDivideIntLoop[uint8], ir.Int8: truncDivideIntLoop[int8], ir.Int16: truncDivideIntLoop[int16], ir.Int32: truncDivideIntLoop[int32], ir.Int64: truncDivideIntLoop[int64], ir.Float32: truncDivideFloatLoop[float32], ir.Float64: truncDivideFloatLoop[float64]},
+var TruncDivide = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: truncDivideIntLoop[uint8], ir.Int8: truncDivideIntLoop[int8], ir.Int16: truncDivideIntLoop[int16], ir.Int32: truncDivideIntLoop[int32], ir.Int64: truncDivideIntLoop[int64], ir.Float32: truncDivideFloatLoop[float32], ir.Float64: truncDivideFloatLoop[float64]},
+	},
+	Vectors: truncDivideVectors,
 }

@@ -1160,76 +1160,76 @@ func mulGradXComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 func mulGradXComplex128AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func nanToNumBoolAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumBoolAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumBoolAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumBoolAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumUint8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumUint8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumUint8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumUint8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt16AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt16AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt16AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt16AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumFloat32PastAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumFloat32PastAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumFloat32PastAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumFloat32PastAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNToNumFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func nanToNumGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func naNToNumGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func nanToNumGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func naNToNumGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func nanToNumGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func naNToNumGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func nanToNumGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func naNToNumGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func nanToNumGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func naNToNumGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func nanToNumGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func naNToNumGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func negUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

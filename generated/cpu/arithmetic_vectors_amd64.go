@@ -5,9 +5,21 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
+
+var absVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: absInt8AVX2, AVX512: absInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: absInt16AVX2, AVX512: absInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: absInt32AVX2, AVX512: absInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: absInt64AVX2, AVX512: absInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: absFloat32AVX2, AVX512: absFloat32AVX512, Past: vector.Loops{AVX2: absFloat32PastAVX2, AVX512: absFloat32PastAVX512}, Float16: vector.Loops{AVX2: absFloat32HalfAVX2, AVX512: absFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: absFloat32HalfAVX2, AVX512: absFloat32HalfAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: absFloat64AVX2, AVX512: absFloat64AVX512},
+	{Variant: 0, DType: ir.Complex64, AVX2: absComplex64AVX2, AVX512: absComplex64AVX512},
+}
 
 func addFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addFloat32AVX2(2*n, p, s, index)
@@ -15,6 +27,19 @@ func addFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 func addFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addFloat64AVX2(2*n, p, s, index)
+}
+
+var addVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: addUint8AVX2, AVX512: addUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: addUint8AVX2, AVX512: addUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: addInt16AVX2, AVX512: addInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: addInt32AVX2, AVX512: addInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: addInt64AVX2, AVX512: addInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: addFloat32AVX2, AVX512: addFloat32AVX2, Past: vector.Loops{AVX2: addFloat32PastAVX2, AVX512: addFloat32PastAVX512}, Float16: vector.Loops{AVX2: addFloat32Float16AVX2, AVX512: addFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: addFloat32BFloat16AVX2, AVX512: addFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: addFloat64AVX2, AVX512: addFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: addFloat32AVX2Loop, AVX512: addFloat32AVX2Loop},
+	{Variant: 0, DType: ir.Complex128, AVX2: addFloat64AVX2Loop, AVX512: addFloat64AVX2Loop},
 }
 
 func addScaledUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -89,6 +114,16 @@ func addScaledFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	addScaledFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var addScaledVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: addScaledUint8AVX2Loop, AVX512: addScaledUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: addScaledUint8AVX2Loop, AVX512: addScaledUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: addScaledInt16AVX2Loop, AVX512: addScaledInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: addScaledInt32AVX2Loop, AVX512: addScaledInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: addScaledInt64AVX2Loop, AVX512: addScaledInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: addScaledFloat32AVX2Loop, AVX512: addScaledFloat32AVX512Loop, Past: vector.Loops{AVX2: addScaledFloat32PastAVX2Loop, AVX512: addScaledFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addScaledFloat32Float16AVX2Loop, AVX512: addScaledFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addScaledFloat32BFloat16AVX2Loop, AVX512: addScaledFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addScaledFloat64AVX2Loop, AVX512: addScaledFloat64AVX512Loop},
+}
+
 func addScaledGradYFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addScaledGradYFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -121,6 +156,11 @@ func addScaledGradYFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 	addScaledGradYFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var addScaledGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: addScaledGradYFloat32AVX2Loop, AVX512: addScaledGradYFloat32AVX2Loop, Past: vector.Loops{AVX2: addScaledGradYFloat32PastAVX2Loop, AVX512: addScaledGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addScaledGradYFloat32Float16AVX2Loop, AVX512: addScaledGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addScaledGradYFloat32BFloat16AVX2Loop, AVX512: addScaledGradYFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addScaledGradYFloat64AVX2Loop, AVX512: addScaledGradYFloat64AVX2Loop},
+}
+
 func addcdivFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcdivFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -143,6 +183,11 @@ func addcdivFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 
 func addcdivFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcdivFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var addcdivVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: addcdivFloat32AVX2Loop, AVX512: addcdivFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivFloat32PastAVX2Loop, AVX512: addcdivFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcdivFloat64AVX2Loop, AVX512: addcdivFloat64AVX512Loop},
 }
 
 func addcdivGradYFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -185,6 +230,11 @@ func addcdivGradYFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 	addcdivGradYFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var addcdivGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: addcdivGradYFloat32AVX2Loop, AVX512: addcdivGradYFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivGradYFloat32PastAVX2Loop, AVX512: addcdivGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addcdivGradYFloat32Float16AVX2Loop, AVX512: addcdivGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addcdivGradYFloat32BFloat16AVX2Loop, AVX512: addcdivGradYFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcdivGradYFloat64AVX2Loop, AVX512: addcdivGradYFloat64AVX512Loop},
+}
+
 func addcdivGradZFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcdivGradZFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -207,6 +257,11 @@ func addcdivGradZFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 
 func addcdivGradZFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcdivGradZFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var addcdivGradZVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: addcdivGradZFloat32AVX2Loop, AVX512: addcdivGradZFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivGradZFloat32PastAVX2Loop, AVX512: addcdivGradZFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcdivGradZFloat64AVX2Loop, AVX512: addcdivGradZFloat64AVX512Loop},
 }
 
 func addcmulUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -265,6 +320,16 @@ func addcmulFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 	addcmulFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var addcmulVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: addcmulUint8AVX2Loop, AVX512: addcmulUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: addcmulUint8AVX2Loop, AVX512: addcmulUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: addcmulInt16AVX2Loop, AVX512: addcmulInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: addcmulInt32AVX2Loop, AVX512: addcmulInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: addcmulInt64AVX2Loop, AVX512: addcmulInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: addcmulFloat32AVX2Loop, AVX512: addcmulFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulFloat32PastAVX2Loop, AVX512: addcmulFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcmulFloat64AVX2Loop, AVX512: addcmulFloat64AVX512Loop},
+}
+
 func addcmulGradYFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcmulGradYFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -303,6 +368,11 @@ func addcmulGradYFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 
 func addcmulGradYFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcmulGradYFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var addcmulGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: addcmulGradYFloat32AVX2Loop, AVX512: addcmulGradYFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulGradYFloat32PastAVX2Loop, AVX512: addcmulGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addcmulGradYFloat32Float16AVX2Loop, AVX512: addcmulGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addcmulGradYFloat32BFloat16AVX2Loop, AVX512: addcmulGradYFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcmulGradYFloat64AVX2Loop, AVX512: addcmulGradYFloat64AVX512Loop},
 }
 
 func addcmulGradZFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -345,76 +415,336 @@ func addcmulGradZFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 	addcmulGradZFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-func nanToNumBoolAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumBoolAVX2(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+var addcmulGradZVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: addcmulGradZFloat32AVX2Loop, AVX512: addcmulGradZFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulGradZFloat32PastAVX2Loop, AVX512: addcmulGradZFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addcmulGradZFloat32Float16AVX2Loop, AVX512: addcmulGradZFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addcmulGradZFloat32BFloat16AVX2Loop, AVX512: addcmulGradZFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcmulGradZFloat64AVX2Loop, AVX512: addcmulGradZFloat64AVX512Loop},
 }
 
-func nanToNumBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumBoolAVX512(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+var clampVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: clampBoolAVX2, AVX512: clampBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: clampUint8AVX2, AVX512: clampUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: clampInt8AVX2, AVX512: clampInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: clampInt16AVX2, AVX512: clampInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: clampInt32AVX2, AVX512: clampInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: clampInt64AVX2, AVX512: clampInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: clampFloat32AVX2, AVX512: clampFloat32AVX512, Past: vector.Loops{AVX2: clampFloat32PastAVX2, AVX512: clampFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: clampFloat64AVX2, AVX512: clampFloat64AVX512},
 }
 
-func nanToNumUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumUint8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var clampMaxVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: clampMaxUint8AVX2, AVX512: clampMaxUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: clampMaxInt8AVX2, AVX512: clampMaxInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: clampMaxInt16AVX2, AVX512: clampMaxInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: clampMaxInt32AVX2, AVX512: clampMaxInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: clampMaxInt64AVX2, AVX512: clampMaxInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: clampMaxFloat32AVX2, AVX512: clampMaxFloat32AVX512, Past: vector.Loops{AVX2: clampMaxFloat32PastAVX2, AVX512: clampMaxFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: clampMaxFloat64AVX2, AVX512: clampMaxFloat64AVX512},
 }
 
-func nanToNumUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumUint8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var clampMinVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: clampMinUint8AVX2, AVX512: clampMinUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: clampMinInt8AVX2, AVX512: clampMinInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: clampMinInt16AVX2, AVX512: clampMinInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: clampMinInt32AVX2, AVX512: clampMinInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: clampMinInt64AVX2, AVX512: clampMinInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: clampMinFloat32AVX2, AVX512: clampMinFloat32AVX512, Past: vector.Loops{AVX2: clampMinFloat32PastAVX2, AVX512: clampMinFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: clampMinFloat64AVX2, AVX512: clampMinFloat64AVX512},
 }
 
-func nanToNumInt8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var copysignVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: copysignFloat32AVX2, AVX512: copysignFloat32AVX512, Past: vector.Loops{AVX2: copysignFloat32PastAVX2, AVX512: copysignFloat32PastAVX512}, Float16: vector.Loops{AVX2: copysignFloat32HalfAVX2, AVX512: copysignFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: copysignFloat32HalfAVX2, AVX512: copysignFloat32HalfAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: copysignFloat64AVX2, AVX512: copysignFloat64AVX512},
 }
 
-func nanToNumInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var copysignGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: copysignGradXFloat32AVX2, AVX512: copysignGradXFloat32AVX512, Past: vector.Loops{AVX2: copysignGradXFloat32PastAVX2, AVX512: copysignGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: copysignGradXFloat64AVX2, AVX512: copysignGradXFloat64AVX512},
 }
 
-func nanToNumInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt16AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var deg2radVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: deg2radFloat32AVX2, AVX512: deg2radFloat32AVX2, Past: vector.Loops{AVX2: deg2radFloat32PastAVX2, AVX512: deg2radFloat32PastAVX512}, Float16: vector.Loops{AVX2: deg2radFloat32Float16AVX2, AVX512: deg2radFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: deg2radFloat32BFloat16AVX2, AVX512: deg2radFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: deg2radFloat64AVX2, AVX512: deg2radFloat64AVX2},
 }
 
-func nanToNumInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt16AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var directionVectors []vector.Loop
+
+var directionGradXVectors []vector.Loop
+
+var divVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: divFloat32AVX2, AVX512: divFloat32AVX2, Past: vector.Loops{AVX2: divFloat32PastAVX2, AVX512: divFloat32PastAVX512}, Float16: vector.Loops{AVX2: divFloat32Float16AVX2, AVX512: divFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divFloat32BFloat16AVX2, AVX512: divFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divFloat64AVX2, AVX512: divFloat64AVX2},
 }
 
-func nanToNumInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt32AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var divGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: divGradXFloat32AVX2, AVX512: divGradXFloat32AVX512, Past: vector.Loops{AVX2: divGradXFloat32PastAVX2, AVX512: divGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: divGradXFloat32Float16AVX2, AVX512: divGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divGradXFloat32BFloat16AVX2, AVX512: divGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divGradXFloat64AVX2, AVX512: divGradXFloat64AVX512},
 }
 
-func nanToNumInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var divGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: divGradYFloat32AVX2, AVX512: divGradYFloat32AVX512, Past: vector.Loops{AVX2: divGradYFloat32PastAVX2, AVX512: divGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divGradYFloat64AVX2, AVX512: divGradYFloat64AVX512},
 }
 
-func nanToNumInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt64AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var floorDivideVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: floorDivideUint8AVX2, AVX512: floorDivideUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: floorDivideInt8AVX2, AVX512: floorDivideInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: floorDivideInt16AVX2, AVX512: floorDivideInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: floorDivideInt32AVX2, AVX512: floorDivideInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX512: floorDivideInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: floorDivideFloat32AVX2, AVX512: floorDivideFloat32AVX512},
 }
 
-func nanToNumInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var fmaxVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: fmaxUint8AVX2, AVX512: fmaxUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: fmaxInt8AVX2, AVX512: fmaxInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: fmaxInt16AVX2, AVX512: fmaxInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: fmaxInt32AVX2, AVX512: fmaxInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: fmaxInt64AVX2, AVX512: fmaxInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: fmaxFloat32AVX2, AVX512: fmaxFloat32AVX512, Past: vector.Loops{AVX2: fmaxFloat32PastAVX2, AVX512: fmaxFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fmaxFloat64AVX2, AVX512: fmaxFloat64AVX512},
 }
 
-func nanToNumFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumFloat32PastAVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+var fmaxGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: fmaxGradXFloat32AVX2, AVX512: fmaxGradXFloat32AVX512, Past: vector.Loops{AVX2: fmaxGradXFloat32PastAVX2, AVX512: fmaxGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fmaxGradXFloat64AVX2, AVX512: fmaxGradXFloat64AVX512},
 }
 
-func nanToNumFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+var fmaxGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: fmaxGradYFloat32AVX2, AVX512: fmaxGradYFloat32AVX512, Past: vector.Loops{AVX2: fmaxGradYFloat32PastAVX2, AVX512: fmaxGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fmaxGradYFloat64AVX2, AVX512: fmaxGradYFloat64AVX512},
 }
 
-func nanToNumFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumFloat32PastAVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+var fminVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: fminUint8AVX2, AVX512: fminUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: fminInt8AVX2, AVX512: fminInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: fminInt16AVX2, AVX512: fminInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: fminInt32AVX2, AVX512: fminInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: fminInt64AVX2, AVX512: fminInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: fminFloat32AVX2, AVX512: fminFloat32AVX512, Past: vector.Loops{AVX2: fminFloat32PastAVX2, AVX512: fminFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fminFloat64AVX2, AVX512: fminFloat64AVX512},
 }
 
-func nanToNumFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+var fminGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: fminGradXFloat32AVX2, AVX512: fminGradXFloat32AVX512, Past: vector.Loops{AVX2: fminGradXFloat32PastAVX2, AVX512: fminGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fminGradXFloat64AVX2, AVX512: fminGradXFloat64AVX512},
 }
 
-func nanToNumFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
+var fminGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: fminGradYFloat32AVX2, AVX512: fminGradYFloat32AVX512, Past: vector.Loops{AVX2: fminGradYFloat32PastAVX2, AVX512: fminGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fminGradYFloat64AVX2, AVX512: fminGradYFloat64AVX512},
 }
 
-func nanToNumFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	nanToNumFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
+var fmodVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: fmodUint8AVX2, AVX512: fmodUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: fmodInt8AVX2, AVX512: fmodInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: fmodInt16AVX2, AVX512: fmodInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: fmodInt32AVX2, AVX512: fmodInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX512: fmodInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: fmodFloat32AVX2, AVX512: fmodFloat32AVX512},
+}
+
+var fmodGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: fmodGradYFloat32AVX2, AVX512: fmodGradYFloat32AVX512, Past: vector.Loops{AVX2: fmodGradYFloat32PastAVX2, AVX512: fmodGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fmodGradYFloat64AVX2, AVX512: fmodGradYFloat64AVX512},
+}
+
+var fracVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: fracFloat32AVX2, AVX512: fracFloat32AVX512, Past: vector.Loops{AVX2: fracFloat32PastAVX2, AVX512: fracFloat32PastAVX512}, Float16: vector.Loops{AVX2: fracFloat32Float16AVX2, AVX512: fracFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: fracFloat32BFloat16AVX2, AVX512: fracFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: fracFloat64AVX2, AVX512: fracFloat64AVX512},
+}
+
+var hypotVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hypotFloat32AVX2, AVX512: hypotFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: hypotFloat64AVX2, AVX512: hypotFloat64AVX512},
+}
+
+var hypotGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hypotGradXFloat32AVX2, AVX512: hypotGradXFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: hypotGradXFloat64AVX2, AVX512: hypotGradXFloat64AVX512},
+}
+
+var hypotGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: hypotGradYFloat32AVX2, AVX512: hypotGradYFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: hypotGradYFloat64AVX2, AVX512: hypotGradYFloat64AVX512},
+}
+
+var lerpVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: lerpFloat32AVX2, AVX512: lerpFloat32AVX512, Past: vector.Loops{AVX2: lerpFloat32PastAVX2, AVX512: lerpFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: lerpFloat64AVX2, AVX512: lerpFloat64AVX512},
+}
+
+var lerpGradEndVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: lerpGradEndFloat32AVX2, AVX512: lerpGradEndFloat32AVX512, Past: vector.Loops{AVX2: lerpGradEndFloat32PastAVX2, AVX512: lerpGradEndFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: lerpGradEndFloat64AVX2, AVX512: lerpGradEndFloat64AVX512},
+}
+
+var lerpGradWeightVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: lerpGradWeightFloat32AVX2, AVX512: lerpGradWeightFloat32AVX512, Past: vector.Loops{AVX2: lerpGradWeightFloat32PastAVX2, AVX512: lerpGradWeightFloat32PastAVX512}, Float16: vector.Loops{AVX2: lerpGradWeightFloat32Float16AVX2, AVX512: lerpGradWeightFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: lerpGradWeightFloat32BFloat16AVX2, AVX512: lerpGradWeightFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: lerpGradWeightFloat64AVX2, AVX512: lerpGradWeightFloat64AVX512},
+}
+
+var lerpGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: lerpGradXFloat32AVX2, AVX512: lerpGradXFloat32AVX512, Past: vector.Loops{AVX2: lerpGradXFloat32PastAVX2, AVX512: lerpGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: lerpGradXFloat32Float16AVX2, AVX512: lerpGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: lerpGradXFloat32BFloat16AVX2, AVX512: lerpGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: lerpGradXFloat64AVX2, AVX512: lerpGradXFloat64AVX512},
+}
+
+var maximumVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: clampMinUint8AVX2, AVX512: clampMinUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: clampMinInt8AVX2, AVX512: clampMinInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: clampMinInt16AVX2, AVX512: clampMinInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: clampMinInt32AVX2, AVX512: clampMinInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: clampMinInt64AVX2, AVX512: clampMinInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: clampMinFloat32AVX2, AVX512: clampMinFloat32AVX512, Past: vector.Loops{AVX2: clampMinFloat32PastAVX2, AVX512: clampMinFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: clampMinFloat64AVX2, AVX512: clampMinFloat64AVX512},
+}
+
+var maximumGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: maximumGradXFloat32AVX2, AVX512: maximumGradXFloat32AVX512, Past: vector.Loops{AVX2: maximumGradXFloat32PastAVX2, AVX512: maximumGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: maximumGradXFloat64AVX2, AVX512: maximumGradXFloat64AVX512},
+}
+
+var maximumGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: maximumGradYFloat32AVX2, AVX512: maximumGradYFloat32AVX512, Past: vector.Loops{AVX2: maximumGradYFloat32PastAVX2, AVX512: maximumGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: maximumGradYFloat64AVX2, AVX512: maximumGradYFloat64AVX512},
+}
+
+var minimumVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: clampMaxUint8AVX2, AVX512: clampMaxUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: clampMaxInt8AVX2, AVX512: clampMaxInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: clampMaxInt16AVX2, AVX512: clampMaxInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: clampMaxInt32AVX2, AVX512: clampMaxInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: clampMaxInt64AVX2, AVX512: clampMaxInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: clampMaxFloat32AVX2, AVX512: clampMaxFloat32AVX512, Past: vector.Loops{AVX2: clampMaxFloat32PastAVX2, AVX512: clampMaxFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: clampMaxFloat64AVX2, AVX512: clampMaxFloat64AVX512},
+}
+
+var minimumGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: maximumGradYFloat32AVX2, AVX512: maximumGradYFloat32AVX512, Past: vector.Loops{AVX2: maximumGradYFloat32PastAVX2, AVX512: maximumGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: maximumGradYFloat64AVX2, AVX512: maximumGradYFloat64AVX512},
+}
+
+var minimumGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: maximumGradXFloat32AVX2, AVX512: maximumGradXFloat32AVX512, Past: vector.Loops{AVX2: maximumGradXFloat32PastAVX2, AVX512: maximumGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: maximumGradXFloat64AVX2, AVX512: maximumGradXFloat64AVX512},
+}
+
+var mulVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: mulUint8AVX2, AVX512: mulUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: mulUint8AVX2, AVX512: mulUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: mulInt16AVX2, AVX512: mulInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: mulInt32AVX2, AVX512: mulInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: mulInt64AVX2, AVX512: mulInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: mulFloat32AVX2, AVX512: mulFloat32AVX2, Past: vector.Loops{AVX2: mulFloat32PastAVX2, AVX512: mulFloat32PastAVX512}, Float16: vector.Loops{AVX2: mulFloat32Float16AVX2, AVX512: mulFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: mulFloat32BFloat16AVX2, AVX512: mulFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: mulFloat64AVX2, AVX512: mulFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: mulComplex64AVX2, AVX512: mulComplex64AVX512},
+	{Variant: 0, DType: ir.Complex128, AVX2: mulComplex128AVX2, AVX512: mulComplex128AVX2},
+}
+
+var mulGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: mulFloat32AVX2, AVX512: mulFloat32AVX2, Past: vector.Loops{AVX2: mulFloat32PastAVX2, AVX512: mulFloat32PastAVX512}, Float16: vector.Loops{AVX2: mulFloat32Float16AVX2, AVX512: mulFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: mulFloat32BFloat16AVX2, AVX512: mulFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: mulFloat64AVX2, AVX512: mulFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: mulGradXComplex64AVX2, AVX512: mulGradXComplex64AVX512},
+	{Variant: 0, DType: ir.Complex128, AVX2: mulGradXComplex128AVX2, AVX512: mulGradXComplex128AVX2},
+}
+
+var mulGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: mulFloat32AVX2, AVX512: mulFloat32AVX2, Past: vector.Loops{AVX2: mulFloat32PastAVX2, AVX512: mulFloat32PastAVX512}, Float16: vector.Loops{AVX2: mulFloat32Float16AVX2, AVX512: mulFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: mulFloat32BFloat16AVX2, AVX512: mulFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: mulFloat64AVX2, AVX512: mulFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: mulGradXComplex64AVX2, AVX512: mulGradXComplex64AVX512},
+	{Variant: 0, DType: ir.Complex128, AVX2: mulGradXComplex128AVX2, AVX512: mulGradXComplex128AVX2},
+}
+
+func naNToNumBoolAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumBoolAVX2(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+}
+
+func naNToNumBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumBoolAVX512(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+}
+
+func naNToNumUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumUint8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumUint8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt16AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt16AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt32AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt64AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func naNToNumFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumFloat32PastAVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+}
+
+func naNToNumFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+}
+
+func naNToNumFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumFloat32PastAVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+}
+
+func naNToNumFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
+}
+
+func naNToNumFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
+}
+
+func naNToNumFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNToNumFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
+}
+
+var naNToNumVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: naNToNumBoolAVX2Loop, AVX512: naNToNumBoolAVX512Loop},
+	{Variant: 0, DType: ir.Uint8, AVX2: naNToNumUint8AVX2Loop, AVX512: naNToNumUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: naNToNumInt8AVX2Loop, AVX512: naNToNumInt8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: naNToNumInt16AVX2Loop, AVX512: naNToNumInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: naNToNumInt32AVX2Loop, AVX512: naNToNumInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: naNToNumInt64AVX2Loop, AVX512: naNToNumInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: naNToNumFloat32AVX2Loop, AVX512: naNToNumFloat32AVX512Loop, Past: vector.Loops{AVX2: naNToNumFloat32PastAVX2Loop, AVX512: naNToNumFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: naNToNumFloat64AVX2Loop, AVX512: naNToNumFloat64AVX512Loop},
+}
+
+var naNToNumGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: naNToNumGradXFloat32AVX2, AVX512: naNToNumGradXFloat32AVX512, Past: vector.Loops{AVX2: naNToNumGradXFloat32PastAVX2, AVX512: naNToNumGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: naNToNumGradXFloat64AVX2, AVX512: naNToNumGradXFloat64AVX512},
 }
 
 func negFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -425,12 +755,138 @@ func negFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	negFloat64AVX2(2*n, p, s, index)
 }
 
+var negVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: negUint8AVX2, AVX512: negUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: negUint8AVX2, AVX512: negUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: negInt16AVX2, AVX512: negInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: negInt32AVX2, AVX512: negInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: negInt64AVX2, AVX512: negInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: negFloat32AVX2, AVX512: negFloat32AVX2, Past: vector.Loops{AVX2: negFloat32PastAVX2, AVX512: negFloat32PastAVX512}, Float16: vector.Loops{AVX2: negFloat32HalfAVX2, AVX512: negFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: negFloat32HalfAVX2, AVX512: negFloat32HalfAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: negFloat64AVX2, AVX512: negFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: negFloat32AVX2Loop, AVX512: negFloat32AVX2Loop},
+	{Variant: 0, DType: ir.Complex128, AVX2: negFloat64AVX2Loop, AVX512: negFloat64AVX2Loop},
+}
+
+var powVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: powFloat32AVX2, AVX512: powFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: powFloat64AVX2, AVX512: powFloat64AVX512},
+}
+
+var powGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: powGradXFloat32AVX2, AVX512: powGradXFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: powGradXFloat64AVX2, AVX512: powGradXFloat64AVX512},
+}
+
+var powGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: powGradYFloat32AVX2, AVX512: powGradYFloat32AVX512, Past: vector.Loops{AVX2: powGradYFloat32PastAVX2}},
+	{Variant: 0, DType: ir.Float64, AVX2: powGradYFloat64AVX2, AVX512: powGradYFloat64AVX512},
+}
+
+var rad2degVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rad2degFloat32AVX2, AVX512: rad2degFloat32AVX2, Past: vector.Loops{AVX2: rad2degFloat32PastAVX2, AVX512: rad2degFloat32PastAVX512}, Float16: vector.Loops{AVX2: rad2degFloat32Float16AVX2, AVX512: rad2degFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rad2degFloat32BFloat16AVX2, AVX512: rad2degFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: rad2degFloat64AVX2, AVX512: rad2degFloat64AVX2},
+}
+
+var rdivVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rdivFloat32AVX2, AVX512: rdivFloat32AVX2, Past: vector.Loops{AVX2: rdivFloat32PastAVX2, AVX512: rdivFloat32PastAVX512}, Float16: vector.Loops{AVX2: rdivFloat32Float16AVX2, AVX512: rdivFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rdivFloat32BFloat16AVX2, AVX512: rdivFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: rdivFloat64AVX2, AVX512: rdivFloat64AVX2},
+}
+
+var rdivGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rdivGradXFloat32AVX2, AVX512: rdivGradXFloat32AVX512, Past: vector.Loops{AVX2: rdivGradXFloat32PastAVX2, AVX512: rdivGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: rdivGradXFloat64AVX2, AVX512: rdivGradXFloat64AVX512},
+}
+
+var rdivGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: divGradXFloat32AVX2, AVX512: divGradXFloat32AVX512, Past: vector.Loops{AVX2: divGradXFloat32PastAVX2, AVX512: divGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: divGradXFloat32Float16AVX2, AVX512: divGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divGradXFloat32BFloat16AVX2, AVX512: divGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divGradXFloat64AVX2, AVX512: divGradXFloat64AVX512},
+}
+
+var reciprocalVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reciprocalFloat32AVX2, AVX512: reciprocalFloat32AVX2, Past: vector.Loops{AVX2: reciprocalFloat32PastAVX2, AVX512: reciprocalFloat32PastAVX512}, Float16: vector.Loops{AVX2: reciprocalFloat32Float16AVX2, AVX512: reciprocalFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reciprocalFloat32BFloat16AVX2, AVX512: reciprocalFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reciprocalFloat64AVX2, AVX512: reciprocalFloat64AVX2},
+}
+
+var reciprocalGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reciprocalGradXFloat32AVX2, AVX512: reciprocalGradXFloat32AVX512, Past: vector.Loops{AVX2: reciprocalGradXFloat32PastAVX2, AVX512: reciprocalGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reciprocalGradXFloat64AVX2, AVX512: reciprocalGradXFloat64AVX512},
+}
+
+var remainderVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: remainderUint8AVX2, AVX512: remainderUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: remainderInt8AVX2, AVX512: remainderInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: remainderInt16AVX2, AVX512: remainderInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: remainderInt32AVX2, AVX512: remainderInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX512: remainderInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: remainderFloat32AVX2, AVX512: remainderFloat32AVX512},
+}
+
+var remainderGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: remainderGradYFloat32AVX2, AVX512: remainderGradYFloat32AVX512, Past: vector.Loops{AVX2: remainderGradYFloat32PastAVX2, AVX512: remainderGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: remainderGradYFloat64AVX2, AVX512: remainderGradYFloat64AVX512},
+}
+
+var rpowVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rpowFloat32AVX2, AVX512: rpowFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: rpowFloat64AVX2, AVX512: rpowFloat64AVX512},
+}
+
+var rpowGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rpowGradXFloat32AVX2, AVX512: rpowGradXFloat32AVX512, Past: vector.Loops{AVX2: rpowGradXFloat32PastAVX2}},
+	{Variant: 0, DType: ir.Float64, AVX2: rpowGradXFloat64AVX2, AVX512: rpowGradXFloat64AVX512},
+}
+
+var rpowGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rpowGradYFloat32AVX2, AVX512: rpowGradYFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: rpowGradYFloat64AVX2, AVX512: rpowGradYFloat64AVX512},
+}
+
 func rsubFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	rsubFloat32AVX2(2*n, p, s, index)
 }
 
 func rsubFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	rsubFloat64AVX2(2*n, p, s, index)
+}
+
+var rsubVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: rsubUint8AVX2, AVX512: rsubUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: rsubUint8AVX2, AVX512: rsubUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: rsubInt16AVX2, AVX512: rsubInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: rsubInt32AVX2, AVX512: rsubInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: rsubInt64AVX2, AVX512: rsubInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: rsubFloat32AVX2, AVX512: rsubFloat32AVX2, Past: vector.Loops{AVX2: rsubFloat32PastAVX2, AVX512: rsubFloat32PastAVX512}, Float16: vector.Loops{AVX2: rsubFloat32Float16AVX2, AVX512: rsubFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rsubFloat32BFloat16AVX2, AVX512: rsubFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: rsubFloat64AVX2, AVX512: rsubFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: rsubFloat32AVX2Loop, AVX512: rsubFloat32AVX2Loop},
+	{Variant: 0, DType: ir.Complex128, AVX2: rsubFloat64AVX2Loop, AVX512: rsubFloat64AVX2Loop},
+}
+
+var signVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: signUint8AVX2, AVX512: signUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: signInt8AVX2, AVX512: signInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: signInt16AVX2, AVX512: signInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: signInt32AVX2, AVX512: signInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: signInt64AVX2, AVX512: signInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: signFloat32AVX2, AVX512: signFloat32AVX512, Past: vector.Loops{AVX2: signFloat32PastAVX2, AVX512: signFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: signFloat64AVX2, AVX512: signFloat64AVX512},
+}
+
+var squareVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: squareUint8AVX2, AVX512: squareUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: squareUint8AVX2, AVX512: squareUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: squareInt16AVX2, AVX512: squareInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: squareInt32AVX2, AVX512: squareInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: squareInt64AVX2, AVX512: squareInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: squareFloat32AVX2, AVX512: squareFloat32AVX2, Past: vector.Loops{AVX2: squareFloat32PastAVX2, AVX512: squareFloat32PastAVX512}, Float16: vector.Loops{AVX2: squareFloat32Float16AVX2, AVX512: squareFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: squareFloat32BFloat16AVX2, AVX512: squareFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: squareFloat64AVX2, AVX512: squareFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: squareComplex64AVX2, AVX512: squareComplex64AVX512},
+	{Variant: 0, DType: ir.Complex128, AVX2: squareComplex128AVX2, AVX512: squareComplex128AVX2},
+}
+
+var squareGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: squareGradXFloat32AVX2, AVX512: squareGradXFloat32AVX512, Past: vector.Loops{AVX2: squareGradXFloat32PastAVX2, AVX512: squareGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: squareGradXFloat32Float16AVX2, AVX512: squareGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: squareGradXFloat32BFloat16AVX2, AVX512: squareGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: squareGradXFloat64AVX2, AVX512: squareGradXFloat64AVX512},
 }
 
 func subFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -441,275 +897,24 @@ func subFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	subFloat64AVX2(2*n, p, s, index)
 }
 
-// arithmeticVectors are the assembly loops of the group arithmetic.
-var arithmeticVectors = []vector.Loop{
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Int8, AVX2: absInt8AVX2, AVX512: absInt8AVX512},
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Int16, AVX2: absInt16AVX2, AVX512: absInt16AVX512},
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Int32, AVX2: absInt32AVX2, AVX512: absInt32AVX512},
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Int64, AVX2: absInt64AVX2, AVX512: absInt64AVX512},
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Float32, AVX2: absFloat32AVX2, AVX512: absFloat32AVX512, Past: vector.Loops{AVX2: absFloat32PastAVX2, AVX512: absFloat32PastAVX512}, Float16: vector.Loops{AVX2: absFloat32HalfAVX2, AVX512: absFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: absFloat32HalfAVX2, AVX512: absFloat32HalfAVX512}},
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Float64, AVX2: absFloat64AVX2, AVX512: absFloat64AVX512},
-	{Op: "abs", Table: &Abs, Variant: 0, DType: ir.Complex64, AVX2: absComplex64AVX2, AVX512: absComplex64AVX512},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Uint8, AVX2: addUint8AVX2, AVX512: addUint8AVX2},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Int8, AVX2: addUint8AVX2, AVX512: addUint8AVX2},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Int16, AVX2: addInt16AVX2, AVX512: addInt16AVX2},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Int32, AVX2: addInt32AVX2, AVX512: addInt32AVX2},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Int64, AVX2: addInt64AVX2, AVX512: addInt64AVX2},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Float32, AVX2: addFloat32AVX2, AVX512: addFloat32AVX2, Past: vector.Loops{AVX2: addFloat32PastAVX2, AVX512: addFloat32PastAVX512}, Float16: vector.Loops{AVX2: addFloat32Float16AVX2, AVX512: addFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: addFloat32BFloat16AVX2, AVX512: addFloat32BFloat16AVX512}},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Float64, AVX2: addFloat64AVX2, AVX512: addFloat64AVX2},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Complex64, AVX2: addFloat32AVX2Loop, AVX512: addFloat32AVX2Loop},
-	{Op: "add", Table: &Add, Variant: 0, DType: ir.Complex128, AVX2: addFloat64AVX2Loop, AVX512: addFloat64AVX2Loop},
-	{Op: "add_scaled", Table: &AddScaled, Variant: 0, DType: ir.Uint8, AVX2: addScaledUint8AVX2Loop, AVX512: addScaledUint8AVX512Loop},
-	{Op: "add_scaled", Table: &AddScaled, Variant: 0, DType: ir.Int8, AVX2: addScaledUint8AVX2Loop, AVX512: addScaledUint8AVX512Loop},
-	{Op: "add_scaled", Table: &AddScaled, Variant: 0, DType: ir.Int16, AVX2: addScaledInt16AVX2Loop, AVX512: addScaledInt16AVX512Loop},
-	{Op: "add_scaled", Table: &AddScaled, Variant: 0, DType: ir.Int32, AVX2: addScaledInt32AVX2Loop, AVX512: addScaledInt32AVX512Loop},
-	{Op: "add_scaled", Table: &AddScaled, Variant: 0, DType: ir.Int64, AVX2: addScaledInt64AVX2Loop, AVX512: addScaledInt64AVX512Loop},
-	{Op: "add_scaled", Table: &AddScaled, Variant: 0, DType: ir.Float32, AVX2: addScaledFloat32AVX2Loop, AVX512: addScaledFloat32AVX512Loop, Past: vector.Loops{AVX2: addScaledFloat32PastAVX2Loop, AVX512: addScaledFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addScaledFloat32Float16AVX2Loop, AVX512: addScaledFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addScaledFloat32BFloat16AVX2Loop, AVX512: addScaledFloat32BFloat16AVX512Loop}},
-	{Op: "add_scaled", Table: &AddScaled, Variant: 0, DType: ir.Float64, AVX2: addScaledFloat64AVX2Loop, AVX512: addScaledFloat64AVX512Loop},
-	{Op: "add_scaled_grad_y", Table: &AddScaledGradY, Variant: 0, DType: ir.Float32, AVX2: addScaledGradYFloat32AVX2Loop, AVX512: addScaledGradYFloat32AVX2Loop, Past: vector.Loops{AVX2: addScaledGradYFloat32PastAVX2Loop, AVX512: addScaledGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addScaledGradYFloat32Float16AVX2Loop, AVX512: addScaledGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addScaledGradYFloat32BFloat16AVX2Loop, AVX512: addScaledGradYFloat32BFloat16AVX512Loop}},
-	{Op: "add_scaled_grad_y", Table: &AddScaledGradY, Variant: 0, DType: ir.Float64, AVX2: addScaledGradYFloat64AVX2Loop, AVX512: addScaledGradYFloat64AVX2Loop},
-	{Op: "addcdiv", Table: &Addcdiv, Variant: 0, DType: ir.Float32, AVX2: addcdivFloat32AVX2Loop, AVX512: addcdivFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivFloat32PastAVX2Loop, AVX512: addcdivFloat32PastAVX512Loop}},
-	{Op: "addcdiv", Table: &Addcdiv, Variant: 0, DType: ir.Float64, AVX2: addcdivFloat64AVX2Loop, AVX512: addcdivFloat64AVX512Loop},
-	{Op: "addcdiv_grad_y", Table: &AddcdivGradY, Variant: 0, DType: ir.Float32, AVX2: addcdivGradYFloat32AVX2Loop, AVX512: addcdivGradYFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivGradYFloat32PastAVX2Loop, AVX512: addcdivGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addcdivGradYFloat32Float16AVX2Loop, AVX512: addcdivGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addcdivGradYFloat32BFloat16AVX2Loop, AVX512: addcdivGradYFloat32BFloat16AVX512Loop}},
-	{Op: "addcdiv_grad_y", Table: &AddcdivGradY, Variant: 0, DType: ir.Float64, AVX2: addcdivGradYFloat64AVX2Loop, AVX512: addcdivGradYFloat64AVX512Loop},
-	{Op: "addcdiv_grad_z", Table: &AddcdivGradZ, Variant: 0, DType: ir.Float32, AVX2: addcdivGradZFloat32AVX2Loop, AVX512: addcdivGradZFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivGradZFloat32PastAVX2Loop, AVX512: addcdivGradZFloat32PastAVX512Loop}},
-	{Op: "addcdiv_grad_z", Table: &AddcdivGradZ, Variant: 0, DType: ir.Float64, AVX2: addcdivGradZFloat64AVX2Loop, AVX512: addcdivGradZFloat64AVX512Loop},
-	{Op: "addcmul", Table: &Addcmul, Variant: 0, DType: ir.Uint8, AVX2: addcmulUint8AVX2Loop, AVX512: addcmulUint8AVX512Loop},
-	{Op: "addcmul", Table: &Addcmul, Variant: 0, DType: ir.Int8, AVX2: addcmulUint8AVX2Loop, AVX512: addcmulUint8AVX512Loop},
-	{Op: "addcmul", Table: &Addcmul, Variant: 0, DType: ir.Int16, AVX2: addcmulInt16AVX2Loop, AVX512: addcmulInt16AVX512Loop},
-	{Op: "addcmul", Table: &Addcmul, Variant: 0, DType: ir.Int32, AVX2: addcmulInt32AVX2Loop, AVX512: addcmulInt32AVX512Loop},
-	{Op: "addcmul", Table: &Addcmul, Variant: 0, DType: ir.Int64, AVX2: addcmulInt64AVX2Loop, AVX512: addcmulInt64AVX512Loop},
-	{Op: "addcmul", Table: &Addcmul, Variant: 0, DType: ir.Float32, AVX2: addcmulFloat32AVX2Loop, AVX512: addcmulFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulFloat32PastAVX2Loop, AVX512: addcmulFloat32PastAVX512Loop}},
-	{Op: "addcmul", Table: &Addcmul, Variant: 0, DType: ir.Float64, AVX2: addcmulFloat64AVX2Loop, AVX512: addcmulFloat64AVX512Loop},
-	{Op: "addcmul_grad_y", Table: &AddcmulGradY, Variant: 0, DType: ir.Float32, AVX2: addcmulGradYFloat32AVX2Loop, AVX512: addcmulGradYFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulGradYFloat32PastAVX2Loop, AVX512: addcmulGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addcmulGradYFloat32Float16AVX2Loop, AVX512: addcmulGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addcmulGradYFloat32BFloat16AVX2Loop, AVX512: addcmulGradYFloat32BFloat16AVX512Loop}},
-	{Op: "addcmul_grad_y", Table: &AddcmulGradY, Variant: 0, DType: ir.Float64, AVX2: addcmulGradYFloat64AVX2Loop, AVX512: addcmulGradYFloat64AVX512Loop},
-	{Op: "addcmul_grad_z", Table: &AddcmulGradZ, Variant: 0, DType: ir.Float32, AVX2: addcmulGradZFloat32AVX2Loop, AVX512: addcmulGradZFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulGradZFloat32PastAVX2Loop, AVX512: addcmulGradZFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addcmulGradZFloat32Float16AVX2Loop, AVX512: addcmulGradZFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addcmulGradZFloat32BFloat16AVX2Loop, AVX512: addcmulGradZFloat32BFloat16AVX512Loop}},
-	{Op: "addcmul_grad_z", Table: &AddcmulGradZ, Variant: 0, DType: ir.Float64, AVX2: addcmulGradZFloat64AVX2Loop, AVX512: addcmulGradZFloat64AVX512Loop},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Bool, AVX2: clampBoolAVX2, AVX512: clampBoolAVX512},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Uint8, AVX2: clampUint8AVX2, AVX512: clampUint8AVX512},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Int8, AVX2: clampInt8AVX2, AVX512: clampInt8AVX512},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Int16, AVX2: clampInt16AVX2, AVX512: clampInt16AVX512},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Int32, AVX2: clampInt32AVX2, AVX512: clampInt32AVX512},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Int64, AVX2: clampInt64AVX2, AVX512: clampInt64AVX512},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Float32, AVX2: clampFloat32AVX2, AVX512: clampFloat32AVX512, Past: vector.Loops{AVX2: clampFloat32PastAVX2, AVX512: clampFloat32PastAVX512}},
-	{Op: "clamp", Table: &Clamp, Variant: 0, DType: ir.Float64, AVX2: clampFloat64AVX2, AVX512: clampFloat64AVX512},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Uint8, AVX2: clampMaxUint8AVX2, AVX512: clampMaxUint8AVX512},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Int8, AVX2: clampMaxInt8AVX2, AVX512: clampMaxInt8AVX512},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Int16, AVX2: clampMaxInt16AVX2, AVX512: clampMaxInt16AVX512},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Int32, AVX2: clampMaxInt32AVX2, AVX512: clampMaxInt32AVX512},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Int64, AVX2: clampMaxInt64AVX2, AVX512: clampMaxInt64AVX512},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Float32, AVX2: clampMaxFloat32AVX2, AVX512: clampMaxFloat32AVX512, Past: vector.Loops{AVX2: clampMaxFloat32PastAVX2, AVX512: clampMaxFloat32PastAVX512}},
-	{Op: "clamp_max", Table: &ClampMax, Variant: 0, DType: ir.Float64, AVX2: clampMaxFloat64AVX2, AVX512: clampMaxFloat64AVX512},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Uint8, AVX2: clampMinUint8AVX2, AVX512: clampMinUint8AVX512},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Int8, AVX2: clampMinInt8AVX2, AVX512: clampMinInt8AVX512},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Int16, AVX2: clampMinInt16AVX2, AVX512: clampMinInt16AVX512},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Int32, AVX2: clampMinInt32AVX2, AVX512: clampMinInt32AVX512},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Int64, AVX2: clampMinInt64AVX2, AVX512: clampMinInt64AVX512},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Float32, AVX2: clampMinFloat32AVX2, AVX512: clampMinFloat32AVX512, Past: vector.Loops{AVX2: clampMinFloat32PastAVX2, AVX512: clampMinFloat32PastAVX512}},
-	{Op: "clamp_min", Table: &ClampMin, Variant: 0, DType: ir.Float64, AVX2: clampMinFloat64AVX2, AVX512: clampMinFloat64AVX512},
-	{Op: "copysign", Table: &Copysign, Variant: 0, DType: ir.Float32, AVX2: copysignFloat32AVX2, AVX512: copysignFloat32AVX512, Past: vector.Loops{AVX2: copysignFloat32PastAVX2, AVX512: copysignFloat32PastAVX512}, Float16: vector.Loops{AVX2: copysignFloat32HalfAVX2, AVX512: copysignFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: copysignFloat32HalfAVX2, AVX512: copysignFloat32HalfAVX512}},
-	{Op: "copysign", Table: &Copysign, Variant: 0, DType: ir.Float64, AVX2: copysignFloat64AVX2, AVX512: copysignFloat64AVX512},
-	{Op: "copysign_grad_x", Table: &CopysignGradX, Variant: 0, DType: ir.Float32, AVX2: copysignGradXFloat32AVX2, AVX512: copysignGradXFloat32AVX512, Past: vector.Loops{AVX2: copysignGradXFloat32PastAVX2, AVX512: copysignGradXFloat32PastAVX512}},
-	{Op: "copysign_grad_x", Table: &CopysignGradX, Variant: 0, DType: ir.Float64, AVX2: copysignGradXFloat64AVX2, AVX512: copysignGradXFloat64AVX512},
-	{Op: "deg2rad", Table: &Deg2rad, Variant: 0, DType: ir.Float32, AVX2: deg2radFloat32AVX2, AVX512: deg2radFloat32AVX2, Past: vector.Loops{AVX2: deg2radFloat32PastAVX2, AVX512: deg2radFloat32PastAVX512}, Float16: vector.Loops{AVX2: deg2radFloat32Float16AVX2, AVX512: deg2radFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: deg2radFloat32BFloat16AVX2, AVX512: deg2radFloat32BFloat16AVX512}},
-	{Op: "deg2rad", Table: &Deg2rad, Variant: 0, DType: ir.Float64, AVX2: deg2radFloat64AVX2, AVX512: deg2radFloat64AVX2},
-	{Op: "div", Table: &Div, Variant: 0, DType: ir.Float32, AVX2: divFloat32AVX2, AVX512: divFloat32AVX2, Past: vector.Loops{AVX2: divFloat32PastAVX2, AVX512: divFloat32PastAVX512}, Float16: vector.Loops{AVX2: divFloat32Float16AVX2, AVX512: divFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divFloat32BFloat16AVX2, AVX512: divFloat32BFloat16AVX512}},
-	{Op: "div", Table: &Div, Variant: 0, DType: ir.Float64, AVX2: divFloat64AVX2, AVX512: divFloat64AVX2},
-	{Op: "div_grad_x", Table: &DivGradX, Variant: 0, DType: ir.Float32, AVX2: divGradXFloat32AVX2, AVX512: divGradXFloat32AVX512, Past: vector.Loops{AVX2: divGradXFloat32PastAVX2, AVX512: divGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: divGradXFloat32Float16AVX2, AVX512: divGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divGradXFloat32BFloat16AVX2, AVX512: divGradXFloat32BFloat16AVX512}},
-	{Op: "div_grad_x", Table: &DivGradX, Variant: 0, DType: ir.Float64, AVX2: divGradXFloat64AVX2, AVX512: divGradXFloat64AVX512},
-	{Op: "div_grad_y", Table: &DivGradY, Variant: 0, DType: ir.Float32, AVX2: divGradYFloat32AVX2, AVX512: divGradYFloat32AVX512, Past: vector.Loops{AVX2: divGradYFloat32PastAVX2, AVX512: divGradYFloat32PastAVX512}},
-	{Op: "div_grad_y", Table: &DivGradY, Variant: 0, DType: ir.Float64, AVX2: divGradYFloat64AVX2, AVX512: divGradYFloat64AVX512},
-	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Uint8, AVX2: floorDivideUint8AVX2, AVX512: floorDivideUint8AVX512},
-	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Int8, AVX2: floorDivideInt8AVX2, AVX512: floorDivideInt8AVX512},
-	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Int16, AVX2: floorDivideInt16AVX2, AVX512: floorDivideInt16AVX512},
-	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Int32, AVX2: floorDivideInt32AVX2, AVX512: floorDivideInt32AVX512},
-	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Int64, AVX512: floorDivideInt64AVX512},
-	{Op: "floor_divide", Table: &FloorDivide, Variant: 0, DType: ir.Float32, AVX2: floorDivideFloat32AVX2, AVX512: floorDivideFloat32AVX512},
-	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Uint8, AVX2: fmaxUint8AVX2, AVX512: fmaxUint8AVX512},
-	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int8, AVX2: fmaxInt8AVX2, AVX512: fmaxInt8AVX512},
-	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int16, AVX2: fmaxInt16AVX2, AVX512: fmaxInt16AVX512},
-	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int32, AVX2: fmaxInt32AVX2, AVX512: fmaxInt32AVX512},
-	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Int64, AVX2: fmaxInt64AVX2, AVX512: fmaxInt64AVX512},
-	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Float32, AVX2: fmaxFloat32AVX2, AVX512: fmaxFloat32AVX512, Past: vector.Loops{AVX2: fmaxFloat32PastAVX2, AVX512: fmaxFloat32PastAVX512}},
-	{Op: "fmax", Table: &Fmax, Variant: 0, DType: ir.Float64, AVX2: fmaxFloat64AVX2, AVX512: fmaxFloat64AVX512},
-	{Op: "fmax_grad_x", Table: &FmaxGradX, Variant: 0, DType: ir.Float32, AVX2: fmaxGradXFloat32AVX2, AVX512: fmaxGradXFloat32AVX512, Past: vector.Loops{AVX2: fmaxGradXFloat32PastAVX2, AVX512: fmaxGradXFloat32PastAVX512}},
-	{Op: "fmax_grad_x", Table: &FmaxGradX, Variant: 0, DType: ir.Float64, AVX2: fmaxGradXFloat64AVX2, AVX512: fmaxGradXFloat64AVX512},
-	{Op: "fmax_grad_y", Table: &FmaxGradY, Variant: 0, DType: ir.Float32, AVX2: fmaxGradYFloat32AVX2, AVX512: fmaxGradYFloat32AVX512, Past: vector.Loops{AVX2: fmaxGradYFloat32PastAVX2, AVX512: fmaxGradYFloat32PastAVX512}},
-	{Op: "fmax_grad_y", Table: &FmaxGradY, Variant: 0, DType: ir.Float64, AVX2: fmaxGradYFloat64AVX2, AVX512: fmaxGradYFloat64AVX512},
-	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Uint8, AVX2: fminUint8AVX2, AVX512: fminUint8AVX512},
-	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int8, AVX2: fminInt8AVX2, AVX512: fminInt8AVX512},
-	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int16, AVX2: fminInt16AVX2, AVX512: fminInt16AVX512},
-	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int32, AVX2: fminInt32AVX2, AVX512: fminInt32AVX512},
-	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Int64, AVX2: fminInt64AVX2, AVX512: fminInt64AVX512},
-	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Float32, AVX2: fminFloat32AVX2, AVX512: fminFloat32AVX512, Past: vector.Loops{AVX2: fminFloat32PastAVX2, AVX512: fminFloat32PastAVX512}},
-	{Op: "fmin", Table: &Fmin, Variant: 0, DType: ir.Float64, AVX2: fminFloat64AVX2, AVX512: fminFloat64AVX512},
-	{Op: "fmin_grad_x", Table: &FminGradX, Variant: 0, DType: ir.Float32, AVX2: fminGradXFloat32AVX2, AVX512: fminGradXFloat32AVX512, Past: vector.Loops{AVX2: fminGradXFloat32PastAVX2, AVX512: fminGradXFloat32PastAVX512}},
-	{Op: "fmin_grad_x", Table: &FminGradX, Variant: 0, DType: ir.Float64, AVX2: fminGradXFloat64AVX2, AVX512: fminGradXFloat64AVX512},
-	{Op: "fmin_grad_y", Table: &FminGradY, Variant: 0, DType: ir.Float32, AVX2: fminGradYFloat32AVX2, AVX512: fminGradYFloat32AVX512, Past: vector.Loops{AVX2: fminGradYFloat32PastAVX2, AVX512: fminGradYFloat32PastAVX512}},
-	{Op: "fmin_grad_y", Table: &FminGradY, Variant: 0, DType: ir.Float64, AVX2: fminGradYFloat64AVX2, AVX512: fminGradYFloat64AVX512},
-	{Op: "fmod", Table: &Fmod, Variant: 0, DType: ir.Uint8, AVX2: fmodUint8AVX2, AVX512: fmodUint8AVX512},
-	{Op: "fmod", Table: &Fmod, Variant: 0, DType: ir.Int8, AVX2: fmodInt8AVX2, AVX512: fmodInt8AVX512},
-	{Op: "fmod", Table: &Fmod, Variant: 0, DType: ir.Int16, AVX2: fmodInt16AVX2, AVX512: fmodInt16AVX512},
-	{Op: "fmod", Table: &Fmod, Variant: 0, DType: ir.Int32, AVX2: fmodInt32AVX2, AVX512: fmodInt32AVX512},
-	{Op: "fmod", Table: &Fmod, Variant: 0, DType: ir.Int64, AVX512: fmodInt64AVX512},
-	{Op: "fmod", Table: &Fmod, Variant: 0, DType: ir.Float32, AVX2: fmodFloat32AVX2, AVX512: fmodFloat32AVX512},
-	{Op: "fmod_grad_y", Table: &FmodGradY, Variant: 0, DType: ir.Float32, AVX2: fmodGradYFloat32AVX2, AVX512: fmodGradYFloat32AVX512, Past: vector.Loops{AVX2: fmodGradYFloat32PastAVX2, AVX512: fmodGradYFloat32PastAVX512}},
-	{Op: "fmod_grad_y", Table: &FmodGradY, Variant: 0, DType: ir.Float64, AVX2: fmodGradYFloat64AVX2, AVX512: fmodGradYFloat64AVX512},
-	{Op: "frac", Table: &Frac, Variant: 0, DType: ir.Float32, AVX2: fracFloat32AVX2, AVX512: fracFloat32AVX512, Past: vector.Loops{AVX2: fracFloat32PastAVX2, AVX512: fracFloat32PastAVX512}, Float16: vector.Loops{AVX2: fracFloat32Float16AVX2, AVX512: fracFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: fracFloat32BFloat16AVX2, AVX512: fracFloat32BFloat16AVX512}},
-	{Op: "frac", Table: &Frac, Variant: 0, DType: ir.Float64, AVX2: fracFloat64AVX2, AVX512: fracFloat64AVX512},
-	{Op: "hypot", Table: &Hypot, Variant: 0, DType: ir.Float32, AVX2: hypotFloat32AVX2, AVX512: hypotFloat32AVX512},
-	{Op: "hypot", Table: &Hypot, Variant: 0, DType: ir.Float64, AVX2: hypotFloat64AVX2, AVX512: hypotFloat64AVX512},
-	{Op: "hypot_grad_x", Table: &HypotGradX, Variant: 0, DType: ir.Float32, AVX2: hypotGradXFloat32AVX2, AVX512: hypotGradXFloat32AVX512},
-	{Op: "hypot_grad_x", Table: &HypotGradX, Variant: 0, DType: ir.Float64, AVX2: hypotGradXFloat64AVX2, AVX512: hypotGradXFloat64AVX512},
-	{Op: "hypot_grad_y", Table: &HypotGradY, Variant: 0, DType: ir.Float32, AVX2: hypotGradYFloat32AVX2, AVX512: hypotGradYFloat32AVX512},
-	{Op: "hypot_grad_y", Table: &HypotGradY, Variant: 0, DType: ir.Float64, AVX2: hypotGradYFloat64AVX2, AVX512: hypotGradYFloat64AVX512},
-	{Op: "lerp", Table: &Lerp, Variant: 0, DType: ir.Float32, AVX2: lerpFloat32AVX2, AVX512: lerpFloat32AVX512, Past: vector.Loops{AVX2: lerpFloat32PastAVX2, AVX512: lerpFloat32PastAVX512}},
-	{Op: "lerp", Table: &Lerp, Variant: 0, DType: ir.Float64, AVX2: lerpFloat64AVX2, AVX512: lerpFloat64AVX512},
-	{Op: "lerp_grad_end", Table: &LerpGradEnd, Variant: 0, DType: ir.Float32, AVX2: lerpGradEndFloat32AVX2, AVX512: lerpGradEndFloat32AVX512, Past: vector.Loops{AVX2: lerpGradEndFloat32PastAVX2, AVX512: lerpGradEndFloat32PastAVX512}},
-	{Op: "lerp_grad_end", Table: &LerpGradEnd, Variant: 0, DType: ir.Float64, AVX2: lerpGradEndFloat64AVX2, AVX512: lerpGradEndFloat64AVX512},
-	{Op: "lerp_grad_weight", Table: &LerpGradWeight, Variant: 0, DType: ir.Float32, AVX2: lerpGradWeightFloat32AVX2, AVX512: lerpGradWeightFloat32AVX512, Past: vector.Loops{AVX2: lerpGradWeightFloat32PastAVX2, AVX512: lerpGradWeightFloat32PastAVX512}, Float16: vector.Loops{AVX2: lerpGradWeightFloat32Float16AVX2, AVX512: lerpGradWeightFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: lerpGradWeightFloat32BFloat16AVX2, AVX512: lerpGradWeightFloat32BFloat16AVX512}},
-	{Op: "lerp_grad_weight", Table: &LerpGradWeight, Variant: 0, DType: ir.Float64, AVX2: lerpGradWeightFloat64AVX2, AVX512: lerpGradWeightFloat64AVX512},
-	{Op: "lerp_grad_x", Table: &LerpGradX, Variant: 0, DType: ir.Float32, AVX2: lerpGradXFloat32AVX2, AVX512: lerpGradXFloat32AVX512, Past: vector.Loops{AVX2: lerpGradXFloat32PastAVX2, AVX512: lerpGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: lerpGradXFloat32Float16AVX2, AVX512: lerpGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: lerpGradXFloat32BFloat16AVX2, AVX512: lerpGradXFloat32BFloat16AVX512}},
-	{Op: "lerp_grad_x", Table: &LerpGradX, Variant: 0, DType: ir.Float64, AVX2: lerpGradXFloat64AVX2, AVX512: lerpGradXFloat64AVX512},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Uint8, AVX2: clampMinUint8AVX2, AVX512: clampMinUint8AVX512},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Int8, AVX2: clampMinInt8AVX2, AVX512: clampMinInt8AVX512},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Int16, AVX2: clampMinInt16AVX2, AVX512: clampMinInt16AVX512},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Int32, AVX2: clampMinInt32AVX2, AVX512: clampMinInt32AVX512},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Int64, AVX2: clampMinInt64AVX2, AVX512: clampMinInt64AVX512},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Float32, AVX2: clampMinFloat32AVX2, AVX512: clampMinFloat32AVX512, Past: vector.Loops{AVX2: clampMinFloat32PastAVX2, AVX512: clampMinFloat32PastAVX512}},
-	{Op: "maximum", Table: &Maximum, Variant: 0, DType: ir.Float64, AVX2: clampMinFloat64AVX2, AVX512: clampMinFloat64AVX512},
-	{Op: "maximum_grad_x", Table: &MaximumGradX, Variant: 0, DType: ir.Float32, AVX2: maximumGradXFloat32AVX2, AVX512: maximumGradXFloat32AVX512, Past: vector.Loops{AVX2: maximumGradXFloat32PastAVX2, AVX512: maximumGradXFloat32PastAVX512}},
-	{Op: "maximum_grad_x", Table: &MaximumGradX, Variant: 0, DType: ir.Float64, AVX2: maximumGradXFloat64AVX2, AVX512: maximumGradXFloat64AVX512},
-	{Op: "maximum_grad_y", Table: &MaximumGradY, Variant: 0, DType: ir.Float32, AVX2: maximumGradYFloat32AVX2, AVX512: maximumGradYFloat32AVX512, Past: vector.Loops{AVX2: maximumGradYFloat32PastAVX2, AVX512: maximumGradYFloat32PastAVX512}},
-	{Op: "maximum_grad_y", Table: &MaximumGradY, Variant: 0, DType: ir.Float64, AVX2: maximumGradYFloat64AVX2, AVX512: maximumGradYFloat64AVX512},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Uint8, AVX2: clampMaxUint8AVX2, AVX512: clampMaxUint8AVX512},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Int8, AVX2: clampMaxInt8AVX2, AVX512: clampMaxInt8AVX512},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Int16, AVX2: clampMaxInt16AVX2, AVX512: clampMaxInt16AVX512},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Int32, AVX2: clampMaxInt32AVX2, AVX512: clampMaxInt32AVX512},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Int64, AVX2: clampMaxInt64AVX2, AVX512: clampMaxInt64AVX512},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Float32, AVX2: clampMaxFloat32AVX2, AVX512: clampMaxFloat32AVX512, Past: vector.Loops{AVX2: clampMaxFloat32PastAVX2, AVX512: clampMaxFloat32PastAVX512}},
-	{Op: "minimum", Table: &Minimum, Variant: 0, DType: ir.Float64, AVX2: clampMaxFloat64AVX2, AVX512: clampMaxFloat64AVX512},
-	{Op: "minimum_grad_x", Table: &MinimumGradX, Variant: 0, DType: ir.Float32, AVX2: maximumGradYFloat32AVX2, AVX512: maximumGradYFloat32AVX512, Past: vector.Loops{AVX2: maximumGradYFloat32PastAVX2, AVX512: maximumGradYFloat32PastAVX512}},
-	{Op: "minimum_grad_x", Table: &MinimumGradX, Variant: 0, DType: ir.Float64, AVX2: maximumGradYFloat64AVX2, AVX512: maximumGradYFloat64AVX512},
-	{Op: "minimum_grad_y", Table: &MinimumGradY, Variant: 0, DType: ir.Float32, AVX2: maximumGradXFloat32AVX2, AVX512: maximumGradXFloat32AVX512, Past: vector.Loops{AVX2: maximumGradXFloat32PastAVX2, AVX512: maximumGradXFloat32PastAVX512}},
-	{Op: "minimum_grad_y", Table: &MinimumGradY, Variant: 0, DType: ir.Float64, AVX2: maximumGradXFloat64AVX2, AVX512: maximumGradXFloat64AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Uint8, AVX2: mulUint8AVX2, AVX512: mulUint8AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Int8, AVX2: mulUint8AVX2, AVX512: mulUint8AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Int16, AVX2: mulInt16AVX2, AVX512: mulInt16AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Int32, AVX2: mulInt32AVX2, AVX512: mulInt32AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Int64, AVX2: mulInt64AVX2, AVX512: mulInt64AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Float32, AVX2: mulFloat32AVX2, AVX512: mulFloat32AVX2, Past: vector.Loops{AVX2: mulFloat32PastAVX2, AVX512: mulFloat32PastAVX512}, Float16: vector.Loops{AVX2: mulFloat32Float16AVX2, AVX512: mulFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: mulFloat32BFloat16AVX2, AVX512: mulFloat32BFloat16AVX512}},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Float64, AVX2: mulFloat64AVX2, AVX512: mulFloat64AVX2},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Complex64, AVX2: mulComplex64AVX2, AVX512: mulComplex64AVX512},
-	{Op: "mul", Table: &Mul, Variant: 0, DType: ir.Complex128, AVX2: mulComplex128AVX2, AVX512: mulComplex128AVX2},
-	{Op: "mul_grad_x", Table: &MulGradX, Variant: 0, DType: ir.Float32, AVX2: mulFloat32AVX2, AVX512: mulFloat32AVX2, Past: vector.Loops{AVX2: mulFloat32PastAVX2, AVX512: mulFloat32PastAVX512}, Float16: vector.Loops{AVX2: mulFloat32Float16AVX2, AVX512: mulFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: mulFloat32BFloat16AVX2, AVX512: mulFloat32BFloat16AVX512}},
-	{Op: "mul_grad_x", Table: &MulGradX, Variant: 0, DType: ir.Float64, AVX2: mulFloat64AVX2, AVX512: mulFloat64AVX2},
-	{Op: "mul_grad_x", Table: &MulGradX, Variant: 0, DType: ir.Complex64, AVX2: mulGradXComplex64AVX2, AVX512: mulGradXComplex64AVX512},
-	{Op: "mul_grad_x", Table: &MulGradX, Variant: 0, DType: ir.Complex128, AVX2: mulGradXComplex128AVX2, AVX512: mulGradXComplex128AVX2},
-	{Op: "mul_grad_y", Table: &MulGradY, Variant: 0, DType: ir.Float32, AVX2: mulFloat32AVX2, AVX512: mulFloat32AVX2, Past: vector.Loops{AVX2: mulFloat32PastAVX2, AVX512: mulFloat32PastAVX512}, Float16: vector.Loops{AVX2: mulFloat32Float16AVX2, AVX512: mulFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: mulFloat32BFloat16AVX2, AVX512: mulFloat32BFloat16AVX512}},
-	{Op: "mul_grad_y", Table: &MulGradY, Variant: 0, DType: ir.Float64, AVX2: mulFloat64AVX2, AVX512: mulFloat64AVX2},
-	{Op: "mul_grad_y", Table: &MulGradY, Variant: 0, DType: ir.Complex64, AVX2: mulGradXComplex64AVX2, AVX512: mulGradXComplex64AVX512},
-	{Op: "mul_grad_y", Table: &MulGradY, Variant: 0, DType: ir.Complex128, AVX2: mulGradXComplex128AVX2, AVX512: mulGradXComplex128AVX2},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Bool, AVX2: nanToNumBoolAVX2Loop, AVX512: nanToNumBoolAVX512Loop},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Uint8, AVX2: nanToNumUint8AVX2Loop, AVX512: nanToNumUint8AVX512Loop},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int8, AVX2: nanToNumInt8AVX2Loop, AVX512: nanToNumInt8AVX512Loop},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int16, AVX2: nanToNumInt16AVX2Loop, AVX512: nanToNumInt16AVX512Loop},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int32, AVX2: nanToNumInt32AVX2Loop, AVX512: nanToNumInt32AVX512Loop},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Int64, AVX2: nanToNumInt64AVX2Loop, AVX512: nanToNumInt64AVX512Loop},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Float32, AVX2: nanToNumFloat32AVX2Loop, AVX512: nanToNumFloat32AVX512Loop, Past: vector.Loops{AVX2: nanToNumFloat32PastAVX2Loop, AVX512: nanToNumFloat32PastAVX512Loop}},
-	{Op: "nan_to_num", Table: &NanToNum, Variant: 0, DType: ir.Float64, AVX2: nanToNumFloat64AVX2Loop, AVX512: nanToNumFloat64AVX512Loop},
-	{Op: "nan_to_num_grad_x", Table: &NanToNumGradX, Variant: 0, DType: ir.Float32, AVX2: nanToNumGradXFloat32AVX2, AVX512: nanToNumGradXFloat32AVX512, Past: vector.Loops{AVX2: nanToNumGradXFloat32PastAVX2, AVX512: nanToNumGradXFloat32PastAVX512}},
-	{Op: "nan_to_num_grad_x", Table: &NanToNumGradX, Variant: 0, DType: ir.Float64, AVX2: nanToNumGradXFloat64AVX2, AVX512: nanToNumGradXFloat64AVX512},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Uint8, AVX2: negUint8AVX2, AVX512: negUint8AVX2},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Int8, AVX2: negUint8AVX2, AVX512: negUint8AVX2},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Int16, AVX2: negInt16AVX2, AVX512: negInt16AVX2},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Int32, AVX2: negInt32AVX2, AVX512: negInt32AVX2},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Int64, AVX2: negInt64AVX2, AVX512: negInt64AVX2},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Float32, AVX2: negFloat32AVX2, AVX512: negFloat32AVX2, Past: vector.Loops{AVX2: negFloat32PastAVX2, AVX512: negFloat32PastAVX512}, Float16: vector.Loops{AVX2: negFloat32HalfAVX2, AVX512: negFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: negFloat32HalfAVX2, AVX512: negFloat32HalfAVX512}},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Float64, AVX2: negFloat64AVX2, AVX512: negFloat64AVX2},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Complex64, AVX2: negFloat32AVX2Loop, AVX512: negFloat32AVX2Loop},
-	{Op: "neg", Table: &Neg, Variant: 0, DType: ir.Complex128, AVX2: negFloat64AVX2Loop, AVX512: negFloat64AVX2Loop},
-	{Op: "pow", Table: &Pow, Variant: 0, DType: ir.Float32, AVX2: powFloat32AVX2, AVX512: powFloat32AVX512},
-	{Op: "pow", Table: &Pow, Variant: 0, DType: ir.Float64, AVX2: powFloat64AVX2, AVX512: powFloat64AVX512},
-	{Op: "pow_grad_x", Table: &PowGradX, Variant: 0, DType: ir.Float32, AVX2: powGradXFloat32AVX2, AVX512: powGradXFloat32AVX512},
-	{Op: "pow_grad_x", Table: &PowGradX, Variant: 0, DType: ir.Float64, AVX2: powGradXFloat64AVX2, AVX512: powGradXFloat64AVX512},
-	{Op: "pow_grad_y", Table: &PowGradY, Variant: 0, DType: ir.Float32, AVX2: powGradYFloat32AVX2, AVX512: powGradYFloat32AVX512, Past: vector.Loops{AVX2: powGradYFloat32PastAVX2}},
-	{Op: "pow_grad_y", Table: &PowGradY, Variant: 0, DType: ir.Float64, AVX2: powGradYFloat64AVX2, AVX512: powGradYFloat64AVX512},
-	{Op: "rad2deg", Table: &Rad2deg, Variant: 0, DType: ir.Float32, AVX2: rad2degFloat32AVX2, AVX512: rad2degFloat32AVX2, Past: vector.Loops{AVX2: rad2degFloat32PastAVX2, AVX512: rad2degFloat32PastAVX512}, Float16: vector.Loops{AVX2: rad2degFloat32Float16AVX2, AVX512: rad2degFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rad2degFloat32BFloat16AVX2, AVX512: rad2degFloat32BFloat16AVX512}},
-	{Op: "rad2deg", Table: &Rad2deg, Variant: 0, DType: ir.Float64, AVX2: rad2degFloat64AVX2, AVX512: rad2degFloat64AVX2},
-	{Op: "rdiv", Table: &Rdiv, Variant: 0, DType: ir.Float32, AVX2: rdivFloat32AVX2, AVX512: rdivFloat32AVX2, Past: vector.Loops{AVX2: rdivFloat32PastAVX2, AVX512: rdivFloat32PastAVX512}, Float16: vector.Loops{AVX2: rdivFloat32Float16AVX2, AVX512: rdivFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rdivFloat32BFloat16AVX2, AVX512: rdivFloat32BFloat16AVX512}},
-	{Op: "rdiv", Table: &Rdiv, Variant: 0, DType: ir.Float64, AVX2: rdivFloat64AVX2, AVX512: rdivFloat64AVX2},
-	{Op: "rdiv_grad_x", Table: &RdivGradX, Variant: 0, DType: ir.Float32, AVX2: rdivGradXFloat32AVX2, AVX512: rdivGradXFloat32AVX512, Past: vector.Loops{AVX2: rdivGradXFloat32PastAVX2, AVX512: rdivGradXFloat32PastAVX512}},
-	{Op: "rdiv_grad_x", Table: &RdivGradX, Variant: 0, DType: ir.Float64, AVX2: rdivGradXFloat64AVX2, AVX512: rdivGradXFloat64AVX512},
-	{Op: "rdiv_grad_y", Table: &RdivGradY, Variant: 0, DType: ir.Float32, AVX2: divGradXFloat32AVX2, AVX512: divGradXFloat32AVX512, Past: vector.Loops{AVX2: divGradXFloat32PastAVX2, AVX512: divGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: divGradXFloat32Float16AVX2, AVX512: divGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divGradXFloat32BFloat16AVX2, AVX512: divGradXFloat32BFloat16AVX512}},
-	{Op: "rdiv_grad_y", Table: &RdivGradY, Variant: 0, DType: ir.Float64, AVX2: divGradXFloat64AVX2, AVX512: divGradXFloat64AVX512},
-	{Op: "reciprocal", Table: &Reciprocal, Variant: 0, DType: ir.Float32, AVX2: reciprocalFloat32AVX2, AVX512: reciprocalFloat32AVX2, Past: vector.Loops{AVX2: reciprocalFloat32PastAVX2, AVX512: reciprocalFloat32PastAVX512}, Float16: vector.Loops{AVX2: reciprocalFloat32Float16AVX2, AVX512: reciprocalFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reciprocalFloat32BFloat16AVX2, AVX512: reciprocalFloat32BFloat16AVX512}},
-	{Op: "reciprocal", Table: &Reciprocal, Variant: 0, DType: ir.Float64, AVX2: reciprocalFloat64AVX2, AVX512: reciprocalFloat64AVX2},
-	{Op: "reciprocal_grad_x", Table: &ReciprocalGradX, Variant: 0, DType: ir.Float32, AVX2: reciprocalGradXFloat32AVX2, AVX512: reciprocalGradXFloat32AVX512, Past: vector.Loops{AVX2: reciprocalGradXFloat32PastAVX2, AVX512: reciprocalGradXFloat32PastAVX512}},
-	{Op: "reciprocal_grad_x", Table: &ReciprocalGradX, Variant: 0, DType: ir.Float64, AVX2: reciprocalGradXFloat64AVX2, AVX512: reciprocalGradXFloat64AVX512},
-	{Op: "remainder", Table: &Remainder, Variant: 0, DType: ir.Uint8, AVX2: remainderUint8AVX2, AVX512: remainderUint8AVX512},
-	{Op: "remainder", Table: &Remainder, Variant: 0, DType: ir.Int8, AVX2: remainderInt8AVX2, AVX512: remainderInt8AVX512},
-	{Op: "remainder", Table: &Remainder, Variant: 0, DType: ir.Int16, AVX2: remainderInt16AVX2, AVX512: remainderInt16AVX512},
-	{Op: "remainder", Table: &Remainder, Variant: 0, DType: ir.Int32, AVX2: remainderInt32AVX2, AVX512: remainderInt32AVX512},
-	{Op: "remainder", Table: &Remainder, Variant: 0, DType: ir.Int64, AVX512: remainderInt64AVX512},
-	{Op: "remainder", Table: &Remainder, Variant: 0, DType: ir.Float32, AVX2: remainderFloat32AVX2, AVX512: remainderFloat32AVX512},
-	{Op: "remainder_grad_y", Table: &RemainderGradY, Variant: 0, DType: ir.Float32, AVX2: remainderGradYFloat32AVX2, AVX512: remainderGradYFloat32AVX512, Past: vector.Loops{AVX2: remainderGradYFloat32PastAVX2, AVX512: remainderGradYFloat32PastAVX512}},
-	{Op: "remainder_grad_y", Table: &RemainderGradY, Variant: 0, DType: ir.Float64, AVX2: remainderGradYFloat64AVX2, AVX512: remainderGradYFloat64AVX512},
-	{Op: "rpow", Table: &Rpow, Variant: 0, DType: ir.Float32, AVX2: rpowFloat32AVX2, AVX512: rpowFloat32AVX512},
-	{Op: "rpow", Table: &Rpow, Variant: 0, DType: ir.Float64, AVX2: rpowFloat64AVX2, AVX512: rpowFloat64AVX512},
-	{Op: "rpow_grad_x", Table: &RpowGradX, Variant: 0, DType: ir.Float32, AVX2: rpowGradXFloat32AVX2, AVX512: rpowGradXFloat32AVX512, Past: vector.Loops{AVX2: rpowGradXFloat32PastAVX2}},
-	{Op: "rpow_grad_x", Table: &RpowGradX, Variant: 0, DType: ir.Float64, AVX2: rpowGradXFloat64AVX2, AVX512: rpowGradXFloat64AVX512},
-	{Op: "rpow_grad_y", Table: &RpowGradY, Variant: 0, DType: ir.Float32, AVX2: rpowGradYFloat32AVX2, AVX512: rpowGradYFloat32AVX512},
-	{Op: "rpow_grad_y", Table: &RpowGradY, Variant: 0, DType: ir.Float64, AVX2: rpowGradYFloat64AVX2, AVX512: rpowGradYFloat64AVX512},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Uint8, AVX2: rsubUint8AVX2, AVX512: rsubUint8AVX2},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Int8, AVX2: rsubUint8AVX2, AVX512: rsubUint8AVX2},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Int16, AVX2: rsubInt16AVX2, AVX512: rsubInt16AVX2},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Int32, AVX2: rsubInt32AVX2, AVX512: rsubInt32AVX2},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Int64, AVX2: rsubInt64AVX2, AVX512: rsubInt64AVX2},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Float32, AVX2: rsubFloat32AVX2, AVX512: rsubFloat32AVX2, Past: vector.Loops{AVX2: rsubFloat32PastAVX2, AVX512: rsubFloat32PastAVX512}, Float16: vector.Loops{AVX2: rsubFloat32Float16AVX2, AVX512: rsubFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rsubFloat32BFloat16AVX2, AVX512: rsubFloat32BFloat16AVX512}},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Float64, AVX2: rsubFloat64AVX2, AVX512: rsubFloat64AVX2},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Complex64, AVX2: rsubFloat32AVX2Loop, AVX512: rsubFloat32AVX2Loop},
-	{Op: "rsub", Table: &Rsub, Variant: 0, DType: ir.Complex128, AVX2: rsubFloat64AVX2Loop, AVX512: rsubFloat64AVX2Loop},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Bool, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Uint8, AVX2: signUint8AVX2, AVX512: signUint8AVX512},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Int8, AVX2: signInt8AVX2, AVX512: signInt8AVX512},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Int16, AVX2: signInt16AVX2, AVX512: signInt16AVX512},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Int32, AVX2: signInt32AVX2, AVX512: signInt32AVX512},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Int64, AVX2: signInt64AVX2, AVX512: signInt64AVX512},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Float32, AVX2: signFloat32AVX2, AVX512: signFloat32AVX512, Past: vector.Loops{AVX2: signFloat32PastAVX2, AVX512: signFloat32PastAVX512}},
-	{Op: "sign", Table: &Sign, Variant: 0, DType: ir.Float64, AVX2: signFloat64AVX2, AVX512: signFloat64AVX512},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Uint8, AVX2: squareUint8AVX2, AVX512: squareUint8AVX512},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Int8, AVX2: squareUint8AVX2, AVX512: squareUint8AVX512},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Int16, AVX2: squareInt16AVX2, AVX512: squareInt16AVX512},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Int32, AVX2: squareInt32AVX2, AVX512: squareInt32AVX512},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Int64, AVX2: squareInt64AVX2, AVX512: squareInt64AVX512},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Float32, AVX2: squareFloat32AVX2, AVX512: squareFloat32AVX2, Past: vector.Loops{AVX2: squareFloat32PastAVX2, AVX512: squareFloat32PastAVX512}, Float16: vector.Loops{AVX2: squareFloat32Float16AVX2, AVX512: squareFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: squareFloat32BFloat16AVX2, AVX512: squareFloat32BFloat16AVX512}},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Float64, AVX2: squareFloat64AVX2, AVX512: squareFloat64AVX2},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Complex64, AVX2: squareComplex64AVX2, AVX512: squareComplex64AVX512},
-	{Op: "square", Table: &Square, Variant: 0, DType: ir.Complex128, AVX2: squareComplex128AVX2, AVX512: squareComplex128AVX2},
-	{Op: "square_grad_x", Table: &SquareGradX, Variant: 0, DType: ir.Float32, AVX2: squareGradXFloat32AVX2, AVX512: squareGradXFloat32AVX512, Past: vector.Loops{AVX2: squareGradXFloat32PastAVX2, AVX512: squareGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: squareGradXFloat32Float16AVX2, AVX512: squareGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: squareGradXFloat32BFloat16AVX2, AVX512: squareGradXFloat32BFloat16AVX512}},
-	{Op: "square_grad_x", Table: &SquareGradX, Variant: 0, DType: ir.Float64, AVX2: squareGradXFloat64AVX2, AVX512: squareGradXFloat64AVX512},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Uint8, AVX2: subUint8AVX2, AVX512: subUint8AVX2},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Int8, AVX2: subUint8AVX2, AVX512: subUint8AVX2},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Int16, AVX2: subInt16AVX2, AVX512: subInt16AVX2},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Int32, AVX2: subInt32AVX2, AVX512: subInt32AVX2},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Int64, AVX2: subInt64AVX2, AVX512: subInt64AVX2},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Float32, AVX2: subFloat32AVX2, AVX512: subFloat32AVX2, Past: vector.Loops{AVX2: subFloat32PastAVX2, AVX512: subFloat32PastAVX512}, Float16: vector.Loops{AVX2: subFloat32Float16AVX2, AVX512: subFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: subFloat32BFloat16AVX2, AVX512: subFloat32BFloat16AVX512}},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Float64, AVX2: subFloat64AVX2, AVX512: subFloat64AVX2},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Complex64, AVX2: subFloat32AVX2Loop, AVX512: subFloat32AVX2Loop},
-	{Op: "sub", Table: &Sub, Variant: 0, DType: ir.Complex128, AVX2: subFloat64AVX2Loop, AVX512: subFloat64AVX2Loop},
-	{Op: "trunc_divide", Table: &TruncDivide, Variant: 0, DType: ir.Uint8, AVX2: truncDivideUint8AVX2, AVX512: truncDivideUint8AVX512},
-	{Op: "trunc_divide", Table: &TruncDivide, Variant: 0, DType: ir.Int8, AVX2: truncDivideInt8AVX2, AVX512: truncDivideInt8AVX512},
-	{Op: "trunc_divide", Table: &TruncDivide, Variant: 0, DType: ir.Int16, AVX2: truncDivideInt16AVX2, AVX512: truncDivideInt16AVX512},
-	{Op: "trunc_divide", Table: &TruncDivide, Variant: 0, DType: ir.Int32, AVX2: truncDivideInt32AVX2, AVX512: truncDivideInt32AVX512},
-	{Op: "trunc_divide", Table: &TruncDivide, Variant: 0, DType: ir.Int64, AVX512: truncDivideInt64AVX512},
-	{Op: "trunc_divide", Table: &TruncDivide, Variant: 0, DType: ir.Float32, AVX2: truncDivideFloat32AVX2, AVX512: truncDivideFloat32AVX512, Past: vector.Loops{AVX2: truncDivideFloat32PastAVX2, AVX512: truncDivideFloat32PastAVX512}, Float16: vector.Loops{AVX2: truncDivideFloat32Float16AVX2, AVX512: truncDivideFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: truncDivideFloat32BFloat16AVX2, AVX512: truncDivideFloat32BFloat16AVX512}},
-	{Op: "trunc_divide", Table: &TruncDivide, Variant: 0, DType: ir.Float64, AVX2: truncDivideFloat64AVX2, AVX512: truncDivideFloat64AVX512},
+var subVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: subUint8AVX2, AVX512: subUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: subUint8AVX2, AVX512: subUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: subInt16AVX2, AVX512: subInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: subInt32AVX2, AVX512: subInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: subInt64AVX2, AVX512: subInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: subFloat32AVX2, AVX512: subFloat32AVX2, Past: vector.Loops{AVX2: subFloat32PastAVX2, AVX512: subFloat32PastAVX512}, Float16: vector.Loops{AVX2: subFloat32Float16AVX2, AVX512: subFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: subFloat32BFloat16AVX2, AVX512: subFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: subFloat64AVX2, AVX512: subFloat64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: subFloat32AVX2Loop, AVX512: subFloat32AVX2Loop},
+	{Variant: 0, DType: ir.Complex128, AVX2: subFloat64AVX2Loop, AVX512: subFloat64AVX2Loop},
+}
+
+var truncDivideVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: truncDivideUint8AVX2, AVX512: truncDivideUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: truncDivideInt8AVX2, AVX512: truncDivideInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: truncDivideInt16AVX2, AVX512: truncDivideInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: truncDivideInt32AVX2, AVX512: truncDivideInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX512: truncDivideInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: truncDivideFloat32AVX2, AVX512: truncDivideFloat32AVX512, Past: vector.Loops{AVX2: truncDivideFloat32PastAVX2, AVX512: truncDivideFloat32PastAVX512}, Float16: vector.Loops{AVX2: truncDivideFloat32Float16AVX2, AVX512: truncDivideFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: truncDivideFloat32BFloat16AVX2, AVX512: truncDivideFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: truncDivideFloat64AVX2, AVX512: truncDivideFloat64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -33,8 +34,11 @@ func bitwiseAndIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // BitwiseAnd holds the loops of bitwise_and, by variant and compute dtype.
-var BitwiseAnd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: bitwiseAndBoolLoop, ir.Uint8: bitwiseAndIntLoop[uint8], ir.Int8: bitwiseAndIntLoop[int8], ir.Int16: bitwiseAndIntLoop[int16], ir.Int32: bitwiseAndIntLoop[int32], ir.Int64: bitwiseAndIntLoop[int64]},
+var BitwiseAnd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: bitwiseAndBoolLoop, ir.Uint8: bitwiseAndIntLoop[uint8], ir.Int8: bitwiseAndIntLoop[int8], ir.Int16: bitwiseAndIntLoop[int16], ir.Int32: bitwiseAndIntLoop[int32], ir.Int64: bitwiseAndIntLoop[int64]},
+	},
+	Vectors: bitwiseAndVectors,
 }
 
 // bitwiseLeftShift: x<<y
@@ -51,8 +55,11 @@ func bitwiseLeftShiftLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // BitwiseLeftShift holds the loops of bitwise_left_shift, by variant and
 // compute dtype.
-var BitwiseLeftShift = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: bitwiseLeftShiftLoop[uint8], ir.Int8: bitwiseLeftShiftLoop[int8], ir.Int16: bitwiseLeftShiftLoop[int16], ir.Int32: bitwiseLeftShiftLoop[int32], ir.Int64: bitwiseLeftShiftLoop[int64]},
+var BitwiseLeftShift = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: bitwiseLeftShiftLoop[uint8], ir.Int8: bitwiseLeftShiftLoop[int8], ir.Int16: bitwiseLeftShiftLoop[int16], ir.Int32: bitwiseLeftShiftLoop[int32], ir.Int64: bitwiseLeftShiftLoop[int64]},
+	},
+	Vectors: bitwiseLeftShiftVectors,
 }
 
 // bitwiseNotBool: ^x
@@ -80,8 +87,11 @@ func bitwiseNotIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // BitwiseNot holds the loops of bitwise_not, by variant and compute dtype.
-var BitwiseNot = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: bitwiseNotBoolLoop, ir.Uint8: bitwiseNotIntLoop[uint8], ir.Int8: bitwiseNotIntLoop[int8], ir.Int16: bitwiseNotIntLoop[int16], ir.Int32: bitwiseNotIntLoop[int32], ir.Int64: bitwiseNotIntLoop[int64]},
+var BitwiseNot = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: bitwiseNotBoolLoop, ir.Uint8: bitwiseNotIntLoop[uint8], ir.Int8: bitwiseNotIntLoop[int8], ir.Int16: bitwiseNotIntLoop[int16], ir.Int32: bitwiseNotIntLoop[int32], ir.Int64: bitwiseNotIntLoop[int64]},
+	},
+	Vectors: bitwiseNotVectors,
 }
 
 // bitwiseOrBool: x | y
@@ -109,8 +119,11 @@ func bitwiseOrIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // BitwiseOr holds the loops of bitwise_or, by variant and compute dtype.
-var BitwiseOr = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: bitwiseOrBoolLoop, ir.Uint8: bitwiseOrIntLoop[uint8], ir.Int8: bitwiseOrIntLoop[int8], ir.Int16: bitwiseOrIntLoop[int16], ir.Int32: bitwiseOrIntLoop[int32], ir.Int64: bitwiseOrIntLoop[int64]},
+var BitwiseOr = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: bitwiseOrBoolLoop, ir.Uint8: bitwiseOrIntLoop[uint8], ir.Int8: bitwiseOrIntLoop[int8], ir.Int16: bitwiseOrIntLoop[int16], ir.Int32: bitwiseOrIntLoop[int32], ir.Int64: bitwiseOrIntLoop[int64]},
+	},
+	Vectors: bitwiseOrVectors,
 }
 
 // bitwiseRightShift: x>>y
@@ -127,8 +140,11 @@ func bitwiseRightShiftLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 
 // BitwiseRightShift holds the loops of bitwise_right_shift, by variant and
 // compute dtype.
-var BitwiseRightShift = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: bitwiseRightShiftLoop[uint8], ir.Int8: bitwiseRightShiftLoop[int8], ir.Int16: bitwiseRightShiftLoop[int16], ir.Int32: bitwiseRightShiftLoop[int32], ir.Int64: bitwiseRightShiftLoop[int64]},
+var BitwiseRightShift = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: bitwiseRightShiftLoop[uint8], ir.Int8: bitwiseRightShiftLoop[int8], ir.Int16: bitwiseRightShiftLoop[int16], ir.Int32: bitwiseRightShiftLoop[int32], ir.Int64: bitwiseRightShiftLoop[int64]},
+	},
+	Vectors: bitwiseRightShiftVectors,
 }
 
 // bitwiseXorBool: x ^ y
@@ -156,6 +172,9 @@ func bitwiseXorIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // BitwiseXor holds the loops of bitwise_xor, by variant and compute dtype.
-var BitwiseXor = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: bitwiseXorBoolLoop, ir.Uint8: bitwiseXorIntLoop[uint8], ir.Int8: bitwiseXorIntLoop[int8], ir.Int16: bitwiseXorIntLoop[int16], ir.Int32: bitwiseXorIntLoop[int32], ir.Int64: bitwiseXorIntLoop[int64]},
+var BitwiseXor = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: bitwiseXorBoolLoop, ir.Uint8: bitwiseXorIntLoop[uint8], ir.Int8: bitwiseXorIntLoop[int8], ir.Int16: bitwiseXorIntLoop[int16], ir.Int32: bitwiseXorIntLoop[int32], ir.Int64: bitwiseXorIntLoop[int64]},
+	},
+	Vectors: bitwiseXorVectors,
 }

@@ -5,43 +5,58 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// bitwiseVectors are the assembly loops of the group bitwise.
-var bitwiseVectors = []vector.Loop{
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Uint8, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int8, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int16, AVX2: bitwiseAndInt16AVX2, AVX512: bitwiseAndInt16AVX2},
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int32, AVX2: bitwiseAndInt32AVX2, AVX512: bitwiseAndInt32AVX2},
-	{Op: "bitwise_and", Table: &BitwiseAnd, Variant: 0, DType: ir.Int64, AVX2: bitwiseAndInt64AVX2, AVX512: bitwiseAndInt64AVX2},
-	{Op: "bitwise_left_shift", Table: &BitwiseLeftShift, Variant: 0, DType: ir.Uint8, AVX2: bitwiseLeftShiftUint8AVX2, AVX512: bitwiseLeftShiftUint8AVX512},
-	{Op: "bitwise_left_shift", Table: &BitwiseLeftShift, Variant: 0, DType: ir.Int8, AVX2: bitwiseLeftShiftUint8AVX2, AVX512: bitwiseLeftShiftUint8AVX512},
-	{Op: "bitwise_left_shift", Table: &BitwiseLeftShift, Variant: 0, DType: ir.Int16, AVX2: bitwiseLeftShiftInt16AVX2, AVX512: bitwiseLeftShiftInt16AVX512},
-	{Op: "bitwise_left_shift", Table: &BitwiseLeftShift, Variant: 0, DType: ir.Int32, AVX2: bitwiseLeftShiftInt32AVX2, AVX512: bitwiseLeftShiftInt32AVX512},
-	{Op: "bitwise_left_shift", Table: &BitwiseLeftShift, Variant: 0, DType: ir.Int64, AVX2: bitwiseLeftShiftInt64AVX2, AVX512: bitwiseLeftShiftInt64AVX512},
-	{Op: "bitwise_not", Table: &BitwiseNot, Variant: 0, DType: ir.Bool, AVX2: bitwiseNotBoolAVX2, AVX512: bitwiseNotBoolAVX2},
-	{Op: "bitwise_not", Table: &BitwiseNot, Variant: 0, DType: ir.Uint8, AVX2: bitwiseNotUint8AVX2, AVX512: bitwiseNotUint8AVX2},
-	{Op: "bitwise_not", Table: &BitwiseNot, Variant: 0, DType: ir.Int8, AVX2: bitwiseNotUint8AVX2, AVX512: bitwiseNotUint8AVX2},
-	{Op: "bitwise_not", Table: &BitwiseNot, Variant: 0, DType: ir.Int16, AVX2: bitwiseNotInt16AVX2, AVX512: bitwiseNotInt16AVX2},
-	{Op: "bitwise_not", Table: &BitwiseNot, Variant: 0, DType: ir.Int32, AVX2: bitwiseNotInt32AVX2, AVX512: bitwiseNotInt32AVX2},
-	{Op: "bitwise_not", Table: &BitwiseNot, Variant: 0, DType: ir.Int64, AVX2: bitwiseNotInt64AVX2, AVX512: bitwiseNotInt64AVX2},
-	{Op: "bitwise_or", Table: &BitwiseOr, Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
-	{Op: "bitwise_or", Table: &BitwiseOr, Variant: 0, DType: ir.Uint8, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
-	{Op: "bitwise_or", Table: &BitwiseOr, Variant: 0, DType: ir.Int8, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
-	{Op: "bitwise_or", Table: &BitwiseOr, Variant: 0, DType: ir.Int16, AVX2: bitwiseOrInt16AVX2, AVX512: bitwiseOrInt16AVX2},
-	{Op: "bitwise_or", Table: &BitwiseOr, Variant: 0, DType: ir.Int32, AVX2: bitwiseOrInt32AVX2, AVX512: bitwiseOrInt32AVX2},
-	{Op: "bitwise_or", Table: &BitwiseOr, Variant: 0, DType: ir.Int64, AVX2: bitwiseOrInt64AVX2, AVX512: bitwiseOrInt64AVX2},
-	{Op: "bitwise_right_shift", Table: &BitwiseRightShift, Variant: 0, DType: ir.Uint8, AVX2: bitwiseRightShiftUint8AVX2, AVX512: bitwiseRightShiftUint8AVX512},
-	{Op: "bitwise_right_shift", Table: &BitwiseRightShift, Variant: 0, DType: ir.Int8, AVX2: bitwiseRightShiftInt8AVX2, AVX512: bitwiseRightShiftInt8AVX512},
-	{Op: "bitwise_right_shift", Table: &BitwiseRightShift, Variant: 0, DType: ir.Int16, AVX2: bitwiseRightShiftInt16AVX2, AVX512: bitwiseRightShiftInt16AVX512},
-	{Op: "bitwise_right_shift", Table: &BitwiseRightShift, Variant: 0, DType: ir.Int32, AVX2: bitwiseRightShiftInt32AVX2, AVX512: bitwiseRightShiftInt32AVX512},
-	{Op: "bitwise_right_shift", Table: &BitwiseRightShift, Variant: 0, DType: ir.Int64, AVX2: bitwiseRightShiftInt64AVX2, AVX512: bitwiseRightShiftInt64AVX512},
-	{Op: "bitwise_xor", Table: &BitwiseXor, Variant: 0, DType: ir.Bool, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
-	{Op: "bitwise_xor", Table: &BitwiseXor, Variant: 0, DType: ir.Uint8, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
-	{Op: "bitwise_xor", Table: &BitwiseXor, Variant: 0, DType: ir.Int8, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
-	{Op: "bitwise_xor", Table: &BitwiseXor, Variant: 0, DType: ir.Int16, AVX2: bitwiseXorInt16AVX2, AVX512: bitwiseXorInt16AVX2},
-	{Op: "bitwise_xor", Table: &BitwiseXor, Variant: 0, DType: ir.Int32, AVX2: bitwiseXorInt32AVX2, AVX512: bitwiseXorInt32AVX2},
-	{Op: "bitwise_xor", Table: &BitwiseXor, Variant: 0, DType: ir.Int64, AVX2: bitwiseXorInt64AVX2, AVX512: bitwiseXorInt64AVX2},
+var bitwiseAndVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: clampMaxBoolAVX2, AVX512: clampMaxBoolAVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: bitwiseAndInt16AVX2, AVX512: bitwiseAndInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: bitwiseAndInt32AVX2, AVX512: bitwiseAndInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: bitwiseAndInt64AVX2, AVX512: bitwiseAndInt64AVX2},
+}
+
+var bitwiseLeftShiftVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: bitwiseLeftShiftUint8AVX2, AVX512: bitwiseLeftShiftUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: bitwiseLeftShiftUint8AVX2, AVX512: bitwiseLeftShiftUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: bitwiseLeftShiftInt16AVX2, AVX512: bitwiseLeftShiftInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: bitwiseLeftShiftInt32AVX2, AVX512: bitwiseLeftShiftInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: bitwiseLeftShiftInt64AVX2, AVX512: bitwiseLeftShiftInt64AVX512},
+}
+
+var bitwiseNotVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: bitwiseNotBoolAVX2, AVX512: bitwiseNotBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: bitwiseNotUint8AVX2, AVX512: bitwiseNotUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: bitwiseNotUint8AVX2, AVX512: bitwiseNotUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: bitwiseNotInt16AVX2, AVX512: bitwiseNotInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: bitwiseNotInt32AVX2, AVX512: bitwiseNotInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: bitwiseNotInt64AVX2, AVX512: bitwiseNotInt64AVX2},
+}
+
+var bitwiseOrVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: addBoolAVX2, AVX512: addBoolAVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: bitwiseOrInt16AVX2, AVX512: bitwiseOrInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: bitwiseOrInt32AVX2, AVX512: bitwiseOrInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: bitwiseOrInt64AVX2, AVX512: bitwiseOrInt64AVX2},
+}
+
+var bitwiseRightShiftVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: bitwiseRightShiftUint8AVX2, AVX512: bitwiseRightShiftUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: bitwiseRightShiftInt8AVX2, AVX512: bitwiseRightShiftInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: bitwiseRightShiftInt16AVX2, AVX512: bitwiseRightShiftInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: bitwiseRightShiftInt32AVX2, AVX512: bitwiseRightShiftInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: bitwiseRightShiftInt64AVX2, AVX512: bitwiseRightShiftInt64AVX512},
+}
+
+var bitwiseXorVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: bitwiseXorInt16AVX2, AVX512: bitwiseXorInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: bitwiseXorInt32AVX2, AVX512: bitwiseXorInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: bitwiseXorInt64AVX2, AVX512: bitwiseXorInt64AVX2},
 }

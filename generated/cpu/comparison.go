@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -69,8 +70,11 @@ func eqComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Eq holds the loops of eq, by variant and compute dtype.
-var Eq = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: eqBoolLoop, ir.Uint8: eqIntLoop[uint8], ir.Int8: eqIntLoop[int8], ir.Int16: eqIntLoop[int16], ir.Int32: eqIntLoop[int32], ir.Int64: eqIntLoop[int64], ir.Float32: eqFloatLoop[float32], ir.Float64: eqFloatLoop[float64], ir.Complex64: eqComplex64Loop, ir.Complex128: eqComplex128Loop},
+var Eq = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: eqBoolLoop, ir.Uint8: eqIntLoop[uint8], ir.Int8: eqIntLoop[int8], ir.Int16: eqIntLoop[int16], ir.Int32: eqIntLoop[int32], ir.Int64: eqIntLoop[int64], ir.Float32: eqFloatLoop[float32], ir.Float64: eqFloatLoop[float64], ir.Complex64: eqComplex64Loop, ir.Complex128: eqComplex128Loop},
+	},
+	Vectors: eqVectors,
 }
 
 // geBool: x >= y
@@ -110,8 +114,11 @@ func geFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Ge holds the loops of ge, by variant and compute dtype.
-var Ge = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: geBoolLoop, ir.Uint8: geIntLoop[uint8], ir.Int8: geIntLoop[int8], ir.Int16: geIntLoop[int16], ir.Int32: geIntLoop[int32], ir.Int64: geIntLoop[int64], ir.Float32: geFloatLoop[float32], ir.Float64: geFloatLoop[float64]},
+var Ge = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: geBoolLoop, ir.Uint8: geIntLoop[uint8], ir.Int8: geIntLoop[int8], ir.Int16: geIntLoop[int16], ir.Int32: geIntLoop[int32], ir.Int64: geIntLoop[int64], ir.Float32: geFloatLoop[float32], ir.Float64: geFloatLoop[float64]},
+	},
+	Vectors: geVectors,
 }
 
 // gtBool: x > y
@@ -151,253 +158,268 @@ func gtFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Gt holds the loops of gt, by variant and compute dtype.
-var Gt = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: gtBoolLoop, ir.Uint8: gtIntLoop[uint8], ir.Int8: gtIntLoop[int8], ir.Int16: gtIntLoop[int16], ir.Int32: gtIntLoop[int32], ir.Int64: gtIntLoop[int64], ir.Float32: gtFloatLoop[float32], ir.Float64: gtFloatLoop[float64]},
+var Gt = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: gtBoolLoop, ir.Uint8: gtIntLoop[uint8], ir.Int8: gtIntLoop[int8], ir.Int16: gtIntLoop[int16], ir.Int32: gtIntLoop[int32], ir.Int64: gtIntLoop[int64], ir.Float32: gtFloatLoop[float32], ir.Float64: gtFloatLoop[float64]},
+	},
+	Vectors: gtVectors,
 }
 
-// iscloseFloat: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
-func iscloseFloat[T num.Float](x, y, rtol, atol T, equalNan bool) bool {
-	return x == y || equalNan && num.IsNaN(x) && num.IsNaN(y) || num.IsFinite(x) && num.IsFinite(y) && num.Abs(x-y) <= atol+T(rtol*num.Abs(y))
+// isCloseFloat: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
+func isCloseFloat[T num.Float](x, y, rtol, atol T, equalNaN bool) bool {
+	return x == y || equalNaN && num.IsNaN(x) && num.IsNaN(y) || num.IsFinite(x) && num.IsFinite(y) && num.Abs(x-y) <= atol+T(rtol*num.Abs(y))
 }
 
-func iscloseFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func isCloseFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	rtol := T(s[0].Float())
 	atol := T(s[1].Float())
-	equalNan := s[2].Bool()
+	equalNaN := s[2].Bool()
 	for i := range out {
-		out[i] = iscloseFloat(x[i], y[i], rtol, atol, equalNan)
+		out[i] = isCloseFloat(x[i], y[i], rtol, atol, equalNaN)
 	}
 }
 
-// iscloseComplex64: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
-func iscloseComplex64(x, y complex64, rtol, atol float32, equalNan bool) bool {
-	return x == y || equalNan && num.CIsNaN(x) && num.CIsNaN(y) || num.CIsFinite(x) && num.CIsFinite(y) && num.CAbs[float32](x-y) <= atol+float32(rtol*num.CAbs[float32](y))
+// isCloseComplex64: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
+func isCloseComplex64(x, y complex64, rtol, atol float32, equalNaN bool) bool {
+	return x == y || equalNaN && num.CIsNaN(x) && num.CIsNaN(y) || num.CIsFinite(x) && num.CIsFinite(y) && num.CAbs[float32](x-y) <= atol+float32(rtol*num.CAbs[float32](y))
 }
 
-func iscloseComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func isCloseComplex64Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
 	rtol := float32(s[0].Float())
 	atol := float32(s[1].Float())
-	equalNan := s[2].Bool()
+	equalNaN := s[2].Bool()
 	for i := range out {
-		out[i] = iscloseComplex64(x[i], y[i], rtol, atol, equalNan)
+		out[i] = isCloseComplex64(x[i], y[i], rtol, atol, equalNaN)
 	}
 }
 
-// iscloseComplex128: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
-func iscloseComplex128(x, y complex128, rtol, atol float64, equalNan bool) bool {
-	return x == y || equalNan && num.CIsNaN(x) && num.CIsNaN(y) || num.CIsFinite(x) && num.CIsFinite(y) && num.CAbs[float64](x-y) <= atol+float64(rtol*num.CAbs[float64](y))
+// isCloseComplex128: x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)
+func isCloseComplex128(x, y complex128, rtol, atol float64, equalNaN bool) bool {
+	return x == y || equalNaN && num.CIsNaN(x) && num.CIsNaN(y) || num.CIsFinite(x) && num.CIsFinite(y) && num.CAbs[float64](x-y) <= atol+float64(rtol*num.CAbs[float64](y))
 }
 
-func iscloseComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func isCloseComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
 	rtol := s[0].Float()
 	atol := s[1].Float()
-	equalNan := s[2].Bool()
+	equalNaN := s[2].Bool()
 	for i := range out {
-		out[i] = iscloseComplex128(x[i], y[i], rtol, atol, equalNan)
+		out[i] = isCloseComplex128(x[i], y[i], rtol, atol, equalNaN)
 	}
 }
 
-// Isclose holds the loops of isclose, by variant and compute dtype.
-var Isclose = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: iscloseFloatLoop[float32], ir.Float64: iscloseFloatLoop[float64], ir.Complex64: iscloseComplex64Loop, ir.Complex128: iscloseComplex128Loop},
+// IsClose holds the loops of isclose, by variant and compute dtype.
+var IsClose = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: isCloseFloatLoop[float32], ir.Float64: isCloseFloatLoop[float64], ir.Complex64: isCloseComplex64Loop, ir.Complex128: isCloseComplex128Loop},
+	},
+	Vectors: isCloseVectors,
 }
 
-// isfiniteBool: isfinite(x)
-func isfiniteBool() bool {
+// isFiniteBool: isfinite(x)
+func isFiniteBool() bool {
 	return true
 }
 
-func isfiniteBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isFiniteBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out := unsafe.Slice((*bool)(p[0]), n)
 	for i := range out {
-		out[i] = isfiniteBool()
+		out[i] = isFiniteBool()
 	}
 }
 
-// isfiniteInt: isfinite(x)
-func isfiniteInt[T num.Int](x T) bool {
+// isFiniteInt: isfinite(x)
+func isFiniteInt[T num.Int](x T) bool {
 	return num.IIsFinite(x)
 }
 
-func isfiniteIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isFiniteIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = isfiniteInt(x[i])
+		out[i] = isFiniteInt(x[i])
 	}
 }
 
-// isfiniteFloat: isfinite(x)
-func isfiniteFloat[T num.Float](x T) bool {
+// isFiniteFloat: isfinite(x)
+func isFiniteFloat[T num.Float](x T) bool {
 	return num.IsFinite(x)
 }
 
-func isfiniteFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isFiniteFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = isfiniteFloat(x[i])
+		out[i] = isFiniteFloat(x[i])
 	}
 }
 
-// isfiniteComplex64: isfinite(x)
-func isfiniteComplex64(x complex64) bool {
+// isFiniteComplex64: isfinite(x)
+func isFiniteComplex64(x complex64) bool {
 	return num.CIsFinite(x)
 }
 
-func isfiniteComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isFiniteComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
 	for i := range out {
-		out[i] = isfiniteComplex64(x[i])
+		out[i] = isFiniteComplex64(x[i])
 	}
 }
 
-// isfiniteComplex128: isfinite(x)
-func isfiniteComplex128(x complex128) bool {
+// isFiniteComplex128: isfinite(x)
+func isFiniteComplex128(x complex128) bool {
 	return num.CIsFinite(x)
 }
 
-func isfiniteComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isFiniteComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
 	for i := range out {
-		out[i] = isfiniteComplex128(x[i])
+		out[i] = isFiniteComplex128(x[i])
 	}
 }
 
-// Isfinite holds the loops of isfinite, by variant and compute dtype.
-var Isfinite = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: isfiniteBoolLoop, ir.Uint8: isfiniteIntLoop[uint8], ir.Int8: isfiniteIntLoop[int8], ir.Int16: isfiniteIntLoop[int16], ir.Int32: isfiniteIntLoop[int32], ir.Int64: isfiniteIntLoop[int64], ir.Float32: isfiniteFloatLoop[float32], ir.Float64: isfiniteFloatLoop[float64], ir.Complex64: isfiniteComplex64Loop, ir.Complex128: isfiniteComplex128Loop},
+// IsFinite holds the loops of isfinite, by variant and compute dtype.
+var IsFinite = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: isFiniteBoolLoop, ir.Uint8: isFiniteIntLoop[uint8], ir.Int8: isFiniteIntLoop[int8], ir.Int16: isFiniteIntLoop[int16], ir.Int32: isFiniteIntLoop[int32], ir.Int64: isFiniteIntLoop[int64], ir.Float32: isFiniteFloatLoop[float32], ir.Float64: isFiniteFloatLoop[float64], ir.Complex64: isFiniteComplex64Loop, ir.Complex128: isFiniteComplex128Loop},
+	},
+	Vectors: isFiniteVectors,
 }
 
-// isinfBool: isinf(x)
-func isinfBool() bool {
+// isInfBool: isinf(x)
+func isInfBool() bool {
 	return false
 }
 
-func isinfBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isInfBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out := unsafe.Slice((*bool)(p[0]), n)
 	for i := range out {
-		out[i] = isinfBool()
+		out[i] = isInfBool()
 	}
 }
 
-// isinfInt: isinf(x)
-func isinfInt[T num.Int](x T) bool {
+// isInfInt: isinf(x)
+func isInfInt[T num.Int](x T) bool {
 	return num.IIsInf(x)
 }
 
-func isinfIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isInfIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = isinfInt(x[i])
+		out[i] = isInfInt(x[i])
 	}
 }
 
-// isinfFloat: isinf(x)
-func isinfFloat[T num.Float](x T) bool {
+// isInfFloat: isinf(x)
+func isInfFloat[T num.Float](x T) bool {
 	return num.IsInf(x)
 }
 
-func isinfFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isInfFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = isinfFloat(x[i])
+		out[i] = isInfFloat(x[i])
 	}
 }
 
-// isinfComplex64: isinf(x)
-func isinfComplex64(x complex64) bool {
+// isInfComplex64: isinf(x)
+func isInfComplex64(x complex64) bool {
 	return num.CIsInf(x)
 }
 
-func isinfComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isInfComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
 	for i := range out {
-		out[i] = isinfComplex64(x[i])
+		out[i] = isInfComplex64(x[i])
 	}
 }
 
-// isinfComplex128: isinf(x)
-func isinfComplex128(x complex128) bool {
+// isInfComplex128: isinf(x)
+func isInfComplex128(x complex128) bool {
 	return num.CIsInf(x)
 }
 
-func isinfComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isInfComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
 	for i := range out {
-		out[i] = isinfComplex128(x[i])
+		out[i] = isInfComplex128(x[i])
 	}
 }
 
-// Isinf holds the loops of isinf, by variant and compute dtype.
-var Isinf = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: isinfBoolLoop, ir.Uint8: isinfIntLoop[uint8], ir.Int8: isinfIntLoop[int8], ir.Int16: isinfIntLoop[int16], ir.Int32: isinfIntLoop[int32], ir.Int64: isinfIntLoop[int64], ir.Float32: isinfFloatLoop[float32], ir.Float64: isinfFloatLoop[float64], ir.Complex64: isinfComplex64Loop, ir.Complex128: isinfComplex128Loop},
+// IsInf holds the loops of isinf, by variant and compute dtype.
+var IsInf = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: isInfBoolLoop, ir.Uint8: isInfIntLoop[uint8], ir.Int8: isInfIntLoop[int8], ir.Int16: isInfIntLoop[int16], ir.Int32: isInfIntLoop[int32], ir.Int64: isInfIntLoop[int64], ir.Float32: isInfFloatLoop[float32], ir.Float64: isInfFloatLoop[float64], ir.Complex64: isInfComplex64Loop, ir.Complex128: isInfComplex128Loop},
+	},
+	Vectors: isInfVectors,
 }
 
-// isnanBool: isnan(x)
-func isnanBool() bool {
+// isNaNBool: isnan(x)
+func isNaNBool() bool {
 	return false
 }
 
-func isnanBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isNaNBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out := unsafe.Slice((*bool)(p[0]), n)
 	for i := range out {
-		out[i] = isnanBool()
+		out[i] = isNaNBool()
 	}
 }
 
-// isnanInt: isnan(x)
-func isnanInt[T num.Int](x T) bool {
+// isNaNInt: isnan(x)
+func isNaNInt[T num.Int](x T) bool {
 	return num.IIsNaN(x)
 }
 
-func isnanIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isNaNIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = isnanInt(x[i])
+		out[i] = isNaNInt(x[i])
 	}
 }
 
-// isnanFloat: isnan(x)
-func isnanFloat[T num.Float](x T) bool {
+// isNaNFloat: isnan(x)
+func isNaNFloat[T num.Float](x T) bool {
 	return num.IsNaN(x)
 }
 
-func isnanFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isNaNFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = isnanFloat(x[i])
+		out[i] = isNaNFloat(x[i])
 	}
 }
 
-// isnanComplex64: isnan(x)
-func isnanComplex64(x complex64) bool {
+// isNaNComplex64: isnan(x)
+func isNaNComplex64(x complex64) bool {
 	return num.CIsNaN(x)
 }
 
-func isnanComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isNaNComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
 	for i := range out {
-		out[i] = isnanComplex64(x[i])
+		out[i] = isNaNComplex64(x[i])
 	}
 }
 
-// isnanComplex128: isnan(x)
-func isnanComplex128(x complex128) bool {
+// isNaNComplex128: isnan(x)
+func isNaNComplex128(x complex128) bool {
 	return num.CIsNaN(x)
 }
 
-func isnanComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func isNaNComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
 	for i := range out {
-		out[i] = isnanComplex128(x[i])
+		out[i] = isNaNComplex128(x[i])
 	}
 }
 
-// Isnan holds the loops of isnan, by variant and compute dtype.
-var Isnan = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: isnanBoolLoop, ir.Uint8: isnanIntLoop[uint8], ir.Int8: isnanIntLoop[int8], ir.Int16: isnanIntLoop[int16], ir.Int32: isnanIntLoop[int32], ir.Int64: isnanIntLoop[int64], ir.Float32: isnanFloatLoop[float32], ir.Float64: isnanFloatLoop[float64], ir.Complex64: isnanComplex64Loop, ir.Complex128: isnanComplex128Loop},
+// IsNaN holds the loops of isnan, by variant and compute dtype.
+var IsNaN = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: isNaNBoolLoop, ir.Uint8: isNaNIntLoop[uint8], ir.Int8: isNaNIntLoop[int8], ir.Int16: isNaNIntLoop[int16], ir.Int32: isNaNIntLoop[int32], ir.Int64: isNaNIntLoop[int64], ir.Float32: isNaNFloatLoop[float32], ir.Float64: isNaNFloatLoop[float64], ir.Complex64: isNaNComplex64Loop, ir.Complex128: isNaNComplex128Loop},
+	},
+	Vectors: isNaNVectors,
 }
 
 // leBool: x <= y
@@ -437,8 +459,11 @@ func leFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Le holds the loops of le, by variant and compute dtype.
-var Le = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: leBoolLoop, ir.Uint8: leIntLoop[uint8], ir.Int8: leIntLoop[int8], ir.Int16: leIntLoop[int16], ir.Int32: leIntLoop[int32], ir.Int64: leIntLoop[int64], ir.Float32: leFloatLoop[float32], ir.Float64: leFloatLoop[float64]},
+var Le = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: leBoolLoop, ir.Uint8: leIntLoop[uint8], ir.Int8: leIntLoop[int8], ir.Int16: leIntLoop[int16], ir.Int32: leIntLoop[int32], ir.Int64: leIntLoop[int64], ir.Float32: leFloatLoop[float32], ir.Float64: leFloatLoop[float64]},
+	},
+	Vectors: leVectors,
 }
 
 // ltBool: x < y
@@ -478,8 +503,11 @@ func ltFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Lt holds the loops of lt, by variant and compute dtype.
-var Lt = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: ltBoolLoop, ir.Uint8: ltIntLoop[uint8], ir.Int8: ltIntLoop[int8], ir.Int16: ltIntLoop[int16], ir.Int32: ltIntLoop[int32], ir.Int64: ltIntLoop[int64], ir.Float32: ltFloatLoop[float32], ir.Float64: ltFloatLoop[float64]},
+var Lt = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: ltBoolLoop, ir.Uint8: ltIntLoop[uint8], ir.Int8: ltIntLoop[int8], ir.Int16: ltIntLoop[int16], ir.Int32: ltIntLoop[int32], ir.Int64: ltIntLoop[int64], ir.Float32: ltFloatLoop[float32], ir.Float64: ltFloatLoop[float64]},
+	},
+	Vectors: ltVectors,
 }
 
 // neBool: x != y
@@ -543,8 +571,11 @@ func neComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Ne holds the loops of ne, by variant and compute dtype.
-var Ne = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: neBoolLoop, ir.Uint8: neIntLoop[uint8], ir.Int8: neIntLoop[int8], ir.Int16: neIntLoop[int16], ir.Int32: neIntLoop[int32], ir.Int64: neIntLoop[int64], ir.Float32: neFloatLoop[float32], ir.Float64: neFloatLoop[float64], ir.Complex64: neComplex64Loop, ir.Complex128: neComplex128Loop},
+var Ne = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: neBoolLoop, ir.Uint8: neIntLoop[uint8], ir.Int8: neIntLoop[int8], ir.Int16: neIntLoop[int16], ir.Int32: neIntLoop[int32], ir.Int64: neIntLoop[int64], ir.Float32: neFloatLoop[float32], ir.Float64: neFloatLoop[float64], ir.Complex64: neComplex64Loop, ir.Complex128: neComplex128Loop},
+	},
+	Vectors: neVectors,
 }
 
 // signbitBool: signbit(x)
@@ -584,6 +615,9 @@ func signbitFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 }
 
 // Signbit holds the loops of signbit, by variant and compute dtype.
-var Signbit = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: signbitBoolLoop, ir.Uint8: signbitIntLoop[uint8], ir.Int8: signbitIntLoop[int8], ir.Int16: signbitIntLoop[int16], ir.Int32: signbitIntLoop[int32], ir.Int64: signbitIntLoop[int64], ir.Float32: signbitFloatLoop[float32], ir.Float64: signbitFloatLoop[float64]},
+var Signbit = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: signbitBoolLoop, ir.Uint8: signbitIntLoop[uint8], ir.Int8: signbitIntLoop[int8], ir.Int16: signbitIntLoop[int16], ir.Int32: signbitIntLoop[int32], ir.Int64: signbitIntLoop[int64], ir.Float32: signbitFloatLoop[float32], ir.Float64: signbitFloatLoop[float64]},
+	},
+	Vectors: signbitVectors,
 }

@@ -185,124 +185,124 @@ func gtFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func gtFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func iscloseFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func isCloseFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func iscloseFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func isCloseFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func iscloseFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func isCloseFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func iscloseFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func isCloseFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func isfiniteBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteBoolAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteBoolAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isfiniteFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isFiniteFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfBoolAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfBoolAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isinfFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isInfFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func isnanFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func isNaNFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func leBoolAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -4398,7 +4398,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·iscloseFloat32AVX2(SB), 0, $32-48
+TEXT ·isCloseFloat32AVX2(SB), 0, $32-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -4559,7 +4559,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·iscloseFloat32AVX512(SB), NOSPLIT, $0-48
+TEXT ·isCloseFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -4666,7 +4666,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·iscloseFloat64AVX2(SB), 0, $32-48
+TEXT ·isCloseFloat64AVX2(SB), 0, $32-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -4827,7 +4827,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·iscloseFloat64AVX512(SB), NOSPLIT, $0-48
+TEXT ·isCloseFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -4934,7 +4934,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteBoolAVX2(SB), 0, $32-64
+TEXT ·isFiniteBoolAVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -4978,7 +4978,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteBoolAVX512(SB), NOSPLIT, $0-64
+TEXT ·isFiniteBoolAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5011,7 +5011,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteUint8AVX2(SB), 0, $32-64
+TEXT ·isFiniteUint8AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5062,7 +5062,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteUint8AVX512(SB), NOSPLIT, $0-64
+TEXT ·isFiniteUint8AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5110,7 +5110,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteInt16AVX2(SB), 0, $32-64
+TEXT ·isFiniteInt16AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5180,7 +5180,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteInt16AVX512(SB), NOSPLIT, $0-64
+TEXT ·isFiniteInt16AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5228,7 +5228,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteInt32AVX2(SB), 0, $32-64
+TEXT ·isFiniteInt32AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5298,7 +5298,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteInt32AVX512(SB), NOSPLIT, $0-64
+TEXT ·isFiniteInt32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5346,7 +5346,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteInt64AVX2(SB), 0, $32-64
+TEXT ·isFiniteInt64AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5416,7 +5416,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteInt64AVX512(SB), NOSPLIT, $0-64
+TEXT ·isFiniteInt64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5464,7 +5464,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteFloat32AVX2(SB), 0, $32-64
+TEXT ·isFiniteFloat32AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5553,7 +5553,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·isFiniteFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5605,7 +5605,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteFloat64AVX2(SB), 0, $32-64
+TEXT ·isFiniteFloat64AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5694,7 +5694,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isfiniteFloat64AVX512(SB), NOSPLIT, $0-64
+TEXT ·isFiniteFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5746,7 +5746,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfBoolAVX2(SB), 0, $32-64
+TEXT ·isInfBoolAVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5790,7 +5790,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfBoolAVX512(SB), NOSPLIT, $0-64
+TEXT ·isInfBoolAVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5823,7 +5823,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfUint8AVX2(SB), 0, $32-64
+TEXT ·isInfUint8AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5874,7 +5874,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfUint8AVX512(SB), NOSPLIT, $0-64
+TEXT ·isInfUint8AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5917,7 +5917,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfInt16AVX2(SB), 0, $32-64
+TEXT ·isInfInt16AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -5987,7 +5987,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfInt16AVX512(SB), NOSPLIT, $0-64
+TEXT ·isInfInt16AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6030,7 +6030,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfInt32AVX2(SB), 0, $32-64
+TEXT ·isInfInt32AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6100,7 +6100,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfInt32AVX512(SB), NOSPLIT, $0-64
+TEXT ·isInfInt32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6143,7 +6143,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfInt64AVX2(SB), 0, $32-64
+TEXT ·isInfInt64AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6213,7 +6213,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfInt64AVX512(SB), NOSPLIT, $0-64
+TEXT ·isInfInt64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6256,7 +6256,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfFloat32AVX2(SB), 0, $32-64
+TEXT ·isInfFloat32AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6345,7 +6345,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·isInfFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6397,7 +6397,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfFloat64AVX2(SB), 0, $32-64
+TEXT ·isInfFloat64AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6486,7 +6486,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isinfFloat64AVX512(SB), NOSPLIT, $0-64
+TEXT ·isInfFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6538,7 +6538,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat32Float16AVX2(SB), 0, $64-64
+TEXT ·isNaNFloat32Float16AVX2(SB), 0, $64-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6633,7 +6633,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat32BFloat16AVX2(SB), 0, $64-64
+TEXT ·isNaNFloat32BFloat16AVX2(SB), 0, $64-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6734,7 +6734,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat32AVX2(SB), 0, $32-64
+TEXT ·isNaNFloat32AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6820,7 +6820,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat32Float16AVX512(SB), NOSPLIT, $0-64
+TEXT ·isNaNFloat32Float16AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6870,7 +6870,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
+TEXT ·isNaNFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6925,7 +6925,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat32AVX512(SB), NOSPLIT, $0-64
+TEXT ·isNaNFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -6974,7 +6974,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat64AVX2(SB), 0, $32-64
+TEXT ·isNaNFloat64AVX2(SB), 0, $32-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -7060,7 +7060,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·isnanFloat64AVX512(SB), NOSPLIT, $0-64
+TEXT ·isNaNFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX

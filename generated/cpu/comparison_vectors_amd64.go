@@ -5,108 +5,138 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
 
-func iscloseFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	iscloseFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Bool(s[2])}, index)
+var eqVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: eqBoolAVX2, AVX512: eqBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: eqUint8AVX2, AVX512: eqUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: eqUint8AVX2, AVX512: eqUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: eqInt16AVX2, AVX512: eqInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: eqInt32AVX2, AVX512: eqInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: eqInt64AVX2, AVX512: eqInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: eqFloat32AVX2, AVX512: eqFloat32AVX512, Float16: vector.Loops{AVX2: eqFloat32Float16AVX2, AVX512: eqFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: eqFloat32BFloat16AVX2, AVX512: eqFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: eqFloat64AVX2, AVX512: eqFloat64AVX512},
 }
 
-func iscloseFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	iscloseFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Bool(s[2])}, index)
+var geVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: geBoolAVX2, AVX512: geBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: geUint8AVX2, AVX512: geUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: geInt8AVX2, AVX512: geInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: geInt16AVX2, AVX512: geInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: geInt32AVX2, AVX512: geInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: geInt64AVX2, AVX512: geInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: geFloat32AVX2, AVX512: geFloat32AVX512, Float16: vector.Loops{AVX2: geFloat32Float16AVX2, AVX512: geFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: geFloat32BFloat16AVX2, AVX512: geFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: geFloat64AVX2, AVX512: geFloat64AVX512},
 }
 
-func iscloseFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	iscloseFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Bool(s[2])}, index)
+var gtVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: gtBoolAVX2, AVX512: gtBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: gtUint8AVX2, AVX512: gtUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: gtInt8AVX2, AVX512: gtInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: gtInt16AVX2, AVX512: gtInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: gtInt32AVX2, AVX512: gtInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: gtInt64AVX2, AVX512: gtInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: gtFloat32AVX2, AVX512: gtFloat32AVX512, Float16: vector.Loops{AVX2: gtFloat32Float16AVX2, AVX512: gtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: gtFloat32BFloat16AVX2, AVX512: gtFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: gtFloat64AVX2, AVX512: gtFloat64AVX512},
 }
 
-func iscloseFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	iscloseFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Bool(s[2])}, index)
+func isCloseFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	isCloseFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Bool(s[2])}, index)
 }
 
-// comparisonVectors are the assembly loops of the group comparison.
-var comparisonVectors = []vector.Loop{
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Bool, AVX2: eqBoolAVX2, AVX512: eqBoolAVX512},
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Uint8, AVX2: eqUint8AVX2, AVX512: eqUint8AVX512},
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Int8, AVX2: eqUint8AVX2, AVX512: eqUint8AVX512},
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Int16, AVX2: eqInt16AVX2, AVX512: eqInt16AVX512},
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Int32, AVX2: eqInt32AVX2, AVX512: eqInt32AVX512},
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Int64, AVX2: eqInt64AVX2, AVX512: eqInt64AVX512},
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Float32, AVX2: eqFloat32AVX2, AVX512: eqFloat32AVX512, Float16: vector.Loops{AVX2: eqFloat32Float16AVX2, AVX512: eqFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: eqFloat32BFloat16AVX2, AVX512: eqFloat32BFloat16AVX512}},
-	{Op: "eq", Table: &Eq, Variant: 0, DType: ir.Float64, AVX2: eqFloat64AVX2, AVX512: eqFloat64AVX512},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Bool, AVX2: geBoolAVX2, AVX512: geBoolAVX512},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Uint8, AVX2: geUint8AVX2, AVX512: geUint8AVX512},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Int8, AVX2: geInt8AVX2, AVX512: geInt8AVX512},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Int16, AVX2: geInt16AVX2, AVX512: geInt16AVX512},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Int32, AVX2: geInt32AVX2, AVX512: geInt32AVX512},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Int64, AVX2: geInt64AVX2, AVX512: geInt64AVX512},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Float32, AVX2: geFloat32AVX2, AVX512: geFloat32AVX512, Float16: vector.Loops{AVX2: geFloat32Float16AVX2, AVX512: geFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: geFloat32BFloat16AVX2, AVX512: geFloat32BFloat16AVX512}},
-	{Op: "ge", Table: &Ge, Variant: 0, DType: ir.Float64, AVX2: geFloat64AVX2, AVX512: geFloat64AVX512},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Bool, AVX2: gtBoolAVX2, AVX512: gtBoolAVX512},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Uint8, AVX2: gtUint8AVX2, AVX512: gtUint8AVX512},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Int8, AVX2: gtInt8AVX2, AVX512: gtInt8AVX512},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Int16, AVX2: gtInt16AVX2, AVX512: gtInt16AVX512},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Int32, AVX2: gtInt32AVX2, AVX512: gtInt32AVX512},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Int64, AVX2: gtInt64AVX2, AVX512: gtInt64AVX512},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Float32, AVX2: gtFloat32AVX2, AVX512: gtFloat32AVX512, Float16: vector.Loops{AVX2: gtFloat32Float16AVX2, AVX512: gtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: gtFloat32BFloat16AVX2, AVX512: gtFloat32BFloat16AVX512}},
-	{Op: "gt", Table: &Gt, Variant: 0, DType: ir.Float64, AVX2: gtFloat64AVX2, AVX512: gtFloat64AVX512},
-	{Op: "isclose", Table: &Isclose, Variant: 0, DType: ir.Float32, AVX2: iscloseFloat32AVX2Loop, AVX512: iscloseFloat32AVX512Loop},
-	{Op: "isclose", Table: &Isclose, Variant: 0, DType: ir.Float64, AVX2: iscloseFloat64AVX2Loop, AVX512: iscloseFloat64AVX512Loop},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Bool, AVX2: isfiniteBoolAVX2, AVX512: isfiniteBoolAVX512},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Uint8, AVX2: isfiniteUint8AVX2, AVX512: isfiniteUint8AVX512},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Int8, AVX2: isfiniteUint8AVX2, AVX512: isfiniteUint8AVX512},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Int16, AVX2: isfiniteInt16AVX2, AVX512: isfiniteInt16AVX512},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Int32, AVX2: isfiniteInt32AVX2, AVX512: isfiniteInt32AVX512},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Int64, AVX2: isfiniteInt64AVX2, AVX512: isfiniteInt64AVX512},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Float32, AVX2: isfiniteFloat32AVX2, AVX512: isfiniteFloat32AVX512},
-	{Op: "isfinite", Table: &Isfinite, Variant: 0, DType: ir.Float64, AVX2: isfiniteFloat64AVX2, AVX512: isfiniteFloat64AVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Bool, AVX2: isinfBoolAVX2, AVX512: isinfBoolAVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Uint8, AVX2: isinfUint8AVX2, AVX512: isinfUint8AVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Int8, AVX2: isinfUint8AVX2, AVX512: isinfUint8AVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Int16, AVX2: isinfInt16AVX2, AVX512: isinfInt16AVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Int32, AVX2: isinfInt32AVX2, AVX512: isinfInt32AVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Int64, AVX2: isinfInt64AVX2, AVX512: isinfInt64AVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Float32, AVX2: isinfFloat32AVX2, AVX512: isinfFloat32AVX512},
-	{Op: "isinf", Table: &Isinf, Variant: 0, DType: ir.Float64, AVX2: isinfFloat64AVX2, AVX512: isinfFloat64AVX512},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Bool, AVX2: isinfBoolAVX2, AVX512: isinfBoolAVX512},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Uint8, AVX2: isinfUint8AVX2, AVX512: isinfUint8AVX512},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Int8, AVX2: isinfUint8AVX2, AVX512: isinfUint8AVX512},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Int16, AVX2: isinfInt16AVX2, AVX512: isinfInt16AVX512},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Int32, AVX2: isinfInt32AVX2, AVX512: isinfInt32AVX512},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Int64, AVX2: isinfInt64AVX2, AVX512: isinfInt64AVX512},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Float32, AVX2: isnanFloat32AVX2, AVX512: isnanFloat32AVX512, Float16: vector.Loops{AVX2: isnanFloat32Float16AVX2, AVX512: isnanFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: isnanFloat32BFloat16AVX2, AVX512: isnanFloat32BFloat16AVX512}},
-	{Op: "isnan", Table: &Isnan, Variant: 0, DType: ir.Float64, AVX2: isnanFloat64AVX2, AVX512: isnanFloat64AVX512},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Bool, AVX2: leBoolAVX2, AVX512: leBoolAVX512},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Uint8, AVX2: leUint8AVX2, AVX512: leUint8AVX512},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Int8, AVX2: leInt8AVX2, AVX512: leInt8AVX512},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Int16, AVX2: leInt16AVX2, AVX512: leInt16AVX512},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Int32, AVX2: leInt32AVX2, AVX512: leInt32AVX512},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Int64, AVX2: leInt64AVX2, AVX512: leInt64AVX512},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Float32, AVX2: leFloat32AVX2, AVX512: leFloat32AVX512, Float16: vector.Loops{AVX2: leFloat32Float16AVX2, AVX512: leFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: leFloat32BFloat16AVX2, AVX512: leFloat32BFloat16AVX512}},
-	{Op: "le", Table: &Le, Variant: 0, DType: ir.Float64, AVX2: leFloat64AVX2, AVX512: leFloat64AVX512},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Bool, AVX2: ltBoolAVX2, AVX512: ltBoolAVX512},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Uint8, AVX2: ltUint8AVX2, AVX512: ltUint8AVX512},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Int8, AVX2: ltInt8AVX2, AVX512: ltInt8AVX512},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Int16, AVX2: ltInt16AVX2, AVX512: ltInt16AVX512},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Int32, AVX2: ltInt32AVX2, AVX512: ltInt32AVX512},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Int64, AVX2: ltInt64AVX2, AVX512: ltInt64AVX512},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Float32, AVX2: ltFloat32AVX2, AVX512: ltFloat32AVX512, Float16: vector.Loops{AVX2: ltFloat32Float16AVX2, AVX512: ltFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: ltFloat32BFloat16AVX2, AVX512: ltFloat32BFloat16AVX512}},
-	{Op: "lt", Table: &Lt, Variant: 0, DType: ir.Float64, AVX2: ltFloat64AVX2, AVX512: ltFloat64AVX512},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Bool, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Uint8, AVX2: neUint8AVX2, AVX512: neUint8AVX512},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Int8, AVX2: neUint8AVX2, AVX512: neUint8AVX512},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Int16, AVX2: neInt16AVX2, AVX512: neInt16AVX512},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Int32, AVX2: neInt32AVX2, AVX512: neInt32AVX512},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Int64, AVX2: neInt64AVX2, AVX512: neInt64AVX512},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Float32, AVX2: neFloat32AVX2, AVX512: neFloat32AVX512, Float16: vector.Loops{AVX2: neFloat32Float16AVX2, AVX512: neFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: neFloat32BFloat16AVX2, AVX512: neFloat32BFloat16AVX512}},
-	{Op: "ne", Table: &Ne, Variant: 0, DType: ir.Float64, AVX2: neFloat64AVX2, AVX512: neFloat64AVX512},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Bool, AVX2: isinfBoolAVX2, AVX512: isinfBoolAVX512},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Uint8, AVX2: signbitUint8AVX2, AVX512: signbitUint8AVX512},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Int8, AVX2: signbitInt8AVX2, AVX512: signbitInt8AVX512},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Int16, AVX2: signbitInt16AVX2, AVX512: signbitInt16AVX512},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Int32, AVX2: signbitInt32AVX2, AVX512: signbitInt32AVX512},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Int64, AVX2: signbitInt64AVX2, AVX512: signbitInt64AVX512},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Float32, AVX2: signbitFloat32AVX2, AVX512: signbitFloat32AVX512, Float16: vector.Loops{AVX2: signbitFloat32Float16AVX2, AVX512: signbitFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: signbitFloat32BFloat16AVX2, AVX512: signbitFloat32BFloat16AVX512}},
-	{Op: "signbit", Table: &Signbit, Variant: 0, DType: ir.Float64, AVX2: signbitFloat64AVX2, AVX512: signbitFloat64AVX512},
+func isCloseFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	isCloseFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Bool(s[2])}, index)
+}
+
+func isCloseFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	isCloseFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Bool(s[2])}, index)
+}
+
+func isCloseFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	isCloseFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Bool(s[2])}, index)
+}
+
+var isCloseVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: isCloseFloat32AVX2Loop, AVX512: isCloseFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: isCloseFloat64AVX2Loop, AVX512: isCloseFloat64AVX512Loop},
+}
+
+var isFiniteVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: isFiniteBoolAVX2, AVX512: isFiniteBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: isFiniteUint8AVX2, AVX512: isFiniteUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: isFiniteUint8AVX2, AVX512: isFiniteUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: isFiniteInt16AVX2, AVX512: isFiniteInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: isFiniteInt32AVX2, AVX512: isFiniteInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: isFiniteInt64AVX2, AVX512: isFiniteInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: isFiniteFloat32AVX2, AVX512: isFiniteFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: isFiniteFloat64AVX2, AVX512: isFiniteFloat64AVX512},
+}
+
+var isInfVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: isInfBoolAVX2, AVX512: isInfBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: isInfUint8AVX2, AVX512: isInfUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: isInfUint8AVX2, AVX512: isInfUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: isInfInt16AVX2, AVX512: isInfInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: isInfInt32AVX2, AVX512: isInfInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: isInfInt64AVX2, AVX512: isInfInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: isInfFloat32AVX2, AVX512: isInfFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: isInfFloat64AVX2, AVX512: isInfFloat64AVX512},
+}
+
+var isNaNVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: isInfBoolAVX2, AVX512: isInfBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: isInfUint8AVX2, AVX512: isInfUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: isInfUint8AVX2, AVX512: isInfUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: isInfInt16AVX2, AVX512: isInfInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: isInfInt32AVX2, AVX512: isInfInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: isInfInt64AVX2, AVX512: isInfInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: isNaNFloat32AVX2, AVX512: isNaNFloat32AVX512, Float16: vector.Loops{AVX2: isNaNFloat32Float16AVX2, AVX512: isNaNFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: isNaNFloat32BFloat16AVX2, AVX512: isNaNFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: isNaNFloat64AVX2, AVX512: isNaNFloat64AVX512},
+}
+
+var leVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: leBoolAVX2, AVX512: leBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: leUint8AVX2, AVX512: leUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: leInt8AVX2, AVX512: leInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: leInt16AVX2, AVX512: leInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: leInt32AVX2, AVX512: leInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: leInt64AVX2, AVX512: leInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: leFloat32AVX2, AVX512: leFloat32AVX512, Float16: vector.Loops{AVX2: leFloat32Float16AVX2, AVX512: leFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: leFloat32BFloat16AVX2, AVX512: leFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: leFloat64AVX2, AVX512: leFloat64AVX512},
+}
+
+var ltVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: ltBoolAVX2, AVX512: ltBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: ltUint8AVX2, AVX512: ltUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: ltInt8AVX2, AVX512: ltInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: ltInt16AVX2, AVX512: ltInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: ltInt32AVX2, AVX512: ltInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: ltInt64AVX2, AVX512: ltInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: ltFloat32AVX2, AVX512: ltFloat32AVX512, Float16: vector.Loops{AVX2: ltFloat32Float16AVX2, AVX512: ltFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: ltFloat32BFloat16AVX2, AVX512: ltFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: ltFloat64AVX2, AVX512: ltFloat64AVX512},
+}
+
+var neVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: bitwiseXorBoolAVX2, AVX512: bitwiseXorBoolAVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: neUint8AVX2, AVX512: neUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: neUint8AVX2, AVX512: neUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: neInt16AVX2, AVX512: neInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: neInt32AVX2, AVX512: neInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: neInt64AVX2, AVX512: neInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: neFloat32AVX2, AVX512: neFloat32AVX512, Float16: vector.Loops{AVX2: neFloat32Float16AVX2, AVX512: neFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: neFloat32BFloat16AVX2, AVX512: neFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: neFloat64AVX2, AVX512: neFloat64AVX512},
+}
+
+var signbitVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: isInfBoolAVX2, AVX512: isInfBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: signbitUint8AVX2, AVX512: signbitUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: signbitInt8AVX2, AVX512: signbitInt8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: signbitInt16AVX2, AVX512: signbitInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: signbitInt32AVX2, AVX512: signbitInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: signbitInt64AVX2, AVX512: signbitInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: signbitFloat32AVX2, AVX512: signbitFloat32AVX512, Float16: vector.Loops{AVX2: signbitFloat32Float16AVX2, AVX512: signbitFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: signbitFloat32BFloat16AVX2, AVX512: signbitFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: signbitFloat64AVX2, AVX512: signbitFloat64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -21,8 +22,11 @@ func angleRealLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // AngleReal holds the loops of angle_real, by variant and compute dtype.
-var AngleReal = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: angleRealLoop[float32], ir.Float64: angleRealLoop[float64]},
+var AngleReal = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: angleRealLoop[float32], ir.Float64: angleRealLoop[float64]},
+	},
+	Vectors: angleRealVectors,
 }
 
 // conjPhysicalComplex64: conj(x)
@@ -51,8 +55,11 @@ func conjPhysicalComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // ConjPhysical holds the loops of conj_physical, by variant and compute
 // dtype.
-var ConjPhysical = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: conjPhysicalComplex64Loop, ir.Complex128: conjPhysicalComplex128Loop},
+var ConjPhysical = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: conjPhysicalComplex64Loop, ir.Complex128: conjPhysicalComplex128Loop},
+	},
+	Vectors: conjPhysicalVectors,
 }
 
 // imagComplex64: imag(x)
@@ -80,8 +87,11 @@ func imagComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Imag holds the loops of imag, by variant and compute dtype.
-var Imag = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: imagComplex64Loop, ir.Complex128: imagComplex128Loop},
+var Imag = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: imagComplex64Loop, ir.Complex128: imagComplex128Loop},
+	},
+	Vectors: imagVectors,
 }
 
 // paired32: complex(x, y)
@@ -97,8 +107,11 @@ func paired32Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Paired32 holds the loops of paired_32, by variant and compute dtype.
-var Paired32 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: paired32Loop},
+var Paired32 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: paired32Loop},
+	},
+	Vectors: paired32Vectors,
 }
 
 // paired64: complex(x, y)
@@ -114,8 +127,11 @@ func paired64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Paired64 holds the loops of paired_64, by variant and compute dtype.
-var Paired64 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex128: paired64Loop},
+var Paired64 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex128: paired64Loop},
+	},
+	Vectors: paired64Vectors,
 }
 
 // realPartComplex64: real(x)
@@ -143,6 +159,9 @@ func realPartComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // RealPart holds the loops of real_part, by variant and compute dtype.
-var RealPart = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: realPartComplex64Loop, ir.Complex128: realPartComplex128Loop},
+var RealPart = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: realPartComplex64Loop, ir.Complex128: realPartComplex128Loop},
+	},
+	Vectors: realPartVectors,
 }

@@ -5,14 +5,27 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// complexVectors are the assembly loops of the group complex.
-var complexVectors = []vector.Loop{
-	{Op: "angle_real", Table: &AngleReal, Variant: 0, DType: ir.Float32, AVX2: angleRealFloat32AVX2, AVX512: angleRealFloat32AVX512, Past: vector.Loops{AVX2: angleRealFloat32PastAVX2, AVX512: angleRealFloat32PastAVX512}},
-	{Op: "angle_real", Table: &AngleReal, Variant: 0, DType: ir.Float64, AVX2: angleRealFloat64AVX2, AVX512: angleRealFloat64AVX512},
-	{Op: "conj_physical", Table: &ConjPhysical, Variant: 0, DType: ir.Complex64, AVX2: negFloat64AVX2, AVX512: negFloat64AVX2},
-	{Op: "imag", Table: &Imag, Variant: 0, DType: ir.Complex64, AVX2: imagComplex64AVX2, AVX512: imagComplex64AVX512},
-	{Op: "real_part", Table: &RealPart, Variant: 0, DType: ir.Complex64, AVX2: realPartComplex64AVX2, AVX512: realPartComplex64AVX512},
+var angleRealVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: angleRealFloat32AVX2, AVX512: angleRealFloat32AVX512, Past: vector.Loops{AVX2: angleRealFloat32PastAVX2, AVX512: angleRealFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: angleRealFloat64AVX2, AVX512: angleRealFloat64AVX512},
+}
+
+var conjPhysicalVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Complex64, AVX2: negFloat64AVX2, AVX512: negFloat64AVX2},
+}
+
+var imagVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Complex64, AVX2: imagComplex64AVX2, AVX512: imagComplex64AVX512},
+}
+
+var paired32Vectors []vector.Loop
+
+var paired64Vectors []vector.Loop
+
+var realPartVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Complex64, AVX2: realPartComplex64AVX2, AVX512: realPartComplex64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -24,8 +25,11 @@ func circularIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 // CircularIndex holds the loops of circular_index, by variant and compute
 // dtype.
-var CircularIndex = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: circularIndexLoop},
+var CircularIndex = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: circularIndexLoop},
+	},
+	Vectors: circularIndexVectors,
 }
 
 // cloneBool: x
@@ -89,8 +93,11 @@ func cloneComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Clone holds the loops of clone, by variant and compute dtype.
-var Clone = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: cloneBoolLoop, ir.Uint8: cloneIntLoop[uint8], ir.Int8: cloneIntLoop[int8], ir.Int16: cloneIntLoop[int16], ir.Int32: cloneIntLoop[int32], ir.Int64: cloneIntLoop[int64], ir.Float32: cloneFloatLoop[float32], ir.Float64: cloneFloatLoop[float64], ir.Complex64: cloneComplex64Loop, ir.Complex128: cloneComplex128Loop},
+var Clone = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: cloneBoolLoop, ir.Uint8: cloneIntLoop[uint8], ir.Int8: cloneIntLoop[int8], ir.Int16: cloneIntLoop[int16], ir.Int32: cloneIntLoop[int32], ir.Int64: cloneIntLoop[int64], ir.Float32: cloneFloatLoop[float32], ir.Float64: cloneFloatLoop[float64], ir.Complex64: cloneComplex64Loop, ir.Complex128: cloneComplex128Loop},
+	},
+	Vectors: cloneVectors,
 }
 
 // convertBool: x
@@ -154,8 +161,11 @@ func convertComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Convert holds the loops of convert, by variant and compute dtype.
-var Convert = []*[ir.NumDTypes]ir.Loop{
-	{ir.Bool: convertBoolLoop, ir.Uint8: convertIntLoop[uint8], ir.Int8: convertIntLoop[int8], ir.Int16: convertIntLoop[int16], ir.Int32: convertIntLoop[int32], ir.Int64: convertIntLoop[int64], ir.Float32: convertFloatLoop[float32], ir.Float64: convertFloatLoop[float64], ir.Complex64: convertComplex64Loop, ir.Complex128: convertComplex128Loop},
+var Convert = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: convertBoolLoop, ir.Uint8: convertIntLoop[uint8], ir.Int8: convertIntLoop[int8], ir.Int16: convertIntLoop[int16], ir.Int32: convertIntLoop[int32], ir.Int64: convertIntLoop[int64], ir.Float32: convertFloatLoop[float32], ir.Float64: convertFloatLoop[float64], ir.Complex64: convertComplex64Loop, ir.Complex128: convertComplex128Loop},
+	},
+	Vectors: convertVectors,
 }
 
 // reflectIndex: abs(n - 1 - abs(n - 1 - abs(index - before)))
@@ -175,8 +185,11 @@ func reflectIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 // ReflectIndex holds the loops of reflect_index, by variant and compute
 // dtype.
-var ReflectIndex = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: reflectIndexLoop},
+var ReflectIndex = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: reflectIndexLoop},
+	},
+	Vectors: reflectIndexVectors,
 }
 
 // replicateIndex: min(max(index - before, 0), n - 1)
@@ -195,6 +208,9 @@ func replicateIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 // ReplicateIndex holds the loops of replicate_index, by variant and compute
 // dtype.
-var ReplicateIndex = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: replicateIndexLoop},
+var ReplicateIndex = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: replicateIndexLoop},
+	},
+	Vectors: replicateIndexVectors,
 }

@@ -5,12 +5,17 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
 
 func circularIndexInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	circularIndexInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+var circularIndexVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX512: circularIndexInt64AVX512Loop},
 }
 
 func cloneInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -21,12 +26,42 @@ func cloneInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	cloneInt64AVX2(2*n, p, s, index)
 }
 
+var cloneVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2, Past: vector.Loops{AVX2: cloneFloat32PastAVX2, AVX512: cloneFloat32PastAVX512}, Float16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: cloneInt32AVX2Loop, AVX512: cloneInt32AVX2Loop},
+	{Variant: 0, DType: ir.Complex128, AVX2: cloneInt64AVX2Loop, AVX512: cloneInt64AVX2Loop},
+}
+
+var convertVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2, Past: vector.Loops{AVX2: cloneFloat32PastAVX2, AVX512: cloneFloat32PastAVX512}, Float16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Complex64, AVX2: cloneInt32AVX2Loop, AVX512: cloneInt32AVX2Loop},
+	{Variant: 0, DType: ir.Complex128, AVX2: cloneInt64AVX2Loop, AVX512: cloneInt64AVX2Loop},
+}
+
 func reflectIndexInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	reflectIndexInt64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
 func reflectIndexInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	reflectIndexInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+var reflectIndexVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX2: reflectIndexInt64AVX2Loop, AVX512: reflectIndexInt64AVX512Loop},
 }
 
 func replicateIndexInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -37,29 +72,6 @@ func replicateIndexInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 	replicateIndexInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
-// dataVectors are the assembly loops of the group data.
-var dataVectors = []vector.Loop{
-	{Op: "circular_index", Table: &CircularIndex, Variant: 0, DType: ir.Int64, AVX512: circularIndexInt64AVX512Loop},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Bool, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Float32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2, Past: vector.Loops{AVX2: cloneFloat32PastAVX2, AVX512: cloneFloat32PastAVX512}, Float16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Float64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Complex64, AVX2: cloneInt32AVX2Loop, AVX512: cloneInt32AVX2Loop},
-	{Op: "clone", Table: &Clone, Variant: 0, DType: ir.Complex128, AVX2: cloneInt64AVX2Loop, AVX512: cloneInt64AVX2Loop},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Bool, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Float32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2, Past: vector.Loops{AVX2: cloneFloat32PastAVX2, AVX512: cloneFloat32PastAVX512}, Float16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}, BFloat16: vector.Loops{AVX2: cloneInt16AVX2, AVX512: cloneFloat32HalfAVX512}},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Float64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Complex64, AVX2: cloneInt32AVX2Loop, AVX512: cloneInt32AVX2Loop},
-	{Op: "convert", Table: &Convert, Variant: 0, DType: ir.Complex128, AVX2: cloneInt64AVX2Loop, AVX512: cloneInt64AVX2Loop},
-	{Op: "reflect_index", Table: &ReflectIndex, Variant: 0, DType: ir.Int64, AVX2: reflectIndexInt64AVX2Loop, AVX512: reflectIndexInt64AVX512Loop},
-	{Op: "replicate_index", Table: &ReplicateIndex, Variant: 0, DType: ir.Int64, AVX2: replicateIndexInt64AVX2Loop, AVX512: replicateIndexInt64AVX512Loop},
+var replicateIndexVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX2: replicateIndexInt64AVX2Loop, AVX512: replicateIndexInt64AVX512Loop},
 }

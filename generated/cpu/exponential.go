@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -45,8 +46,11 @@ func expComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Exp holds the loops of exp, by variant and compute dtype.
-var Exp = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: expFloatLoop[float32], ir.Float64: expFloatLoop[float64], ir.Complex64: expComplex64Loop, ir.Complex128: expComplex128Loop},
+var Exp = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: expFloatLoop[float32], ir.Float64: expFloatLoop[float64], ir.Complex64: expComplex64Loop, ir.Complex128: expComplex128Loop},
+	},
+	Vectors: expVectors,
 }
 
 // exp2Float: exp2(x)
@@ -86,8 +90,11 @@ func exp2Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Exp2 holds the loops of exp2, by variant and compute dtype.
-var Exp2 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: exp2FloatLoop[float32], ir.Float64: exp2FloatLoop[float64], ir.Complex64: exp2Complex64Loop, ir.Complex128: exp2Complex128Loop},
+var Exp2 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: exp2FloatLoop[float32], ir.Float64: exp2FloatLoop[float64], ir.Complex64: exp2Complex64Loop, ir.Complex128: exp2Complex128Loop},
+	},
+	Vectors: exp2Vectors,
 }
 
 // exp2GradXFloat: dy*conj(exp2(x)*Ln2)
@@ -127,8 +134,11 @@ func exp2GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // Exp2GradX holds the loops of exp2_grad_x, by variant and compute dtype.
-var Exp2GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: exp2GradXFloatLoop[float32], ir.Float64: exp2GradXFloatLoop[float64], ir.Complex64: exp2GradXComplex64Loop, ir.Complex128: exp2GradXComplex128Loop},
+var Exp2GradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: exp2GradXFloatLoop[float32], ir.Float64: exp2GradXFloatLoop[float64], ir.Complex64: exp2GradXComplex64Loop, ir.Complex128: exp2GradXComplex128Loop},
+	},
+	Vectors: exp2GradXVectors,
 }
 
 // expGradXFloat: dy*conj(exp(x))
@@ -168,8 +178,11 @@ func expGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // ExpGradX holds the loops of exp_grad_x, by variant and compute dtype.
-var ExpGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: expGradXFloatLoop[float32], ir.Float64: expGradXFloatLoop[float64], ir.Complex64: expGradXComplex64Loop, ir.Complex128: expGradXComplex128Loop},
+var ExpGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: expGradXFloatLoop[float32], ir.Float64: expGradXFloatLoop[float64], ir.Complex64: expGradXComplex64Loop, ir.Complex128: expGradXComplex128Loop},
+	},
+	Vectors: expGradXVectors,
 }
 
 // expm1Float: expm1(x)
@@ -209,8 +222,11 @@ func expm1Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Expm1 holds the loops of expm1, by variant and compute dtype.
-var Expm1 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: expm1FloatLoop[float32], ir.Float64: expm1FloatLoop[float64], ir.Complex64: expm1Complex64Loop, ir.Complex128: expm1Complex128Loop},
+var Expm1 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: expm1FloatLoop[float32], ir.Float64: expm1FloatLoop[float64], ir.Complex64: expm1Complex64Loop, ir.Complex128: expm1Complex128Loop},
+	},
+	Vectors: expm1Vectors,
 }
 
 // expm1GradXFloat: dy*conj(expm1(x) + 1)
@@ -250,8 +266,11 @@ func expm1GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Expm1GradX holds the loops of expm1_grad_x, by variant and compute dtype.
-var Expm1GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: expm1GradXFloatLoop[float32], ir.Float64: expm1GradXFloatLoop[float64], ir.Complex64: expm1GradXComplex64Loop, ir.Complex128: expm1GradXComplex128Loop},
+var Expm1GradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: expm1GradXFloatLoop[float32], ir.Float64: expm1GradXFloatLoop[float64], ir.Complex64: expm1GradXComplex64Loop, ir.Complex128: expm1GradXComplex128Loop},
+	},
+	Vectors: expm1GradXVectors,
 }
 
 // logFloat: log(x)
@@ -291,8 +310,11 @@ func logComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Log holds the loops of log, by variant and compute dtype.
-var Log = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logFloatLoop[float32], ir.Float64: logFloatLoop[float64], ir.Complex64: logComplex64Loop, ir.Complex128: logComplex128Loop},
+var Log = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logFloatLoop[float32], ir.Float64: logFloatLoop[float64], ir.Complex64: logComplex64Loop, ir.Complex128: logComplex128Loop},
+	},
+	Vectors: logVectors,
 }
 
 // log10Float: log10(x)
@@ -332,8 +354,11 @@ func log10Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Log10 holds the loops of log10, by variant and compute dtype.
-var Log10 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log10FloatLoop[float32], ir.Float64: log10FloatLoop[float64], ir.Complex64: log10Complex64Loop, ir.Complex128: log10Complex128Loop},
+var Log10 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: log10FloatLoop[float32], ir.Float64: log10FloatLoop[float64], ir.Complex64: log10Complex64Loop, ir.Complex128: log10Complex128Loop},
+	},
+	Vectors: log10Vectors,
 }
 
 // log10GradXFloat: dy*conj(Log10E/x)
@@ -373,8 +398,11 @@ func log10GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Log10GradX holds the loops of log10_grad_x, by variant and compute dtype.
-var Log10GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log10GradXFloatLoop[float32], ir.Float64: log10GradXFloatLoop[float64], ir.Complex64: log10GradXComplex64Loop, ir.Complex128: log10GradXComplex128Loop},
+var Log10GradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: log10GradXFloatLoop[float32], ir.Float64: log10GradXFloatLoop[float64], ir.Complex64: log10GradXComplex64Loop, ir.Complex128: log10GradXComplex128Loop},
+	},
+	Vectors: log10GradXVectors,
 }
 
 // log1pFloat: log1p(x)
@@ -414,8 +442,11 @@ func log1pComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Log1p holds the loops of log1p, by variant and compute dtype.
-var Log1p = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log1pFloatLoop[float32], ir.Float64: log1pFloatLoop[float64], ir.Complex64: log1pComplex64Loop, ir.Complex128: log1pComplex128Loop},
+var Log1p = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: log1pFloatLoop[float32], ir.Float64: log1pFloatLoop[float64], ir.Complex64: log1pComplex64Loop, ir.Complex128: log1pComplex128Loop},
+	},
+	Vectors: log1pVectors,
 }
 
 // log1pGradXFloat: dy*conj(1/(1 + x))
@@ -455,8 +486,11 @@ func log1pGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Log1pGradX holds the loops of log1p_grad_x, by variant and compute dtype.
-var Log1pGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log1pGradXFloatLoop[float32], ir.Float64: log1pGradXFloatLoop[float64], ir.Complex64: log1pGradXComplex64Loop, ir.Complex128: log1pGradXComplex128Loop},
+var Log1pGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: log1pGradXFloatLoop[float32], ir.Float64: log1pGradXFloatLoop[float64], ir.Complex64: log1pGradXComplex64Loop, ir.Complex128: log1pGradXComplex128Loop},
+	},
+	Vectors: log1pGradXVectors,
 }
 
 // log2Float: log2(x)
@@ -496,8 +530,11 @@ func log2Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Log2 holds the loops of log2, by variant and compute dtype.
-var Log2 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log2FloatLoop[float32], ir.Float64: log2FloatLoop[float64], ir.Complex64: log2Complex64Loop, ir.Complex128: log2Complex128Loop},
+var Log2 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: log2FloatLoop[float32], ir.Float64: log2FloatLoop[float64], ir.Complex64: log2Complex64Loop, ir.Complex128: log2Complex128Loop},
+	},
+	Vectors: log2Vectors,
 }
 
 // log2GradXFloat: dy*conj(Log2E/x)
@@ -537,47 +574,9 @@ func log2GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // Log2GradX holds the loops of log2_grad_x, by variant and compute dtype.
-var Log2GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: log2GradXFloatLoop[float32], ir.Float64: log2GradXFloatLoop[float64], ir.Complex64: log2GradXComplex64Loop, ir.Complex128: log2GradXComplex128Loop},
-}
-
-// logGradXFloat: dy*conj(1/x)
-func logGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / x)
-}
-
-func logGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = logGradXFloat(dy[i], x[i])
-	}
-}
-
-// logGradXComplex64: dy*conj(1/x)
-func logGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/x)
-}
-
-func logGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = logGradXComplex64(dy[i], x[i])
-	}
-}
-
-// logGradXComplex128: dy*conj(1/x)
-func logGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/x)
-}
-
-func logGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = logGradXComplex128(dy[i], x[i])
-	}
-}
-
-// LogGradX holds the loops of log_grad_x, by variant and compute dtype.
-var LogGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logGradXFloatLoop[float32], ir.Float64: logGradXFloatLoop[float64], ir.Complex64: logGradXComplex64Loop, ir.Complex128: logGradXComplex128Loop},
+var Log2GradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: log2GradXFloatLoop[float32], ir.Float64: log2GradXFloatLoop[float64], ir.Complex64: log2GradXComplex64Loop, ir.Complex128: log2GradXComplex128Loop},
+	},
+	Vectors: log2GradXVectors,
 }

@@ -3,10 +3,55 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// logGradXFloat: dy*conj(1/x)
+func logGradXFloat[T num.Float](dy, x T) T {
+	return dy * (1 / x)
+}
+
+func logGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = logGradXFloat(dy[i], x[i])
+	}
+}
+
+// logGradXComplex64: dy*conj(1/x)
+func logGradXComplex64(dy, x complex64) complex64 {
+	return dy * num.CConj(1/x)
+}
+
+func logGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = logGradXComplex64(dy[i], x[i])
+	}
+}
+
+// logGradXComplex128: dy*conj(1/x)
+func logGradXComplex128(dy, x complex128) complex128 {
+	return dy * num.CConj(1/x)
+}
+
+func logGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = logGradXComplex128(dy[i], x[i])
+	}
+}
+
+// LogGradX holds the loops of log_grad_x, by variant and compute dtype.
+var LogGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logGradXFloatLoop[float32], ir.Float64: logGradXFloatLoop[float64], ir.Complex64: logGradXComplex64Loop, ir.Complex128: logGradXComplex128Loop},
+	},
+	Vectors: logGradXVectors,
+}
 
 // logaddexpFloat: where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))
 func logaddexpFloat[T num.Float](x, y T) T {
@@ -48,8 +93,11 @@ func logaddexpComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // Logaddexp holds the loops of logaddexp, by variant and compute dtype.
-var Logaddexp = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logaddexpFloatLoop[float32], ir.Float64: logaddexpFloatLoop[float64], ir.Complex64: logaddexpComplex64Loop, ir.Complex128: logaddexpComplex128Loop},
+var Logaddexp = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logaddexpFloatLoop[float32], ir.Float64: logaddexpFloatLoop[float64], ir.Complex64: logaddexpComplex64Loop, ir.Complex128: logaddexpComplex128Loop},
+	},
+	Vectors: logaddexpVectors,
 }
 
 // logaddexp2: where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)
@@ -65,8 +113,11 @@ func logaddexp2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Logaddexp2 holds the loops of logaddexp2, by variant and compute dtype.
-var Logaddexp2 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logaddexp2Loop[float32], ir.Float64: logaddexp2Loop[float64]},
+var Logaddexp2 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logaddexp2Loop[float32], ir.Float64: logaddexp2Loop[float64]},
+	},
+	Vectors: logaddexp2Vectors,
 }
 
 // logit: where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
@@ -84,8 +135,11 @@ func logitLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 }
 
 // Logit holds the loops of logit, by variant and compute dtype.
-var Logit = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logitLoop[float32], ir.Float64: logitLoop[float64]},
+var Logit = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logitLoop[float32], ir.Float64: logitLoop[float64]},
+	},
+	Vectors: logitVectors,
 }
 
 // logitGradX: dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
@@ -120,8 +174,11 @@ func logitGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int
 }
 
 // LogitGradX holds the loops of logit_grad_x, by variant and compute dtype.
-var LogitGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logitGradXLoop[float32], ir.Float64: logitGradXLoop[float64]},
+var LogitGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logitGradXLoop[float32], ir.Float64: logitGradXLoop[float64]},
+	},
+	Vectors: logitGradXVectors,
 }
 
 // rsqrtFloat: rsqrt(x)
@@ -161,8 +218,11 @@ func rsqrtComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Rsqrt holds the loops of rsqrt, by variant and compute dtype.
-var Rsqrt = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rsqrtFloatLoop[float32], ir.Float64: rsqrtFloatLoop[float64], ir.Complex64: rsqrtComplex64Loop, ir.Complex128: rsqrtComplex128Loop},
+var Rsqrt = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rsqrtFloatLoop[float32], ir.Float64: rsqrtFloatLoop[float64], ir.Complex64: rsqrtComplex64Loop, ir.Complex128: rsqrtComplex128Loop},
+	},
+	Vectors: rsqrtVectors,
 }
 
 // rsqrtGradXFloat: dy*conj(-0.5*rsqrt(x)/x)
@@ -202,8 +262,11 @@ func rsqrtGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // RsqrtGradX holds the loops of rsqrt_grad_x, by variant and compute dtype.
-var RsqrtGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rsqrtGradXFloatLoop[float32], ir.Float64: rsqrtGradXFloatLoop[float64], ir.Complex64: rsqrtGradXComplex64Loop, ir.Complex128: rsqrtGradXComplex128Loop},
+var RsqrtGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rsqrtGradXFloatLoop[float32], ir.Float64: rsqrtGradXFloatLoop[float64], ir.Complex64: rsqrtGradXComplex64Loop, ir.Complex128: rsqrtGradXComplex128Loop},
+	},
+	Vectors: rsqrtGradXVectors,
 }
 
 // sigmoidFloat: sigmoid(x)
@@ -243,8 +306,11 @@ func sigmoidComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Sigmoid holds the loops of sigmoid, by variant and compute dtype.
-var Sigmoid = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidFloatLoop[float32], ir.Float64: sigmoidFloatLoop[float64], ir.Complex64: sigmoidComplex64Loop, ir.Complex128: sigmoidComplex128Loop},
+var Sigmoid = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sigmoidFloatLoop[float32], ir.Float64: sigmoidFloatLoop[float64], ir.Complex64: sigmoidComplex64Loop, ir.Complex128: sigmoidComplex128Loop},
+	},
+	Vectors: sigmoidVectors,
 }
 
 // sigmoidGradFloat: g*conj(y*(1 - y))
@@ -284,8 +350,11 @@ func sigmoidGradComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 }
 
 // SigmoidGrad holds the loops of sigmoid_grad, by variant and compute dtype.
-var SigmoidGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidGradFloatLoop[float32], ir.Float64: sigmoidGradFloatLoop[float64], ir.Complex64: sigmoidGradComplex64Loop, ir.Complex128: sigmoidGradComplex128Loop},
+var SigmoidGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sigmoidGradFloatLoop[float32], ir.Float64: sigmoidGradFloatLoop[float64], ir.Complex64: sigmoidGradComplex64Loop, ir.Complex128: sigmoidGradComplex128Loop},
+	},
+	Vectors: sigmoidGradVectors,
 }
 
 // sigmoidGradGradGFloat: dy*(y*(1 - y))
@@ -326,8 +395,11 @@ func sigmoidGradGradGComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // SigmoidGradGradG holds the loops of sigmoid_grad_grad_g, by variant and
 // compute dtype.
-var SigmoidGradGradG = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidGradGradGFloatLoop[float32], ir.Float64: sigmoidGradGradGFloatLoop[float64], ir.Complex64: sigmoidGradGradGComplex64Loop, ir.Complex128: sigmoidGradGradGComplex128Loop},
+var SigmoidGradGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sigmoidGradGradGFloatLoop[float32], ir.Float64: sigmoidGradGradGFloatLoop[float64], ir.Complex64: sigmoidGradGradGComplex64Loop, ir.Complex128: sigmoidGradGradGComplex128Loop},
+	},
+	Vectors: sigmoidGradGradGVectors,
 }
 
 // sigmoidGradGradYFloat: conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)
@@ -371,8 +443,11 @@ func sigmoidGradGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // SigmoidGradGradY holds the loops of sigmoid_grad_grad_y, by variant and
 // compute dtype.
-var SigmoidGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sigmoidGradGradYFloatLoop[float32], ir.Float64: sigmoidGradGradYFloatLoop[float64], ir.Complex64: sigmoidGradGradYComplex64Loop, ir.Complex128: sigmoidGradGradYComplex128Loop},
+var SigmoidGradGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sigmoidGradGradYFloatLoop[float32], ir.Float64: sigmoidGradGradYFloatLoop[float64], ir.Complex64: sigmoidGradGradYComplex64Loop, ir.Complex128: sigmoidGradGradYComplex128Loop},
+	},
+	Vectors: sigmoidGradGradYVectors,
 }
 
 // sqrtFloat: sqrt(x)
@@ -412,8 +487,11 @@ func sqrtComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Sqrt holds the loops of sqrt, by variant and compute dtype.
-var Sqrt = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sqrtFloatLoop[float32], ir.Float64: sqrtFloatLoop[float64], ir.Complex64: sqrtComplex64Loop, ir.Complex128: sqrtComplex128Loop},
+var Sqrt = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sqrtFloatLoop[float32], ir.Float64: sqrtFloatLoop[float64], ir.Complex64: sqrtComplex64Loop, ir.Complex128: sqrtComplex128Loop},
+	},
+	Vectors: sqrtVectors,
 }
 
 // sqrtGradXFloat: dy*conj(0.5/sqrt(x))
@@ -453,8 +531,11 @@ func sqrtGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // SqrtGradX holds the loops of sqrt_grad_x, by variant and compute dtype.
-var SqrtGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sqrtGradXFloatLoop[float32], ir.Float64: sqrtGradXFloatLoop[float64], ir.Complex64: sqrtGradXComplex64Loop, ir.Complex128: sqrtGradXComplex128Loop},
+var SqrtGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sqrtGradXFloatLoop[float32], ir.Float64: sqrtGradXFloatLoop[float64], ir.Complex64: sqrtGradXComplex64Loop, ir.Complex128: sqrtGradXComplex128Loop},
+	},
+	Vectors: sqrtGradXVectors,
 }
 
 // xlogy: where(isnan(y), y, where(x == 0, 0, x*log(y)))
@@ -470,6 +551,9 @@ func xlogyLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Xlogy holds the loops of xlogy, by variant and compute dtype.
-var Xlogy = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: xlogyLoop[float32], ir.Float64: xlogyLoop[float64]},
+var Xlogy = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: xlogyLoop[float32], ir.Float64: xlogyLoop[float64]},
+	},
+	Vectors: xlogyVectors,
 }

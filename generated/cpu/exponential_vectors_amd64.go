@@ -5,9 +5,90 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
+
+var expVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: expFloat32AVX2, AVX512: expFloat32AVX512, Past: vector.Loops{AVX2: expFloat32PastAVX2, AVX512: expFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: expFloat64AVX2, AVX512: expFloat64AVX512},
+}
+
+var exp2Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: exp2Float32AVX2, AVX512: exp2Float32AVX512, Past: vector.Loops{AVX2: exp2Float32PastAVX2, AVX512: exp2Float32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: exp2Float64AVX2, AVX512: exp2Float64AVX512},
+}
+
+var exp2GradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: exp2GradXFloat32AVX2, AVX512: exp2GradXFloat32AVX512, Past: vector.Loops{AVX2: exp2GradXFloat32PastAVX2, AVX512: exp2GradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: exp2GradXFloat64AVX2, AVX512: exp2GradXFloat64AVX512},
+}
+
+var expGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: expGradXFloat32AVX2, AVX512: expGradXFloat32AVX512, Past: vector.Loops{AVX2: expGradXFloat32PastAVX2, AVX512: expGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: expGradXFloat64AVX2, AVX512: expGradXFloat64AVX512},
+}
+
+var expm1Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: expm1Float32AVX2, AVX512: expm1Float32AVX512, Past: vector.Loops{AVX2: expm1Float32PastAVX2, AVX512: expm1Float32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: expm1Float64AVX2, AVX512: expm1Float64AVX512},
+}
+
+var expm1GradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: expm1GradXFloat32AVX2, AVX512: expm1GradXFloat32AVX512, Past: vector.Loops{AVX2: expm1GradXFloat32PastAVX2, AVX512: expm1GradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: expm1GradXFloat64AVX2, AVX512: expm1GradXFloat64AVX512},
+}
+
+var logVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logFloat32AVX2, AVX512: logFloat32AVX512, Past: vector.Loops{AVX2: logFloat32PastAVX2, AVX512: logFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logFloat64AVX2, AVX512: logFloat64AVX512},
+}
+
+var log10Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: log10Float32AVX2, AVX512: log10Float32AVX512, Past: vector.Loops{AVX2: log10Float32PastAVX2, AVX512: log10Float32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: log10Float64AVX2, AVX512: log10Float64AVX512},
+}
+
+var log10GradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: log10GradXFloat32AVX2, AVX512: log10GradXFloat32AVX512, Past: vector.Loops{AVX2: log10GradXFloat32PastAVX2, AVX512: log10GradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: log10GradXFloat32Float16AVX2, AVX512: log10GradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: log10GradXFloat32BFloat16AVX2, AVX512: log10GradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: log10GradXFloat64AVX2, AVX512: log10GradXFloat64AVX512},
+}
+
+var log1pVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: log1pFloat32AVX2, AVX512: log1pFloat32AVX512, Past: vector.Loops{AVX2: log1pFloat32PastAVX2, AVX512: log1pFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: log1pFloat64AVX2, AVX512: log1pFloat64AVX512},
+}
+
+var log1pGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: log1pGradXFloat32AVX2, AVX512: log1pGradXFloat32AVX512, Past: vector.Loops{AVX2: log1pGradXFloat32PastAVX2, AVX512: log1pGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: log1pGradXFloat64AVX2, AVX512: log1pGradXFloat64AVX512},
+}
+
+var log2Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: log2Float32AVX2, AVX512: log2Float32AVX512, Past: vector.Loops{AVX2: log2Float32PastAVX2, AVX512: log2Float32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: log2Float64AVX2, AVX512: log2Float64AVX512},
+}
+
+var log2GradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: log2GradXFloat32AVX2, AVX512: log2GradXFloat32AVX512, Past: vector.Loops{AVX2: log2GradXFloat32PastAVX2, AVX512: log2GradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: log2GradXFloat32Float16AVX2, AVX512: log2GradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: log2GradXFloat32BFloat16AVX2, AVX512: log2GradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: log2GradXFloat64AVX2, AVX512: log2GradXFloat64AVX512},
+}
+
+var logGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: divGradXFloat32AVX2, AVX512: divGradXFloat32AVX512, Past: vector.Loops{AVX2: divGradXFloat32PastAVX2, AVX512: divGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: divGradXFloat32Float16AVX2, AVX512: divGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divGradXFloat32BFloat16AVX2, AVX512: divGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divGradXFloat64AVX2, AVX512: divGradXFloat64AVX512},
+}
+
+var logaddexpVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logaddexpFloat32AVX2, AVX512: logaddexpFloat32AVX512, Past: vector.Loops{AVX2: logaddexpFloat32PastAVX2, AVX512: logaddexpFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logaddexpFloat64AVX2, AVX512: logaddexpFloat64AVX512},
+}
+
+var logaddexp2Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logaddexp2Float32AVX2, AVX512: logaddexp2Float32AVX512, Past: vector.Loops{AVX2: logaddexp2Float32PastAVX2, AVX512: logaddexp2Float32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logaddexp2Float64AVX2, AVX512: logaddexp2Float64AVX512},
+}
 
 func logitFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	logitFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
@@ -31,6 +112,11 @@ func logitFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 func logitFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	logitFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var logitVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logitFloat32AVX2Loop, AVX512: logitFloat32AVX512Loop, Past: vector.Loops{AVX2: logitFloat32PastAVX2Loop, AVX512: logitFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: logitFloat64AVX2Loop, AVX512: logitFloat64AVX512Loop},
 }
 
 func logitGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -57,60 +143,52 @@ func logitGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	logitGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-// exponentialVectors are the assembly loops of the group exponential.
-var exponentialVectors = []vector.Loop{
-	{Op: "exp", Table: &Exp, Variant: 0, DType: ir.Float32, AVX2: expFloat32AVX2, AVX512: expFloat32AVX512, Past: vector.Loops{AVX2: expFloat32PastAVX2, AVX512: expFloat32PastAVX512}},
-	{Op: "exp", Table: &Exp, Variant: 0, DType: ir.Float64, AVX2: expFloat64AVX2, AVX512: expFloat64AVX512},
-	{Op: "exp2", Table: &Exp2, Variant: 0, DType: ir.Float32, AVX2: exp2Float32AVX2, AVX512: exp2Float32AVX512, Past: vector.Loops{AVX2: exp2Float32PastAVX2, AVX512: exp2Float32PastAVX512}},
-	{Op: "exp2", Table: &Exp2, Variant: 0, DType: ir.Float64, AVX2: exp2Float64AVX2, AVX512: exp2Float64AVX512},
-	{Op: "exp2_grad_x", Table: &Exp2GradX, Variant: 0, DType: ir.Float32, AVX2: exp2GradXFloat32AVX2, AVX512: exp2GradXFloat32AVX512, Past: vector.Loops{AVX2: exp2GradXFloat32PastAVX2, AVX512: exp2GradXFloat32PastAVX512}},
-	{Op: "exp2_grad_x", Table: &Exp2GradX, Variant: 0, DType: ir.Float64, AVX2: exp2GradXFloat64AVX2, AVX512: exp2GradXFloat64AVX512},
-	{Op: "exp_grad_x", Table: &ExpGradX, Variant: 0, DType: ir.Float32, AVX2: expGradXFloat32AVX2, AVX512: expGradXFloat32AVX512, Past: vector.Loops{AVX2: expGradXFloat32PastAVX2, AVX512: expGradXFloat32PastAVX512}},
-	{Op: "exp_grad_x", Table: &ExpGradX, Variant: 0, DType: ir.Float64, AVX2: expGradXFloat64AVX2, AVX512: expGradXFloat64AVX512},
-	{Op: "expm1", Table: &Expm1, Variant: 0, DType: ir.Float32, AVX2: expm1Float32AVX2, AVX512: expm1Float32AVX512, Past: vector.Loops{AVX2: expm1Float32PastAVX2, AVX512: expm1Float32PastAVX512}},
-	{Op: "expm1", Table: &Expm1, Variant: 0, DType: ir.Float64, AVX2: expm1Float64AVX2, AVX512: expm1Float64AVX512},
-	{Op: "expm1_grad_x", Table: &Expm1GradX, Variant: 0, DType: ir.Float32, AVX2: expm1GradXFloat32AVX2, AVX512: expm1GradXFloat32AVX512, Past: vector.Loops{AVX2: expm1GradXFloat32PastAVX2, AVX512: expm1GradXFloat32PastAVX512}},
-	{Op: "expm1_grad_x", Table: &Expm1GradX, Variant: 0, DType: ir.Float64, AVX2: expm1GradXFloat64AVX2, AVX512: expm1GradXFloat64AVX512},
-	{Op: "log", Table: &Log, Variant: 0, DType: ir.Float32, AVX2: logFloat32AVX2, AVX512: logFloat32AVX512, Past: vector.Loops{AVX2: logFloat32PastAVX2, AVX512: logFloat32PastAVX512}},
-	{Op: "log", Table: &Log, Variant: 0, DType: ir.Float64, AVX2: logFloat64AVX2, AVX512: logFloat64AVX512},
-	{Op: "log10", Table: &Log10, Variant: 0, DType: ir.Float32, AVX2: log10Float32AVX2, AVX512: log10Float32AVX512, Past: vector.Loops{AVX2: log10Float32PastAVX2, AVX512: log10Float32PastAVX512}},
-	{Op: "log10", Table: &Log10, Variant: 0, DType: ir.Float64, AVX2: log10Float64AVX2, AVX512: log10Float64AVX512},
-	{Op: "log10_grad_x", Table: &Log10GradX, Variant: 0, DType: ir.Float32, AVX2: log10GradXFloat32AVX2, AVX512: log10GradXFloat32AVX512, Past: vector.Loops{AVX2: log10GradXFloat32PastAVX2, AVX512: log10GradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: log10GradXFloat32Float16AVX2, AVX512: log10GradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: log10GradXFloat32BFloat16AVX2, AVX512: log10GradXFloat32BFloat16AVX512}},
-	{Op: "log10_grad_x", Table: &Log10GradX, Variant: 0, DType: ir.Float64, AVX2: log10GradXFloat64AVX2, AVX512: log10GradXFloat64AVX512},
-	{Op: "log1p", Table: &Log1p, Variant: 0, DType: ir.Float32, AVX2: log1pFloat32AVX2, AVX512: log1pFloat32AVX512, Past: vector.Loops{AVX2: log1pFloat32PastAVX2, AVX512: log1pFloat32PastAVX512}},
-	{Op: "log1p", Table: &Log1p, Variant: 0, DType: ir.Float64, AVX2: log1pFloat64AVX2, AVX512: log1pFloat64AVX512},
-	{Op: "log1p_grad_x", Table: &Log1pGradX, Variant: 0, DType: ir.Float32, AVX2: log1pGradXFloat32AVX2, AVX512: log1pGradXFloat32AVX512, Past: vector.Loops{AVX2: log1pGradXFloat32PastAVX2, AVX512: log1pGradXFloat32PastAVX512}},
-	{Op: "log1p_grad_x", Table: &Log1pGradX, Variant: 0, DType: ir.Float64, AVX2: log1pGradXFloat64AVX2, AVX512: log1pGradXFloat64AVX512},
-	{Op: "log2", Table: &Log2, Variant: 0, DType: ir.Float32, AVX2: log2Float32AVX2, AVX512: log2Float32AVX512, Past: vector.Loops{AVX2: log2Float32PastAVX2, AVX512: log2Float32PastAVX512}},
-	{Op: "log2", Table: &Log2, Variant: 0, DType: ir.Float64, AVX2: log2Float64AVX2, AVX512: log2Float64AVX512},
-	{Op: "log2_grad_x", Table: &Log2GradX, Variant: 0, DType: ir.Float32, AVX2: log2GradXFloat32AVX2, AVX512: log2GradXFloat32AVX512, Past: vector.Loops{AVX2: log2GradXFloat32PastAVX2, AVX512: log2GradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: log2GradXFloat32Float16AVX2, AVX512: log2GradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: log2GradXFloat32BFloat16AVX2, AVX512: log2GradXFloat32BFloat16AVX512}},
-	{Op: "log2_grad_x", Table: &Log2GradX, Variant: 0, DType: ir.Float64, AVX2: log2GradXFloat64AVX2, AVX512: log2GradXFloat64AVX512},
-	{Op: "log_grad_x", Table: &LogGradX, Variant: 0, DType: ir.Float32, AVX2: divGradXFloat32AVX2, AVX512: divGradXFloat32AVX512, Past: vector.Loops{AVX2: divGradXFloat32PastAVX2, AVX512: divGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: divGradXFloat32Float16AVX2, AVX512: divGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divGradXFloat32BFloat16AVX2, AVX512: divGradXFloat32BFloat16AVX512}},
-	{Op: "log_grad_x", Table: &LogGradX, Variant: 0, DType: ir.Float64, AVX2: divGradXFloat64AVX2, AVX512: divGradXFloat64AVX512},
-	{Op: "logaddexp", Table: &Logaddexp, Variant: 0, DType: ir.Float32, AVX2: logaddexpFloat32AVX2, AVX512: logaddexpFloat32AVX512, Past: vector.Loops{AVX2: logaddexpFloat32PastAVX2, AVX512: logaddexpFloat32PastAVX512}},
-	{Op: "logaddexp", Table: &Logaddexp, Variant: 0, DType: ir.Float64, AVX2: logaddexpFloat64AVX2, AVX512: logaddexpFloat64AVX512},
-	{Op: "logaddexp2", Table: &Logaddexp2, Variant: 0, DType: ir.Float32, AVX2: logaddexp2Float32AVX2, AVX512: logaddexp2Float32AVX512, Past: vector.Loops{AVX2: logaddexp2Float32PastAVX2, AVX512: logaddexp2Float32PastAVX512}},
-	{Op: "logaddexp2", Table: &Logaddexp2, Variant: 0, DType: ir.Float64, AVX2: logaddexp2Float64AVX2, AVX512: logaddexp2Float64AVX512},
-	{Op: "logit", Table: &Logit, Variant: 0, DType: ir.Float32, AVX2: logitFloat32AVX2Loop, AVX512: logitFloat32AVX512Loop, Past: vector.Loops{AVX2: logitFloat32PastAVX2Loop, AVX512: logitFloat32PastAVX512Loop}},
-	{Op: "logit", Table: &Logit, Variant: 0, DType: ir.Float64, AVX2: logitFloat64AVX2Loop, AVX512: logitFloat64AVX512Loop},
-	{Op: "logit_grad_x", Table: &LogitGradX, Variant: 0, DType: ir.Float32, AVX2: logitGradXFloat32AVX2Loop, AVX512: logitGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: logitGradXFloat32PastAVX2Loop, AVX512: logitGradXFloat32PastAVX512Loop}},
-	{Op: "logit_grad_x", Table: &LogitGradX, Variant: 0, DType: ir.Float64, AVX2: logitGradXFloat64AVX2Loop, AVX512: logitGradXFloat64AVX512Loop},
-	{Op: "rsqrt", Table: &Rsqrt, Variant: 0, DType: ir.Float32, AVX2: rsqrtFloat32AVX2, AVX512: rsqrtFloat32AVX512, Past: vector.Loops{AVX2: rsqrtFloat32PastAVX2, AVX512: rsqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: rsqrtFloat32Float16AVX2}, BFloat16: vector.Loops{AVX2: rsqrtFloat32BFloat16AVX2}},
-	{Op: "rsqrt", Table: &Rsqrt, Variant: 0, DType: ir.Float64, AVX2: rsqrtFloat64AVX2, AVX512: rsqrtFloat64AVX512},
-	{Op: "rsqrt_grad_x", Table: &RsqrtGradX, Variant: 0, DType: ir.Float32, AVX2: rsqrtGradXFloat32AVX2, AVX512: rsqrtGradXFloat32AVX512, Past: vector.Loops{AVX2: rsqrtGradXFloat32PastAVX2, AVX512: rsqrtGradXFloat32PastAVX512}},
-	{Op: "rsqrt_grad_x", Table: &RsqrtGradX, Variant: 0, DType: ir.Float64, AVX2: rsqrtGradXFloat64AVX2, AVX512: rsqrtGradXFloat64AVX512},
-	{Op: "sigmoid", Table: &Sigmoid, Variant: 0, DType: ir.Float32, AVX2: sigmoidFloat32AVX2, AVX512: sigmoidFloat32AVX512, Past: vector.Loops{AVX2: sigmoidFloat32PastAVX2, AVX512: sigmoidFloat32PastAVX512}},
-	{Op: "sigmoid", Table: &Sigmoid, Variant: 0, DType: ir.Float64, AVX2: sigmoidFloat64AVX2, AVX512: sigmoidFloat64AVX512},
-	{Op: "sigmoid_grad", Table: &SigmoidGrad, Variant: 0, DType: ir.Float32, AVX2: sigmoidGradFloat32AVX2, AVX512: sigmoidGradFloat32AVX512, Past: vector.Loops{AVX2: sigmoidGradFloat32PastAVX2, AVX512: sigmoidGradFloat32PastAVX512}},
-	{Op: "sigmoid_grad", Table: &SigmoidGrad, Variant: 0, DType: ir.Float64, AVX2: sigmoidGradFloat64AVX2, AVX512: sigmoidGradFloat64AVX512},
-	{Op: "sigmoid_grad_grad_g", Table: &SigmoidGradGradG, Variant: 0, DType: ir.Float32, AVX2: sigmoidGradFloat32AVX2, AVX512: sigmoidGradFloat32AVX512, Past: vector.Loops{AVX2: sigmoidGradFloat32PastAVX2, AVX512: sigmoidGradFloat32PastAVX512}},
-	{Op: "sigmoid_grad_grad_g", Table: &SigmoidGradGradG, Variant: 0, DType: ir.Float64, AVX2: sigmoidGradFloat64AVX2, AVX512: sigmoidGradFloat64AVX512},
-	{Op: "sigmoid_grad_grad_y", Table: &SigmoidGradGradY, Variant: 0, DType: ir.Float32, AVX2: sigmoidGradGradYFloat32AVX2, AVX512: sigmoidGradGradYFloat32AVX512, Past: vector.Loops{AVX2: sigmoidGradGradYFloat32PastAVX2, AVX512: sigmoidGradGradYFloat32PastAVX512}},
-	{Op: "sigmoid_grad_grad_y", Table: &SigmoidGradGradY, Variant: 0, DType: ir.Float64, AVX2: sigmoidGradGradYFloat64AVX2, AVX512: sigmoidGradGradYFloat64AVX512},
-	{Op: "sqrt", Table: &Sqrt, Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2, Past: vector.Loops{AVX2: sqrtFloat32PastAVX2, AVX512: sqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: sqrtFloat32Float16AVX2, AVX512: sqrtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: sqrtFloat32BFloat16AVX2, AVX512: sqrtFloat32BFloat16AVX512}},
-	{Op: "sqrt", Table: &Sqrt, Variant: 0, DType: ir.Float64, AVX2: sqrtFloat64AVX2, AVX512: sqrtFloat64AVX2},
-	{Op: "sqrt_grad_x", Table: &SqrtGradX, Variant: 0, DType: ir.Float32, AVX2: sqrtGradXFloat32AVX2, AVX512: sqrtGradXFloat32AVX512, Past: vector.Loops{AVX2: sqrtGradXFloat32PastAVX2, AVX512: sqrtGradXFloat32PastAVX512}},
-	{Op: "sqrt_grad_x", Table: &SqrtGradX, Variant: 0, DType: ir.Float64, AVX2: sqrtGradXFloat64AVX2, AVX512: sqrtGradXFloat64AVX512},
-	{Op: "xlogy", Table: &Xlogy, Variant: 0, DType: ir.Float32, AVX2: xlogyFloat32AVX2, AVX512: xlogyFloat32AVX512, Past: vector.Loops{AVX2: xlogyFloat32PastAVX2, AVX512: xlogyFloat32PastAVX512}},
-	{Op: "xlogy", Table: &Xlogy, Variant: 0, DType: ir.Float64, AVX2: xlogyFloat64AVX2, AVX512: xlogyFloat64AVX512},
+var logitGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logitGradXFloat32AVX2Loop, AVX512: logitGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: logitGradXFloat32PastAVX2Loop, AVX512: logitGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: logitGradXFloat64AVX2Loop, AVX512: logitGradXFloat64AVX512Loop},
+}
+
+var rsqrtVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rsqrtFloat32AVX2, AVX512: rsqrtFloat32AVX512, Past: vector.Loops{AVX2: rsqrtFloat32PastAVX2, AVX512: rsqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: rsqrtFloat32Float16AVX2}, BFloat16: vector.Loops{AVX2: rsqrtFloat32BFloat16AVX2}},
+	{Variant: 0, DType: ir.Float64, AVX2: rsqrtFloat64AVX2, AVX512: rsqrtFloat64AVX512},
+}
+
+var rsqrtGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rsqrtGradXFloat32AVX2, AVX512: rsqrtGradXFloat32AVX512, Past: vector.Loops{AVX2: rsqrtGradXFloat32PastAVX2, AVX512: rsqrtGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: rsqrtGradXFloat64AVX2, AVX512: rsqrtGradXFloat64AVX512},
+}
+
+var sigmoidVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sigmoidFloat32AVX2, AVX512: sigmoidFloat32AVX512, Past: vector.Loops{AVX2: sigmoidFloat32PastAVX2, AVX512: sigmoidFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sigmoidFloat64AVX2, AVX512: sigmoidFloat64AVX512},
+}
+
+var sigmoidGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sigmoidGradFloat32AVX2, AVX512: sigmoidGradFloat32AVX512, Past: vector.Loops{AVX2: sigmoidGradFloat32PastAVX2, AVX512: sigmoidGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sigmoidGradFloat64AVX2, AVX512: sigmoidGradFloat64AVX512},
+}
+
+var sigmoidGradGradGVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sigmoidGradFloat32AVX2, AVX512: sigmoidGradFloat32AVX512, Past: vector.Loops{AVX2: sigmoidGradFloat32PastAVX2, AVX512: sigmoidGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sigmoidGradFloat64AVX2, AVX512: sigmoidGradFloat64AVX512},
+}
+
+var sigmoidGradGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sigmoidGradGradYFloat32AVX2, AVX512: sigmoidGradGradYFloat32AVX512, Past: vector.Loops{AVX2: sigmoidGradGradYFloat32PastAVX2, AVX512: sigmoidGradGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sigmoidGradGradYFloat64AVX2, AVX512: sigmoidGradGradYFloat64AVX512},
+}
+
+var sqrtVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2, Past: vector.Loops{AVX2: sqrtFloat32PastAVX2, AVX512: sqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: sqrtFloat32Float16AVX2, AVX512: sqrtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: sqrtFloat32BFloat16AVX2, AVX512: sqrtFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sqrtFloat64AVX2, AVX512: sqrtFloat64AVX2},
+}
+
+var sqrtGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sqrtGradXFloat32AVX2, AVX512: sqrtGradXFloat32AVX512, Past: vector.Loops{AVX2: sqrtGradXFloat32PastAVX2, AVX512: sqrtGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sqrtGradXFloat64AVX2, AVX512: sqrtGradXFloat64AVX512},
+}
+
+var xlogyVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: xlogyFloat32AVX2, AVX512: xlogyFloat32AVX512, Past: vector.Loops{AVX2: xlogyFloat32PastAVX2, AVX512: xlogyFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: xlogyFloat64AVX2, AVX512: xlogyFloat64AVX512},
 }

@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -63,6 +64,16 @@ func arangeSizedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 
 func arangeSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	arangeSizedFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
+}
+
+var arangeSizedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: arangeSizedUint8AVX2Loop, AVX512: arangeSizedUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: arangeSizedInt8AVX2Loop, AVX512: arangeSizedInt8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: arangeSizedInt16AVX2Loop, AVX512: arangeSizedInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: arangeSizedInt32AVX2Loop, AVX512: arangeSizedInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: arangeSizedInt64AVX2Loop, AVX512: arangeSizedInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: arangeSizedFloat32AVX2Loop, AVX512: arangeSizedFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: arangeSizedFloat64AVX2Loop, AVX512: arangeSizedFloat64AVX512Loop},
 }
 
 func fullBoolAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -129,6 +140,18 @@ func fullInt64AVX512Loop3(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 	fullInt64AVX512(n, p, &[1]uint64{vector.Complex64(s[0])}, index)
 }
 
+var fullVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: fullBoolAVX2Loop, AVX512: fullBoolAVX512Loop},
+	{Variant: 0, DType: ir.Uint8, AVX2: fullBoolAVX2Loop2, AVX512: fullBoolAVX512Loop2},
+	{Variant: 0, DType: ir.Int8, AVX2: fullBoolAVX2Loop2, AVX512: fullBoolAVX512Loop2},
+	{Variant: 0, DType: ir.Int16, AVX2: fullInt16AVX2Loop, AVX512: fullInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: fullInt32AVX2Loop, AVX512: fullInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: fullInt64AVX2Loop, AVX512: fullInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: fullInt32AVX2Loop2, AVX512: fullInt32AVX512Loop2},
+	{Variant: 0, DType: ir.Float64, AVX2: fullInt64AVX2Loop2, AVX512: fullInt64AVX512Loop2},
+	{Variant: 0, DType: ir.Complex64, AVX2: fullInt64AVX2Loop3, AVX512: fullInt64AVX512Loop3},
+}
+
 func linspaceSizedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	linspaceSizedFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Int(s[2])}, index)
 }
@@ -145,12 +168,21 @@ func linspaceSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	linspaceSizedFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2])}, index)
 }
 
+var linspaceSizedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: linspaceSizedFloat32AVX2Loop, AVX512: linspaceSizedFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: linspaceSizedFloat64AVX2Loop, AVX512: linspaceSizedFloat64AVX512Loop},
+}
+
 func linspaceWholeFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	linspaceWholeFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2])}, index)
 }
 
 func linspaceWholeFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	linspaceWholeFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2])}, index)
+}
+
+var linspaceWholeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: linspaceWholeFloat64AVX2Loop, AVX512: linspaceWholeFloat64AVX512Loop},
 }
 
 func logspaceSizedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -169,6 +201,22 @@ func logspaceSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	logspaceSizedFloat64AVX512(n, p, &[4]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Int(s[2]), vector.Float64(s[3])}, index)
 }
 
+var logspaceSizedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logspaceSizedFloat32AVX2Loop, AVX512: logspaceSizedFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: logspaceSizedFloat64AVX2Loop, AVX512: logspaceSizedFloat64AVX512Loop},
+}
+
+var onesVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: isFiniteBoolAVX2, AVX512: isFiniteBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: isFiniteBoolAVX2, AVX512: isFiniteBoolAVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: isFiniteBoolAVX2, AVX512: isFiniteBoolAVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: onesInt16AVX2, AVX512: onesInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: onesInt32AVX2, AVX512: onesInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: onesInt64AVX2, AVX512: onesInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: onesFloat32AVX2, AVX512: onesFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: onesFloat64AVX2, AVX512: onesFloat64AVX512},
+}
+
 func zerosInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	zerosInt32AVX2(2*n, p, s, index)
 }
@@ -185,45 +233,15 @@ func zerosInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 	zerosInt64AVX512(2*n, p, s, index)
 }
 
-// factoryVectors are the assembly loops of the group factory.
-var factoryVectors = []vector.Loop{
-	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Uint8, AVX2: arangeSizedUint8AVX2Loop, AVX512: arangeSizedUint8AVX512Loop},
-	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Int8, AVX2: arangeSizedInt8AVX2Loop, AVX512: arangeSizedInt8AVX512Loop},
-	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Int16, AVX2: arangeSizedInt16AVX2Loop, AVX512: arangeSizedInt16AVX512Loop},
-	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Int32, AVX2: arangeSizedInt32AVX2Loop, AVX512: arangeSizedInt32AVX512Loop},
-	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Int64, AVX2: arangeSizedInt64AVX2Loop, AVX512: arangeSizedInt64AVX512Loop},
-	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Float32, AVX2: arangeSizedFloat32AVX2Loop, AVX512: arangeSizedFloat32AVX512Loop},
-	{Op: "arange_sized", Table: &ArangeSized, Variant: 0, DType: ir.Float64, AVX2: arangeSizedFloat64AVX2Loop, AVX512: arangeSizedFloat64AVX512Loop},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Bool, AVX2: fullBoolAVX2Loop, AVX512: fullBoolAVX512Loop},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Uint8, AVX2: fullBoolAVX2Loop2, AVX512: fullBoolAVX512Loop2},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Int8, AVX2: fullBoolAVX2Loop2, AVX512: fullBoolAVX512Loop2},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Int16, AVX2: fullInt16AVX2Loop, AVX512: fullInt16AVX512Loop},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Int32, AVX2: fullInt32AVX2Loop, AVX512: fullInt32AVX512Loop},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Int64, AVX2: fullInt64AVX2Loop, AVX512: fullInt64AVX512Loop},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Float32, AVX2: fullInt32AVX2Loop2, AVX512: fullInt32AVX512Loop2},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Float64, AVX2: fullInt64AVX2Loop2, AVX512: fullInt64AVX512Loop2},
-	{Op: "full", Table: &Full, Variant: 0, DType: ir.Complex64, AVX2: fullInt64AVX2Loop3, AVX512: fullInt64AVX512Loop3},
-	{Op: "linspace_sized", Table: &LinspaceSized, Variant: 0, DType: ir.Float32, AVX2: linspaceSizedFloat32AVX2Loop, AVX512: linspaceSizedFloat32AVX512Loop},
-	{Op: "linspace_sized", Table: &LinspaceSized, Variant: 0, DType: ir.Float64, AVX2: linspaceSizedFloat64AVX2Loop, AVX512: linspaceSizedFloat64AVX512Loop},
-	{Op: "linspace_whole", Table: &LinspaceWhole, Variant: 0, DType: ir.Float64, AVX2: linspaceWholeFloat64AVX2Loop, AVX512: linspaceWholeFloat64AVX512Loop},
-	{Op: "logspace_sized", Table: &LogspaceSized, Variant: 0, DType: ir.Float32, AVX2: logspaceSizedFloat32AVX2Loop, AVX512: logspaceSizedFloat32AVX512Loop},
-	{Op: "logspace_sized", Table: &LogspaceSized, Variant: 0, DType: ir.Float64, AVX2: logspaceSizedFloat64AVX2Loop, AVX512: logspaceSizedFloat64AVX512Loop},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Bool, AVX2: isfiniteBoolAVX2, AVX512: isfiniteBoolAVX512},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Uint8, AVX2: isfiniteBoolAVX2, AVX512: isfiniteBoolAVX512},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Int8, AVX2: isfiniteBoolAVX2, AVX512: isfiniteBoolAVX512},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Int16, AVX2: onesInt16AVX2, AVX512: onesInt16AVX512},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Int32, AVX2: onesInt32AVX2, AVX512: onesInt32AVX512},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Int64, AVX2: onesInt64AVX2, AVX512: onesInt64AVX512},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Float32, AVX2: onesFloat32AVX2, AVX512: onesFloat32AVX512},
-	{Op: "ones", Table: &Ones, Variant: 0, DType: ir.Float64, AVX2: onesFloat64AVX2, AVX512: onesFloat64AVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Bool, AVX2: isinfBoolAVX2, AVX512: isinfBoolAVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Uint8, AVX2: isinfBoolAVX2, AVX512: isinfBoolAVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Int8, AVX2: isinfBoolAVX2, AVX512: isinfBoolAVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Int16, AVX2: zerosInt16AVX2, AVX512: zerosInt16AVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Int32, AVX2: zerosInt32AVX2, AVX512: zerosInt32AVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Int64, AVX2: zerosInt64AVX2, AVX512: zerosInt64AVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Float32, AVX2: zerosInt32AVX2, AVX512: zerosInt32AVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Float64, AVX2: zerosInt64AVX2, AVX512: zerosInt64AVX512},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Complex64, AVX2: zerosInt32AVX2Loop, AVX512: zerosInt32AVX512Loop},
-	{Op: "zeros", Table: &Zeros, Variant: 0, DType: ir.Complex128, AVX2: zerosInt64AVX2Loop, AVX512: zerosInt64AVX512Loop},
+var zerosVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: isInfBoolAVX2, AVX512: isInfBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: isInfBoolAVX2, AVX512: isInfBoolAVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: isInfBoolAVX2, AVX512: isInfBoolAVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: zerosInt16AVX2, AVX512: zerosInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: zerosInt32AVX2, AVX512: zerosInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: zerosInt64AVX2, AVX512: zerosInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: zerosInt32AVX2, AVX512: zerosInt32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: zerosInt64AVX2, AVX512: zerosInt64AVX512},
+	{Variant: 0, DType: ir.Complex64, AVX2: zerosInt32AVX2Loop, AVX512: zerosInt32AVX512Loop},
+	{Variant: 0, DType: ir.Complex128, AVX2: zerosInt64AVX2Loop, AVX512: zerosInt64AVX512Loop},
 }

@@ -3,47 +3,54 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
 
-// fftfreqSized: where(2*index < n, index, index - n)/(n*d)
-func fftfreqSized[T num.Float](n int64, d T, index int64) T {
+// fftFreqSized: where(2*index < n, index, index - n)/(n*d)
+func fftFreqSized[T num.Float](n int64, d T, index int64) T {
 	return T(num.Where(2*index < n, index, index-n)) / (T(n) * d)
 }
 
-func fftfreqSizedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+func fftFreqSizedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out := unsafe.Slice((*T)(p[0]), n)
 	nValue := s[0].Int()
 	d := T(s[1].Float())
 	for i := range out {
-		out[i] = fftfreqSized(nValue, d, index+int64(i))
+		out[i] = fftFreqSized(nValue, d, index+int64(i))
 	}
 }
 
-// FftfreqSized holds the loops of fftfreq_sized, by variant and compute
+// FFTFreqSized holds the loops of fftfreq_sized, by variant and compute
 // dtype.
-var FftfreqSized = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: fftfreqSizedLoop[float32], ir.Float64: fftfreqSizedLoop[float64]},
+var FFTFreqSized = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: fftFreqSizedLoop[float32], ir.Float64: fftFreqSizedLoop[float64]},
+	},
+	Vectors: fftFreqSizedVectors,
 }
 
-// rfftfreqSized: index/(n*d)
-func rfftfreqSized[T num.Float](n int64, d T, index int64) T {
+// rfftFreqSized: index/(n*d)
+func rfftFreqSized[T num.Float](n int64, d T, index int64) T {
 	return T(index) / (T(n) * d)
 }
 
-func rfftfreqSizedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+func rfftFreqSizedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	out := unsafe.Slice((*T)(p[0]), n)
 	nValue := s[0].Int()
 	d := T(s[1].Float())
 	for i := range out {
-		out[i] = rfftfreqSized(nValue, d, index+int64(i))
+		out[i] = rfftFreqSized(nValue, d, index+int64(i))
 	}
 }
 
-// RfftfreqSized holds the loops of rfftfreq_sized, by variant and compute
+// RFFTFreqSized holds the loops of rfftfreq_sized, by variant and compute
 // dtype.
-var RfftfreqSized = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rfftfreqSizedLoop[float32], ir.Float64: rfftfreqSizedLoop[float64]},
+var RFFTFreqSized = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rfftFreqSizedLoop[float32], ir.Float64: rfftFreqSizedLoop[float64]},
+	},
+	Vectors: rfftFreqSizedVectors,
 }

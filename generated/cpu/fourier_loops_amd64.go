@@ -9,25 +9,25 @@ import (
 )
 
 //go:noescape
-func fftfreqSizedFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func fftFreqSizedFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func fftfreqSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func fftFreqSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func fftfreqSizedFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func fftFreqSizedFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func fftfreqSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func fftFreqSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func rfftfreqSizedFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func rfftFreqSizedFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func rfftfreqSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func rfftFreqSizedFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func rfftfreqSizedFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func rfftFreqSizedFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func rfftfreqSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func rfftFreqSizedFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

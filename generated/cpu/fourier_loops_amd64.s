@@ -38,7 +38,7 @@ DATA lanes<>+240(SB)/8, $0x0b0a090803020100
 DATA lanes<>+248(SB)/8, $0x0b0a090803020100
 GLOBL lanes<>(SB), RODATA|NOPTR, $256
 
-TEXT ·fftfreqSizedFloat32AVX2(SB), NOSPLIT, $0-48
+TEXT ·fftFreqSizedFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -293,7 +293,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·fftfreqSizedFloat32AVX512(SB), NOSPLIT, $0-48
+TEXT ·fftFreqSizedFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -400,7 +400,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·fftfreqSizedFloat64AVX2(SB), NOSPLIT, $0-48
+TEXT ·fftFreqSizedFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -619,7 +619,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·fftfreqSizedFloat64AVX512(SB), NOSPLIT, $0-48
+TEXT ·fftFreqSizedFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -716,7 +716,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·rfftfreqSizedFloat32AVX2(SB), NOSPLIT, $0-48
+TEXT ·rfftFreqSizedFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -887,7 +887,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·rfftfreqSizedFloat32AVX512(SB), NOSPLIT, $0-48
+TEXT ·rfftFreqSizedFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -978,7 +978,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·rfftfreqSizedFloat64AVX2(SB), NOSPLIT, $0-48
+TEXT ·rfftFreqSizedFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -1137,7 +1137,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·rfftfreqSizedFloat64AVX512(SB), NOSPLIT, $0-48
+TEXT ·rfftFreqSizedFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX

@@ -5,46 +5,49 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
 
-func fftfreqSizedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	fftfreqSizedFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
+func fftFreqSizedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	fftFreqSizedFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
 }
 
-func fftfreqSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	fftfreqSizedFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
+func fftFreqSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	fftFreqSizedFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
 }
 
-func fftfreqSizedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	fftfreqSizedFloat64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
+func fftFreqSizedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	fftFreqSizedFloat64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
 }
 
-func fftfreqSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	fftfreqSizedFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
+func fftFreqSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	fftFreqSizedFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
 }
 
-func rfftfreqSizedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rfftfreqSizedFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
+var fftFreqSizedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: fftFreqSizedFloat32AVX2Loop, AVX512: fftFreqSizedFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: fftFreqSizedFloat64AVX2Loop, AVX512: fftFreqSizedFloat64AVX512Loop},
 }
 
-func rfftfreqSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rfftfreqSizedFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
+func rfftFreqSizedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rfftFreqSizedFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
 }
 
-func rfftfreqSizedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rfftfreqSizedFloat64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
+func rfftFreqSizedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rfftFreqSizedFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float32(s[1])}, index)
 }
 
-func rfftfreqSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	rfftfreqSizedFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
+func rfftFreqSizedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rfftFreqSizedFloat64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
 }
 
-// fourierVectors are the assembly loops of the group fourier.
-var fourierVectors = []vector.Loop{
-	{Op: "fftfreq_sized", Table: &FftfreqSized, Variant: 0, DType: ir.Float32, AVX2: fftfreqSizedFloat32AVX2Loop, AVX512: fftfreqSizedFloat32AVX512Loop},
-	{Op: "fftfreq_sized", Table: &FftfreqSized, Variant: 0, DType: ir.Float64, AVX2: fftfreqSizedFloat64AVX2Loop, AVX512: fftfreqSizedFloat64AVX512Loop},
-	{Op: "rfftfreq_sized", Table: &RfftfreqSized, Variant: 0, DType: ir.Float32, AVX2: rfftfreqSizedFloat32AVX2Loop, AVX512: rfftfreqSizedFloat32AVX512Loop},
-	{Op: "rfftfreq_sized", Table: &RfftfreqSized, Variant: 0, DType: ir.Float64, AVX2: rfftfreqSizedFloat64AVX2Loop, AVX512: rfftfreqSizedFloat64AVX512Loop},
+func rfftFreqSizedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rfftFreqSizedFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Float64(s[1])}, index)
+}
+
+var rfftFreqSizedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rfftFreqSizedFloat32AVX2Loop, AVX512: rfftFreqSizedFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: rfftFreqSizedFloat64AVX2Loop, AVX512: rfftFreqSizedFloat64AVX512Loop},
 }

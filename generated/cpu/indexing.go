@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -23,6 +24,9 @@ func wrappedIndexLoop[T int32 | int64](n int, p []unsafe.Pointer, s []ir.Scalar,
 
 // WrappedIndex holds the loops of wrapped_index, by variant and compute
 // dtype.
-var WrappedIndex = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int32: wrappedIndexLoop[int32], ir.Int64: wrappedIndexLoop[int64]},
+var WrappedIndex = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int32: wrappedIndexLoop[int32], ir.Int64: wrappedIndexLoop[int64]},
+	},
+	Vectors: wrappedIndexVectors,
 }

@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -25,8 +26,7 @@ func wrappedIndexInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	wrappedIndexInt64AVX512(n, p, &[1]uint64{vector.Int(s[0])}, index)
 }
 
-// indexingVectors are the assembly loops of the group indexing.
-var indexingVectors = []vector.Loop{
-	{Op: "wrapped_index", Table: &WrappedIndex, Variant: 0, DType: ir.Int32, AVX2: wrappedIndexInt32AVX2Loop, AVX512: wrappedIndexInt32AVX512Loop},
-	{Op: "wrapped_index", Table: &WrappedIndex, Variant: 0, DType: ir.Int64, AVX2: wrappedIndexInt64AVX2Loop, AVX512: wrappedIndexInt64AVX512Loop},
+var wrappedIndexVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int32, AVX2: wrappedIndexInt32AVX2Loop, AVX512: wrappedIndexInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: wrappedIndexInt64AVX2Loop, AVX512: wrappedIndexInt64AVX512Loop},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -23,8 +24,11 @@ func distanceSlopeLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 
 // DistanceSlope holds the loops of distance_slope, by variant and compute
 // dtype.
-var DistanceSlope = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: distanceSlopeLoop[float32], ir.Float64: distanceSlopeLoop[float64]},
+var DistanceSlope = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: distanceSlopeLoop[float32], ir.Float64: distanceSlopeLoop[float64]},
+	},
+	Vectors: distanceSlopeVectors,
 }
 
 // distanceSlopeGradD: where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(sign(d)/length)))))
@@ -44,8 +48,11 @@ func distanceSlopeGradDLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scala
 
 // DistanceSlopeGradD holds the loops of distance_slope_grad_d, by variant and
 // compute dtype.
-var DistanceSlopeGradD = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: distanceSlopeGradDLoop[float32], ir.Float64: distanceSlopeGradDLoop[float64]},
+var DistanceSlopeGradD = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: distanceSlopeGradDLoop[float32], ir.Float64: distanceSlopeGradDLoop[float64]},
+	},
+	Vectors: distanceSlopeGradDVectors,
 }
 
 // distanceSlopeGradLength: where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(-(abs(d)/length)/length)))))
@@ -65,8 +72,11 @@ func distanceSlopeGradLengthLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.
 
 // DistanceSlopeGradLength holds the loops of distance_slope_grad_length, by
 // variant and compute dtype.
-var DistanceSlopeGradLength = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: distanceSlopeGradLengthLoop[float32], ir.Float64: distanceSlopeGradLengthLoop[float64]},
+var DistanceSlopeGradLength = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: distanceSlopeGradLengthLoop[float32], ir.Float64: distanceSlopeGradLengthLoop[float64]},
+	},
+	Vectors: distanceSlopeGradLengthVectors,
 }
 
 // quotientOrZero: where(y == 0, 0, x/y)
@@ -83,8 +93,11 @@ func quotientOrZeroLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // QuotientOrZero holds the loops of quotient_or_zero, by variant and compute
 // dtype.
-var QuotientOrZero = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: quotientOrZeroLoop[float32], ir.Float64: quotientOrZeroLoop[float64]},
+var QuotientOrZero = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: quotientOrZeroLoop[float32], ir.Float64: quotientOrZeroLoop[float64]},
+	},
+	Vectors: quotientOrZeroVectors,
 }
 
 // quotientOrZeroGradX: where(y == 0, 0, dy/y)
@@ -101,8 +114,11 @@ func quotientOrZeroGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 
 // QuotientOrZeroGradX holds the loops of quotient_or_zero_grad_x, by variant
 // and compute dtype.
-var QuotientOrZeroGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: quotientOrZeroGradXLoop[float32], ir.Float64: quotientOrZeroGradXLoop[float64]},
+var QuotientOrZeroGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: quotientOrZeroGradXLoop[float32], ir.Float64: quotientOrZeroGradXLoop[float64]},
+	},
+	Vectors: quotientOrZeroGradXVectors,
 }
 
 // quotientOrZeroGradY: where(y == 0, 0, dy*(-(x/y)/y))
@@ -119,8 +135,11 @@ func quotientOrZeroGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 
 // QuotientOrZeroGradY holds the loops of quotient_or_zero_grad_y, by variant
 // and compute dtype.
-var QuotientOrZeroGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: quotientOrZeroGradYLoop[float32], ir.Float64: quotientOrZeroGradYLoop[float64]},
+var QuotientOrZeroGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: quotientOrZeroGradYLoop[float32], ir.Float64: quotientOrZeroGradYLoop[float64]},
+	},
+	Vectors: quotientOrZeroGradYVectors,
 }
 
 // rowDistance: sqrt(max(a + b - 2*m, 0))
@@ -136,8 +155,11 @@ func rowDistanceLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // RowDistance holds the loops of row_distance, by variant and compute dtype.
-var RowDistance = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rowDistanceLoop[float32], ir.Float64: rowDistanceLoop[float64]},
+var RowDistance = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rowDistanceLoop[float32], ir.Float64: rowDistanceLoop[float64]},
+	},
+	Vectors: rowDistanceVectors,
 }
 
 // scaledInt: alpha*x
@@ -193,8 +215,11 @@ func scaledComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 }
 
 // Scaled holds the loops of scaled, by variant and compute dtype.
-var Scaled = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: scaledIntLoop[uint8], ir.Int8: scaledIntLoop[int8], ir.Int16: scaledIntLoop[int16], ir.Int32: scaledIntLoop[int32], ir.Int64: scaledIntLoop[int64], ir.Float32: scaledFloatLoop[float32], ir.Float64: scaledFloatLoop[float64], ir.Complex64: scaledComplex64Loop, ir.Complex128: scaledComplex128Loop},
+var Scaled = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: scaledIntLoop[uint8], ir.Int8: scaledIntLoop[int8], ir.Int16: scaledIntLoop[int16], ir.Int32: scaledIntLoop[int32], ir.Int64: scaledIntLoop[int64], ir.Float32: scaledFloatLoop[float32], ir.Float64: scaledFloatLoop[float64], ir.Complex64: scaledComplex64Loop, ir.Complex128: scaledComplex128Loop},
+	},
+	Vectors: scaledVectors,
 }
 
 // scaledGradXFloat: dy*conj(alpha)
@@ -237,8 +262,11 @@ func scaledGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 }
 
 // ScaledGradX holds the loops of scaled_grad_x, by variant and compute dtype.
-var ScaledGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledGradXFloatLoop[float32], ir.Float64: scaledGradXFloatLoop[float64], ir.Complex64: scaledGradXComplex64Loop, ir.Complex128: scaledGradXComplex128Loop},
+var ScaledGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaledGradXFloatLoop[float32], ir.Float64: scaledGradXFloatLoop[float64], ir.Complex64: scaledGradXComplex64Loop, ir.Complex128: scaledGradXComplex128Loop},
+	},
+	Vectors: scaledGradXVectors,
 }
 
 // scaledOrZeroInt: where(beta == 0, 0, beta*x)
@@ -295,8 +323,11 @@ func scaledOrZeroComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 
 // ScaledOrZero holds the loops of scaled_or_zero, by variant and compute
 // dtype.
-var ScaledOrZero = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: scaledOrZeroIntLoop[uint8], ir.Int8: scaledOrZeroIntLoop[int8], ir.Int16: scaledOrZeroIntLoop[int16], ir.Int32: scaledOrZeroIntLoop[int32], ir.Int64: scaledOrZeroIntLoop[int64], ir.Float32: scaledOrZeroFloatLoop[float32], ir.Float64: scaledOrZeroFloatLoop[float64], ir.Complex64: scaledOrZeroComplex64Loop, ir.Complex128: scaledOrZeroComplex128Loop},
+var ScaledOrZero = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: scaledOrZeroIntLoop[uint8], ir.Int8: scaledOrZeroIntLoop[int8], ir.Int16: scaledOrZeroIntLoop[int16], ir.Int32: scaledOrZeroIntLoop[int32], ir.Int64: scaledOrZeroIntLoop[int64], ir.Float32: scaledOrZeroFloatLoop[float32], ir.Float64: scaledOrZeroFloatLoop[float64], ir.Complex64: scaledOrZeroComplex64Loop, ir.Complex128: scaledOrZeroComplex128Loop},
+	},
+	Vectors: scaledOrZeroVectors,
 }
 
 // scaledOrZeroGradXFloat: where(beta == 0, 0, dy*conj(beta))
@@ -340,6 +371,9 @@ func scaledOrZeroGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _
 
 // ScaledOrZeroGradX holds the loops of scaled_or_zero_grad_x, by variant and
 // compute dtype.
-var ScaledOrZeroGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledOrZeroGradXFloatLoop[float32], ir.Float64: scaledOrZeroGradXFloatLoop[float64], ir.Complex64: scaledOrZeroGradXComplex64Loop, ir.Complex128: scaledOrZeroGradXComplex128Loop},
+var ScaledOrZeroGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaledOrZeroGradXFloatLoop[float32], ir.Float64: scaledOrZeroGradXFloatLoop[float64], ir.Complex64: scaledOrZeroGradXComplex64Loop, ir.Complex128: scaledOrZeroGradXComplex128Loop},
+	},
+	Vectors: scaledOrZeroGradXVectors,
 }

@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -25,6 +26,11 @@ func distanceSlopeFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	distanceSlopeFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var distanceSlopeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: distanceSlopeFloat32AVX2Loop, AVX512: distanceSlopeFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: distanceSlopeFloat64AVX2Loop, AVX512: distanceSlopeFloat64AVX512Loop},
+}
+
 func distanceSlopeGradDFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	distanceSlopeGradDFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -41,6 +47,11 @@ func distanceSlopeGradDFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scala
 	distanceSlopeGradDFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var distanceSlopeGradDVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: distanceSlopeGradDFloat32AVX2Loop, AVX512: distanceSlopeGradDFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: distanceSlopeGradDFloat64AVX2Loop, AVX512: distanceSlopeGradDFloat64AVX512Loop},
+}
+
 func distanceSlopeGradLengthFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	distanceSlopeGradLengthFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -55,6 +66,31 @@ func distanceSlopeGradLengthFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Sc
 
 func distanceSlopeGradLengthFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	distanceSlopeGradLengthFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var distanceSlopeGradLengthVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: distanceSlopeGradLengthFloat32AVX2Loop, AVX512: distanceSlopeGradLengthFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: distanceSlopeGradLengthFloat64AVX2Loop, AVX512: distanceSlopeGradLengthFloat64AVX512Loop},
+}
+
+var quotientOrZeroVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: quotientOrZeroFloat32AVX2, AVX512: quotientOrZeroFloat32AVX512, Past: vector.Loops{AVX2: quotientOrZeroFloat32PastAVX2, AVX512: quotientOrZeroFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroFloat64AVX2, AVX512: quotientOrZeroFloat64AVX512},
+}
+
+var quotientOrZeroGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: quotientOrZeroFloat32AVX2, AVX512: quotientOrZeroFloat32AVX512, Past: vector.Loops{AVX2: quotientOrZeroFloat32PastAVX2, AVX512: quotientOrZeroFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroFloat64AVX2, AVX512: quotientOrZeroFloat64AVX512},
+}
+
+var quotientOrZeroGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: quotientOrZeroGradYFloat32AVX2, AVX512: quotientOrZeroGradYFloat32AVX512, Past: vector.Loops{AVX2: quotientOrZeroGradYFloat32PastAVX2, AVX512: quotientOrZeroGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroGradYFloat64AVX2, AVX512: quotientOrZeroGradYFloat64AVX512},
+}
+
+var rowDistanceVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rowDistanceFloat32AVX2, AVX512: rowDistanceFloat32AVX512, Past: vector.Loops{AVX2: rowDistanceFloat32PastAVX2, AVX512: rowDistanceFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: rowDistanceFloat64AVX2, AVX512: rowDistanceFloat64AVX512},
 }
 
 func scaledUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -121,6 +157,21 @@ func scaledFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 	scaledFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var scaledVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: scaledUint8AVX2Loop, AVX512: scaledUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: scaledUint8AVX2Loop, AVX512: scaledUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: scaledInt16AVX2Loop, AVX512: scaledInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: scaledInt32AVX2Loop, AVX512: scaledInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: scaledInt64AVX2Loop, AVX512: scaledInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: scaledFloat32AVX2Loop, AVX512: scaledFloat32AVX2Loop, Past: vector.Loops{AVX2: scaledFloat32PastAVX2Loop, AVX512: scaledFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: scaledFloat32Float16AVX2Loop, AVX512: scaledFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: scaledFloat32BFloat16AVX2Loop, AVX512: scaledFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaledFloat64AVX2Loop, AVX512: scaledFloat64AVX2Loop},
+}
+
+var scaledGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: addScaledGradYFloat32AVX2Loop, AVX512: addScaledGradYFloat32AVX2Loop, Past: vector.Loops{AVX2: addScaledGradYFloat32PastAVX2Loop, AVX512: addScaledGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addScaledGradYFloat32Float16AVX2Loop, AVX512: addScaledGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addScaledGradYFloat32BFloat16AVX2Loop, AVX512: addScaledGradYFloat32BFloat16AVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addScaledGradYFloat64AVX2Loop, AVX512: addScaledGradYFloat64AVX2Loop},
+}
+
 func scaledOrZeroUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	scaledOrZeroUint8AVX2(n, p, &[1]uint64{vector.Int(s[0])}, index)
 }
@@ -177,6 +228,16 @@ func scaledOrZeroFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 	scaledOrZeroFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var scaledOrZeroVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: scaledOrZeroUint8AVX2Loop, AVX512: scaledOrZeroUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int8, AVX2: scaledOrZeroUint8AVX2Loop, AVX512: scaledOrZeroUint8AVX512Loop},
+	{Variant: 0, DType: ir.Int16, AVX2: scaledOrZeroInt16AVX2Loop, AVX512: scaledOrZeroInt16AVX512Loop},
+	{Variant: 0, DType: ir.Int32, AVX2: scaledOrZeroInt32AVX2Loop, AVX512: scaledOrZeroInt32AVX512Loop},
+	{Variant: 0, DType: ir.Int64, AVX2: scaledOrZeroInt64AVX2Loop, AVX512: scaledOrZeroInt64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: scaledOrZeroFloat32AVX2Loop, AVX512: scaledOrZeroFloat32AVX512Loop, Past: vector.Loops{AVX2: scaledOrZeroFloat32PastAVX2Loop, AVX512: scaledOrZeroFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaledOrZeroFloat64AVX2Loop, AVX512: scaledOrZeroFloat64AVX512Loop},
+}
+
 func scaledOrZeroGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	scaledOrZeroGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -201,38 +262,7 @@ func scaledOrZeroGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar
 	scaledOrZeroGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-// linearAlgebraVectors are the assembly loops of the group linear algebra.
-var linearAlgebraVectors = []vector.Loop{
-	{Op: "distance_slope", Table: &DistanceSlope, Variant: 0, DType: ir.Float32, AVX2: distanceSlopeFloat32AVX2Loop, AVX512: distanceSlopeFloat32AVX512Loop},
-	{Op: "distance_slope", Table: &DistanceSlope, Variant: 0, DType: ir.Float64, AVX2: distanceSlopeFloat64AVX2Loop, AVX512: distanceSlopeFloat64AVX512Loop},
-	{Op: "distance_slope_grad_d", Table: &DistanceSlopeGradD, Variant: 0, DType: ir.Float32, AVX2: distanceSlopeGradDFloat32AVX2Loop, AVX512: distanceSlopeGradDFloat32AVX512Loop},
-	{Op: "distance_slope_grad_d", Table: &DistanceSlopeGradD, Variant: 0, DType: ir.Float64, AVX2: distanceSlopeGradDFloat64AVX2Loop, AVX512: distanceSlopeGradDFloat64AVX512Loop},
-	{Op: "distance_slope_grad_length", Table: &DistanceSlopeGradLength, Variant: 0, DType: ir.Float32, AVX2: distanceSlopeGradLengthFloat32AVX2Loop, AVX512: distanceSlopeGradLengthFloat32AVX512Loop},
-	{Op: "distance_slope_grad_length", Table: &DistanceSlopeGradLength, Variant: 0, DType: ir.Float64, AVX2: distanceSlopeGradLengthFloat64AVX2Loop, AVX512: distanceSlopeGradLengthFloat64AVX512Loop},
-	{Op: "quotient_or_zero", Table: &QuotientOrZero, Variant: 0, DType: ir.Float32, AVX2: quotientOrZeroFloat32AVX2, AVX512: quotientOrZeroFloat32AVX512, Past: vector.Loops{AVX2: quotientOrZeroFloat32PastAVX2, AVX512: quotientOrZeroFloat32PastAVX512}},
-	{Op: "quotient_or_zero", Table: &QuotientOrZero, Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroFloat64AVX2, AVX512: quotientOrZeroFloat64AVX512},
-	{Op: "quotient_or_zero_grad_x", Table: &QuotientOrZeroGradX, Variant: 0, DType: ir.Float32, AVX2: quotientOrZeroFloat32AVX2, AVX512: quotientOrZeroFloat32AVX512, Past: vector.Loops{AVX2: quotientOrZeroFloat32PastAVX2, AVX512: quotientOrZeroFloat32PastAVX512}},
-	{Op: "quotient_or_zero_grad_x", Table: &QuotientOrZeroGradX, Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroFloat64AVX2, AVX512: quotientOrZeroFloat64AVX512},
-	{Op: "quotient_or_zero_grad_y", Table: &QuotientOrZeroGradY, Variant: 0, DType: ir.Float32, AVX2: quotientOrZeroGradYFloat32AVX2, AVX512: quotientOrZeroGradYFloat32AVX512, Past: vector.Loops{AVX2: quotientOrZeroGradYFloat32PastAVX2, AVX512: quotientOrZeroGradYFloat32PastAVX512}},
-	{Op: "quotient_or_zero_grad_y", Table: &QuotientOrZeroGradY, Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroGradYFloat64AVX2, AVX512: quotientOrZeroGradYFloat64AVX512},
-	{Op: "row_distance", Table: &RowDistance, Variant: 0, DType: ir.Float32, AVX2: rowDistanceFloat32AVX2, AVX512: rowDistanceFloat32AVX512, Past: vector.Loops{AVX2: rowDistanceFloat32PastAVX2, AVX512: rowDistanceFloat32PastAVX512}},
-	{Op: "row_distance", Table: &RowDistance, Variant: 0, DType: ir.Float64, AVX2: rowDistanceFloat64AVX2, AVX512: rowDistanceFloat64AVX512},
-	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Uint8, AVX2: scaledUint8AVX2Loop, AVX512: scaledUint8AVX512Loop},
-	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int8, AVX2: scaledUint8AVX2Loop, AVX512: scaledUint8AVX512Loop},
-	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int16, AVX2: scaledInt16AVX2Loop, AVX512: scaledInt16AVX512Loop},
-	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int32, AVX2: scaledInt32AVX2Loop, AVX512: scaledInt32AVX512Loop},
-	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Int64, AVX2: scaledInt64AVX2Loop, AVX512: scaledInt64AVX512Loop},
-	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Float32, AVX2: scaledFloat32AVX2Loop, AVX512: scaledFloat32AVX2Loop, Past: vector.Loops{AVX2: scaledFloat32PastAVX2Loop, AVX512: scaledFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: scaledFloat32Float16AVX2Loop, AVX512: scaledFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: scaledFloat32BFloat16AVX2Loop, AVX512: scaledFloat32BFloat16AVX512Loop}},
-	{Op: "scaled", Table: &Scaled, Variant: 0, DType: ir.Float64, AVX2: scaledFloat64AVX2Loop, AVX512: scaledFloat64AVX2Loop},
-	{Op: "scaled_grad_x", Table: &ScaledGradX, Variant: 0, DType: ir.Float32, AVX2: addScaledGradYFloat32AVX2Loop, AVX512: addScaledGradYFloat32AVX2Loop, Past: vector.Loops{AVX2: addScaledGradYFloat32PastAVX2Loop, AVX512: addScaledGradYFloat32PastAVX512Loop}, Float16: vector.Loops{AVX2: addScaledGradYFloat32Float16AVX2Loop, AVX512: addScaledGradYFloat32Float16AVX512Loop}, BFloat16: vector.Loops{AVX2: addScaledGradYFloat32BFloat16AVX2Loop, AVX512: addScaledGradYFloat32BFloat16AVX512Loop}},
-	{Op: "scaled_grad_x", Table: &ScaledGradX, Variant: 0, DType: ir.Float64, AVX2: addScaledGradYFloat64AVX2Loop, AVX512: addScaledGradYFloat64AVX2Loop},
-	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Uint8, AVX2: scaledOrZeroUint8AVX2Loop, AVX512: scaledOrZeroUint8AVX512Loop},
-	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int8, AVX2: scaledOrZeroUint8AVX2Loop, AVX512: scaledOrZeroUint8AVX512Loop},
-	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int16, AVX2: scaledOrZeroInt16AVX2Loop, AVX512: scaledOrZeroInt16AVX512Loop},
-	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int32, AVX2: scaledOrZeroInt32AVX2Loop, AVX512: scaledOrZeroInt32AVX512Loop},
-	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Int64, AVX2: scaledOrZeroInt64AVX2Loop, AVX512: scaledOrZeroInt64AVX512Loop},
-	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Float32, AVX2: scaledOrZeroFloat32AVX2Loop, AVX512: scaledOrZeroFloat32AVX512Loop, Past: vector.Loops{AVX2: scaledOrZeroFloat32PastAVX2Loop, AVX512: scaledOrZeroFloat32PastAVX512Loop}},
-	{Op: "scaled_or_zero", Table: &ScaledOrZero, Variant: 0, DType: ir.Float64, AVX2: scaledOrZeroFloat64AVX2Loop, AVX512: scaledOrZeroFloat64AVX512Loop},
-	{Op: "scaled_or_zero_grad_x", Table: &ScaledOrZeroGradX, Variant: 0, DType: ir.Float32, AVX2: scaledOrZeroGradXFloat32AVX2Loop, AVX512: scaledOrZeroGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: scaledOrZeroGradXFloat32PastAVX2Loop, AVX512: scaledOrZeroGradXFloat32PastAVX512Loop}},
-	{Op: "scaled_or_zero_grad_x", Table: &ScaledOrZeroGradX, Variant: 0, DType: ir.Float64, AVX2: scaledOrZeroGradXFloat64AVX2Loop, AVX512: scaledOrZeroGradXFloat64AVX512Loop},
+var scaledOrZeroGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: scaledOrZeroGradXFloat32AVX2Loop, AVX512: scaledOrZeroGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: scaledOrZeroGradXFloat32PastAVX2Loop, AVX512: scaledOrZeroGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaledOrZeroGradXFloat64AVX2Loop, AVX512: scaledOrZeroGradXFloat64AVX512Loop},
 }

@@ -5,59 +5,74 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// logicVectors are the assembly loops of the group logic.
-var logicVectors = []vector.Loop{
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Bool, AVX2: logicalAndBoolAVX2, AVX512: logicalAndBoolAVX512},
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Uint8, AVX2: logicalAndUint8AVX2, AVX512: logicalAndUint8AVX512},
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Int8, AVX2: logicalAndUint8AVX2, AVX512: logicalAndUint8AVX512},
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Int16, AVX2: logicalAndInt16AVX2, AVX512: logicalAndInt16AVX512},
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Int32, AVX2: logicalAndInt32AVX2, AVX512: logicalAndInt32AVX512},
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Int64, AVX2: logicalAndInt64AVX2, AVX512: logicalAndInt64AVX512},
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Float32, AVX2: logicalAndFloat32AVX2, AVX512: logicalAndFloat32AVX512},
-	{Op: "logical_and", Table: &LogicalAnd, Variant: 0, DType: ir.Float64, AVX2: logicalAndFloat64AVX2, AVX512: logicalAndFloat64AVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Bool, AVX2: logicalNotBoolAVX2, AVX512: logicalNotBoolAVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Uint8, AVX2: logicalNotUint8AVX2, AVX512: logicalNotUint8AVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Int8, AVX2: logicalNotUint8AVX2, AVX512: logicalNotUint8AVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Int16, AVX2: logicalNotInt16AVX2, AVX512: logicalNotInt16AVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Int32, AVX2: logicalNotInt32AVX2, AVX512: logicalNotInt32AVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Int64, AVX2: logicalNotInt64AVX2, AVX512: logicalNotInt64AVX512},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Float32, AVX2: logicalNotFloat32AVX2, AVX512: logicalNotFloat32AVX512, Float16: vector.Loops{AVX2: logicalNotFloat32Float16AVX2, AVX512: logicalNotFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: logicalNotFloat32BFloat16AVX2, AVX512: logicalNotFloat32BFloat16AVX512}},
-	{Op: "logical_not", Table: &LogicalNot, Variant: 0, DType: ir.Float64, AVX2: logicalNotFloat64AVX2, AVX512: logicalNotFloat64AVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Bool, AVX2: logicalOrBoolAVX2, AVX512: logicalOrBoolAVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Uint8, AVX2: logicalOrUint8AVX2, AVX512: logicalOrUint8AVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Int8, AVX2: logicalOrUint8AVX2, AVX512: logicalOrUint8AVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Int16, AVX2: logicalOrInt16AVX2, AVX512: logicalOrInt16AVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Int32, AVX2: logicalOrInt32AVX2, AVX512: logicalOrInt32AVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Int64, AVX2: logicalOrInt64AVX2, AVX512: logicalOrInt64AVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Float32, AVX2: logicalOrFloat32AVX2, AVX512: logicalOrFloat32AVX512},
-	{Op: "logical_or", Table: &LogicalOr, Variant: 0, DType: ir.Float64, AVX2: logicalOrFloat64AVX2, AVX512: logicalOrFloat64AVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Bool, AVX2: logicalXorBoolAVX2, AVX512: logicalXorBoolAVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Uint8, AVX2: logicalXorUint8AVX2, AVX512: logicalXorUint8AVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Int8, AVX2: logicalXorUint8AVX2, AVX512: logicalXorUint8AVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Int16, AVX2: logicalXorInt16AVX2, AVX512: logicalXorInt16AVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Int32, AVX2: logicalXorInt32AVX2, AVX512: logicalXorInt32AVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Int64, AVX2: logicalXorInt64AVX2, AVX512: logicalXorInt64AVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Float32, AVX2: logicalXorFloat32AVX2, AVX512: logicalXorFloat32AVX512},
-	{Op: "logical_xor", Table: &LogicalXor, Variant: 0, DType: ir.Float64, AVX2: logicalXorFloat64AVX2, AVX512: logicalXorFloat64AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Bool, AVX2: maskedFillBoolAVX2, AVX512: maskedFillBoolAVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Uint8, AVX2: maskedFillUint8AVX2, AVX512: maskedFillUint8AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Int8, AVX2: maskedFillUint8AVX2, AVX512: maskedFillUint8AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Int16, AVX2: maskedFillInt16AVX2, AVX512: maskedFillInt16AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Int32, AVX2: maskedFillInt32AVX2, AVX512: maskedFillInt32AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Int64, AVX2: maskedFillInt64AVX2, AVX512: maskedFillInt64AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Float32, AVX2: maskedFillInt32AVX2, AVX512: maskedFillInt32AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Float64, AVX2: maskedFillInt64AVX2, AVX512: maskedFillInt64AVX512},
-	{Op: "masked_fill", Table: &MaskedFill, Variant: 0, DType: ir.Complex64, AVX2: maskedFillInt64AVX2, AVX512: maskedFillInt64AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Bool, AVX2: whereBoolAVX2, AVX512: whereBoolAVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Uint8, AVX2: whereUint8AVX2, AVX512: whereUint8AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Int8, AVX2: whereUint8AVX2, AVX512: whereUint8AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Int16, AVX2: whereInt16AVX2, AVX512: whereInt16AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Int32, AVX2: whereInt32AVX2, AVX512: whereInt32AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Int64, AVX2: whereInt64AVX2, AVX512: whereInt64AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Float32, AVX2: whereInt32AVX2, AVX512: whereInt32AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Float64, AVX2: whereInt64AVX2, AVX512: whereInt64AVX512},
-	{Op: "where", Table: &Where, Variant: 0, DType: ir.Complex64, AVX2: whereInt64AVX2, AVX512: whereInt64AVX512},
+var logicalAndVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: logicalAndBoolAVX2, AVX512: logicalAndBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: logicalAndUint8AVX2, AVX512: logicalAndUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: logicalAndUint8AVX2, AVX512: logicalAndUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: logicalAndInt16AVX2, AVX512: logicalAndInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: logicalAndInt32AVX2, AVX512: logicalAndInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: logicalAndInt64AVX2, AVX512: logicalAndInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: logicalAndFloat32AVX2, AVX512: logicalAndFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: logicalAndFloat64AVX2, AVX512: logicalAndFloat64AVX512},
+}
+
+var logicalNotVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: logicalNotBoolAVX2, AVX512: logicalNotBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: logicalNotUint8AVX2, AVX512: logicalNotUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: logicalNotUint8AVX2, AVX512: logicalNotUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: logicalNotInt16AVX2, AVX512: logicalNotInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: logicalNotInt32AVX2, AVX512: logicalNotInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: logicalNotInt64AVX2, AVX512: logicalNotInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: logicalNotFloat32AVX2, AVX512: logicalNotFloat32AVX512, Float16: vector.Loops{AVX2: logicalNotFloat32Float16AVX2, AVX512: logicalNotFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: logicalNotFloat32BFloat16AVX2, AVX512: logicalNotFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logicalNotFloat64AVX2, AVX512: logicalNotFloat64AVX512},
+}
+
+var logicalOrVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: logicalOrBoolAVX2, AVX512: logicalOrBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: logicalOrUint8AVX2, AVX512: logicalOrUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: logicalOrUint8AVX2, AVX512: logicalOrUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: logicalOrInt16AVX2, AVX512: logicalOrInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: logicalOrInt32AVX2, AVX512: logicalOrInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: logicalOrInt64AVX2, AVX512: logicalOrInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: logicalOrFloat32AVX2, AVX512: logicalOrFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: logicalOrFloat64AVX2, AVX512: logicalOrFloat64AVX512},
+}
+
+var logicalXorVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: logicalXorBoolAVX2, AVX512: logicalXorBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: logicalXorUint8AVX2, AVX512: logicalXorUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: logicalXorUint8AVX2, AVX512: logicalXorUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: logicalXorInt16AVX2, AVX512: logicalXorInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: logicalXorInt32AVX2, AVX512: logicalXorInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: logicalXorInt64AVX2, AVX512: logicalXorInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: logicalXorFloat32AVX2, AVX512: logicalXorFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: logicalXorFloat64AVX2, AVX512: logicalXorFloat64AVX512},
+}
+
+var maskedFillVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: maskedFillBoolAVX2, AVX512: maskedFillBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: maskedFillUint8AVX2, AVX512: maskedFillUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: maskedFillUint8AVX2, AVX512: maskedFillUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: maskedFillInt16AVX2, AVX512: maskedFillInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: maskedFillInt32AVX2, AVX512: maskedFillInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: maskedFillInt64AVX2, AVX512: maskedFillInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: maskedFillInt32AVX2, AVX512: maskedFillInt32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: maskedFillInt64AVX2, AVX512: maskedFillInt64AVX512},
+	{Variant: 0, DType: ir.Complex64, AVX2: maskedFillInt64AVX2, AVX512: maskedFillInt64AVX512},
+}
+
+var whereVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: whereBoolAVX2, AVX512: whereBoolAVX512},
+	{Variant: 0, DType: ir.Uint8, AVX2: whereUint8AVX2, AVX512: whereUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: whereUint8AVX2, AVX512: whereUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: whereInt16AVX2, AVX512: whereInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: whereInt32AVX2, AVX512: whereInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: whereInt64AVX2, AVX512: whereInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: whereInt32AVX2, AVX512: whereInt32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: whereInt64AVX2, AVX512: whereInt64AVX512},
+	{Variant: 0, DType: ir.Complex64, AVX2: whereInt64AVX2, AVX512: whereInt64AVX512},
 }

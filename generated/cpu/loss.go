@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -20,9 +21,12 @@ func bceElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 	}
 }
 
-// BceElements holds the loops of bce_elements, by variant and compute dtype.
-var BceElements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bceElementsLoop[float32], ir.Float64: bceElementsLoop[float64]},
+// BCEElements holds the loops of bce_elements, by variant and compute dtype.
+var BCEElements = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bceElementsLoop[float32], ir.Float64: bceElementsLoop[float64]},
+	},
+	Vectors: bceElementsVectors,
 }
 
 // bceGrad: g*(x - target)/max(x*(1 - x), 1e-12)
@@ -37,9 +41,12 @@ func bceGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 	}
 }
 
-// BceGrad holds the loops of bce_grad, by variant and compute dtype.
-var BceGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bceGradLoop[float32], ir.Float64: bceGradLoop[float64]},
+// BCEGrad holds the loops of bce_grad, by variant and compute dtype.
+var BCEGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bceGradLoop[float32], ir.Float64: bceGradLoop[float64]},
+	},
+	Vectors: bceGradVectors,
 }
 
 // bceGradGradG: dy*((x - target)/max(x*(1 - x), 1e-12))
@@ -54,10 +61,13 @@ func bceGradGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 	}
 }
 
-// BceGradGradG holds the loops of bce_grad_grad_g, by variant and compute
+// BCEGradGradG holds the loops of bce_grad_grad_g, by variant and compute
 // dtype.
-var BceGradGradG = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bceGradGradGLoop[float32], ir.Float64: bceGradGradGLoop[float64]},
+var BCEGradGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bceGradGradGLoop[float32], ir.Float64: bceGradGradGLoop[float64]},
+	},
+	Vectors: bceGradGradGVectors,
 }
 
 // bceGradGradTarget: -(dy*(g/max(x*(1 - x), 1e-12)))
@@ -72,10 +82,13 @@ func bceGradGradTargetLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 	}
 }
 
-// BceGradGradTarget holds the loops of bce_grad_grad_target, by variant and
+// BCEGradGradTarget holds the loops of bce_grad_grad_target, by variant and
 // compute dtype.
-var BceGradGradTarget = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bceGradGradTargetLoop[float32], ir.Float64: bceGradGradTargetLoop[float64]},
+var BCEGradGradTarget = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bceGradGradTargetLoop[float32], ir.Float64: bceGradGradTargetLoop[float64]},
+	},
+	Vectors: bceGradGradTargetVectors,
 }
 
 // bceGradGradX: dy*(g/max(x*(1 - x), 1e-12) + where(x*(1 - x) == 1e-12, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(0.5*(1 - x - x)), where(x*(1 - x) < 1e-12, 0, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(1 - x - x))))
@@ -95,10 +108,13 @@ func bceGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 	}
 }
 
-// BceGradGradX holds the loops of bce_grad_grad_x, by variant and compute
+// BCEGradGradX holds the loops of bce_grad_grad_x, by variant and compute
 // dtype.
-var BceGradGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bceGradGradXLoop[float32], ir.Float64: bceGradGradXLoop[float64]},
+var BCEGradGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bceGradGradXLoop[float32], ir.Float64: bceGradGradXLoop[float64]},
+	},
+	Vectors: bceGradGradXVectors,
 }
 
 // bceLogitsElements: where(x < 0, -x*target, (1 - target)*x) + log1p(exp(-abs(x)))
@@ -113,10 +129,13 @@ func bceLogitsElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 	}
 }
 
-// BceLogitsElements holds the loops of bce_logits_elements, by variant and
+// BCELogitsElements holds the loops of bce_logits_elements, by variant and
 // compute dtype.
-var BceLogitsElements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bceLogitsElementsLoop[float32], ir.Float64: bceLogitsElementsLoop[float64]},
+var BCELogitsElements = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bceLogitsElementsLoop[float32], ir.Float64: bceLogitsElementsLoop[float64]},
+	},
+	Vectors: bceLogitsElementsVectors,
 }
 
 // bceLogitsWeighted: where(x < 0, -x*(weight*target), (1 - target)*x) + (1 + (weight - 1)*target)*log1p(exp(-abs(x)))
@@ -131,10 +150,13 @@ func bceLogitsWeightedLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 	}
 }
 
-// BceLogitsWeighted holds the loops of bce_logits_weighted, by variant and
+// BCELogitsWeighted holds the loops of bce_logits_weighted, by variant and
 // compute dtype.
-var BceLogitsWeighted = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bceLogitsWeightedLoop[float32], ir.Float64: bceLogitsWeightedLoop[float64]},
+var BCELogitsWeighted = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bceLogitsWeightedLoop[float32], ir.Float64: bceLogitsWeightedLoop[float64]},
+	},
+	Vectors: bceLogitsWeightedVectors,
 }
 
 // huberElements: where(abs(x - target) < delta, 0.5*(x - target)*(x - target), delta*(abs(x - target) - 0.5*delta))
@@ -154,8 +176,11 @@ func huberElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 
 // HuberElements holds the loops of huber_elements, by variant and compute
 // dtype.
-var HuberElements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: huberElementsLoop[float32], ir.Float64: huberElementsLoop[float64]},
+var HuberElements = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: huberElementsLoop[float32], ir.Float64: huberElementsLoop[float64]},
+	},
+	Vectors: huberElementsVectors,
 }
 
 // huberElementsGradTarget: dy*where(abs(x - target) < delta, -0.5*(x - target) - 0.5*(x - target), -(delta*sign(x - target)))
@@ -174,8 +199,11 @@ func huberElementsGradTargetLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.
 
 // HuberElementsGradTarget holds the loops of huber_elements_grad_target, by
 // variant and compute dtype.
-var HuberElementsGradTarget = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: huberElementsGradTargetLoop[float32], ir.Float64: huberElementsGradTargetLoop[float64]},
+var HuberElementsGradTarget = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: huberElementsGradTargetLoop[float32], ir.Float64: huberElementsGradTargetLoop[float64]},
+	},
+	Vectors: huberElementsGradTargetVectors,
 }
 
 // huberElementsGradX: dy*where(abs(x - target) < delta, 2*(0.5*(x - target)), delta*sign(x - target))
@@ -194,8 +222,11 @@ func huberElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scala
 
 // HuberElementsGradX holds the loops of huber_elements_grad_x, by variant and
 // compute dtype.
-var HuberElementsGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: huberElementsGradXLoop[float32], ir.Float64: huberElementsGradXLoop[float64]},
+var HuberElementsGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: huberElementsGradXLoop[float32], ir.Float64: huberElementsGradXLoop[float64]},
+	},
+	Vectors: huberElementsGradXVectors,
 }
 
 // smoothL1Elements: where(abs(x - target) < beta, 0.5*(x - target)*(x - target)/beta, abs(x - target) - 0.5*beta)
@@ -215,8 +246,11 @@ func smoothL1ElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar,
 
 // SmoothL1Elements holds the loops of smooth_l1_elements, by variant and
 // compute dtype.
-var SmoothL1Elements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: smoothL1ElementsLoop[float32], ir.Float64: smoothL1ElementsLoop[float64]},
+var SmoothL1Elements = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: smoothL1ElementsLoop[float32], ir.Float64: smoothL1ElementsLoop[float64]},
+	},
+	Vectors: smoothL1ElementsVectors,
 }
 
 // smoothL1ElementsGradTarget: dy*where(abs(x - target) < beta, (-0.5*(x - target) - 0.5*(x - target))/beta, -sign(x - target))
@@ -235,8 +269,11 @@ func smoothL1ElementsGradTargetLoop[T num.Float](n int, p []unsafe.Pointer, s []
 
 // SmoothL1ElementsGradTarget holds the loops of
 // smooth_l1_elements_grad_target, by variant and compute dtype.
-var SmoothL1ElementsGradTarget = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: smoothL1ElementsGradTargetLoop[float32], ir.Float64: smoothL1ElementsGradTargetLoop[float64]},
+var SmoothL1ElementsGradTarget = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: smoothL1ElementsGradTargetLoop[float32], ir.Float64: smoothL1ElementsGradTargetLoop[float64]},
+	},
+	Vectors: smoothL1ElementsGradTargetVectors,
 }
 
 // smoothL1ElementsGradX: dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))
@@ -255,8 +292,11 @@ func smoothL1ElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Sc
 
 // SmoothL1ElementsGradX holds the loops of smooth_l1_elements_grad_x, by
 // variant and compute dtype.
-var SmoothL1ElementsGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: smoothL1ElementsGradXLoop[float32], ir.Float64: smoothL1ElementsGradXLoop[float64]},
+var SmoothL1ElementsGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: smoothL1ElementsGradXLoop[float32], ir.Float64: smoothL1ElementsGradXLoop[float64]},
+	},
+	Vectors: smoothL1ElementsGradXVectors,
 }
 
 // squaredDistance: (x - y)*(x - y)
@@ -274,8 +314,11 @@ func squaredDistanceLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 
 // SquaredDistance holds the loops of squared_distance, by variant and compute
 // dtype.
-var SquaredDistance = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: squaredDistanceLoop[float32], ir.Float64: squaredDistanceLoop[float64]},
+var SquaredDistance = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: squaredDistanceLoop[float32], ir.Float64: squaredDistanceLoop[float64]},
+	},
+	Vectors: squaredDistanceVectors,
 }
 
 // squaredDistanceGradX: dy*(2*(x - y))
@@ -292,8 +335,11 @@ func squaredDistanceGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sca
 
 // SquaredDistanceGradX holds the loops of squared_distance_grad_x, by variant
 // and compute dtype.
-var SquaredDistanceGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: squaredDistanceGradXLoop[float32], ir.Float64: squaredDistanceGradXLoop[float64]},
+var SquaredDistanceGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: squaredDistanceGradXLoop[float32], ir.Float64: squaredDistanceGradXLoop[float64]},
+	},
+	Vectors: squaredDistanceGradXVectors,
 }
 
 // squaredDistanceGradY: -(dy*(2*(x - y)))
@@ -310,6 +356,9 @@ func squaredDistanceGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sca
 
 // SquaredDistanceGradY holds the loops of squared_distance_grad_y, by variant
 // and compute dtype.
-var SquaredDistanceGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: squaredDistanceGradYLoop[float32], ir.Float64: squaredDistanceGradYLoop[float64]},
+var SquaredDistanceGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: squaredDistanceGradYLoop[float32], ir.Float64: squaredDistanceGradYLoop[float64]},
+	},
+	Vectors: squaredDistanceGradYVectors,
 }

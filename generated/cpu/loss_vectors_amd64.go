@@ -5,9 +5,45 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
+
+var bceElementsVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bceElementsFloat32AVX2, AVX512: bceElementsFloat32AVX512, Past: vector.Loops{AVX2: bceElementsFloat32PastAVX2, AVX512: bceElementsFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: bceElementsFloat64AVX2, AVX512: bceElementsFloat64AVX512},
+}
+
+var bceGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bceGradFloat32AVX2, AVX512: bceGradFloat32AVX512, Past: vector.Loops{AVX2: bceGradFloat32PastAVX2, AVX512: bceGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: bceGradFloat64AVX2, AVX512: bceGradFloat64AVX512},
+}
+
+var bceGradGradGVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bceGradGradGFloat32AVX2, AVX512: bceGradGradGFloat32AVX512, Past: vector.Loops{AVX2: bceGradGradGFloat32PastAVX2, AVX512: bceGradGradGFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: bceGradGradGFloat64AVX2, AVX512: bceGradGradGFloat64AVX512},
+}
+
+var bceGradGradTargetVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bceGradGradTargetFloat32AVX2, AVX512: bceGradGradTargetFloat32AVX512, Past: vector.Loops{AVX2: bceGradGradTargetFloat32PastAVX2, AVX512: bceGradGradTargetFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: bceGradGradTargetFloat64AVX2, AVX512: bceGradGradTargetFloat64AVX512},
+}
+
+var bceGradGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bceGradGradXFloat32AVX2, AVX512: bceGradGradXFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: bceGradGradXFloat64AVX2, AVX512: bceGradGradXFloat64AVX512},
+}
+
+var bceLogitsElementsVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bceLogitsElementsFloat32AVX2, AVX512: bceLogitsElementsFloat32AVX512, Past: vector.Loops{AVX2: bceLogitsElementsFloat32PastAVX2, AVX512: bceLogitsElementsFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: bceLogitsElementsFloat64AVX2, AVX512: bceLogitsElementsFloat64AVX512},
+}
+
+var bceLogitsWeightedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bceLogitsWeightedFloat32AVX2, AVX512: bceLogitsWeightedFloat32AVX512, Past: vector.Loops{AVX2: bceLogitsWeightedFloat32PastAVX2, AVX512: bceLogitsWeightedFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: bceLogitsWeightedFloat64AVX2, AVX512: bceLogitsWeightedFloat64AVX512},
+}
 
 func huberElementsFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	huberElementsFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
@@ -31,6 +67,11 @@ func huberElementsFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 
 func huberElementsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	huberElementsFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var huberElementsVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: huberElementsFloat32AVX2Loop, AVX512: huberElementsFloat32AVX512Loop, Past: vector.Loops{AVX2: huberElementsFloat32PastAVX2Loop, AVX512: huberElementsFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: huberElementsFloat64AVX2Loop, AVX512: huberElementsFloat64AVX512Loop},
 }
 
 func huberElementsGradTargetFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -57,6 +98,11 @@ func huberElementsGradTargetFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.
 	huberElementsGradTargetFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var huberElementsGradTargetVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: huberElementsGradTargetFloat32AVX2Loop, AVX512: huberElementsGradTargetFloat32AVX512Loop, Past: vector.Loops{AVX2: huberElementsGradTargetFloat32PastAVX2Loop, AVX512: huberElementsGradTargetFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: huberElementsGradTargetFloat64AVX2Loop, AVX512: huberElementsGradTargetFloat64AVX512Loop},
+}
+
 func huberElementsGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	huberElementsGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -79,6 +125,11 @@ func huberElementsGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar,
 
 func huberElementsGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	huberElementsGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var huberElementsGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: huberElementsGradXFloat32AVX2Loop, AVX512: huberElementsGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: huberElementsGradXFloat32PastAVX2Loop, AVX512: huberElementsGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: huberElementsGradXFloat64AVX2Loop, AVX512: huberElementsGradXFloat64AVX512Loop},
 }
 
 func smoothL1ElementsFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -105,6 +156,11 @@ func smoothL1ElementsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar,
 	smoothL1ElementsFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
+var smoothL1ElementsVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: smoothL1ElementsFloat32AVX2Loop, AVX512: smoothL1ElementsFloat32AVX512Loop, Past: vector.Loops{AVX2: smoothL1ElementsFloat32PastAVX2Loop, AVX512: smoothL1ElementsFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: smoothL1ElementsFloat64AVX2Loop, AVX512: smoothL1ElementsFloat64AVX512Loop},
+}
+
 func smoothL1ElementsGradTargetFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	smoothL1ElementsGradTargetFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -127,6 +183,11 @@ func smoothL1ElementsGradTargetFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir
 
 func smoothL1ElementsGradTargetFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	smoothL1ElementsGradTargetFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var smoothL1ElementsGradTargetVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: smoothL1ElementsGradTargetFloat32AVX2Loop, AVX512: smoothL1ElementsGradTargetFloat32AVX512Loop, Past: vector.Loops{AVX2: smoothL1ElementsGradTargetFloat32PastAVX2Loop, AVX512: smoothL1ElementsGradTargetFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: smoothL1ElementsGradTargetFloat64AVX2Loop, AVX512: smoothL1ElementsGradTargetFloat64AVX512Loop},
 }
 
 func smoothL1ElementsGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -153,38 +214,22 @@ func smoothL1ElementsGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Sc
 	smoothL1ElementsGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-// lossVectors are the assembly loops of the group loss.
-var lossVectors = []vector.Loop{
-	{Op: "bce_elements", Table: &BceElements, Variant: 0, DType: ir.Float32, AVX2: bceElementsFloat32AVX2, AVX512: bceElementsFloat32AVX512, Past: vector.Loops{AVX2: bceElementsFloat32PastAVX2, AVX512: bceElementsFloat32PastAVX512}},
-	{Op: "bce_elements", Table: &BceElements, Variant: 0, DType: ir.Float64, AVX2: bceElementsFloat64AVX2, AVX512: bceElementsFloat64AVX512},
-	{Op: "bce_grad", Table: &BceGrad, Variant: 0, DType: ir.Float32, AVX2: bceGradFloat32AVX2, AVX512: bceGradFloat32AVX512, Past: vector.Loops{AVX2: bceGradFloat32PastAVX2, AVX512: bceGradFloat32PastAVX512}},
-	{Op: "bce_grad", Table: &BceGrad, Variant: 0, DType: ir.Float64, AVX2: bceGradFloat64AVX2, AVX512: bceGradFloat64AVX512},
-	{Op: "bce_grad_grad_g", Table: &BceGradGradG, Variant: 0, DType: ir.Float32, AVX2: bceGradGradGFloat32AVX2, AVX512: bceGradGradGFloat32AVX512, Past: vector.Loops{AVX2: bceGradGradGFloat32PastAVX2, AVX512: bceGradGradGFloat32PastAVX512}},
-	{Op: "bce_grad_grad_g", Table: &BceGradGradG, Variant: 0, DType: ir.Float64, AVX2: bceGradGradGFloat64AVX2, AVX512: bceGradGradGFloat64AVX512},
-	{Op: "bce_grad_grad_target", Table: &BceGradGradTarget, Variant: 0, DType: ir.Float32, AVX2: bceGradGradTargetFloat32AVX2, AVX512: bceGradGradTargetFloat32AVX512, Past: vector.Loops{AVX2: bceGradGradTargetFloat32PastAVX2, AVX512: bceGradGradTargetFloat32PastAVX512}},
-	{Op: "bce_grad_grad_target", Table: &BceGradGradTarget, Variant: 0, DType: ir.Float64, AVX2: bceGradGradTargetFloat64AVX2, AVX512: bceGradGradTargetFloat64AVX512},
-	{Op: "bce_grad_grad_x", Table: &BceGradGradX, Variant: 0, DType: ir.Float32, AVX2: bceGradGradXFloat32AVX2, AVX512: bceGradGradXFloat32AVX512},
-	{Op: "bce_grad_grad_x", Table: &BceGradGradX, Variant: 0, DType: ir.Float64, AVX2: bceGradGradXFloat64AVX2, AVX512: bceGradGradXFloat64AVX512},
-	{Op: "bce_logits_elements", Table: &BceLogitsElements, Variant: 0, DType: ir.Float32, AVX2: bceLogitsElementsFloat32AVX2, AVX512: bceLogitsElementsFloat32AVX512, Past: vector.Loops{AVX2: bceLogitsElementsFloat32PastAVX2, AVX512: bceLogitsElementsFloat32PastAVX512}},
-	{Op: "bce_logits_elements", Table: &BceLogitsElements, Variant: 0, DType: ir.Float64, AVX2: bceLogitsElementsFloat64AVX2, AVX512: bceLogitsElementsFloat64AVX512},
-	{Op: "bce_logits_weighted", Table: &BceLogitsWeighted, Variant: 0, DType: ir.Float32, AVX2: bceLogitsWeightedFloat32AVX2, AVX512: bceLogitsWeightedFloat32AVX512, Past: vector.Loops{AVX2: bceLogitsWeightedFloat32PastAVX2, AVX512: bceLogitsWeightedFloat32PastAVX512}},
-	{Op: "bce_logits_weighted", Table: &BceLogitsWeighted, Variant: 0, DType: ir.Float64, AVX2: bceLogitsWeightedFloat64AVX2, AVX512: bceLogitsWeightedFloat64AVX512},
-	{Op: "huber_elements", Table: &HuberElements, Variant: 0, DType: ir.Float32, AVX2: huberElementsFloat32AVX2Loop, AVX512: huberElementsFloat32AVX512Loop, Past: vector.Loops{AVX2: huberElementsFloat32PastAVX2Loop, AVX512: huberElementsFloat32PastAVX512Loop}},
-	{Op: "huber_elements", Table: &HuberElements, Variant: 0, DType: ir.Float64, AVX2: huberElementsFloat64AVX2Loop, AVX512: huberElementsFloat64AVX512Loop},
-	{Op: "huber_elements_grad_target", Table: &HuberElementsGradTarget, Variant: 0, DType: ir.Float32, AVX2: huberElementsGradTargetFloat32AVX2Loop, AVX512: huberElementsGradTargetFloat32AVX512Loop, Past: vector.Loops{AVX2: huberElementsGradTargetFloat32PastAVX2Loop, AVX512: huberElementsGradTargetFloat32PastAVX512Loop}},
-	{Op: "huber_elements_grad_target", Table: &HuberElementsGradTarget, Variant: 0, DType: ir.Float64, AVX2: huberElementsGradTargetFloat64AVX2Loop, AVX512: huberElementsGradTargetFloat64AVX512Loop},
-	{Op: "huber_elements_grad_x", Table: &HuberElementsGradX, Variant: 0, DType: ir.Float32, AVX2: huberElementsGradXFloat32AVX2Loop, AVX512: huberElementsGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: huberElementsGradXFloat32PastAVX2Loop, AVX512: huberElementsGradXFloat32PastAVX512Loop}},
-	{Op: "huber_elements_grad_x", Table: &HuberElementsGradX, Variant: 0, DType: ir.Float64, AVX2: huberElementsGradXFloat64AVX2Loop, AVX512: huberElementsGradXFloat64AVX512Loop},
-	{Op: "smooth_l1_elements", Table: &SmoothL1Elements, Variant: 0, DType: ir.Float32, AVX2: smoothL1ElementsFloat32AVX2Loop, AVX512: smoothL1ElementsFloat32AVX512Loop, Past: vector.Loops{AVX2: smoothL1ElementsFloat32PastAVX2Loop, AVX512: smoothL1ElementsFloat32PastAVX512Loop}},
-	{Op: "smooth_l1_elements", Table: &SmoothL1Elements, Variant: 0, DType: ir.Float64, AVX2: smoothL1ElementsFloat64AVX2Loop, AVX512: smoothL1ElementsFloat64AVX512Loop},
-	{Op: "smooth_l1_elements_grad_target", Table: &SmoothL1ElementsGradTarget, Variant: 0, DType: ir.Float32, AVX2: smoothL1ElementsGradTargetFloat32AVX2Loop, AVX512: smoothL1ElementsGradTargetFloat32AVX512Loop, Past: vector.Loops{AVX2: smoothL1ElementsGradTargetFloat32PastAVX2Loop, AVX512: smoothL1ElementsGradTargetFloat32PastAVX512Loop}},
-	{Op: "smooth_l1_elements_grad_target", Table: &SmoothL1ElementsGradTarget, Variant: 0, DType: ir.Float64, AVX2: smoothL1ElementsGradTargetFloat64AVX2Loop, AVX512: smoothL1ElementsGradTargetFloat64AVX512Loop},
-	{Op: "smooth_l1_elements_grad_x", Table: &SmoothL1ElementsGradX, Variant: 0, DType: ir.Float32, AVX2: smoothL1ElementsGradXFloat32AVX2Loop, AVX512: smoothL1ElementsGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: smoothL1ElementsGradXFloat32PastAVX2Loop, AVX512: smoothL1ElementsGradXFloat32PastAVX512Loop}},
-	{Op: "smooth_l1_elements_grad_x", Table: &SmoothL1ElementsGradX, Variant: 0, DType: ir.Float64, AVX2: smoothL1ElementsGradXFloat64AVX2Loop, AVX512: smoothL1ElementsGradXFloat64AVX512Loop},
-	{Op: "squared_distance", Table: &SquaredDistance, Variant: 0, DType: ir.Float32, AVX2: squaredDistanceFloat32AVX2, AVX512: squaredDistanceFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceFloat32PastAVX2, AVX512: squaredDistanceFloat32PastAVX512}, Float16: vector.Loops{AVX2: squaredDistanceFloat32Float16AVX2, AVX512: squaredDistanceFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: squaredDistanceFloat32BFloat16AVX2, AVX512: squaredDistanceFloat32BFloat16AVX512}},
-	{Op: "squared_distance", Table: &SquaredDistance, Variant: 0, DType: ir.Float64, AVX2: squaredDistanceFloat64AVX2, AVX512: squaredDistanceFloat64AVX512},
-	{Op: "squared_distance_grad_x", Table: &SquaredDistanceGradX, Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradXFloat32AVX2, AVX512: squaredDistanceGradXFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradXFloat32PastAVX2, AVX512: squaredDistanceGradXFloat32PastAVX512}},
-	{Op: "squared_distance_grad_x", Table: &SquaredDistanceGradX, Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradXFloat64AVX2, AVX512: squaredDistanceGradXFloat64AVX512},
-	{Op: "squared_distance_grad_y", Table: &SquaredDistanceGradY, Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradYFloat32AVX2, AVX512: squaredDistanceGradYFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradYFloat32PastAVX2, AVX512: squaredDistanceGradYFloat32PastAVX512}},
-	{Op: "squared_distance_grad_y", Table: &SquaredDistanceGradY, Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradYFloat64AVX2, AVX512: squaredDistanceGradYFloat64AVX512},
+var smoothL1ElementsGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: smoothL1ElementsGradXFloat32AVX2Loop, AVX512: smoothL1ElementsGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: smoothL1ElementsGradXFloat32PastAVX2Loop, AVX512: smoothL1ElementsGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: smoothL1ElementsGradXFloat64AVX2Loop, AVX512: smoothL1ElementsGradXFloat64AVX512Loop},
+}
+
+var squaredDistanceVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceFloat32AVX2, AVX512: squaredDistanceFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceFloat32PastAVX2, AVX512: squaredDistanceFloat32PastAVX512}, Float16: vector.Loops{AVX2: squaredDistanceFloat32Float16AVX2, AVX512: squaredDistanceFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: squaredDistanceFloat32BFloat16AVX2, AVX512: squaredDistanceFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceFloat64AVX2, AVX512: squaredDistanceFloat64AVX512},
+}
+
+var squaredDistanceGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradXFloat32AVX2, AVX512: squaredDistanceGradXFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradXFloat32PastAVX2, AVX512: squaredDistanceGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradXFloat64AVX2, AVX512: squaredDistanceGradXFloat64AVX512},
+}
+
+var squaredDistanceGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradYFloat32AVX2, AVX512: squaredDistanceGradYFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradYFloat32PastAVX2, AVX512: squaredDistanceGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradYFloat64AVX2, AVX512: squaredDistanceGradYFloat64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -22,8 +23,11 @@ func centredAffineLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // CentredAffine holds the loops of centred_affine, by variant and compute
 // dtype.
-var CentredAffine = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredAffineLoop[float32], ir.Float64: centredAffineLoop[float64]},
+var CentredAffine = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredAffineLoop[float32], ir.Float64: centredAffineLoop[float64]},
+	},
+	Vectors: centredAffineVectors,
 }
 
 // centredAffineGradMean: -(dy*(weight*rstd))
@@ -40,8 +44,11 @@ func centredAffineGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 
 // CentredAffineGradMean holds the loops of centred_affine_grad_mean, by
 // variant and compute dtype.
-var CentredAffineGradMean = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredAffineGradMeanLoop[float32], ir.Float64: centredAffineGradMeanLoop[float64]},
+var CentredAffineGradMean = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredAffineGradMeanLoop[float32], ir.Float64: centredAffineGradMeanLoop[float64]},
+	},
+	Vectors: centredAffineGradMeanVectors,
 }
 
 // centredAffineGradRstd: dy*(weight*(x - mean))
@@ -58,8 +65,11 @@ func centredAffineGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 
 // CentredAffineGradRstd holds the loops of centred_affine_grad_rstd, by
 // variant and compute dtype.
-var CentredAffineGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredAffineGradRstdLoop[float32], ir.Float64: centredAffineGradRstdLoop[float64]},
+var CentredAffineGradRstd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredAffineGradRstdLoop[float32], ir.Float64: centredAffineGradRstdLoop[float64]},
+	},
+	Vectors: centredAffineGradRstdVectors,
 }
 
 // centredAffineGradWeight: dy*((x - mean)*rstd)
@@ -76,8 +86,11 @@ func centredAffineGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.
 
 // CentredAffineGradWeight holds the loops of centred_affine_grad_weight, by
 // variant and compute dtype.
-var CentredAffineGradWeight = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredAffineGradWeightLoop[float32], ir.Float64: centredAffineGradWeightLoop[float64]},
+var CentredAffineGradWeight = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredAffineGradWeightLoop[float32], ir.Float64: centredAffineGradWeightLoop[float64]},
+	},
+	Vectors: centredAffineGradWeightVectors,
 }
 
 // centredAffineGradX: dy*(weight*rstd)
@@ -94,8 +107,11 @@ func centredAffineGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 
 // CentredAffineGradX holds the loops of centred_affine_grad_x, by variant and
 // compute dtype.
-var CentredAffineGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredAffineGradXLoop[float32], ir.Float64: centredAffineGradXLoop[float64]},
+var CentredAffineGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredAffineGradXLoop[float32], ir.Float64: centredAffineGradXLoop[float64]},
+	},
+	Vectors: centredAffineGradXVectors,
 }
 
 // centredProduct: g*(x - mean)*rstd
@@ -112,8 +128,11 @@ func centredProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // CentredProduct holds the loops of centred_product, by variant and compute
 // dtype.
-var CentredProduct = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredProductLoop[float32], ir.Float64: centredProductLoop[float64]},
+var CentredProduct = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredProductLoop[float32], ir.Float64: centredProductLoop[float64]},
+	},
+	Vectors: centredProductVectors,
 }
 
 // centredProductGradG: dy*(rstd*(x - mean))
@@ -130,8 +149,11 @@ func centredProductGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 
 // CentredProductGradG holds the loops of centred_product_grad_g, by variant
 // and compute dtype.
-var CentredProductGradG = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredProductGradGLoop[float32], ir.Float64: centredProductGradGLoop[float64]},
+var CentredProductGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredProductGradGLoop[float32], ir.Float64: centredProductGradGLoop[float64]},
+	},
+	Vectors: centredProductGradGVectors,
 }
 
 // centredProductGradMean: -(dy*(rstd*g))
@@ -148,8 +170,11 @@ func centredProductGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 
 // CentredProductGradMean holds the loops of centred_product_grad_mean, by
 // variant and compute dtype.
-var CentredProductGradMean = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredProductGradMeanLoop[float32], ir.Float64: centredProductGradMeanLoop[float64]},
+var CentredProductGradMean = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredProductGradMeanLoop[float32], ir.Float64: centredProductGradMeanLoop[float64]},
+	},
+	Vectors: centredProductGradMeanVectors,
 }
 
 // centredProductGradRstd: dy*(g*(x - mean))
@@ -166,8 +191,11 @@ func centredProductGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 
 // CentredProductGradRstd holds the loops of centred_product_grad_rstd, by
 // variant and compute dtype.
-var CentredProductGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredProductGradRstdLoop[float32], ir.Float64: centredProductGradRstdLoop[float64]},
+var CentredProductGradRstd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredProductGradRstdLoop[float32], ir.Float64: centredProductGradRstdLoop[float64]},
+	},
+	Vectors: centredProductGradRstdVectors,
 }
 
 // centredProductGradX: dy*(rstd*g)
@@ -184,8 +212,11 @@ func centredProductGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 
 // CentredProductGradX holds the loops of centred_product_grad_x, by variant
 // and compute dtype.
-var CentredProductGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: centredProductGradXLoop[float32], ir.Float64: centredProductGradXLoop[float64]},
+var CentredProductGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: centredProductGradXLoop[float32], ir.Float64: centredProductGradXLoop[float64]},
+	},
+	Vectors: centredProductGradXVectors,
 }
 
 // layerNormAffineGrad: rstd*(g - m - (x - mean)*rstd*c)
@@ -202,8 +233,11 @@ func layerNormAffineGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 
 // LayerNormAffineGrad holds the loops of layer_norm_affine_grad, by variant
 // and compute dtype.
-var LayerNormAffineGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormAffineGradLoop[float32], ir.Float64: layerNormAffineGradLoop[float64]},
+var LayerNormAffineGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormAffineGradLoop[float32], ir.Float64: layerNormAffineGradLoop[float64]},
+	},
+	Vectors: layerNormAffineGradVectors,
 }
 
 // layerNormAffineGradGradC: -(dy*(rstd*((x - mean)*rstd)))
@@ -220,8 +254,11 @@ func layerNormAffineGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir
 
 // LayerNormAffineGradGradC holds the loops of layer_norm_affine_grad_grad_c,
 // by variant and compute dtype.
-var LayerNormAffineGradGradC = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormAffineGradGradCLoop[float32], ir.Float64: layerNormAffineGradGradCLoop[float64]},
+var LayerNormAffineGradGradC = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormAffineGradGradCLoop[float32], ir.Float64: layerNormAffineGradGradCLoop[float64]},
+	},
+	Vectors: layerNormAffineGradGradCVectors,
 }
 
 // layerNormAffineGradGradM: -(dy*rstd)
@@ -238,8 +275,11 @@ func layerNormAffineGradGradMLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir
 
 // LayerNormAffineGradGradM holds the loops of layer_norm_affine_grad_grad_m,
 // by variant and compute dtype.
-var LayerNormAffineGradGradM = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormAffineGradGradMLoop[float32], ir.Float64: layerNormAffineGradGradMLoop[float64]},
+var LayerNormAffineGradGradM = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormAffineGradGradMLoop[float32], ir.Float64: layerNormAffineGradGradMLoop[float64]},
+	},
+	Vectors: layerNormAffineGradGradMVectors,
 }
 
 // layerNormAffineGradGradMean: dy*(rstd*(c*rstd))
@@ -256,8 +296,11 @@ func layerNormAffineGradGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ [
 
 // LayerNormAffineGradGradMean holds the loops of
 // layer_norm_affine_grad_grad_mean, by variant and compute dtype.
-var LayerNormAffineGradGradMean = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormAffineGradGradMeanLoop[float32], ir.Float64: layerNormAffineGradGradMeanLoop[float64]},
+var LayerNormAffineGradGradMean = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormAffineGradGradMeanLoop[float32], ir.Float64: layerNormAffineGradGradMeanLoop[float64]},
+	},
+	Vectors: layerNormAffineGradGradMeanVectors,
 }
 
 // layerNormAffineGradGradRstd: dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))
@@ -275,8 +318,11 @@ func layerNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ [
 
 // LayerNormAffineGradGradRstd holds the loops of
 // layer_norm_affine_grad_grad_rstd, by variant and compute dtype.
-var LayerNormAffineGradGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormAffineGradGradRstdLoop[float32], ir.Float64: layerNormAffineGradGradRstdLoop[float64]},
+var LayerNormAffineGradGradRstd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormAffineGradGradRstdLoop[float32], ir.Float64: layerNormAffineGradGradRstdLoop[float64]},
+	},
+	Vectors: layerNormAffineGradGradRstdVectors,
 }
 
 // layerNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
@@ -293,8 +339,11 @@ func layerNormAffineGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir
 
 // LayerNormAffineGradGradX holds the loops of layer_norm_affine_grad_grad_x,
 // by variant and compute dtype.
-var LayerNormAffineGradGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormAffineGradGradXLoop[float32], ir.Float64: layerNormAffineGradGradXLoop[float64]},
+var LayerNormAffineGradGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormAffineGradGradXLoop[float32], ir.Float64: layerNormAffineGradGradXLoop[float64]},
+	},
+	Vectors: layerNormAffineGradGradXVectors,
 }
 
 // layerNormGrad: rstd*(g - m - y*c)
@@ -311,8 +360,11 @@ func layerNormGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // LayerNormGrad holds the loops of layer_norm_grad, by variant and compute
 // dtype.
-var LayerNormGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormGradLoop[float32], ir.Float64: layerNormGradLoop[float64]},
+var LayerNormGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormGradLoop[float32], ir.Float64: layerNormGradLoop[float64]},
+	},
+	Vectors: layerNormGradVectors,
 }
 
 // layerNormGradGradC: -(dy*(rstd*y))
@@ -329,8 +381,11 @@ func layerNormGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 
 // LayerNormGradGradC holds the loops of layer_norm_grad_grad_c, by variant
 // and compute dtype.
-var LayerNormGradGradC = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormGradGradCLoop[float32], ir.Float64: layerNormGradGradCLoop[float64]},
+var LayerNormGradGradC = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormGradGradCLoop[float32], ir.Float64: layerNormGradGradCLoop[float64]},
+	},
+	Vectors: layerNormGradGradCVectors,
 }
 
 // layerNormGradGradM: -(dy*rstd)
@@ -347,8 +402,11 @@ func layerNormGradGradMLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 
 // LayerNormGradGradM holds the loops of layer_norm_grad_grad_m, by variant
 // and compute dtype.
-var LayerNormGradGradM = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormGradGradMLoop[float32], ir.Float64: layerNormGradGradMLoop[float64]},
+var LayerNormGradGradM = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormGradGradMLoop[float32], ir.Float64: layerNormGradGradMLoop[float64]},
+	},
+	Vectors: layerNormGradGradMVectors,
 }
 
 // layerNormGradGradRstd: dy*(g - m - y*c)
@@ -365,8 +423,11 @@ func layerNormGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 
 // LayerNormGradGradRstd holds the loops of layer_norm_grad_grad_rstd, by
 // variant and compute dtype.
-var LayerNormGradGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormGradGradRstdLoop[float32], ir.Float64: layerNormGradGradRstdLoop[float64]},
+var LayerNormGradGradRstd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormGradGradRstdLoop[float32], ir.Float64: layerNormGradGradRstdLoop[float64]},
+	},
+	Vectors: layerNormGradGradRstdVectors,
 }
 
 // layerNormGradGradY: -(dy*(rstd*c))
@@ -383,8 +444,11 @@ func layerNormGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 
 // LayerNormGradGradY holds the loops of layer_norm_grad_grad_y, by variant
 // and compute dtype.
-var LayerNormGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: layerNormGradGradYLoop[float32], ir.Float64: layerNormGradGradYLoop[float64]},
+var LayerNormGradGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: layerNormGradGradYLoop[float32], ir.Float64: layerNormGradGradYLoop[float64]},
+	},
+	Vectors: layerNormGradGradYVectors,
 }
 
 // logSoftmaxGrad: g - exp(y)*s
@@ -401,8 +465,11 @@ func logSoftmaxGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // LogSoftmaxGrad holds the loops of log_softmax_grad, by variant and compute
 // dtype.
-var LogSoftmaxGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logSoftmaxGradLoop[float32], ir.Float64: logSoftmaxGradLoop[float64]},
+var LogSoftmaxGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logSoftmaxGradLoop[float32], ir.Float64: logSoftmaxGradLoop[float64]},
+	},
+	Vectors: logSoftmaxGradVectors,
 }
 
 // logSoftmaxGradGradS: -(dy*exp(y))
@@ -419,8 +486,11 @@ func logSoftmaxGradGradSLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 
 // LogSoftmaxGradGradS holds the loops of log_softmax_grad_grad_s, by variant
 // and compute dtype.
-var LogSoftmaxGradGradS = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logSoftmaxGradGradSLoop[float32], ir.Float64: logSoftmaxGradGradSLoop[float64]},
+var LogSoftmaxGradGradS = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logSoftmaxGradGradSLoop[float32], ir.Float64: logSoftmaxGradGradSLoop[float64]},
+	},
+	Vectors: logSoftmaxGradGradSVectors,
 }
 
 // logSoftmaxGradGradY: -(dy*(s*exp(y)))
@@ -437,8 +507,11 @@ func logSoftmaxGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 
 // LogSoftmaxGradGradY holds the loops of log_softmax_grad_grad_y, by variant
 // and compute dtype.
-var LogSoftmaxGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logSoftmaxGradGradYLoop[float32], ir.Float64: logSoftmaxGradGradYLoop[float64]},
+var LogSoftmaxGradGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logSoftmaxGradGradYLoop[float32], ir.Float64: logSoftmaxGradGradYLoop[float64]},
+	},
+	Vectors: logSoftmaxGradGradYVectors,
 }
 
 // rmsNormAffineGrad: rstd*(g - x*rstd*c)
@@ -453,79 +526,11 @@ func rmsNormAffineGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 	}
 }
 
-// RmsNormAffineGrad holds the loops of rms_norm_affine_grad, by variant and
+// RMSNormAffineGrad holds the loops of rms_norm_affine_grad, by variant and
 // compute dtype.
-var RmsNormAffineGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormAffineGradLoop[float32], ir.Float64: rmsNormAffineGradLoop[float64]},
-}
-
-// rmsNormAffineGradGradC: -(dy*(rstd*(x*rstd)))
-func rmsNormAffineGradGradC[T num.Float](dy, x, rstd T) T {
-	return -(dy * (rstd * (x * rstd)))
-}
-
-func rmsNormAffineGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rmsNormAffineGradGradC(dy[i], x[i], rstd[i])
-	}
-}
-
-// RmsNormAffineGradGradC holds the loops of rms_norm_affine_grad_grad_c, by
-// variant and compute dtype.
-var RmsNormAffineGradGradC = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormAffineGradGradCLoop[float32], ir.Float64: rmsNormAffineGradGradCLoop[float64]},
-}
-
-// rmsNormAffineGradGradRstd: dy*(g - x*rstd*c - rstd*(c*x))
-func rmsNormAffineGradGradRstd[T num.Float](dy, g, x, rstd, c T) T {
-	return dy * (g - T(x*rstd*c) - T(rstd*(c*x)))
-}
-
-func rmsNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, x, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
-	for i := range out {
-		out[i] = rmsNormAffineGradGradRstd(dy[i], g[i], x[i], rstd[i], c[i])
-	}
-}
-
-// RmsNormAffineGradGradRstd holds the loops of
-// rms_norm_affine_grad_grad_rstd, by variant and compute dtype.
-var RmsNormAffineGradGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormAffineGradGradRstdLoop[float32], ir.Float64: rmsNormAffineGradGradRstdLoop[float64]},
-}
-
-// rmsNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
-func rmsNormAffineGradGradX[T num.Float](dy, rstd, c T) T {
-	return -(dy * (rstd * (c * rstd)))
-}
-
-func rmsNormAffineGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rmsNormAffineGradGradX(dy[i], rstd[i], c[i])
-	}
-}
-
-// RmsNormAffineGradGradX holds the loops of rms_norm_affine_grad_grad_x, by
-// variant and compute dtype.
-var RmsNormAffineGradGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormAffineGradGradXLoop[float32], ir.Float64: rmsNormAffineGradGradXLoop[float64]},
-}
-
-// rmsNormGrad: rstd*(g - y*c)
-func rmsNormGrad[T num.Float](g, y, rstd, c T) T {
-	return rstd * (g - T(y*c))
-}
-
-func rmsNormGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, y, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
-	for i := range out {
-		out[i] = rmsNormGrad(g[i], y[i], rstd[i], c[i])
-	}
-}
-
-// RmsNormGrad holds the loops of rms_norm_grad, by variant and compute dtype.
-var RmsNormGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormGradLoop[float32], ir.Float64: rmsNormGradLoop[float64]},
+var RMSNormAffineGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormAffineGradLoop[float32], ir.Float64: rmsNormAffineGradLoop[float64]},
+	},
+	Vectors: rmsNormAffineGradVectors,
 }

@@ -3,10 +3,94 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// rmsNormAffineGradGradC: -(dy*(rstd*(x*rstd)))
+func rmsNormAffineGradGradC[T num.Float](dy, x, rstd T) T {
+	return -(dy * (rstd * (x * rstd)))
+}
+
+func rmsNormAffineGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, rstd := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rmsNormAffineGradGradC(dy[i], x[i], rstd[i])
+	}
+}
+
+// RMSNormAffineGradGradC holds the loops of rms_norm_affine_grad_grad_c, by
+// variant and compute dtype.
+var RMSNormAffineGradGradC = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormAffineGradGradCLoop[float32], ir.Float64: rmsNormAffineGradGradCLoop[float64]},
+	},
+	Vectors: rmsNormAffineGradGradCVectors,
+}
+
+// rmsNormAffineGradGradRstd: dy*(g - x*rstd*c - rstd*(c*x))
+func rmsNormAffineGradGradRstd[T num.Float](dy, g, x, rstd, c T) T {
+	return dy * (g - T(x*rstd*c) - T(rstd*(c*x)))
+}
+
+func rmsNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, x, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n)
+	for i := range out {
+		out[i] = rmsNormAffineGradGradRstd(dy[i], g[i], x[i], rstd[i], c[i])
+	}
+}
+
+// RMSNormAffineGradGradRstd holds the loops of
+// rms_norm_affine_grad_grad_rstd, by variant and compute dtype.
+var RMSNormAffineGradGradRstd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormAffineGradGradRstdLoop[float32], ir.Float64: rmsNormAffineGradGradRstdLoop[float64]},
+	},
+	Vectors: rmsNormAffineGradGradRstdVectors,
+}
+
+// rmsNormAffineGradGradX: -(dy*(rstd*(c*rstd)))
+func rmsNormAffineGradGradX[T num.Float](dy, rstd, c T) T {
+	return -(dy * (rstd * (c * rstd)))
+}
+
+func rmsNormAffineGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rmsNormAffineGradGradX(dy[i], rstd[i], c[i])
+	}
+}
+
+// RMSNormAffineGradGradX holds the loops of rms_norm_affine_grad_grad_x, by
+// variant and compute dtype.
+var RMSNormAffineGradGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormAffineGradGradXLoop[float32], ir.Float64: rmsNormAffineGradGradXLoop[float64]},
+	},
+	Vectors: rmsNormAffineGradGradXVectors,
+}
+
+// rmsNormGrad: rstd*(g - y*c)
+func rmsNormGrad[T num.Float](g, y, rstd, c T) T {
+	return rstd * (g - T(y*c))
+}
+
+func rmsNormGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y, rstd, c := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = rmsNormGrad(g[i], y[i], rstd[i], c[i])
+	}
+}
+
+// RMSNormGrad holds the loops of rms_norm_grad, by variant and compute dtype.
+var RMSNormGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormGradLoop[float32], ir.Float64: rmsNormGradLoop[float64]},
+	},
+	Vectors: rmsNormGradVectors,
+}
 
 // rmsNormGradGradC: -(dy*(rstd*y))
 func rmsNormGradGradC[T num.Float](dy, y, rstd T) T {
@@ -20,10 +104,13 @@ func rmsNormGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 	}
 }
 
-// RmsNormGradGradC holds the loops of rms_norm_grad_grad_c, by variant and
+// RMSNormGradGradC holds the loops of rms_norm_grad_grad_c, by variant and
 // compute dtype.
-var RmsNormGradGradC = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormGradGradCLoop[float32], ir.Float64: rmsNormGradGradCLoop[float64]},
+var RMSNormGradGradC = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormGradGradCLoop[float32], ir.Float64: rmsNormGradGradCLoop[float64]},
+	},
+	Vectors: rmsNormGradGradCVectors,
 }
 
 // rmsNormGradGradRstd: dy*(g - y*c)
@@ -38,10 +125,13 @@ func rmsNormGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 	}
 }
 
-// RmsNormGradGradRstd holds the loops of rms_norm_grad_grad_rstd, by variant
+// RMSNormGradGradRstd holds the loops of rms_norm_grad_grad_rstd, by variant
 // and compute dtype.
-var RmsNormGradGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormGradGradRstdLoop[float32], ir.Float64: rmsNormGradGradRstdLoop[float64]},
+var RMSNormGradGradRstd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormGradGradRstdLoop[float32], ir.Float64: rmsNormGradGradRstdLoop[float64]},
+	},
+	Vectors: rmsNormGradGradRstdVectors,
 }
 
 // rmsNormGradGradY: -(dy*(rstd*c))
@@ -56,10 +146,13 @@ func rmsNormGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 	}
 }
 
-// RmsNormGradGradY holds the loops of rms_norm_grad_grad_y, by variant and
+// RMSNormGradGradY holds the loops of rms_norm_grad_grad_y, by variant and
 // compute dtype.
-var RmsNormGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rmsNormGradGradYLoop[float32], ir.Float64: rmsNormGradGradYLoop[float64]},
+var RMSNormGradGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: rmsNormGradGradYLoop[float32], ir.Float64: rmsNormGradGradYLoop[float64]},
+	},
+	Vectors: rmsNormGradGradYVectors,
 }
 
 // scaleShift: x*weight + bias
@@ -75,8 +168,11 @@ func scaleShiftLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // ScaleShift holds the loops of scale_shift, by variant and compute dtype.
-var ScaleShift = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaleShiftLoop[float32], ir.Float64: scaleShiftLoop[float64]},
+var ScaleShift = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaleShiftLoop[float32], ir.Float64: scaleShiftLoop[float64]},
+	},
+	Vectors: scaleShiftVectors,
 }
 
 // scaledProduct: g*x*rstd
@@ -93,8 +189,11 @@ func scaledProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // ScaledProduct holds the loops of scaled_product, by variant and compute
 // dtype.
-var ScaledProduct = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledProductLoop[float32], ir.Float64: scaledProductLoop[float64]},
+var ScaledProduct = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaledProductLoop[float32], ir.Float64: scaledProductLoop[float64]},
+	},
+	Vectors: scaledProductVectors,
 }
 
 // scaledProductGradG: dy*(rstd*x)
@@ -111,8 +210,11 @@ func scaledProductGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 
 // ScaledProductGradG holds the loops of scaled_product_grad_g, by variant and
 // compute dtype.
-var ScaledProductGradG = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledProductGradGLoop[float32], ir.Float64: scaledProductGradGLoop[float64]},
+var ScaledProductGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaledProductGradGLoop[float32], ir.Float64: scaledProductGradGLoop[float64]},
+	},
+	Vectors: scaledProductGradGVectors,
 }
 
 // scaledProductGradRstd: dy*(g*x)
@@ -129,8 +231,11 @@ func scaledProductGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 
 // ScaledProductGradRstd holds the loops of scaled_product_grad_rstd, by
 // variant and compute dtype.
-var ScaledProductGradRstd = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledProductGradRstdLoop[float32], ir.Float64: scaledProductGradRstdLoop[float64]},
+var ScaledProductGradRstd = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaledProductGradRstdLoop[float32], ir.Float64: scaledProductGradRstdLoop[float64]},
+	},
+	Vectors: scaledProductGradRstdVectors,
 }
 
 // scaledProductGradX: dy*(rstd*g)
@@ -147,8 +252,11 @@ func scaledProductGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 
 // ScaledProductGradX holds the loops of scaled_product_grad_x, by variant and
 // compute dtype.
-var ScaledProductGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledProductGradXLoop[float32], ir.Float64: scaledProductGradXLoop[float64]},
+var ScaledProductGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaledProductGradXLoop[float32], ir.Float64: scaledProductGradXLoop[float64]},
+	},
+	Vectors: scaledProductGradXVectors,
 }
 
 // softmaxGrad: y*(g - s)
@@ -164,8 +272,11 @@ func softmaxGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // SoftmaxGrad holds the loops of softmax_grad, by variant and compute dtype.
-var SoftmaxGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softmaxGradLoop[float32], ir.Float64: softmaxGradLoop[float64]},
+var SoftmaxGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softmaxGradLoop[float32], ir.Float64: softmaxGradLoop[float64]},
+	},
+	Vectors: softmaxGradVectors,
 }
 
 // softmaxGradGradS: -(dy*y)
@@ -182,8 +293,11 @@ func softmaxGradGradSLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // SoftmaxGradGradS holds the loops of softmax_grad_grad_s, by variant and
 // compute dtype.
-var SoftmaxGradGradS = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softmaxGradGradSLoop[float32], ir.Float64: softmaxGradGradSLoop[float64]},
+var SoftmaxGradGradS = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softmaxGradGradSLoop[float32], ir.Float64: softmaxGradGradSLoop[float64]},
+	},
+	Vectors: softmaxGradGradSVectors,
 }
 
 // softmaxGradGradY: dy*(g - s)
@@ -200,6 +314,9 @@ func softmaxGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // SoftmaxGradGradY holds the loops of softmax_grad_grad_y, by variant and
 // compute dtype.
-var SoftmaxGradGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: softmaxGradGradYLoop[float32], ir.Float64: softmaxGradGradYLoop[float64]},
+var SoftmaxGradGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: softmaxGradGradYLoop[float32], ir.Float64: softmaxGradGradYLoop[float64]},
+	},
+	Vectors: softmaxGradGradYVectors,
 }

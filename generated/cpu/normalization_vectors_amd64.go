@@ -5,89 +5,206 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// normalizationVectors are the assembly loops of the group normalization.
-var normalizationVectors = []vector.Loop{
-	{Op: "centred_affine", Table: &CentredAffine, Variant: 0, DType: ir.Float32, AVX2: centredAffineFloat32AVX2, AVX512: centredAffineFloat32AVX512},
-	{Op: "centred_affine", Table: &CentredAffine, Variant: 0, DType: ir.Float64, AVX2: centredAffineFloat64AVX2, AVX512: centredAffineFloat64AVX512},
-	{Op: "centred_affine_grad_mean", Table: &CentredAffineGradMean, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
-	{Op: "centred_affine_grad_mean", Table: &CentredAffineGradMean, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
-	{Op: "centred_affine_grad_rstd", Table: &CentredAffineGradRstd, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradRstdFloat32AVX2, AVX512: centredAffineGradRstdFloat32AVX512},
-	{Op: "centred_affine_grad_rstd", Table: &CentredAffineGradRstd, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradRstdFloat64AVX2, AVX512: centredAffineGradRstdFloat64AVX512},
-	{Op: "centred_affine_grad_weight", Table: &CentredAffineGradWeight, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradWeightFloat32AVX2, AVX512: centredAffineGradWeightFloat32AVX512},
-	{Op: "centred_affine_grad_weight", Table: &CentredAffineGradWeight, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradWeightFloat64AVX2, AVX512: centredAffineGradWeightFloat64AVX512},
-	{Op: "centred_affine_grad_x", Table: &CentredAffineGradX, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
-	{Op: "centred_affine_grad_x", Table: &CentredAffineGradX, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
-	{Op: "centred_product", Table: &CentredProduct, Variant: 0, DType: ir.Float32, AVX2: centredProductFloat32AVX2, AVX512: centredProductFloat32AVX512},
-	{Op: "centred_product", Table: &CentredProduct, Variant: 0, DType: ir.Float64, AVX2: centredProductFloat64AVX2, AVX512: centredProductFloat64AVX512},
-	{Op: "centred_product_grad_g", Table: &CentredProductGradG, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradRstdFloat32AVX2, AVX512: centredAffineGradRstdFloat32AVX512},
-	{Op: "centred_product_grad_g", Table: &CentredProductGradG, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradRstdFloat64AVX2, AVX512: centredAffineGradRstdFloat64AVX512},
-	{Op: "centred_product_grad_mean", Table: &CentredProductGradMean, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
-	{Op: "centred_product_grad_mean", Table: &CentredProductGradMean, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
-	{Op: "centred_product_grad_rstd", Table: &CentredProductGradRstd, Variant: 0, DType: ir.Float32, AVX2: centredProductGradRstdFloat32AVX2, AVX512: centredProductGradRstdFloat32AVX512},
-	{Op: "centred_product_grad_rstd", Table: &CentredProductGradRstd, Variant: 0, DType: ir.Float64, AVX2: centredProductGradRstdFloat64AVX2, AVX512: centredProductGradRstdFloat64AVX512},
-	{Op: "centred_product_grad_x", Table: &CentredProductGradX, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
-	{Op: "centred_product_grad_x", Table: &CentredProductGradX, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
-	{Op: "layer_norm_affine_grad", Table: &LayerNormAffineGrad, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradFloat32AVX2, AVX512: layerNormAffineGradFloat32AVX512},
-	{Op: "layer_norm_affine_grad", Table: &LayerNormAffineGrad, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradFloat64AVX2, AVX512: layerNormAffineGradFloat64AVX512},
-	{Op: "layer_norm_affine_grad_grad_c", Table: &LayerNormAffineGradGradC, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradCFloat32AVX2, AVX512: layerNormAffineGradGradCFloat32AVX512},
-	{Op: "layer_norm_affine_grad_grad_c", Table: &LayerNormAffineGradGradC, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradCFloat64AVX2, AVX512: layerNormAffineGradGradCFloat64AVX512},
-	{Op: "layer_norm_affine_grad_grad_m", Table: &LayerNormAffineGradGradM, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMFloat32AVX2, AVX512: layerNormAffineGradGradMFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMFloat32PastAVX2, AVX512: layerNormAffineGradGradMFloat32PastAVX512}, Float16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32Float16AVX2, AVX512: layerNormAffineGradGradMFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32BFloat16AVX2, AVX512: layerNormAffineGradGradMFloat32BFloat16AVX512}},
-	{Op: "layer_norm_affine_grad_grad_m", Table: &LayerNormAffineGradGradM, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMFloat64AVX2, AVX512: layerNormAffineGradGradMFloat64AVX512},
-	{Op: "layer_norm_affine_grad_grad_mean", Table: &LayerNormAffineGradGradMean, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMeanFloat32AVX2, AVX512: layerNormAffineGradGradMeanFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMeanFloat32PastAVX2, AVX512: layerNormAffineGradGradMeanFloat32PastAVX512}},
-	{Op: "layer_norm_affine_grad_grad_mean", Table: &LayerNormAffineGradGradMean, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMeanFloat64AVX2, AVX512: layerNormAffineGradGradMeanFloat64AVX512},
-	{Op: "layer_norm_affine_grad_grad_rstd", Table: &LayerNormAffineGradGradRstd, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradRstdFloat32AVX2, AVX512: layerNormAffineGradGradRstdFloat32AVX512},
-	{Op: "layer_norm_affine_grad_grad_rstd", Table: &LayerNormAffineGradGradRstd, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradRstdFloat64AVX2, AVX512: layerNormAffineGradGradRstdFloat64AVX512},
-	{Op: "layer_norm_affine_grad_grad_x", Table: &LayerNormAffineGradGradX, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradXFloat32AVX2, AVX512: layerNormAffineGradGradXFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradXFloat32PastAVX2, AVX512: layerNormAffineGradGradXFloat32PastAVX512}},
-	{Op: "layer_norm_affine_grad_grad_x", Table: &LayerNormAffineGradGradX, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradXFloat64AVX2, AVX512: layerNormAffineGradGradXFloat64AVX512},
-	{Op: "layer_norm_grad", Table: &LayerNormGrad, Variant: 0, DType: ir.Float32, AVX2: layerNormGradFloat32AVX2, AVX512: layerNormGradFloat32AVX512},
-	{Op: "layer_norm_grad", Table: &LayerNormGrad, Variant: 0, DType: ir.Float64, AVX2: layerNormGradFloat64AVX2, AVX512: layerNormGradFloat64AVX512},
-	{Op: "layer_norm_grad_grad_c", Table: &LayerNormGradGradC, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
-	{Op: "layer_norm_grad_grad_c", Table: &LayerNormGradGradC, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
-	{Op: "layer_norm_grad_grad_m", Table: &LayerNormGradGradM, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMFloat32AVX2, AVX512: layerNormAffineGradGradMFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMFloat32PastAVX2, AVX512: layerNormAffineGradGradMFloat32PastAVX512}, Float16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32Float16AVX2, AVX512: layerNormAffineGradGradMFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32BFloat16AVX2, AVX512: layerNormAffineGradGradMFloat32BFloat16AVX512}},
-	{Op: "layer_norm_grad_grad_m", Table: &LayerNormGradGradM, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMFloat64AVX2, AVX512: layerNormAffineGradGradMFloat64AVX512},
-	{Op: "layer_norm_grad_grad_rstd", Table: &LayerNormGradGradRstd, Variant: 0, DType: ir.Float32, AVX2: layerNormGradGradRstdFloat32AVX2, AVX512: layerNormGradGradRstdFloat32AVX512},
-	{Op: "layer_norm_grad_grad_rstd", Table: &LayerNormGradGradRstd, Variant: 0, DType: ir.Float64, AVX2: layerNormGradGradRstdFloat64AVX2, AVX512: layerNormGradGradRstdFloat64AVX512},
-	{Op: "layer_norm_grad_grad_y", Table: &LayerNormGradGradY, Variant: 0, DType: ir.Float32, AVX2: layerNormGradGradYFloat32AVX2, AVX512: layerNormGradGradYFloat32AVX512, Past: vector.Loops{AVX2: layerNormGradGradYFloat32PastAVX2, AVX512: layerNormGradGradYFloat32PastAVX512}},
-	{Op: "layer_norm_grad_grad_y", Table: &LayerNormGradGradY, Variant: 0, DType: ir.Float64, AVX2: layerNormGradGradYFloat64AVX2, AVX512: layerNormGradGradYFloat64AVX512},
-	{Op: "log_softmax_grad", Table: &LogSoftmaxGrad, Variant: 0, DType: ir.Float32, AVX2: logSoftmaxGradFloat32AVX2, AVX512: logSoftmaxGradFloat32AVX512, Past: vector.Loops{AVX2: logSoftmaxGradFloat32PastAVX2, AVX512: logSoftmaxGradFloat32PastAVX512}},
-	{Op: "log_softmax_grad", Table: &LogSoftmaxGrad, Variant: 0, DType: ir.Float64, AVX2: logSoftmaxGradFloat64AVX2, AVX512: logSoftmaxGradFloat64AVX512},
-	{Op: "log_softmax_grad_grad_s", Table: &LogSoftmaxGradGradS, Variant: 0, DType: ir.Float32, AVX2: logSoftmaxGradGradSFloat32AVX2, AVX512: logSoftmaxGradGradSFloat32AVX512, Past: vector.Loops{AVX2: logSoftmaxGradGradSFloat32PastAVX2, AVX512: logSoftmaxGradGradSFloat32PastAVX512}},
-	{Op: "log_softmax_grad_grad_s", Table: &LogSoftmaxGradGradS, Variant: 0, DType: ir.Float64, AVX2: logSoftmaxGradGradSFloat64AVX2, AVX512: logSoftmaxGradGradSFloat64AVX512},
-	{Op: "log_softmax_grad_grad_y", Table: &LogSoftmaxGradGradY, Variant: 0, DType: ir.Float32, AVX2: logSoftmaxGradGradYFloat32AVX2, AVX512: logSoftmaxGradGradYFloat32AVX512, Past: vector.Loops{AVX2: logSoftmaxGradGradYFloat32PastAVX2, AVX512: logSoftmaxGradGradYFloat32PastAVX512}},
-	{Op: "log_softmax_grad_grad_y", Table: &LogSoftmaxGradGradY, Variant: 0, DType: ir.Float64, AVX2: logSoftmaxGradGradYFloat64AVX2, AVX512: logSoftmaxGradGradYFloat64AVX512},
-	{Op: "rms_norm_affine_grad", Table: &RmsNormAffineGrad, Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradFloat32AVX2, AVX512: rmsNormAffineGradFloat32AVX512},
-	{Op: "rms_norm_affine_grad", Table: &RmsNormAffineGrad, Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradFloat64AVX2, AVX512: rmsNormAffineGradFloat64AVX512},
-	{Op: "rms_norm_affine_grad_grad_c", Table: &RmsNormAffineGradGradC, Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradGradCFloat32AVX2, AVX512: rmsNormAffineGradGradCFloat32AVX512, Past: vector.Loops{AVX2: rmsNormAffineGradGradCFloat32PastAVX2, AVX512: rmsNormAffineGradGradCFloat32PastAVX512}},
-	{Op: "rms_norm_affine_grad_grad_c", Table: &RmsNormAffineGradGradC, Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradGradCFloat64AVX2, AVX512: rmsNormAffineGradGradCFloat64AVX512},
-	{Op: "rms_norm_affine_grad_grad_rstd", Table: &RmsNormAffineGradGradRstd, Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradGradRstdFloat32AVX2, AVX512: rmsNormAffineGradGradRstdFloat32AVX512},
-	{Op: "rms_norm_affine_grad_grad_rstd", Table: &RmsNormAffineGradGradRstd, Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradGradRstdFloat64AVX2, AVX512: rmsNormAffineGradGradRstdFloat64AVX512},
-	{Op: "rms_norm_affine_grad_grad_x", Table: &RmsNormAffineGradGradX, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradXFloat32AVX2, AVX512: layerNormAffineGradGradXFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradXFloat32PastAVX2, AVX512: layerNormAffineGradGradXFloat32PastAVX512}},
-	{Op: "rms_norm_affine_grad_grad_x", Table: &RmsNormAffineGradGradX, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradXFloat64AVX2, AVX512: layerNormAffineGradGradXFloat64AVX512},
-	{Op: "rms_norm_grad", Table: &RmsNormGrad, Variant: 0, DType: ir.Float32, AVX2: rmsNormGradFloat32AVX2, AVX512: rmsNormGradFloat32AVX512},
-	{Op: "rms_norm_grad", Table: &RmsNormGrad, Variant: 0, DType: ir.Float64, AVX2: rmsNormGradFloat64AVX2, AVX512: rmsNormGradFloat64AVX512},
-	{Op: "rms_norm_grad_grad_c", Table: &RmsNormGradGradC, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
-	{Op: "rms_norm_grad_grad_c", Table: &RmsNormGradGradC, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
-	{Op: "rms_norm_grad_grad_rstd", Table: &RmsNormGradGradRstd, Variant: 0, DType: ir.Float32, AVX2: rmsNormGradGradRstdFloat32AVX2, AVX512: rmsNormGradGradRstdFloat32AVX512},
-	{Op: "rms_norm_grad_grad_rstd", Table: &RmsNormGradGradRstd, Variant: 0, DType: ir.Float64, AVX2: rmsNormGradGradRstdFloat64AVX2, AVX512: rmsNormGradGradRstdFloat64AVX512},
-	{Op: "rms_norm_grad_grad_y", Table: &RmsNormGradGradY, Variant: 0, DType: ir.Float32, AVX2: layerNormGradGradYFloat32AVX2, AVX512: layerNormGradGradYFloat32AVX512, Past: vector.Loops{AVX2: layerNormGradGradYFloat32PastAVX2, AVX512: layerNormGradGradYFloat32PastAVX512}},
-	{Op: "rms_norm_grad_grad_y", Table: &RmsNormGradGradY, Variant: 0, DType: ir.Float64, AVX2: layerNormGradGradYFloat64AVX2, AVX512: layerNormGradGradYFloat64AVX512},
-	{Op: "scale_shift", Table: &ScaleShift, Variant: 0, DType: ir.Float32, AVX2: scaleShiftFloat32AVX2, AVX512: scaleShiftFloat32AVX512, Past: vector.Loops{AVX2: scaleShiftFloat32PastAVX2, AVX512: scaleShiftFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaleShiftFloat32Float16AVX2, AVX512: scaleShiftFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaleShiftFloat32BFloat16AVX2, AVX512: scaleShiftFloat32BFloat16AVX512}},
-	{Op: "scale_shift", Table: &ScaleShift, Variant: 0, DType: ir.Float64, AVX2: scaleShiftFloat64AVX2, AVX512: scaleShiftFloat64AVX512},
-	{Op: "scaled_product", Table: &ScaledProduct, Variant: 0, DType: ir.Float32, AVX2: scaledProductFloat32AVX2, AVX512: scaledProductFloat32AVX512, Past: vector.Loops{AVX2: scaledProductFloat32PastAVX2, AVX512: scaledProductFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaledProductFloat32Float16AVX2, AVX512: scaledProductFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaledProductFloat32BFloat16AVX2, AVX512: scaledProductFloat32BFloat16AVX512}},
-	{Op: "scaled_product", Table: &ScaledProduct, Variant: 0, DType: ir.Float64, AVX2: scaledProductFloat64AVX2, AVX512: scaledProductFloat64AVX512},
-	{Op: "scaled_product_grad_g", Table: &ScaledProductGradG, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
-	{Op: "scaled_product_grad_g", Table: &ScaledProductGradG, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
-	{Op: "scaled_product_grad_rstd", Table: &ScaledProductGradRstd, Variant: 0, DType: ir.Float32, AVX2: scaledProductGradRstdFloat32AVX2, AVX512: scaledProductGradRstdFloat32AVX512, Past: vector.Loops{AVX2: scaledProductGradRstdFloat32PastAVX2, AVX512: scaledProductGradRstdFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaledProductGradRstdFloat32Float16AVX2, AVX512: scaledProductGradRstdFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaledProductGradRstdFloat32BFloat16AVX2, AVX512: scaledProductGradRstdFloat32BFloat16AVX512}},
-	{Op: "scaled_product_grad_rstd", Table: &ScaledProductGradRstd, Variant: 0, DType: ir.Float64, AVX2: scaledProductGradRstdFloat64AVX2, AVX512: scaledProductGradRstdFloat64AVX512},
-	{Op: "scaled_product_grad_x", Table: &ScaledProductGradX, Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
-	{Op: "scaled_product_grad_x", Table: &ScaledProductGradX, Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
-	{Op: "softmax_grad", Table: &SoftmaxGrad, Variant: 0, DType: ir.Float32, AVX2: softmaxGradFloat32AVX2, AVX512: softmaxGradFloat32AVX512, Past: vector.Loops{AVX2: softmaxGradFloat32PastAVX2, AVX512: softmaxGradFloat32PastAVX512}, Float16: vector.Loops{AVX2: softmaxGradFloat32Float16AVX2, AVX512: softmaxGradFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: softmaxGradFloat32BFloat16AVX2, AVX512: softmaxGradFloat32BFloat16AVX512}},
-	{Op: "softmax_grad", Table: &SoftmaxGrad, Variant: 0, DType: ir.Float64, AVX2: softmaxGradFloat64AVX2, AVX512: softmaxGradFloat64AVX512},
-	{Op: "softmax_grad_grad_s", Table: &SoftmaxGradGradS, Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMFloat32AVX2, AVX512: layerNormAffineGradGradMFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMFloat32PastAVX2, AVX512: layerNormAffineGradGradMFloat32PastAVX512}, Float16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32Float16AVX2, AVX512: layerNormAffineGradGradMFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32BFloat16AVX2, AVX512: layerNormAffineGradGradMFloat32BFloat16AVX512}},
-	{Op: "softmax_grad_grad_s", Table: &SoftmaxGradGradS, Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMFloat64AVX2, AVX512: layerNormAffineGradGradMFloat64AVX512},
-	{Op: "softmax_grad_grad_y", Table: &SoftmaxGradGradY, Variant: 0, DType: ir.Float32, AVX2: softmaxGradGradYFloat32AVX2, AVX512: softmaxGradGradYFloat32AVX512, Past: vector.Loops{AVX2: softmaxGradGradYFloat32PastAVX2, AVX512: softmaxGradGradYFloat32PastAVX512}, Float16: vector.Loops{AVX2: softmaxGradGradYFloat32Float16AVX2, AVX512: softmaxGradGradYFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: softmaxGradGradYFloat32BFloat16AVX2, AVX512: softmaxGradGradYFloat32BFloat16AVX512}},
-	{Op: "softmax_grad_grad_y", Table: &SoftmaxGradGradY, Variant: 0, DType: ir.Float64, AVX2: softmaxGradGradYFloat64AVX2, AVX512: softmaxGradGradYFloat64AVX512},
+var centredAffineVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineFloat32AVX2, AVX512: centredAffineFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineFloat64AVX2, AVX512: centredAffineFloat64AVX512},
+}
+
+var centredAffineGradMeanVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
+}
+
+var centredAffineGradRstdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradRstdFloat32AVX2, AVX512: centredAffineGradRstdFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradRstdFloat64AVX2, AVX512: centredAffineGradRstdFloat64AVX512},
+}
+
+var centredAffineGradWeightVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradWeightFloat32AVX2, AVX512: centredAffineGradWeightFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradWeightFloat64AVX2, AVX512: centredAffineGradWeightFloat64AVX512},
+}
+
+var centredAffineGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
+}
+
+var centredProductVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredProductFloat32AVX2, AVX512: centredProductFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: centredProductFloat64AVX2, AVX512: centredProductFloat64AVX512},
+}
+
+var centredProductGradGVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradRstdFloat32AVX2, AVX512: centredAffineGradRstdFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradRstdFloat64AVX2, AVX512: centredAffineGradRstdFloat64AVX512},
+}
+
+var centredProductGradMeanVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
+}
+
+var centredProductGradRstdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredProductGradRstdFloat32AVX2, AVX512: centredProductGradRstdFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: centredProductGradRstdFloat64AVX2, AVX512: centredProductGradRstdFloat64AVX512},
+}
+
+var centredProductGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
+}
+
+var layerNormAffineGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradFloat32AVX2, AVX512: layerNormAffineGradFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradFloat64AVX2, AVX512: layerNormAffineGradFloat64AVX512},
+}
+
+var layerNormAffineGradGradCVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradCFloat32AVX2, AVX512: layerNormAffineGradGradCFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradCFloat64AVX2, AVX512: layerNormAffineGradGradCFloat64AVX512},
+}
+
+var layerNormAffineGradGradMVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMFloat32AVX2, AVX512: layerNormAffineGradGradMFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMFloat32PastAVX2, AVX512: layerNormAffineGradGradMFloat32PastAVX512}, Float16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32Float16AVX2, AVX512: layerNormAffineGradGradMFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32BFloat16AVX2, AVX512: layerNormAffineGradGradMFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMFloat64AVX2, AVX512: layerNormAffineGradGradMFloat64AVX512},
+}
+
+var layerNormAffineGradGradMeanVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMeanFloat32AVX2, AVX512: layerNormAffineGradGradMeanFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMeanFloat32PastAVX2, AVX512: layerNormAffineGradGradMeanFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMeanFloat64AVX2, AVX512: layerNormAffineGradGradMeanFloat64AVX512},
+}
+
+var layerNormAffineGradGradRstdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradRstdFloat32AVX2, AVX512: layerNormAffineGradGradRstdFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradRstdFloat64AVX2, AVX512: layerNormAffineGradGradRstdFloat64AVX512},
+}
+
+var layerNormAffineGradGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradXFloat32AVX2, AVX512: layerNormAffineGradGradXFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradXFloat32PastAVX2, AVX512: layerNormAffineGradGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradXFloat64AVX2, AVX512: layerNormAffineGradGradXFloat64AVX512},
+}
+
+var layerNormGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormGradFloat32AVX2, AVX512: layerNormGradFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormGradFloat64AVX2, AVX512: layerNormGradFloat64AVX512},
+}
+
+var layerNormGradGradCVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
+}
+
+var layerNormGradGradMVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMFloat32AVX2, AVX512: layerNormAffineGradGradMFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMFloat32PastAVX2, AVX512: layerNormAffineGradGradMFloat32PastAVX512}, Float16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32Float16AVX2, AVX512: layerNormAffineGradGradMFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32BFloat16AVX2, AVX512: layerNormAffineGradGradMFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMFloat64AVX2, AVX512: layerNormAffineGradGradMFloat64AVX512},
+}
+
+var layerNormGradGradRstdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormGradGradRstdFloat32AVX2, AVX512: layerNormGradGradRstdFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormGradGradRstdFloat64AVX2, AVX512: layerNormGradGradRstdFloat64AVX512},
+}
+
+var layerNormGradGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormGradGradYFloat32AVX2, AVX512: layerNormGradGradYFloat32AVX512, Past: vector.Loops{AVX2: layerNormGradGradYFloat32PastAVX2, AVX512: layerNormGradGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormGradGradYFloat64AVX2, AVX512: layerNormGradGradYFloat64AVX512},
+}
+
+var logSoftmaxGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logSoftmaxGradFloat32AVX2, AVX512: logSoftmaxGradFloat32AVX512, Past: vector.Loops{AVX2: logSoftmaxGradFloat32PastAVX2, AVX512: logSoftmaxGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logSoftmaxGradFloat64AVX2, AVX512: logSoftmaxGradFloat64AVX512},
+}
+
+var logSoftmaxGradGradSVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logSoftmaxGradGradSFloat32AVX2, AVX512: logSoftmaxGradGradSFloat32AVX512, Past: vector.Loops{AVX2: logSoftmaxGradGradSFloat32PastAVX2, AVX512: logSoftmaxGradGradSFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logSoftmaxGradGradSFloat64AVX2, AVX512: logSoftmaxGradGradSFloat64AVX512},
+}
+
+var logSoftmaxGradGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logSoftmaxGradGradYFloat32AVX2, AVX512: logSoftmaxGradGradYFloat32AVX512, Past: vector.Loops{AVX2: logSoftmaxGradGradYFloat32PastAVX2, AVX512: logSoftmaxGradGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logSoftmaxGradGradYFloat64AVX2, AVX512: logSoftmaxGradGradYFloat64AVX512},
+}
+
+var rmsNormAffineGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradFloat32AVX2, AVX512: rmsNormAffineGradFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradFloat64AVX2, AVX512: rmsNormAffineGradFloat64AVX512},
+}
+
+var rmsNormAffineGradGradCVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradGradCFloat32AVX2, AVX512: rmsNormAffineGradGradCFloat32AVX512, Past: vector.Loops{AVX2: rmsNormAffineGradGradCFloat32PastAVX2, AVX512: rmsNormAffineGradGradCFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradGradCFloat64AVX2, AVX512: rmsNormAffineGradGradCFloat64AVX512},
+}
+
+var rmsNormAffineGradGradRstdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradGradRstdFloat32AVX2, AVX512: rmsNormAffineGradGradRstdFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradGradRstdFloat64AVX2, AVX512: rmsNormAffineGradGradRstdFloat64AVX512},
+}
+
+var rmsNormAffineGradGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradXFloat32AVX2, AVX512: layerNormAffineGradGradXFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradXFloat32PastAVX2, AVX512: layerNormAffineGradGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradXFloat64AVX2, AVX512: layerNormAffineGradGradXFloat64AVX512},
+}
+
+var rmsNormGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rmsNormGradFloat32AVX2, AVX512: rmsNormGradFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: rmsNormGradFloat64AVX2, AVX512: rmsNormGradFloat64AVX512},
+}
+
+var rmsNormGradGradCVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradMeanFloat32AVX2, AVX512: centredAffineGradMeanFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradMeanFloat32PastAVX2, AVX512: centredAffineGradMeanFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradMeanFloat64AVX2, AVX512: centredAffineGradMeanFloat64AVX512},
+}
+
+var rmsNormGradGradRstdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: rmsNormGradGradRstdFloat32AVX2, AVX512: rmsNormGradGradRstdFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: rmsNormGradGradRstdFloat64AVX2, AVX512: rmsNormGradGradRstdFloat64AVX512},
+}
+
+var rmsNormGradGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormGradGradYFloat32AVX2, AVX512: layerNormGradGradYFloat32AVX512, Past: vector.Loops{AVX2: layerNormGradGradYFloat32PastAVX2, AVX512: layerNormGradGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormGradGradYFloat64AVX2, AVX512: layerNormGradGradYFloat64AVX512},
+}
+
+var scaleShiftVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: scaleShiftFloat32AVX2, AVX512: scaleShiftFloat32AVX512, Past: vector.Loops{AVX2: scaleShiftFloat32PastAVX2, AVX512: scaleShiftFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaleShiftFloat32Float16AVX2, AVX512: scaleShiftFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaleShiftFloat32BFloat16AVX2, AVX512: scaleShiftFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaleShiftFloat64AVX2, AVX512: scaleShiftFloat64AVX512},
+}
+
+var scaledProductVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: scaledProductFloat32AVX2, AVX512: scaledProductFloat32AVX512, Past: vector.Loops{AVX2: scaledProductFloat32PastAVX2, AVX512: scaledProductFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaledProductFloat32Float16AVX2, AVX512: scaledProductFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaledProductFloat32BFloat16AVX2, AVX512: scaledProductFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaledProductFloat64AVX2, AVX512: scaledProductFloat64AVX512},
+}
+
+var scaledProductGradGVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
+}
+
+var scaledProductGradRstdVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: scaledProductGradRstdFloat32AVX2, AVX512: scaledProductGradRstdFloat32AVX512, Past: vector.Loops{AVX2: scaledProductGradRstdFloat32PastAVX2, AVX512: scaledProductGradRstdFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaledProductGradRstdFloat32Float16AVX2, AVX512: scaledProductGradRstdFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaledProductGradRstdFloat32BFloat16AVX2, AVX512: scaledProductGradRstdFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaledProductGradRstdFloat64AVX2, AVX512: scaledProductGradRstdFloat64AVX512},
+}
+
+var scaledProductGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineGradXFloat32AVX2, AVX512: centredAffineGradXFloat32AVX512, Past: vector.Loops{AVX2: centredAffineGradXFloat32PastAVX2, AVX512: centredAffineGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: centredAffineGradXFloat32Float16AVX2, AVX512: centredAffineGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: centredAffineGradXFloat32BFloat16AVX2, AVX512: centredAffineGradXFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
+}
+
+var softmaxGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: softmaxGradFloat32AVX2, AVX512: softmaxGradFloat32AVX512, Past: vector.Loops{AVX2: softmaxGradFloat32PastAVX2, AVX512: softmaxGradFloat32PastAVX512}, Float16: vector.Loops{AVX2: softmaxGradFloat32Float16AVX2, AVX512: softmaxGradFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: softmaxGradFloat32BFloat16AVX2, AVX512: softmaxGradFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: softmaxGradFloat64AVX2, AVX512: softmaxGradFloat64AVX512},
+}
+
+var softmaxGradGradSVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradGradMFloat32AVX2, AVX512: layerNormAffineGradGradMFloat32AVX512, Past: vector.Loops{AVX2: layerNormAffineGradGradMFloat32PastAVX2, AVX512: layerNormAffineGradGradMFloat32PastAVX512}, Float16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32Float16AVX2, AVX512: layerNormAffineGradGradMFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: layerNormAffineGradGradMFloat32BFloat16AVX2, AVX512: layerNormAffineGradGradMFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradMFloat64AVX2, AVX512: layerNormAffineGradGradMFloat64AVX512},
+}
+
+var softmaxGradGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: softmaxGradGradYFloat32AVX2, AVX512: softmaxGradGradYFloat32AVX512, Past: vector.Loops{AVX2: softmaxGradGradYFloat32PastAVX2, AVX512: softmaxGradGradYFloat32PastAVX512}, Float16: vector.Loops{AVX2: softmaxGradGradYFloat32Float16AVX2, AVX512: softmaxGradGradYFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: softmaxGradGradYFloat32BFloat16AVX2, AVX512: softmaxGradGradYFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: softmaxGradGradYFloat64AVX2, AVX512: softmaxGradGradYFloat64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -31,8 +32,11 @@ func adamStepLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 }
 
 // AdamStep holds the loops of adam_step, by variant and compute dtype.
-var AdamStep = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: adamStepLoop[float32], ir.Float64: adamStepLoop[float64]},
+var AdamStep = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: adamStepLoop[float32], ir.Float64: adamStepLoop[float64]},
+	},
+	Vectors: adamStepVectors,
 }
 
 // sgdMomentumStepFloat: params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params)); momentum*momenta + share*(grads + decay*params)
@@ -96,8 +100,11 @@ func sgdMomentumStepComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ i
 
 // SGDMomentumStep holds the loops of sgd_momentum_step, by variant and
 // compute dtype.
-var SGDMomentumStep = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sgdMomentumStepFloatLoop[float32], ir.Float64: sgdMomentumStepFloatLoop[float64], ir.Complex64: sgdMomentumStepComplex64Loop, ir.Complex128: sgdMomentumStepComplex128Loop},
+var SGDMomentumStep = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sgdMomentumStepFloatLoop[float32], ir.Float64: sgdMomentumStepFloatLoop[float64], ir.Complex64: sgdMomentumStepComplex64Loop, ir.Complex128: sgdMomentumStepComplex128Loop},
+	},
+	Vectors: sgdMomentumStepVectors,
 }
 
 // sgdStepFloat: params - rate*(grads + decay*params)
@@ -143,6 +150,9 @@ func sgdStepComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 }
 
 // SGDStep holds the loops of sgd_step, by variant and compute dtype.
-var SGDStep = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sgdStepFloatLoop[float32], ir.Float64: sgdStepFloatLoop[float64], ir.Complex64: sgdStepComplex64Loop, ir.Complex128: sgdStepComplex128Loop},
+var SGDStep = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sgdStepFloatLoop[float32], ir.Float64: sgdStepFloatLoop[float64], ir.Complex64: sgdStepComplex64Loop, ir.Complex128: sgdStepComplex128Loop},
+	},
+	Vectors: sgdStepVectors,
 }

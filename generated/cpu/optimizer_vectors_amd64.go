@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -25,6 +26,11 @@ func adamStepFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	adamStepFloat64AVX512(n, p, &[7]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2]), vector.Float64(s[3]), vector.Float64(s[4]), vector.Float64(s[5]), vector.Float64(s[6])}, index)
 }
 
+var adamStepVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: adamStepFloat32AVX2Loop, AVX512: adamStepFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: adamStepFloat64AVX2Loop, AVX512: adamStepFloat64AVX512Loop},
+}
+
 func sgdMomentumStepFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	sgdMomentumStepFloat32AVX2(n, p, &[5]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3]), vector.Bool(s[4])}, index)
 }
@@ -39,6 +45,11 @@ func sgdMomentumStepFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 
 func sgdMomentumStepFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	sgdMomentumStepFloat64AVX512(n, p, &[5]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2]), vector.Float64(s[3]), vector.Bool(s[4])}, index)
+}
+
+var sgdMomentumStepVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sgdMomentumStepFloat32AVX2Loop, AVX512: sgdMomentumStepFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: sgdMomentumStepFloat64AVX2Loop, AVX512: sgdMomentumStepFloat64AVX512Loop},
 }
 
 func sgdStepFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -65,12 +76,7 @@ func sgdStepFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 	sgdStepFloat64AVX512(n, p, &[2]uint64{vector.Float64(s[0]), vector.Float64(s[1])}, index)
 }
 
-// optimizerVectors are the assembly loops of the group optimizer.
-var optimizerVectors = []vector.Loop{
-	{Op: "adam_step", Table: &AdamStep, Variant: 0, DType: ir.Float32, AVX2: adamStepFloat32AVX2Loop, AVX512: adamStepFloat32AVX512Loop},
-	{Op: "adam_step", Table: &AdamStep, Variant: 0, DType: ir.Float64, AVX2: adamStepFloat64AVX2Loop, AVX512: adamStepFloat64AVX512Loop},
-	{Op: "sgd_momentum_step", Table: &SGDMomentumStep, Variant: 0, DType: ir.Float32, AVX2: sgdMomentumStepFloat32AVX2Loop, AVX512: sgdMomentumStepFloat32AVX512Loop},
-	{Op: "sgd_momentum_step", Table: &SGDMomentumStep, Variant: 0, DType: ir.Float64, AVX2: sgdMomentumStepFloat64AVX2Loop, AVX512: sgdMomentumStepFloat64AVX512Loop},
-	{Op: "sgd_step", Table: &SGDStep, Variant: 0, DType: ir.Float32, AVX2: sgdStepFloat32AVX2Loop, AVX512: sgdStepFloat32AVX512Loop, Past: vector.Loops{AVX2: sgdStepFloat32PastAVX2Loop, AVX512: sgdStepFloat32PastAVX512Loop}},
-	{Op: "sgd_step", Table: &SGDStep, Variant: 0, DType: ir.Float64, AVX2: sgdStepFloat64AVX2Loop, AVX512: sgdStepFloat64AVX512Loop},
+var sgdStepVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sgdStepFloat32AVX2Loop, AVX512: sgdStepFloat32AVX512Loop, Past: vector.Loops{AVX2: sgdStepFloat32PastAVX2Loop, AVX512: sgdStepFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: sgdStepFloat64AVX2Loop, AVX512: sgdStepFloat64AVX512Loop},
 }

@@ -9,26 +9,36 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// folds are the assembly loops of the reductions.
-var folds = []vector.Fold{
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Bool, AVX2: vector.FoldLoops{Fold: countNonzeroBoolFoldAVX2, Rows: countNonzeroBoolRowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroBoolFoldAVX512, Rows: countNonzeroBoolRowsAVX512}},
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Uint8, AVX2: vector.FoldLoops{Fold: countNonzeroUint8FoldAVX2, Rows: countNonzeroUint8RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroUint8FoldAVX512, Rows: countNonzeroUint8RowsAVX512}},
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Int8, AVX2: vector.FoldLoops{Fold: countNonzeroInt8FoldAVX2, Rows: countNonzeroInt8RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt8FoldAVX512, Rows: countNonzeroInt8RowsAVX512}},
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Int16, AVX2: vector.FoldLoops{Fold: countNonzeroInt16FoldAVX2, Rows: countNonzeroInt16RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt16FoldAVX512, Rows: countNonzeroInt16RowsAVX512}},
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Int32, AVX2: vector.FoldLoops{Fold: countNonzeroInt32FoldAVX2, Rows: countNonzeroInt32RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt32FoldAVX512, Rows: countNonzeroInt32RowsAVX512}},
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Int64, AVX2: vector.FoldLoops{Fold: countNonzeroInt64FoldAVX2, Rows: countNonzeroInt64RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt64FoldAVX512, Rows: countNonzeroInt64RowsAVX512}},
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: countNonzeroFloat32FoldAVX2, Rows: countNonzeroFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroFloat32FoldAVX512, Rows: countNonzeroFloat32RowsAVX512}},
-	{Op: "count_nonzero", Table: &CountNonzero, Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: countNonzeroFloat64FoldAVX2, Rows: countNonzeroFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroFloat64FoldAVX512, Rows: countNonzeroFloat64RowsAVX512}},
-	{Op: "max", Table: &Max, Variant: 0, DType: ir.Bool, AVX2: vector.FoldLoops{Fold: maxBoolFoldAVX2, Rows: maxBoolRowsAVX2, Merge: maxBoolRowsAVX2}, AVX512: vector.FoldLoops{Fold: maxBoolFoldAVX512, Rows: maxBoolRowsAVX512, Merge: maxBoolRowsAVX512}},
-	{Op: "min", Table: &Min, Variant: 0, DType: ir.Bool, AVX2: vector.FoldLoops{Fold: minBoolFoldAVX2, Rows: minBoolRowsAVX2, Merge: minBoolRowsAVX2}, AVX512: vector.FoldLoops{Fold: minBoolFoldAVX512, Rows: minBoolRowsAVX512, Merge: minBoolRowsAVX512}},
-	{Op: "norm_one", Table: &NormOne, Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: normOneFloat32FoldAVX2, Rows: normOneFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: normOneFloat32FoldAVX512, Rows: normOneFloat32RowsAVX512}},
-	{Op: "norm_one", Table: &NormOne, Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: normOneFloat64FoldAVX2, Rows: normOneFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: normOneFloat64FoldAVX512, Rows: normOneFloat64RowsAVX512}},
-	{Op: "norm_two", Table: &NormTwo, Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: normTwoFloat32FoldAVX2, Rows: normTwoFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: normTwoFloat32FoldAVX512, Rows: normTwoFloat32RowsAVX512}},
-	{Op: "norm_two", Table: &NormTwo, Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: normTwoFloat64FoldAVX2, Rows: normTwoFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: normTwoFloat64FoldAVX512, Rows: normTwoFloat64RowsAVX512}},
-	{Op: "logcumsumexp", Table: &Logcumsumexp, Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: logcumsumexpFloat32FoldAVX2, Rows: logcumsumexpFloat32RowsAVX2, Merge: logcumsumexpFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: logcumsumexpFloat32FoldAVX512, Rows: logcumsumexpFloat32RowsAVX512, Merge: logcumsumexpFloat32RowsAVX512}},
-	{Op: "logcumsumexp", Table: &Logcumsumexp, Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: logcumsumexpFloat64FoldAVX2, Rows: logcumsumexpFloat64RowsAVX2, Merge: logcumsumexpFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: logcumsumexpFloat64FoldAVX512, Rows: logcumsumexpFloat64RowsAVX512, Merge: logcumsumexpFloat64RowsAVX512}},
+var countNonzeroFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Bool, AVX2: vector.FoldLoops{Fold: countNonzeroBoolFoldAVX2, Rows: countNonzeroBoolRowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroBoolFoldAVX512, Rows: countNonzeroBoolRowsAVX512}},
+	{Variant: 0, DType: ir.Uint8, AVX2: vector.FoldLoops{Fold: countNonzeroUint8FoldAVX2, Rows: countNonzeroUint8RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroUint8FoldAVX512, Rows: countNonzeroUint8RowsAVX512}},
+	{Variant: 0, DType: ir.Int8, AVX2: vector.FoldLoops{Fold: countNonzeroInt8FoldAVX2, Rows: countNonzeroInt8RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt8FoldAVX512, Rows: countNonzeroInt8RowsAVX512}},
+	{Variant: 0, DType: ir.Int16, AVX2: vector.FoldLoops{Fold: countNonzeroInt16FoldAVX2, Rows: countNonzeroInt16RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt16FoldAVX512, Rows: countNonzeroInt16RowsAVX512}},
+	{Variant: 0, DType: ir.Int32, AVX2: vector.FoldLoops{Fold: countNonzeroInt32FoldAVX2, Rows: countNonzeroInt32RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt32FoldAVX512, Rows: countNonzeroInt32RowsAVX512}},
+	{Variant: 0, DType: ir.Int64, AVX2: vector.FoldLoops{Fold: countNonzeroInt64FoldAVX2, Rows: countNonzeroInt64RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroInt64FoldAVX512, Rows: countNonzeroInt64RowsAVX512}},
+	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: countNonzeroFloat32FoldAVX2, Rows: countNonzeroFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroFloat32FoldAVX512, Rows: countNonzeroFloat32RowsAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: countNonzeroFloat64FoldAVX2, Rows: countNonzeroFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: countNonzeroFloat64FoldAVX512, Rows: countNonzeroFloat64RowsAVX512}},
 }
 
-func init() {
-	vector.InstallFolds(folds)
+var maxFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Bool, AVX2: vector.FoldLoops{Fold: maxBoolFoldAVX2, Rows: maxBoolRowsAVX2, Merge: maxBoolRowsAVX2}, AVX512: vector.FoldLoops{Fold: maxBoolFoldAVX512, Rows: maxBoolRowsAVX512, Merge: maxBoolRowsAVX512}},
+}
+
+var minFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Bool, AVX2: vector.FoldLoops{Fold: minBoolFoldAVX2, Rows: minBoolRowsAVX2, Merge: minBoolRowsAVX2}, AVX512: vector.FoldLoops{Fold: minBoolFoldAVX512, Rows: minBoolRowsAVX512, Merge: minBoolRowsAVX512}},
+}
+
+var normOneFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: normOneFloat32FoldAVX2, Rows: normOneFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: normOneFloat32FoldAVX512, Rows: normOneFloat32RowsAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: normOneFloat64FoldAVX2, Rows: normOneFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: normOneFloat64FoldAVX512, Rows: normOneFloat64RowsAVX512}},
+}
+
+var normTwoFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: normTwoFloat32FoldAVX2, Rows: normTwoFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: normTwoFloat32FoldAVX512, Rows: normTwoFloat32RowsAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: normTwoFloat64FoldAVX2, Rows: normTwoFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: normTwoFloat64FoldAVX512, Rows: normTwoFloat64RowsAVX512}},
+}
+
+var logcumsumexpFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: logcumsumexpFloat32FoldAVX2, Rows: logcumsumexpFloat32RowsAVX2, Merge: logcumsumexpFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: logcumsumexpFloat32FoldAVX512, Rows: logcumsumexpFloat32RowsAVX512, Merge: logcumsumexpFloat32RowsAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: logcumsumexpFloat64FoldAVX2, Rows: logcumsumexpFloat64RowsAVX2, Merge: logcumsumexpFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: logcumsumexpFloat64FoldAVX512, Rows: logcumsumexpFloat64RowsAVX512, Merge: logcumsumexpFloat64RowsAVX512}},
 }

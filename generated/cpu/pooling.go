@@ -3,10 +3,59 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// adaptiveInside: index/k*n/m + index%k < ((index/k + 1)*n + m - 1)/m
+func adaptiveInside(n, m, k, index int64) bool {
+	t0 := num.IDiv(index, k)
+	return num.IDiv(t0*n, m)+num.ITruncRem(index, k) < num.IDiv((t0+1)*n+m-1, m)
+}
+
+func adaptiveInsideLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*bool)(p[0]), n)
+	nValue := s[0].Int()
+	mValue := s[1].Int()
+	k := s[2].Int()
+	for i := range out {
+		out[i] = adaptiveInside(nValue, mValue, k, index+int64(i))
+	}
+}
+
+// AdaptiveInside holds the loops of adaptive_inside, by variant and compute
+// dtype.
+var AdaptiveInside = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Bool: adaptiveInsideLoop},
+	},
+	Vectors: adaptiveInsideVectors,
+}
+
+// adaptiveLengths: cast(((index + 1)*n + m - 1)/m - index*n/m)
+func adaptiveLengths[T num.Float](n, m, index int64) T {
+	return T(num.IDiv((index+1)*n+m-1, m) - num.IDiv(index*n, m))
+}
+
+func adaptiveLengthsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*T)(p[0]), n)
+	nValue := s[0].Int()
+	mValue := s[1].Int()
+	for i := range out {
+		out[i] = adaptiveLengths[T](nValue, mValue, index+int64(i))
+	}
+}
+
+// AdaptiveLengths holds the loops of adaptive_lengths, by variant and compute
+// dtype.
+var AdaptiveLengths = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: adaptiveLengthsLoop[float32], ir.Float64: adaptiveLengthsLoop[float64]},
+	},
+	Vectors: adaptiveLengthsVectors,
+}
 
 // adaptivePlaces: min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)
 func adaptivePlaces(n, m, k, index int64) int64 {
@@ -26,30 +75,9 @@ func adaptivePlacesLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 // AdaptivePlaces holds the loops of adaptive_places, by variant and compute
 // dtype.
-var AdaptivePlaces = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: adaptivePlacesLoop},
-}
-
-// adaptiveWeights: where(index%n >= index/n*n/m && index%n < ((index/n + 1)*n + m - 1)/m, 1/cast(((index/n + 1)*n + m - 1)/m - index/n*n/m), 0)
-func adaptiveWeights[T num.Float](n, m, index int64) T {
-	t0 := num.ITruncRem(index, n)
-	t1 := num.IDiv(index, n)
-	t2 := num.IDiv(t1*n, m)
-	t3 := num.IDiv((t1+1)*n+m-1, m)
-	return num.Where(t0 >= t2 && t0 < t3, 1/T(t3-t2), 0)
-}
-
-func adaptiveWeightsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out := unsafe.Slice((*T)(p[0]), n)
-	nValue := s[0].Int()
-	mValue := s[1].Int()
-	for i := range out {
-		out[i] = adaptiveWeights[T](nValue, mValue, index+int64(i))
-	}
-}
-
-// AdaptiveWeights holds the loops of adaptive_weights, by variant and compute
-// dtype.
-var AdaptiveWeights = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: adaptiveWeightsLoop[float32], ir.Float64: adaptiveWeightsLoop[float64]},
+var AdaptivePlaces = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: adaptivePlacesLoop},
+	},
+	Vectors: adaptivePlacesVectors,
 }

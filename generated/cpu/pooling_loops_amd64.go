@@ -9,10 +9,13 @@ import (
 )
 
 //go:noescape
+func adaptiveInsideBoolAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func adaptiveLengthsFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func adaptiveLengthsFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func adaptivePlacesInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func adaptiveWeightsFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
-
-//go:noescape
-func adaptiveWeightsFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

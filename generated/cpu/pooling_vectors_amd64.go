@@ -5,25 +5,36 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
+
+func adaptiveInsideBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	adaptiveInsideBoolAVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+var adaptiveInsideVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX512: adaptiveInsideBoolAVX512Loop},
+}
+
+func adaptiveLengthsFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	adaptiveLengthsFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+func adaptiveLengthsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	adaptiveLengthsFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+var adaptiveLengthsVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX512: adaptiveLengthsFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX512: adaptiveLengthsFloat64AVX512Loop},
+}
 
 func adaptivePlacesInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	adaptivePlacesInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
 }
 
-func adaptiveWeightsFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	adaptiveWeightsFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
-}
-
-func adaptiveWeightsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	adaptiveWeightsFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
-}
-
-// poolingVectors are the assembly loops of the group pooling.
-var poolingVectors = []vector.Loop{
-	{Op: "adaptive_places", Table: &AdaptivePlaces, Variant: 0, DType: ir.Int64, AVX512: adaptivePlacesInt64AVX512Loop},
-	{Op: "adaptive_weights", Table: &AdaptiveWeights, Variant: 0, DType: ir.Float32, AVX512: adaptiveWeightsFloat32AVX512Loop},
-	{Op: "adaptive_weights", Table: &AdaptiveWeights, Variant: 0, DType: ir.Float64, AVX512: adaptiveWeightsFloat64AVX512Loop},
+var adaptivePlacesVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX512: adaptivePlacesInt64AVX512Loop},
 }

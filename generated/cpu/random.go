@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -24,29 +25,57 @@ func bernoulliElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar
 
 // BernoulliElements holds the loops of bernoulli_elements, by variant and
 // compute dtype.
-var BernoulliElements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: bernoulliElementsLoop[float32], ir.Float64: bernoulliElementsLoop[float64]},
+var BernoulliElements = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: bernoulliElementsLoop[float32], ir.Float64: bernoulliElementsLoop[float64]},
+	},
+	Vectors: bernoulliElementsVectors,
 }
 
-// dropoutElements: x*where(uniform(seed, offset) < p, 0, 1/(1 - p))
-func dropoutElements[T num.Float](x, p T, seed, offset, index int64) T {
-	return x * num.Where(num.Uniform[T](seed, offset, index) < p, 0, 1/(1-p))
+// dropoutAgain: x*where(kept, 1/(1 - p), 0)
+func dropoutAgain[T num.Float](x T, kept bool, p T) T {
+	return x * num.Where(kept, 1/(1-p), 0)
 }
 
-func dropoutElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+func dropoutAgainLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x, kept := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
 	pValue := T(s[0].Float())
-	seed := s[1].Int()
-	offset := s[2].Int()
 	for i := range out {
-		out[i] = dropoutElements(x[i], pValue, seed, offset, index+int64(i))
+		out[i] = dropoutAgain(x[i], kept[i], pValue)
 	}
 }
 
-// DropoutElements holds the loops of dropout_elements, by variant and compute
+// DropoutAgain holds the loops of dropout_again, by variant and compute
 // dtype.
-var DropoutElements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: dropoutElementsLoop[float32], ir.Float64: dropoutElementsLoop[float64]},
+var DropoutAgain = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: dropoutAgainLoop[float32], ir.Float64: dropoutAgainLoop[float64]},
+	},
+	Vectors: dropoutAgainVectors,
+}
+
+// dropoutKept: out, kept
+func dropoutKept[T num.Float](x, p T, seed, offset, index int64) (T, bool) {
+	t0 := num.Uniform[T](seed, offset, index) >= p
+	return x * num.Where(t0, 1/(1-p), 0), t0
+}
+
+func dropoutKeptLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	newOut, newKept, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	pValue := T(s[0].Float())
+	seed := s[1].Int()
+	offset := s[2].Int()
+	for i := range newOut {
+		newOut[i], newKept[i] = dropoutKept(x[i], pValue, seed, offset, index+int64(i))
+	}
+}
+
+// DropoutKept holds the loops of dropout_kept, by variant and compute dtype.
+var DropoutKept = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: dropoutKeptLoop[float32], ir.Float64: dropoutKeptLoop[float64]},
+	},
+	Vectors: dropoutKeptVectors,
 }
 
 // foldWhole: low + remainder(x, high - low)
@@ -64,8 +93,11 @@ func foldWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 }
 
 // FoldWhole holds the loops of fold_whole, by variant and compute dtype.
-var FoldWhole = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: foldWholeLoop},
+var FoldWhole = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: foldWholeLoop},
+	},
+	Vectors: foldWholeVectors,
 }
 
 // noProbability: !(x >= 0 && x <= 1)
@@ -82,8 +114,11 @@ func noProbabilityLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // NoProbability holds the loops of no_probability, by variant and compute
 // dtype.
-var NoProbability = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: noProbabilityLoop[float32], ir.Float64: noProbabilityLoop[float64]},
+var NoProbability = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: noProbabilityLoop[float32], ir.Float64: noProbabilityLoop[float64]},
+	},
+	Vectors: noProbabilityVectors,
 }
 
 // noWeight: !(x >= 0 && isfinite(x))
@@ -99,8 +134,11 @@ func noWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 }
 
 // NoWeight holds the loops of no_weight, by variant and compute dtype.
-var NoWeight = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: noWeightLoop[float32], ir.Float64: noWeightLoop[float64]},
+var NoWeight = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: noWeightLoop[float32], ir.Float64: noWeightLoop[float64]},
+	},
+	Vectors: noWeightVectors,
 }
 
 // race: where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)
@@ -118,30 +156,11 @@ func raceLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 }
 
 // Race holds the loops of race, by variant and compute dtype.
-var Race = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: raceLoop[float32], ir.Float64: raceLoop[float64]},
-}
-
-// randintElements: low + remainder(random_bits(seed, offset), high - low)
-func randintElements(low, high, seed, offset, index int64) int64 {
-	return low + num.IRemainder(num.RandomBits(seed, offset, index), high-low)
-}
-
-func randintElementsLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	out := unsafe.Slice((*int64)(p[0]), n)
-	low := s[0].Int()
-	high := s[1].Int()
-	seed := s[2].Int()
-	offset := s[3].Int()
-	for i := range out {
-		out[i] = randintElements(low, high, seed, offset, index+int64(i))
-	}
-}
-
-// RandintElements holds the loops of randint_elements, by variant and compute
-// dtype.
-var RandintElements = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: randintElementsLoop},
+var Race = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: raceLoop[float32], ir.Float64: raceLoop[float64]},
+	},
+	Vectors: raceVectors,
 }
 
 // randnFloat: normal(seed, offset)
@@ -187,8 +206,11 @@ func randnComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) 
 }
 
 // Randn holds the loops of randn, by variant and compute dtype.
-var Randn = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: randnFloatLoop[float32], ir.Float64: randnFloatLoop[float64], ir.Complex64: randnComplex64Loop, ir.Complex128: randnComplex128Loop},
+var Randn = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: randnFloatLoop[float32], ir.Float64: randnFloatLoop[float64], ir.Complex64: randnComplex64Loop, ir.Complex128: randnComplex128Loop},
+	},
+	Vectors: randnVectors,
 }
 
 // randomKeys: random_bits(seed, offset)&MaxValue
@@ -206,8 +228,11 @@ func randomKeysLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 }
 
 // RandomKeys holds the loops of random_keys, by variant and compute dtype.
-var RandomKeys = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: randomKeysLoop},
+var RandomKeys = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: randomKeysLoop},
+	},
+	Vectors: randomKeysVectors,
 }
 
 // randomWhole: random_bits(seed, offset)
@@ -225,8 +250,11 @@ func randomWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 }
 
 // RandomWhole holds the loops of random_whole, by variant and compute dtype.
-var RandomWhole = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: randomWholeLoop},
+var RandomWhole = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: randomWholeLoop},
+	},
+	Vectors: randomWholeVectors,
 }
 
 // scaledUniform: x*(floor(uniform(seed, offset)*grid)/grid)
@@ -246,8 +274,11 @@ func scaledUniformLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, in
 
 // ScaledUniform holds the loops of scaled_uniform, by variant and compute
 // dtype.
-var ScaledUniform = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: scaledUniformLoop[float32], ir.Float64: scaledUniformLoop[float64]},
+var ScaledUniform = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: scaledUniformLoop[float32], ir.Float64: scaledUniformLoop[float64]},
+	},
+	Vectors: scaledUniformVectors,
 }
 
 // uniformGrid: floor(uniform(seed, offset)*grid)/grid
@@ -266,8 +297,11 @@ func uniformGridLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, inde
 }
 
 // UniformGrid holds the loops of uniform_grid, by variant and compute dtype.
-var UniformGrid = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: uniformGridLoop[float32], ir.Float64: uniformGridLoop[float64]},
+var UniformGrid = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: uniformGridLoop[float32], ir.Float64: uniformGridLoop[float64]},
+	},
+	Vectors: uniformGridVectors,
 }
 
 // uniformPartsComplex64: uniform(seed, offset)
@@ -300,6 +334,9 @@ func uniformPartsComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 
 // UniformParts holds the loops of uniform_parts, by variant and compute
 // dtype.
-var UniformParts = []*[ir.NumDTypes]ir.Loop{
-	{ir.Complex64: uniformPartsComplex64Loop, ir.Complex128: uniformPartsComplex128Loop},
+var UniformParts = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: uniformPartsComplex64Loop, ir.Complex128: uniformPartsComplex128Loop},
+	},
+	Vectors: uniformPartsVectors,
 }

@@ -23,16 +23,28 @@ func bernoulliElementsFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index
 func bernoulliElementsFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func dropoutElementsFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func dropoutAgainFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func dropoutElementsFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func dropoutAgainFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func dropoutElementsFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func dropoutAgainFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func dropoutElementsFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func dropoutAgainFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func dropoutKeptFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func dropoutKeptFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func dropoutKeptFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func dropoutKeptFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func foldWholeInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -72,9 +84,6 @@ func raceFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func raceFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
-
-//go:noescape
-func randintElementsInt64AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
 func randnFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

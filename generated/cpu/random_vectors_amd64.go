@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -25,24 +26,69 @@ func bernoulliElementsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar
 	bernoulliElementsFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
-func dropoutElementsFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	dropoutElementsFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var bernoulliElementsVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: bernoulliElementsFloat32AVX2Loop, AVX512: bernoulliElementsFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: bernoulliElementsFloat64AVX2Loop, AVX512: bernoulliElementsFloat64AVX512Loop},
 }
 
-func dropoutElementsFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	dropoutElementsFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func dropoutAgainFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutAgainFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func dropoutElementsFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	dropoutElementsFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func dropoutAgainFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutAgainFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func dropoutElementsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	dropoutElementsFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func dropoutAgainFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutAgainFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func dropoutAgainFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutAgainFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var dropoutAgainVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: dropoutAgainFloat32AVX2Loop, AVX512: dropoutAgainFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: dropoutAgainFloat64AVX2Loop, AVX512: dropoutAgainFloat64AVX512Loop},
+}
+
+func dropoutKeptFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutKeptFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func dropoutKeptFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutKeptFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func dropoutKeptFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutKeptFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+func dropoutKeptFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	dropoutKeptFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+}
+
+var dropoutKeptVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: dropoutKeptFloat32AVX2Loop, AVX512: dropoutKeptFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: dropoutKeptFloat64AVX2Loop, AVX512: dropoutKeptFloat64AVX512Loop},
 }
 
 func foldWholeInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	foldWholeInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+var foldWholeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX512: foldWholeInt64AVX512Loop},
+}
+
+var noProbabilityVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: noProbabilityFloat32AVX2, AVX512: noProbabilityFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: noProbabilityFloat64AVX2, AVX512: noProbabilityFloat64AVX512},
+}
+
+var noWeightVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: noWeightFloat32AVX2, AVX512: noWeightFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: noWeightFloat64AVX2, AVX512: noWeightFloat64AVX512},
 }
 
 func raceFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -61,8 +107,9 @@ func raceFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 	raceFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
-func randintElementsInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	randintElementsInt64AVX512(n, p, &[4]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2]), vector.Int(s[3])}, index)
+var raceVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: raceFloat32AVX2Loop, AVX512: raceFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: raceFloat64AVX2Loop, AVX512: raceFloat64AVX512Loop},
 }
 
 func randnFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -81,6 +128,11 @@ func randnFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int6
 	randnFloat64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
+var randnVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: randnFloat32AVX2Loop, AVX512: randnFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: randnFloat64AVX2Loop, AVX512: randnFloat64AVX512Loop},
+}
+
 func randomKeysInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	randomKeysInt64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
@@ -89,12 +141,20 @@ func randomKeysInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index i
 	randomKeysInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
+var randomKeysVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX2: randomKeysInt64AVX2Loop, AVX512: randomKeysInt64AVX512Loop},
+}
+
 func randomWholeInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	randomWholeInt64AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
 func randomWholeInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	randomWholeInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+}
+
+var randomWholeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX2: randomWholeInt64AVX2Loop, AVX512: randomWholeInt64AVX512Loop},
 }
 
 func scaledUniformFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -113,6 +173,11 @@ func scaledUniformFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 	scaledUniformFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
 }
 
+var scaledUniformVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: scaledUniformFloat32AVX2Loop, AVX512: scaledUniformFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: scaledUniformFloat64AVX2Loop, AVX512: scaledUniformFloat64AVX512Loop},
+}
+
 func uniformGridFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	uniformGridFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
 }
@@ -129,26 +194,9 @@ func uniformGridFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 	uniformGridFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
 }
 
-// randomVectors are the assembly loops of the group random.
-var randomVectors = []vector.Loop{
-	{Op: "bernoulli_elements", Table: &BernoulliElements, Variant: 0, DType: ir.Float32, AVX2: bernoulliElementsFloat32AVX2Loop, AVX512: bernoulliElementsFloat32AVX512Loop},
-	{Op: "bernoulli_elements", Table: &BernoulliElements, Variant: 0, DType: ir.Float64, AVX2: bernoulliElementsFloat64AVX2Loop, AVX512: bernoulliElementsFloat64AVX512Loop},
-	{Op: "dropout_elements", Table: &DropoutElements, Variant: 0, DType: ir.Float32, AVX2: dropoutElementsFloat32AVX2Loop, AVX512: dropoutElementsFloat32AVX512Loop},
-	{Op: "dropout_elements", Table: &DropoutElements, Variant: 0, DType: ir.Float64, AVX2: dropoutElementsFloat64AVX2Loop, AVX512: dropoutElementsFloat64AVX512Loop},
-	{Op: "fold_whole", Table: &FoldWhole, Variant: 0, DType: ir.Int64, AVX512: foldWholeInt64AVX512Loop},
-	{Op: "no_probability", Table: &NoProbability, Variant: 0, DType: ir.Float32, AVX2: noProbabilityFloat32AVX2, AVX512: noProbabilityFloat32AVX512},
-	{Op: "no_probability", Table: &NoProbability, Variant: 0, DType: ir.Float64, AVX2: noProbabilityFloat64AVX2, AVX512: noProbabilityFloat64AVX512},
-	{Op: "no_weight", Table: &NoWeight, Variant: 0, DType: ir.Float32, AVX2: noWeightFloat32AVX2, AVX512: noWeightFloat32AVX512},
-	{Op: "no_weight", Table: &NoWeight, Variant: 0, DType: ir.Float64, AVX2: noWeightFloat64AVX2, AVX512: noWeightFloat64AVX512},
-	{Op: "race", Table: &Race, Variant: 0, DType: ir.Float32, AVX2: raceFloat32AVX2Loop, AVX512: raceFloat32AVX512Loop},
-	{Op: "race", Table: &Race, Variant: 0, DType: ir.Float64, AVX2: raceFloat64AVX2Loop, AVX512: raceFloat64AVX512Loop},
-	{Op: "randint_elements", Table: &RandintElements, Variant: 0, DType: ir.Int64, AVX512: randintElementsInt64AVX512Loop},
-	{Op: "randn", Table: &Randn, Variant: 0, DType: ir.Float32, AVX2: randnFloat32AVX2Loop, AVX512: randnFloat32AVX512Loop},
-	{Op: "randn", Table: &Randn, Variant: 0, DType: ir.Float64, AVX2: randnFloat64AVX2Loop, AVX512: randnFloat64AVX512Loop},
-	{Op: "random_keys", Table: &RandomKeys, Variant: 0, DType: ir.Int64, AVX2: randomKeysInt64AVX2Loop, AVX512: randomKeysInt64AVX512Loop},
-	{Op: "random_whole", Table: &RandomWhole, Variant: 0, DType: ir.Int64, AVX2: randomWholeInt64AVX2Loop, AVX512: randomWholeInt64AVX512Loop},
-	{Op: "scaled_uniform", Table: &ScaledUniform, Variant: 0, DType: ir.Float32, AVX2: scaledUniformFloat32AVX2Loop, AVX512: scaledUniformFloat32AVX512Loop},
-	{Op: "scaled_uniform", Table: &ScaledUniform, Variant: 0, DType: ir.Float64, AVX2: scaledUniformFloat64AVX2Loop, AVX512: scaledUniformFloat64AVX512Loop},
-	{Op: "uniform_grid", Table: &UniformGrid, Variant: 0, DType: ir.Float32, AVX2: uniformGridFloat32AVX2Loop, AVX512: uniformGridFloat32AVX512Loop},
-	{Op: "uniform_grid", Table: &UniformGrid, Variant: 0, DType: ir.Float64, AVX2: uniformGridFloat64AVX2Loop, AVX512: uniformGridFloat64AVX512Loop},
+var uniformGridVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: uniformGridFloat32AVX2Loop, AVX512: uniformGridFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX2: uniformGridFloat64AVX2Loop, AVX512: uniformGridFloat64AVX512Loop},
 }
+
+var uniformPartsVectors []vector.Loop

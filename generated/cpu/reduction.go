@@ -4,19 +4,24 @@ package cpu
 
 import (
 	fold "github.com/sinter-go/sinter/backend/cpu/fold"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
 
 // All holds the loops of all, by variant and compute dtype.
-var All = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Bool: fold.Loops(fold.All, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.All, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.All, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.All, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.All, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.All, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.All, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.All, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.All, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.All, ir.Complex128, ir.Bool, nil)},
+var All = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Bool: fold.Loops(fold.All, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.All, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.All, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.All, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.All, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.All, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.All, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.All, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.All, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.All, ir.Complex128, ir.Bool, nil)},
+	},
 }
 
 // Any holds the loops of any, by variant and compute dtype.
-var Any = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Bool: fold.Loops(fold.Any, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.Any, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.Any, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.Any, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.Any, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.Any, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.Any, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.Any, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.Any, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.Any, ir.Complex128, ir.Bool, nil)},
+var Any = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Bool: fold.Loops(fold.Any, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.Any, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.Any, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.Any, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.Any, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.Any, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.Any, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.Any, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.Any, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.Any, ir.Complex128, ir.Bool, nil)},
+	},
 }
 
 // countNonzeroBool: init cast(0), map int(x != 0), combine a + b, finish a
@@ -521,176 +526,126 @@ func countNonzeroComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
 
 // CountNonzero holds the loops of count_nonzero, by variant and compute
 // dtype.
-var CountNonzero = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Bool: countNonzeroBoolLoops(ir.Int64, ir.Int64), ir.Uint8: countNonzeroIntLoops[uint8](ir.Int64, ir.Int64), ir.Int8: countNonzeroIntLoops[int8](ir.Int64, ir.Int64), ir.Int16: countNonzeroIntLoops[int16](ir.Int64, ir.Int64), ir.Int32: countNonzeroIntLoops[int32](ir.Int64, ir.Int64), ir.Int64: countNonzeroIntLoops[int64](ir.Int64, ir.Int64), ir.Float32: countNonzeroFloatLoops[float32](ir.Int64, ir.Int64), ir.Float64: countNonzeroFloatLoops[float64](ir.Int64, ir.Int64), ir.Complex64: countNonzeroComplex64Loops(ir.Int64, ir.Int64), ir.Complex128: countNonzeroComplex128Loops(ir.Int64, ir.Int64)},
+var CountNonzero = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Bool: countNonzeroBoolLoops(ir.Int64, ir.Int64), ir.Uint8: countNonzeroIntLoops[uint8](ir.Int64, ir.Int64), ir.Int8: countNonzeroIntLoops[int8](ir.Int64, ir.Int64), ir.Int16: countNonzeroIntLoops[int16](ir.Int64, ir.Int64), ir.Int32: countNonzeroIntLoops[int32](ir.Int64, ir.Int64), ir.Int64: countNonzeroIntLoops[int64](ir.Int64, ir.Int64), ir.Float32: countNonzeroFloatLoops[float32](ir.Int64, ir.Int64), ir.Float64: countNonzeroFloatLoops[float64](ir.Int64, ir.Int64), ir.Complex64: countNonzeroComplex64Loops(ir.Int64, ir.Int64), ir.Complex128: countNonzeroComplex128Loops(ir.Int64, ir.Int64)},
+	},
+	FoldVectors: countNonzeroFoldVectors,
 }
 
-// maxBool: init Lowest, map x, combine max(a, b), finish a
-func maxBoolCombine(a, b bool) bool {
-	return a || b
+// deviationStart: a.sum, a.squares
+func deviationStart() (float64, float64) {
+	return 0, 0
 }
 
-func maxBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := false
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
+func deviationStartLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newASum, newASquares := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n)
+	for i := range newASum {
+		newASum[i], newASquares[i] = deviationStart()
 	}
 }
 
-func maxBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
-	identity := false
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = maxBoolCombine(a0, x0[i])
-		a1 = maxBoolCombine(a1, x1[i])
-		a2 = maxBoolCombine(a2, x2[i])
-		a3 = maxBoolCombine(a3, x3[i])
-	}
-	for _, v := range xs[4*q:] {
-		a3 = maxBoolCombine(a3, v)
-	}
-	*total = maxBoolCombine(maxBoolCombine(a0, a1), maxBoolCombine(a2, a3))
+// DeviationStart holds the loops of deviation_start, by variant and compute
+// dtype.
+var DeviationStart = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: deviationStartLoop},
+	},
+	Vectors: deviationStartVectors,
 }
 
-func maxBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
-	for i := range a {
-		a[i] = maxBoolCombine(a[i], xs[i])
+// deviationFirst: where(isfinite(x), x, 0)
+func deviationFirst(x float64) float64 {
+	return num.Where(num.IsFinite(x), x, 0)
+}
+
+func deviationFirstLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n)
+	for i := range out {
+		out[i] = deviationFirst(x[i])
 	}
 }
 
-func maxBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = maxBoolCombine(a[i], other[i])
+// DeviationFirst holds the loops of deviation_first, by variant and compute
+// dtype.
+var DeviationFirst = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: deviationFirstLoop},
+	},
+	Vectors: deviationFirstVectors,
+}
+
+// deviationStep: a.sum, a.squares
+func deviationStep(aSum, aSquares, firstPivot, x float64) (float64, float64) {
+	t0 := x - firstPivot
+	return aSum + t0, aSquares + float64(t0*t0)
+}
+
+func deviationStepLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newASum, newASquares, aSum, aSquares, firstPivot, x := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n)
+	for i := range newASum {
+		newASum[i], newASquares[i] = deviationStep(aSum[i], aSquares[i], firstPivot[i], x[i])
 	}
 }
 
-func maxBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
+// DeviationStep holds the loops of deviation_step, by variant and compute
+// dtype.
+var DeviationStep = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: deviationStepLoop},
+	},
+	Vectors: deviationStepVectors,
 }
 
-func maxBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   maxBoolStart,
-		Fold:   maxBoolFold,
-		Rows:   maxBoolRows,
-		Merge:  maxBoolMerge,
-		Finish: maxBoolEnd,
+// deviationMerge: a.sum, a.squares
+func deviationMerge(aSum, aSquares, bSum, bSquares float64) (float64, float64) {
+	return aSum + bSum, aSquares + bSquares
+}
+
+func deviationMergeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newASum, newASquares, aSum, aSquares, bSum, bSquares := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n)
+	for i := range newASum {
+		newASum[i], newASquares[i] = deviationMerge(aSum[i], aSquares[i], bSum[i], bSquares[i])
 	}
 }
 
-// Max holds the loops of max, by variant and compute dtype.
-var Max = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Bool: maxBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Max, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Max, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Max, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Max, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Max, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Max, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Max, ir.Float64, ir.Float64, nil)},
+// DeviationMerge holds the loops of deviation_merge, by variant and compute
+// dtype.
+var DeviationMerge = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: deviationMergeLoop},
+	},
+	Vectors: deviationMergeVectors,
 }
 
-func meanFloatFinish[T num.Float](a T, count int64) T {
-	return a / T(count)
+// deviationFinish: sqrt(max(a.squares - a.sum*(a.sum/count), 0)/divisor)
+func deviationFinish(aSum, aSquares, divisor float64, count int64) float64 {
+	return num.Sqrt(num.Max(aSquares-float64(aSum*(aSum/float64(count))), 0) / divisor)
 }
 
-func meanFloatEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
-	results, a := unsafe.Slice((*T)(out), n), unsafe.Slice((*T)(acc), n)
-	for i := range results {
-		results[i] = meanFloatFinish(a[i], count)
+func deviationFinishLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, aSum, aSquares := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n)
+	divisor := s[0].Float()
+	count := s[2].Int()
+	for i := range out {
+		out[i] = deviationFinish(aSum[i], aSquares[i], divisor, count)
 	}
 }
 
-func meanComplex64Finish(a complex64, count int64) complex64 {
-	return a / complex64(complex(float32(count), 0))
+// DeviationFinish holds the loops of deviation_finish, by variant and compute
+// dtype.
+var DeviationFinish = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: deviationFinishLoop},
+	},
+	Vectors: deviationFinishVectors,
 }
 
-func meanComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
-	results, a := unsafe.Slice((*complex64)(out), n), unsafe.Slice((*complex64)(acc), n)
-	for i := range results {
-		results[i] = meanComplex64Finish(a[i], count)
-	}
-}
-
-func meanComplex128Finish(a complex128, count int64) complex128 {
-	return a / complex128(complex(float64(count), 0))
-}
-
-func meanComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
-	results, a := unsafe.Slice((*complex128)(out), n), unsafe.Slice((*complex128)(acc), n)
-	for i := range results {
-		results[i] = meanComplex128Finish(a[i], count)
-	}
-}
-
-// Mean holds the loops of mean, by variant and compute dtype.
-var Mean = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, meanFloatEnd[float32]), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, meanFloatEnd[float64]), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, meanComplex64End), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, meanComplex128End)},
-}
-
-// minBool: init Highest, map x, combine min(a, b), finish a
-func minBoolCombine(a, b bool) bool {
-	return a && b
-}
-
-func minBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := true
-	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func minBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
-	identity := true
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = minBoolCombine(a0, x0[i])
-		a1 = minBoolCombine(a1, x1[i])
-		a2 = minBoolCombine(a2, x2[i])
-		a3 = minBoolCombine(a3, x3[i])
-	}
-	for _, v := range xs[4*q:] {
-		a3 = minBoolCombine(a3, v)
-	}
-	*total = minBoolCombine(minBoolCombine(a0, a1), minBoolCombine(a2, a3))
-}
-
-func minBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
-	for i := range a {
-		a[i] = minBoolCombine(a[i], xs[i])
-	}
-}
-
-func minBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
-	for i := range a {
-		a[i] = minBoolCombine(a[i], other[i])
-	}
-}
-
-func minBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
-	copy(results, a)
-}
-
-func minBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   minBoolStart,
-		Fold:   minBoolFold,
-		Rows:   minBoolRows,
-		Merge:  minBoolMerge,
-		Finish: minBoolEnd,
-	}
-}
-
-// Min holds the loops of min, by variant and compute dtype.
-var Min = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Bool: minBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Min, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Min, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Min, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Min, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Min, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Min, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Min, ir.Float64, ir.Float64, nil)},
-}
+// Deviation holds the loops of the parts of deviation.
+var Deviation = vector.Code{Parts: &vector.Parts{
+	Start:  &DeviationStart,
+	First:  &DeviationFirst,
+	Step:   &DeviationStep,
+	Merge:  &DeviationMerge,
+	Finish: &DeviationFinish,
+}}

@@ -4,10 +4,306 @@ package cpu
 
 import (
 	fold "github.com/sinter-go/sinter/backend/cpu/fold"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// maxBool: init Lowest, map x, combine max(a, b), finish a
+func maxBoolCombine(a, b bool) bool {
+	return a || b
+}
+
+func maxBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := false
+	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func maxBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
+	identity := false
+	a0, a1, a2, a3 := *total, identity, identity, identity
+	q := n / 4
+	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
+	for i := range x0 {
+		a0 = maxBoolCombine(a0, x0[i])
+		a1 = maxBoolCombine(a1, x1[i])
+		a2 = maxBoolCombine(a2, x2[i])
+		a3 = maxBoolCombine(a3, x3[i])
+	}
+	for _, v := range xs[4*q:] {
+		a3 = maxBoolCombine(a3, v)
+	}
+	*total = maxBoolCombine(maxBoolCombine(a0, a1), maxBoolCombine(a2, a3))
+}
+
+func maxBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
+	for i := range a {
+		a[i] = maxBoolCombine(a[i], xs[i])
+	}
+}
+
+func maxBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
+	for i := range a {
+		a[i] = maxBoolCombine(a[i], other[i])
+	}
+}
+
+func maxBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
+	copy(results, a)
+}
+
+func maxBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   maxBoolStart,
+		Fold:   maxBoolFold,
+		Rows:   maxBoolRows,
+		Merge:  maxBoolMerge,
+		Finish: maxBoolEnd,
+	}
+}
+
+// Max holds the loops of max, by variant and compute dtype.
+var Max = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Bool: maxBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Max, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Max, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Max, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Max, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Max, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Max, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Max, ir.Float64, ir.Float64, nil)},
+	},
+	FoldVectors: maxFoldVectors,
+}
+
+func meanFloatFinish[T num.Float](a T, count int64) T {
+	return a / T(count)
+}
+
+func meanFloatEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
+	results, a := unsafe.Slice((*T)(out), n), unsafe.Slice((*T)(acc), n)
+	for i := range results {
+		results[i] = meanFloatFinish(a[i], count)
+	}
+}
+
+func meanComplex64Finish(a complex64, count int64) complex64 {
+	return a / complex64(complex(float32(count), 0))
+}
+
+func meanComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
+	results, a := unsafe.Slice((*complex64)(out), n), unsafe.Slice((*complex64)(acc), n)
+	for i := range results {
+		results[i] = meanComplex64Finish(a[i], count)
+	}
+}
+
+func meanComplex128Finish(a complex128, count int64) complex128 {
+	return a / complex128(complex(float64(count), 0))
+}
+
+func meanComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int64) {
+	results, a := unsafe.Slice((*complex128)(out), n), unsafe.Slice((*complex128)(acc), n)
+	for i := range results {
+		results[i] = meanComplex128Finish(a[i], count)
+	}
+}
+
+// Mean holds the loops of mean, by variant and compute dtype.
+var Mean = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, meanFloatEnd[float32]), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, meanFloatEnd[float64]), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, meanComplex64End), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, meanComplex128End)},
+	},
+}
+
+// minBool: init Highest, map x, combine min(a, b), finish a
+func minBoolCombine(a, b bool) bool {
+	return a && b
+}
+
+func minBoolStart(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := true
+	for i, a := 0, unsafe.Slice((*bool)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func minBoolFold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*bool)(acc), unsafe.Slice((*bool)(x), n)
+	identity := true
+	a0, a1, a2, a3 := *total, identity, identity, identity
+	q := n / 4
+	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
+	for i := range x0 {
+		a0 = minBoolCombine(a0, x0[i])
+		a1 = minBoolCombine(a1, x1[i])
+		a2 = minBoolCombine(a2, x2[i])
+		a3 = minBoolCombine(a3, x3[i])
+	}
+	for _, v := range xs[4*q:] {
+		a3 = minBoolCombine(a3, v)
+	}
+	*total = minBoolCombine(minBoolCombine(a0, a1), minBoolCombine(a2, a3))
+}
+
+func minBoolRows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(x), n)
+	for i := range a {
+		a[i] = minBoolCombine(a[i], xs[i])
+	}
+}
+
+func minBoolMerge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*bool)(acc), n), unsafe.Slice((*bool)(b), n)
+	for i := range a {
+		a[i] = minBoolCombine(a[i], other[i])
+	}
+}
+
+func minBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*bool)(out), n), unsafe.Slice((*bool)(acc), n)
+	copy(results, a)
+}
+
+func minBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   minBoolStart,
+		Fold:   minBoolFold,
+		Rows:   minBoolRows,
+		Merge:  minBoolMerge,
+		Finish: minBoolEnd,
+	}
+}
+
+// Min holds the loops of min, by variant and compute dtype.
+var Min = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Bool: minBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Min, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Min, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Min, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Min, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Min, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Min, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Min, ir.Float64, ir.Float64, nil)},
+	},
+	FoldVectors: minFoldVectors,
+}
+
+// momentsStart: a.sum, a.squares
+func momentsStart() (float64, float64) {
+	return 0, 0
+}
+
+func momentsStartLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newASum, newASquares := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n)
+	for i := range newASum {
+		newASum[i], newASquares[i] = momentsStart()
+	}
+}
+
+// MomentsStart holds the loops of moments_start, by variant and compute
+// dtype.
+var MomentsStart = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: momentsStartLoop},
+	},
+	Vectors: momentsStartVectors,
+}
+
+// momentsFirst: where(isfinite(x), x, 0)
+func momentsFirst(x float64) float64 {
+	return num.Where(num.IsFinite(x), x, 0)
+}
+
+func momentsFirstLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n)
+	for i := range out {
+		out[i] = momentsFirst(x[i])
+	}
+}
+
+// MomentsFirst holds the loops of moments_first, by variant and compute
+// dtype.
+var MomentsFirst = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: momentsFirstLoop},
+	},
+	Vectors: momentsFirstVectors,
+}
+
+// momentsStep: a.sum, a.squares
+func momentsStep(aSum, aSquares, firstPivot, x float64) (float64, float64) {
+	t0 := x - firstPivot
+	return aSum + t0, aSquares + float64(t0*t0)
+}
+
+func momentsStepLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newASum, newASquares, aSum, aSquares, firstPivot, x := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n)
+	for i := range newASum {
+		newASum[i], newASquares[i] = momentsStep(aSum[i], aSquares[i], firstPivot[i], x[i])
+	}
+}
+
+// MomentsStep holds the loops of moments_step, by variant and compute dtype.
+var MomentsStep = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: momentsStepLoop},
+	},
+	Vectors: momentsStepVectors,
+}
+
+// momentsMerge: a.sum, a.squares
+func momentsMerge(aSum, aSquares, bSum, bSquares float64) (float64, float64) {
+	return aSum + bSum, aSquares + bSquares
+}
+
+func momentsMergeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newASum, newASquares, aSum, aSquares, bSum, bSquares := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n)
+	for i := range newASum {
+		newASum[i], newASquares[i] = momentsMerge(aSum[i], aSquares[i], bSum[i], bSquares[i])
+	}
+}
+
+// MomentsMerge holds the loops of moments_merge, by variant and compute
+// dtype.
+var MomentsMerge = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: momentsMergeLoop},
+	},
+	Vectors: momentsMergeVectors,
+}
+
+// momentsFinish: variance, average
+func momentsFinish(aSum, aSquares, firstPivot, divisor float64, count int64) (float64, float64) {
+	t0 := aSum / float64(count)
+	return num.Max(aSquares-float64(aSum*t0), 0) / divisor, firstPivot + t0
+}
+
+func momentsFinishLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	newVariance, newAverage, aSum, aSquares, firstPivot := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n)
+	divisor := s[0].Float()
+	count := s[2].Int()
+	for i := range newVariance {
+		newVariance[i], newAverage[i] = momentsFinish(aSum[i], aSquares[i], firstPivot[i], divisor, count)
+	}
+}
+
+// MomentsFinish holds the loops of moments_finish, by variant and compute
+// dtype.
+var MomentsFinish = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float64: momentsFinishLoop},
+	},
+	Vectors: momentsFinishVectors,
+}
+
+// Moments holds the loops of the parts of moments.
+var Moments = vector.Code{Parts: &vector.Parts{
+	Start:  &MomentsStart,
+	First:  &MomentsFirst,
+	Step:   &MomentsStep,
+	Merge:  &MomentsMerge,
+	Finish: &MomentsFinish,
+}}
 
 // normOne: init cast(0), map abs(x), combine a + b, finish a
 func normOneMap[T num.Float](x T) T {
@@ -110,8 +406,11 @@ func normOneLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 }
 
 // NormOne holds the loops of norm_one, by variant and compute dtype.
-var NormOne = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Float32: normOneLoops[float32](ir.Float32, ir.Float32), ir.Float64: normOneLoops[float64](ir.Float64, ir.Float64)},
+var NormOne = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Float32: normOneLoops[float32](ir.Float32, ir.Float32), ir.Float64: normOneLoops[float64](ir.Float64, ir.Float64)},
+	},
+	FoldVectors: normOneFoldVectors,
 }
 
 // normTwo: init cast(0), map x*x, combine a + b, finish sqrt(a)
@@ -221,8 +520,11 @@ func normTwoLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 }
 
 // NormTwo holds the loops of norm_two, by variant and compute dtype.
-var NormTwo = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Float32: normTwoLoops[float32](ir.Float32, ir.Float32), ir.Float64: normTwoLoops[float64](ir.Float64, ir.Float64)},
+var NormTwo = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Float32: normTwoLoops[float32](ir.Float32, ir.Float32), ir.Float64: normTwoLoops[float64](ir.Float64, ir.Float64)},
+	},
+	FoldVectors: normTwoFoldVectors,
 }
 
 // normTwoGrad: where(n == 0, 0, g*(x/n))
@@ -238,8 +540,11 @@ func normTwoGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // NormTwoGrad holds the loops of norm_two_grad, by variant and compute dtype.
-var NormTwoGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: normTwoGradLoop[float32], ir.Float64: normTwoGradLoop[float64]},
+var NormTwoGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: normTwoGradLoop[float32], ir.Float64: normTwoGradLoop[float64]},
+	},
+	Vectors: normTwoGradVectors,
 }
 
 // normTwoGradGradG: where(n == 0, 0, dy*(x/n))
@@ -256,8 +561,11 @@ func normTwoGradGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // NormTwoGradGradG holds the loops of norm_two_grad_grad_g, by variant and
 // compute dtype.
-var NormTwoGradGradG = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: normTwoGradGradGLoop[float32], ir.Float64: normTwoGradGradGLoop[float64]},
+var NormTwoGradGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: normTwoGradGradGLoop[float32], ir.Float64: normTwoGradGradGLoop[float64]},
+	},
+	Vectors: normTwoGradGradGVectors,
 }
 
 // normTwoGradGradN: where(n == 0, 0, dy*(g*(-(x/n)/n)))
@@ -274,8 +582,11 @@ func normTwoGradGradNLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // NormTwoGradGradN holds the loops of norm_two_grad_grad_n, by variant and
 // compute dtype.
-var NormTwoGradGradN = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: normTwoGradGradNLoop[float32], ir.Float64: normTwoGradGradNLoop[float64]},
+var NormTwoGradGradN = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: normTwoGradGradNLoop[float32], ir.Float64: normTwoGradGradNLoop[float64]},
+	},
+	Vectors: normTwoGradGradNVectors,
 }
 
 // normTwoGradGradX: where(n == 0, 0, dy*(g/n))
@@ -292,8 +603,11 @@ func normTwoGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // NormTwoGradGradX holds the loops of norm_two_grad_grad_x, by variant and
 // compute dtype.
-var NormTwoGradGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: normTwoGradGradXLoop[float32], ir.Float64: normTwoGradGradXLoop[float64]},
+var NormTwoGradGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: normTwoGradGradXLoop[float32], ir.Float64: normTwoGradGradXLoop[float64]},
+	},
+	Vectors: normTwoGradGradXVectors,
 }
 
 // notZero: where(x == 0, 0, 1)
@@ -309,33 +623,16 @@ func notZeroLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // NotZero holds the loops of not_zero, by variant and compute dtype.
-var NotZero = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: notZeroLoop[float32], ir.Float64: notZeroLoop[float64]},
+var NotZero = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: notZeroLoop[float32], ir.Float64: notZeroLoop[float64]},
+	},
+	Vectors: notZeroVectors,
 }
 
 // Prod holds the loops of prod, by variant and compute dtype.
-var Prod = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Prod, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Prod, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Prod, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Prod, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Prod, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Prod, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Prod, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Prod, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Prod, ir.Complex128, ir.Complex128, nil)},
-}
-
-// root: sqrt(x)
-func root[T num.Float](x T) T {
-	return num.Sqrt(x)
-}
-
-func rootLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = root(x[i])
-	}
-}
-
-// Root holds the loops of root, by variant and compute dtype.
-var Root = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: rootLoop[float32], ir.Float64: rootLoop[float64]},
-}
-
-// Sum holds the loops of sum, by variant and compute dtype.
-var Sum = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Loops(fold.Sum, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Sum, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Sum, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Sum, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Sum, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, nil)},
+var Prod = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Uint8: fold.Loops(fold.Prod, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Prod, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Prod, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Prod, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Prod, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Prod, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Prod, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Prod, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Prod, ir.Complex128, ir.Complex128, nil)},
+	},
 }

@@ -11,6 +11,48 @@ import (
 )
 
 //go:noescape
+func deviationStartFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationStartFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationFirstFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationFirstFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationStepFloat64Float32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationStepFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationStepFloat64Float32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationStepFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationMergeFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationMergeFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func deviationFinishFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func deviationFinishFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func momentsFinishFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func momentsFinishFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func normTwoGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -69,3 +111,9 @@ func notZeroFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func notZeroFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func spreadFinishFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
+func spreadFinishFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)

@@ -5,21 +5,121 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
+	"unsafe"
 )
 
-// reductionVectors are the assembly loops of the group reduction.
-var reductionVectors = []vector.Loop{
-	{Op: "norm_two_grad", Table: &NormTwoGrad, Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
-	{Op: "norm_two_grad", Table: &NormTwoGrad, Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
-	{Op: "norm_two_grad_grad_g", Table: &NormTwoGradGradG, Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
-	{Op: "norm_two_grad_grad_g", Table: &NormTwoGradGradG, Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
-	{Op: "norm_two_grad_grad_n", Table: &NormTwoGradGradN, Variant: 0, DType: ir.Float32, AVX2: normTwoGradGradNFloat32AVX2, AVX512: normTwoGradGradNFloat32AVX512},
-	{Op: "norm_two_grad_grad_n", Table: &NormTwoGradGradN, Variant: 0, DType: ir.Float64, AVX2: normTwoGradGradNFloat64AVX2, AVX512: normTwoGradGradNFloat64AVX512},
-	{Op: "norm_two_grad_grad_x", Table: &NormTwoGradGradX, Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
-	{Op: "norm_two_grad_grad_x", Table: &NormTwoGradGradX, Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
-	{Op: "not_zero", Table: &NotZero, Variant: 0, DType: ir.Float32, AVX2: notZeroFloat32AVX2, AVX512: notZeroFloat32AVX512, Past: vector.Loops{AVX2: notZeroFloat32PastAVX2, AVX512: notZeroFloat32PastAVX512}, Float16: vector.Loops{AVX2: notZeroFloat32Float16AVX2, AVX512: notZeroFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: notZeroFloat32BFloat16AVX2, AVX512: notZeroFloat32BFloat16AVX512}},
-	{Op: "not_zero", Table: &NotZero, Variant: 0, DType: ir.Float64, AVX2: notZeroFloat64AVX2, AVX512: notZeroFloat64AVX512},
-	{Op: "root", Table: &Root, Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2, Past: vector.Loops{AVX2: sqrtFloat32PastAVX2, AVX512: sqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: sqrtFloat32Float16AVX2, AVX512: sqrtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: sqrtFloat32BFloat16AVX2, AVX512: sqrtFloat32BFloat16AVX512}},
-	{Op: "root", Table: &Root, Variant: 0, DType: ir.Float64, AVX2: sqrtFloat64AVX2, AVX512: sqrtFloat64AVX2},
+var deviationStartVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationStartFloat64AVX2, AVX512: deviationStartFloat64AVX512},
+}
+
+var deviationFirstVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationFirstFloat64AVX2, AVX512: deviationFirstFloat64AVX512},
+}
+
+var deviationStepVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationStepFloat64AVX2, AVX512: deviationStepFloat64AVX512, Float32: vector.Loops{AVX2: deviationStepFloat64Float32AVX2, AVX512: deviationStepFloat64Float32AVX512}},
+}
+
+var deviationMergeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationMergeFloat64AVX2, AVX512: deviationMergeFloat64AVX512},
+}
+
+func deviationFinishFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	deviationFinishFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), 0, vector.Int(s[2])}, index)
+}
+
+func deviationFinishFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	deviationFinishFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), 0, vector.Int(s[2])}, index)
+}
+
+var deviationFinishVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationFinishFloat64AVX2Loop, AVX512: deviationFinishFloat64AVX512Loop},
+}
+
+var momentsStartVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationStartFloat64AVX2, AVX512: deviationStartFloat64AVX512},
+}
+
+var momentsFirstVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationFirstFloat64AVX2, AVX512: deviationFirstFloat64AVX512},
+}
+
+var momentsStepVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationStepFloat64AVX2, AVX512: deviationStepFloat64AVX512, Float32: vector.Loops{AVX2: deviationStepFloat64Float32AVX2, AVX512: deviationStepFloat64Float32AVX512}},
+}
+
+var momentsMergeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationMergeFloat64AVX2, AVX512: deviationMergeFloat64AVX512},
+}
+
+func momentsFinishFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	momentsFinishFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), 0, vector.Int(s[2])}, index)
+}
+
+func momentsFinishFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	momentsFinishFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), 0, vector.Int(s[2])}, index)
+}
+
+var momentsFinishVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: momentsFinishFloat64AVX2Loop, AVX512: momentsFinishFloat64AVX512Loop},
+}
+
+var normTwoGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
+}
+
+var normTwoGradGradGVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
+}
+
+var normTwoGradGradNVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: normTwoGradGradNFloat32AVX2, AVX512: normTwoGradGradNFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: normTwoGradGradNFloat64AVX2, AVX512: normTwoGradGradNFloat64AVX512},
+}
+
+var normTwoGradGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
+}
+
+var notZeroVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: notZeroFloat32AVX2, AVX512: notZeroFloat32AVX512, Past: vector.Loops{AVX2: notZeroFloat32PastAVX2, AVX512: notZeroFloat32PastAVX512}, Float16: vector.Loops{AVX2: notZeroFloat32Float16AVX2, AVX512: notZeroFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: notZeroFloat32BFloat16AVX2, AVX512: notZeroFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: notZeroFloat64AVX2, AVX512: notZeroFloat64AVX512},
+}
+
+var rootVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2, Past: vector.Loops{AVX2: sqrtFloat32PastAVX2, AVX512: sqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: sqrtFloat32Float16AVX2, AVX512: sqrtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: sqrtFloat32BFloat16AVX2, AVX512: sqrtFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sqrtFloat64AVX2, AVX512: sqrtFloat64AVX2},
+}
+
+var spreadStartVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationStartFloat64AVX2, AVX512: deviationStartFloat64AVX512},
+}
+
+var spreadFirstVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationFirstFloat64AVX2, AVX512: deviationFirstFloat64AVX512},
+}
+
+var spreadStepVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationStepFloat64AVX2, AVX512: deviationStepFloat64AVX512, Float32: vector.Loops{AVX2: deviationStepFloat64Float32AVX2, AVX512: deviationStepFloat64Float32AVX512}},
+}
+
+var spreadMergeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: deviationMergeFloat64AVX2, AVX512: deviationMergeFloat64AVX512},
+}
+
+func spreadFinishFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	spreadFinishFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), 0, vector.Int(s[2])}, index)
+}
+
+func spreadFinishFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	spreadFinishFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), 0, vector.Int(s[2])}, index)
+}
+
+var spreadFinishVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: spreadFinishFloat64AVX2Loop, AVX512: spreadFinishFloat64AVX512Loop},
 }

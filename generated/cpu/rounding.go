@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -33,8 +34,11 @@ func ceilFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // Ceil holds the loops of ceil, by variant and compute dtype.
-var Ceil = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: ceilIntLoop[uint8], ir.Int8: ceilIntLoop[int8], ir.Int16: ceilIntLoop[int16], ir.Int32: ceilIntLoop[int32], ir.Int64: ceilIntLoop[int64], ir.Float32: ceilFloatLoop[float32], ir.Float64: ceilFloatLoop[float64]},
+var Ceil = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: ceilIntLoop[uint8], ir.Int8: ceilIntLoop[int8], ir.Int16: ceilIntLoop[int16], ir.Int32: ceilIntLoop[int32], ir.Int64: ceilIntLoop[int64], ir.Float32: ceilFloatLoop[float32], ir.Float64: ceilFloatLoop[float64]},
+	},
+	Vectors: ceilVectors,
 }
 
 // floorInt: floor(x)
@@ -62,8 +66,38 @@ func floorFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Floor holds the loops of floor, by variant and compute dtype.
-var Floor = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: floorIntLoop[uint8], ir.Int8: floorIntLoop[int8], ir.Int16: floorIntLoop[int16], ir.Int32: floorIntLoop[int32], ir.Int64: floorIntLoop[int64], ir.Float32: floorFloatLoop[float32], ir.Float64: floorFloatLoop[float64]},
+var Floor = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: floorIntLoop[uint8], ir.Int8: floorIntLoop[int8], ir.Int16: floorIntLoop[int16], ir.Int32: floorIntLoop[int32], ir.Int64: floorIntLoop[int64], ir.Float32: floorFloatLoop[float32], ir.Float64: floorFloatLoop[float64]},
+	},
+	Vectors: floorVectors,
+}
+
+// frexp: mantissa, exponent
+func frexp[T num.Float](x T) (T, int64) {
+	t0 := x != 0 && num.IsFinite(x)
+	t1 := num.Floor(num.Log2(num.Abs(x))) + 1
+	t2 := num.Floor(0.5 * t1)
+	t3 := x * num.Exp2(-t2) * num.Exp2(t2-t1)
+	t4 := num.Abs(t3)
+	t5 := t4 >= 1
+	t6 := t4 < 0.5
+	return num.Where(t0, num.Where(t5, 0.5*t3, num.Where(t6, 2*t3, t3)), x), num.Where(t0, num.ToInt[int64](t1+num.Where(t5, 1, num.Where(t6, T(-1), 0))), 0)
+}
+
+func frexpLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newMantissa, newExponent, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*int64)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range newMantissa {
+		newMantissa[i], newExponent[i] = frexp(x[i])
+	}
+}
+
+// Frexp holds the loops of frexp, by variant and compute dtype.
+var Frexp = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: frexpLoop[float32], ir.Float64: frexpLoop[float64]},
+	},
+	Vectors: frexpVectors,
 }
 
 // roundInt: round(x)
@@ -91,8 +125,11 @@ func roundFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Round holds the loops of round, by variant and compute dtype.
-var Round = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: roundIntLoop[uint8], ir.Int8: roundIntLoop[int8], ir.Int16: roundIntLoop[int16], ir.Int32: roundIntLoop[int32], ir.Int64: roundIntLoop[int64], ir.Float32: roundFloatLoop[float32], ir.Float64: roundFloatLoop[float64]},
+var Round = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: roundIntLoop[uint8], ir.Int8: roundIntLoop[int8], ir.Int16: roundIntLoop[int16], ir.Int32: roundIntLoop[int32], ir.Int64: roundIntLoop[int64], ir.Float32: roundFloatLoop[float32], ir.Float64: roundFloatLoop[float64]},
+	},
+	Vectors: roundVectors,
 }
 
 // truncInt: trunc(x)
@@ -120,6 +157,9 @@ func truncFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Trunc holds the loops of trunc, by variant and compute dtype.
-var Trunc = []*[ir.NumDTypes]ir.Loop{
-	{ir.Uint8: truncIntLoop[uint8], ir.Int8: truncIntLoop[int8], ir.Int16: truncIntLoop[int16], ir.Int32: truncIntLoop[int32], ir.Int64: truncIntLoop[int64], ir.Float32: truncFloatLoop[float32], ir.Float64: truncFloatLoop[float64]},
+var Trunc = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Uint8: truncIntLoop[uint8], ir.Int8: truncIntLoop[int8], ir.Int16: truncIntLoop[int16], ir.Int32: truncIntLoop[int32], ir.Int64: truncIntLoop[int64], ir.Float32: truncFloatLoop[float32], ir.Float64: truncFloatLoop[float64]},
+	},
+	Vectors: truncVectors,
 }

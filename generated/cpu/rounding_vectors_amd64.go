@@ -5,37 +5,48 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// roundingVectors are the assembly loops of the group rounding.
-var roundingVectors = []vector.Loop{
-	{Op: "ceil", Table: &Ceil, Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "ceil", Table: &Ceil, Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "ceil", Table: &Ceil, Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
-	{Op: "ceil", Table: &Ceil, Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
-	{Op: "ceil", Table: &Ceil, Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "ceil", Table: &Ceil, Variant: 0, DType: ir.Float32, AVX2: ceilFloat32AVX2, AVX512: ceilFloat32AVX512, Past: vector.Loops{AVX2: ceilFloat32PastAVX2, AVX512: ceilFloat32PastAVX512}, Float16: vector.Loops{AVX2: ceilFloat32Float16AVX2, AVX512: ceilFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: ceilFloat32BFloat16AVX2, AVX512: ceilFloat32BFloat16AVX512}},
-	{Op: "ceil", Table: &Ceil, Variant: 0, DType: ir.Float64, AVX2: ceilFloat64AVX2, AVX512: ceilFloat64AVX512},
-	{Op: "floor", Table: &Floor, Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "floor", Table: &Floor, Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "floor", Table: &Floor, Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
-	{Op: "floor", Table: &Floor, Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
-	{Op: "floor", Table: &Floor, Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "floor", Table: &Floor, Variant: 0, DType: ir.Float32, AVX2: floorFloat32AVX2, AVX512: floorFloat32AVX512, Past: vector.Loops{AVX2: floorFloat32PastAVX2, AVX512: floorFloat32PastAVX512}, Float16: vector.Loops{AVX2: floorFloat32Float16AVX2, AVX512: floorFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: floorFloat32BFloat16AVX2, AVX512: floorFloat32BFloat16AVX512}},
-	{Op: "floor", Table: &Floor, Variant: 0, DType: ir.Float64, AVX2: floorFloat64AVX2, AVX512: floorFloat64AVX512},
-	{Op: "round", Table: &Round, Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "round", Table: &Round, Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "round", Table: &Round, Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
-	{Op: "round", Table: &Round, Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
-	{Op: "round", Table: &Round, Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "round", Table: &Round, Variant: 0, DType: ir.Float32, AVX2: roundFloat32AVX2, AVX512: roundFloat32AVX512, Past: vector.Loops{AVX2: roundFloat32PastAVX2, AVX512: roundFloat32PastAVX512}, Float16: vector.Loops{AVX2: roundFloat32Float16AVX2, AVX512: roundFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: roundFloat32BFloat16AVX2, AVX512: roundFloat32BFloat16AVX512}},
-	{Op: "round", Table: &Round, Variant: 0, DType: ir.Float64, AVX2: roundFloat64AVX2, AVX512: roundFloat64AVX512},
-	{Op: "trunc", Table: &Trunc, Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "trunc", Table: &Trunc, Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
-	{Op: "trunc", Table: &Trunc, Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
-	{Op: "trunc", Table: &Trunc, Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
-	{Op: "trunc", Table: &Trunc, Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
-	{Op: "trunc", Table: &Trunc, Variant: 0, DType: ir.Float32, AVX2: truncFloat32AVX2, AVX512: truncFloat32AVX512, Past: vector.Loops{AVX2: truncFloat32PastAVX2, AVX512: truncFloat32PastAVX512}, Float16: vector.Loops{AVX2: truncFloat32Float16AVX2, AVX512: truncFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: truncFloat32BFloat16AVX2, AVX512: truncFloat32BFloat16AVX512}},
-	{Op: "trunc", Table: &Trunc, Variant: 0, DType: ir.Float64, AVX2: truncFloat64AVX2, AVX512: truncFloat64AVX512},
+var ceilVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: ceilFloat32AVX2, AVX512: ceilFloat32AVX512, Past: vector.Loops{AVX2: ceilFloat32PastAVX2, AVX512: ceilFloat32PastAVX512}, Float16: vector.Loops{AVX2: ceilFloat32Float16AVX2, AVX512: ceilFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: ceilFloat32BFloat16AVX2, AVX512: ceilFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: ceilFloat64AVX2, AVX512: ceilFloat64AVX512},
+}
+
+var floorVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: floorFloat32AVX2, AVX512: floorFloat32AVX512, Past: vector.Loops{AVX2: floorFloat32PastAVX2, AVX512: floorFloat32PastAVX512}, Float16: vector.Loops{AVX2: floorFloat32Float16AVX2, AVX512: floorFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: floorFloat32BFloat16AVX2, AVX512: floorFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: floorFloat64AVX2, AVX512: floorFloat64AVX512},
+}
+
+var frexpVectors []vector.Loop
+
+var roundVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: roundFloat32AVX2, AVX512: roundFloat32AVX512, Past: vector.Loops{AVX2: roundFloat32PastAVX2, AVX512: roundFloat32PastAVX512}, Float16: vector.Loops{AVX2: roundFloat32Float16AVX2, AVX512: roundFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: roundFloat32BFloat16AVX2, AVX512: roundFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: roundFloat64AVX2, AVX512: roundFloat64AVX512},
+}
+
+var truncVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},
+	{Variant: 0, DType: ir.Int16, AVX2: cloneInt16AVX2, AVX512: cloneInt16AVX2},
+	{Variant: 0, DType: ir.Int32, AVX2: cloneInt32AVX2, AVX512: cloneInt32AVX2},
+	{Variant: 0, DType: ir.Int64, AVX2: cloneInt64AVX2, AVX512: cloneInt64AVX2},
+	{Variant: 0, DType: ir.Float32, AVX2: truncFloat32AVX2, AVX512: truncFloat32AVX512, Past: vector.Loops{AVX2: truncFloat32PastAVX2, AVX512: truncFloat32PastAVX512}, Float16: vector.Loops{AVX2: truncFloat32Float16AVX2, AVX512: truncFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: truncFloat32BFloat16AVX2, AVX512: truncFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: truncFloat64AVX2, AVX512: truncFloat64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -33,6 +34,9 @@ func affineBaseLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index
 }
 
 // AffineBase holds the loops of affine_base, by variant and compute dtype.
-var AffineBase = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: affineBaseLoop[float32], ir.Float64: affineBaseLoop[float64]},
+var AffineBase = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: affineBaseLoop[float32], ir.Float64: affineBaseLoop[float64]},
+	},
+	Vectors: affineBaseVectors,
 }

@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -17,8 +18,7 @@ func affineBaseFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 	affineBaseFloat64AVX512(n, p, &[9]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2]), vector.Float64(s[3]), vector.Float64(s[4]), vector.Float64(s[5]), vector.Float64(s[6]), vector.Float64(s[7]), vector.Float64(s[8])}, index)
 }
 
-// samplingVectors are the assembly loops of the group sampling.
-var samplingVectors = []vector.Loop{
-	{Op: "affine_base", Table: &AffineBase, Variant: 0, DType: ir.Float32, AVX512: affineBaseFloat32AVX512Loop},
-	{Op: "affine_base", Table: &AffineBase, Variant: 0, DType: ir.Float64, AVX512: affineBaseFloat64AVX512Loop},
+var affineBaseVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX512: affineBaseFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float64, AVX512: affineBaseFloat64AVX512Loop},
 }

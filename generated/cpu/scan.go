@@ -4,19 +4,24 @@ package cpu
 
 import (
 	fold "github.com/sinter-go/sinter/backend/cpu/fold"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
 
 // Cumprod holds the loops of cumprod, by variant and compute dtype.
-var Cumprod = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Scans(fold.Prod, ir.Uint8), ir.Int8: fold.Scans(fold.Prod, ir.Int8), ir.Int16: fold.Scans(fold.Prod, ir.Int16), ir.Int32: fold.Scans(fold.Prod, ir.Int32), ir.Int64: fold.Scans(fold.Prod, ir.Int64), ir.Float32: fold.Scans(fold.Prod, ir.Float32), ir.Float64: fold.Scans(fold.Prod, ir.Float64), ir.Complex64: fold.Scans(fold.Prod, ir.Complex64), ir.Complex128: fold.Scans(fold.Prod, ir.Complex128)},
+var Cumprod = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Uint8: fold.Scans(fold.Prod, ir.Uint8), ir.Int8: fold.Scans(fold.Prod, ir.Int8), ir.Int16: fold.Scans(fold.Prod, ir.Int16), ir.Int32: fold.Scans(fold.Prod, ir.Int32), ir.Int64: fold.Scans(fold.Prod, ir.Int64), ir.Float32: fold.Scans(fold.Prod, ir.Float32), ir.Float64: fold.Scans(fold.Prod, ir.Float64), ir.Complex64: fold.Scans(fold.Prod, ir.Complex64), ir.Complex128: fold.Scans(fold.Prod, ir.Complex128)},
+	},
 }
 
 // Cumsum holds the loops of cumsum, by variant and compute dtype.
-var Cumsum = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Uint8: fold.Scans(fold.Sum, ir.Uint8), ir.Int8: fold.Scans(fold.Sum, ir.Int8), ir.Int16: fold.Scans(fold.Sum, ir.Int16), ir.Int32: fold.Scans(fold.Sum, ir.Int32), ir.Int64: fold.Scans(fold.Sum, ir.Int64), ir.Float32: fold.Scans(fold.Sum, ir.Float32), ir.Float64: fold.Scans(fold.Sum, ir.Float64), ir.Complex64: fold.Scans(fold.Sum, ir.Complex64), ir.Complex128: fold.Scans(fold.Sum, ir.Complex128)},
+var Cumsum = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Uint8: fold.Scans(fold.Sum, ir.Uint8), ir.Int8: fold.Scans(fold.Sum, ir.Int8), ir.Int16: fold.Scans(fold.Sum, ir.Int16), ir.Int32: fold.Scans(fold.Sum, ir.Int32), ir.Int64: fold.Scans(fold.Sum, ir.Int64), ir.Float32: fold.Scans(fold.Sum, ir.Float32), ir.Float64: fold.Scans(fold.Sum, ir.Float64), ir.Complex64: fold.Scans(fold.Sum, ir.Complex64), ir.Complex128: fold.Scans(fold.Sum, ir.Complex128)},
+	},
 }
 
 // logOver: where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))
@@ -32,8 +37,11 @@ func logOverLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // LogOver holds the loops of log_over, by variant and compute dtype.
-var LogOver = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logOverLoop[float32], ir.Float64: logOverLoop[float64]},
+var LogOver = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logOverLoop[float32], ir.Float64: logOverLoop[float64]},
+	},
+	Vectors: logOverVectors,
 }
 
 // logOverGradG: where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))
@@ -50,8 +58,11 @@ func logOverGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // LogOverGradG holds the loops of log_over_grad_g, by variant and compute
 // dtype.
-var LogOverGradG = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logOverGradGLoop[float32], ir.Float64: logOverGradGLoop[float64]},
+var LogOverGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logOverGradGLoop[float32], ir.Float64: logOverGradGLoop[float64]},
+	},
+	Vectors: logOverGradGVectors,
 }
 
 // logOverGradY: where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))
@@ -68,8 +79,11 @@ func logOverGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // LogOverGradY holds the loops of log_over_grad_y, by variant and compute
 // dtype.
-var LogOverGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: logOverGradYLoop[float32], ir.Float64: logOverGradYLoop[float64]},
+var LogOverGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: logOverGradYLoop[float32], ir.Float64: logOverGradYLoop[float64]},
+	},
+	Vectors: logOverGradYVectors,
 }
 
 // logcumsumexp: init -Inf, map x, combine where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b)))), finish a
@@ -147,6 +161,9 @@ func logcumsumexpLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 }
 
 // Logcumsumexp holds the loops of logcumsumexp, by variant and compute dtype.
-var Logcumsumexp = []*[ir.NumDTypes]*ir.ReduceLoops{
-	{ir.Float32: logcumsumexpLoops[float32](ir.Float32, ir.Float32), ir.Float64: logcumsumexpLoops[float64](ir.Float64, ir.Float64)},
+var Logcumsumexp = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Float32: logcumsumexpLoops[float32](ir.Float32, ir.Float32), ir.Float64: logcumsumexpLoops[float64](ir.Float64, ir.Float64)},
+	},
+	FoldVectors: logcumsumexpFoldVectors,
 }

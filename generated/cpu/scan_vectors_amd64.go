@@ -5,15 +5,21 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// scanVectors are the assembly loops of the group scan.
-var scanVectors = []vector.Loop{
-	{Op: "log_over", Table: &LogOver, Variant: 0, DType: ir.Float32, AVX2: logOverFloat32AVX2, AVX512: logOverFloat32AVX512, Past: vector.Loops{AVX2: logOverFloat32PastAVX2, AVX512: logOverFloat32PastAVX512}},
-	{Op: "log_over", Table: &LogOver, Variant: 0, DType: ir.Float64, AVX2: logOverFloat64AVX2, AVX512: logOverFloat64AVX512},
-	{Op: "log_over_grad_g", Table: &LogOverGradG, Variant: 0, DType: ir.Float32, AVX2: logOverGradGFloat32AVX2, AVX512: logOverGradGFloat32AVX512, Past: vector.Loops{AVX2: logOverGradGFloat32PastAVX2, AVX512: logOverGradGFloat32PastAVX512}},
-	{Op: "log_over_grad_g", Table: &LogOverGradG, Variant: 0, DType: ir.Float64, AVX2: logOverGradGFloat64AVX2, AVX512: logOverGradGFloat64AVX512},
-	{Op: "log_over_grad_y", Table: &LogOverGradY, Variant: 0, DType: ir.Float32, AVX2: logOverGradYFloat32AVX2, AVX512: logOverGradYFloat32AVX512, Past: vector.Loops{AVX2: logOverGradYFloat32PastAVX2, AVX512: logOverGradYFloat32PastAVX512}},
-	{Op: "log_over_grad_y", Table: &LogOverGradY, Variant: 0, DType: ir.Float64, AVX2: logOverGradYFloat64AVX2, AVX512: logOverGradYFloat64AVX512},
+var logOverVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logOverFloat32AVX2, AVX512: logOverFloat32AVX512, Past: vector.Loops{AVX2: logOverFloat32PastAVX2, AVX512: logOverFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logOverFloat64AVX2, AVX512: logOverFloat64AVX512},
+}
+
+var logOverGradGVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logOverGradGFloat32AVX2, AVX512: logOverGradGFloat32AVX512, Past: vector.Loops{AVX2: logOverGradGFloat32PastAVX2, AVX512: logOverGradGFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logOverGradGFloat64AVX2, AVX512: logOverGradGFloat64AVX512},
+}
+
+var logOverGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logOverGradYFloat32AVX2, AVX512: logOverGradYFloat32AVX512, Past: vector.Loops{AVX2: logOverGradYFloat32PastAVX2, AVX512: logOverGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: logOverGradYFloat64AVX2, AVX512: logOverGradYFloat64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -20,6 +21,9 @@ func zerosIndexLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // ZerosIndex holds the loops of zeros_index, by variant and compute dtype.
-var ZerosIndex = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: zerosIndexLoop},
+var ZerosIndex = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: zerosIndexLoop},
+	},
+	Vectors: zerosIndexVectors,
 }

@@ -5,10 +5,10 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// sortingVectors are the assembly loops of the group sorting.
-var sortingVectors = []vector.Loop{
-	{Op: "zeros_index", Table: &ZerosIndex, Variant: 0, DType: ir.Int64, AVX2: zerosInt64AVX2, AVX512: zerosInt64AVX512},
+var zerosIndexVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX2: zerosInt64AVX2, AVX512: zerosInt64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -21,8 +22,11 @@ func digammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // Digamma holds the loops of digamma, by variant and compute dtype.
-var Digamma = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: digammaLoop[float32], ir.Float64: digammaLoop[float64]},
+var Digamma = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: digammaLoop[float32], ir.Float64: digammaLoop[float64]},
+	},
+	Vectors: digammaVectors,
 }
 
 // erf: erf(x)
@@ -38,8 +42,11 @@ func erfLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Erf holds the loops of erf, by variant and compute dtype.
-var Erf = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: erfLoop[float32], ir.Float64: erfLoop[float64]},
+var Erf = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: erfLoop[float32], ir.Float64: erfLoop[float64]},
+	},
+	Vectors: erfVectors,
 }
 
 // erfGradX: dy*(TwoOverSqrtPi*exp(-(x*x)))
@@ -55,8 +62,11 @@ func erfGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 }
 
 // ErfGradX holds the loops of erf_grad_x, by variant and compute dtype.
-var ErfGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: erfGradXLoop[float32], ir.Float64: erfGradXLoop[float64]},
+var ErfGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: erfGradXLoop[float32], ir.Float64: erfGradXLoop[float64]},
+	},
+	Vectors: erfGradXVectors,
 }
 
 // erfc: erfc(x)
@@ -72,8 +82,11 @@ func erfcLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Erfc holds the loops of erfc, by variant and compute dtype.
-var Erfc = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: erfcLoop[float32], ir.Float64: erfcLoop[float64]},
+var Erfc = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: erfcLoop[float32], ir.Float64: erfcLoop[float64]},
+	},
+	Vectors: erfcVectors,
 }
 
 // erfcGradX: -(dy*(TwoOverSqrtPi*exp(-(x*x))))
@@ -89,8 +102,11 @@ func erfcGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 }
 
 // ErfcGradX holds the loops of erfc_grad_x, by variant and compute dtype.
-var ErfcGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: erfcGradXLoop[float32], ir.Float64: erfcGradXLoop[float64]},
+var ErfcGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: erfcGradXLoop[float32], ir.Float64: erfcGradXLoop[float64]},
+	},
+	Vectors: erfcGradXVectors,
 }
 
 // erfinv: erfinv(x)
@@ -106,8 +122,11 @@ func erfinvLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // Erfinv holds the loops of erfinv, by variant and compute dtype.
-var Erfinv = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: erfinvLoop[float32], ir.Float64: erfinvLoop[float64]},
+var Erfinv = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: erfinvLoop[float32], ir.Float64: erfinvLoop[float64]},
+	},
+	Vectors: erfinvVectors,
 }
 
 // erfinvGradX: dy*(exp(erfinv(x)*erfinv(x))/TwoOverSqrtPi)
@@ -124,8 +143,11 @@ func erfinvGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // ErfinvGradX holds the loops of erfinv_grad_x, by variant and compute dtype.
-var ErfinvGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: erfinvGradXLoop[float32], ir.Float64: erfinvGradXLoop[float64]},
+var ErfinvGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: erfinvGradXLoop[float32], ir.Float64: erfinvGradXLoop[float64]},
+	},
+	Vectors: erfinvGradXVectors,
 }
 
 // lgamma: lgamma(x)
@@ -141,8 +163,11 @@ func lgammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // Lgamma holds the loops of lgamma, by variant and compute dtype.
-var Lgamma = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lgammaLoop[float32], ir.Float64: lgammaLoop[float64]},
+var Lgamma = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: lgammaLoop[float32], ir.Float64: lgammaLoop[float64]},
+	},
+	Vectors: lgammaVectors,
 }
 
 // lgammaGradX: dy*digamma(x)
@@ -158,8 +183,11 @@ func lgammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 }
 
 // LgammaGradX holds the loops of lgamma_grad_x, by variant and compute dtype.
-var LgammaGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: lgammaGradXLoop[float32], ir.Float64: lgammaGradXLoop[float64]},
+var LgammaGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: lgammaGradXLoop[float32], ir.Float64: lgammaGradXLoop[float64]},
+	},
+	Vectors: lgammaGradXVectors,
 }
 
 // reflectedTrigamma: where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)
@@ -177,8 +205,11 @@ func reflectedTrigammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 
 // ReflectedTrigamma holds the loops of reflected_trigamma, by variant and
 // compute dtype.
-var ReflectedTrigamma = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reflectedTrigammaLoop[float32], ir.Float64: reflectedTrigammaLoop[float64]},
+var ReflectedTrigamma = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: reflectedTrigammaLoop[float32], ir.Float64: reflectedTrigammaLoop[float64]},
+	},
+	Vectors: reflectedTrigammaVectors,
 }
 
 // reflectedTrigammaGradX: where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)
@@ -198,8 +229,11 @@ func reflectedTrigammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 
 // ReflectedTrigammaGradX holds the loops of reflected_trigamma_grad_x, by
 // variant and compute dtype.
-var ReflectedTrigammaGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reflectedTrigammaGradXLoop[float32], ir.Float64: reflectedTrigammaGradXLoop[float64]},
+var ReflectedTrigammaGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: reflectedTrigammaGradXLoop[float32], ir.Float64: reflectedTrigammaGradXLoop[float64]},
+	},
+	Vectors: reflectedTrigammaGradXVectors,
 }
 
 // reflectedTrigammaGradY: where(x < 0.5, -dy, dy)
@@ -216,8 +250,11 @@ func reflectedTrigammaGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 
 // ReflectedTrigammaGradY holds the loops of reflected_trigamma_grad_y, by
 // variant and compute dtype.
-var ReflectedTrigammaGradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: reflectedTrigammaGradYLoop[float32], ir.Float64: reflectedTrigammaGradYLoop[float64]},
+var ReflectedTrigammaGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: reflectedTrigammaGradYLoop[float32], ir.Float64: reflectedTrigammaGradYLoop[float64]},
+	},
+	Vectors: reflectedTrigammaGradYVectors,
 }
 
 // trigammaRight: 1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)
@@ -243,8 +280,11 @@ func trigammaRightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // TrigammaRight holds the loops of trigamma_right, by variant and compute
 // dtype.
-var TrigammaRight = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: trigammaRightLoop[float32], ir.Float64: trigammaRightLoop[float64]},
+var TrigammaRight = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: trigammaRightLoop[float32], ir.Float64: trigammaRightLoop[float64]},
+	},
+	Vectors: trigammaRightVectors,
 }
 
 // trigammaRightGradX: dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))
@@ -287,6 +327,9 @@ func trigammaRightGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 
 // TrigammaRightGradX holds the loops of trigamma_right_grad_x, by variant and
 // compute dtype.
-var TrigammaRightGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: trigammaRightGradXLoop[float32], ir.Float64: trigammaRightGradXLoop[float64]},
+var TrigammaRightGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: trigammaRightGradXLoop[float32], ir.Float64: trigammaRightGradXLoop[float64]},
+	},
+	Vectors: trigammaRightGradXVectors,
 }

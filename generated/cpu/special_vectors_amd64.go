@@ -5,34 +5,73 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// specialVectors are the assembly loops of the group special.
-var specialVectors = []vector.Loop{
-	{Op: "digamma", Table: &Digamma, Variant: 0, DType: ir.Float32, AVX2: digammaFloat32AVX2, AVX512: digammaFloat32AVX512, Past: vector.Loops{AVX2: digammaFloat32PastAVX2, AVX512: digammaFloat32PastAVX512}},
-	{Op: "erf", Table: &Erf, Variant: 0, DType: ir.Float32, AVX2: erfFloat32AVX2, AVX512: erfFloat32AVX512, Past: vector.Loops{AVX2: erfFloat32PastAVX2, AVX512: erfFloat32PastAVX512}},
-	{Op: "erf", Table: &Erf, Variant: 0, DType: ir.Float64, AVX2: erfFloat64AVX2, AVX512: erfFloat64AVX512},
-	{Op: "erf_grad_x", Table: &ErfGradX, Variant: 0, DType: ir.Float32, AVX2: erfGradXFloat32AVX2, AVX512: erfGradXFloat32AVX512, Past: vector.Loops{AVX2: erfGradXFloat32PastAVX2, AVX512: erfGradXFloat32PastAVX512}},
-	{Op: "erf_grad_x", Table: &ErfGradX, Variant: 0, DType: ir.Float64, AVX2: erfGradXFloat64AVX2, AVX512: erfGradXFloat64AVX512},
-	{Op: "erfc", Table: &Erfc, Variant: 0, DType: ir.Float32, AVX2: erfcFloat32AVX2, AVX512: erfcFloat32AVX512, Past: vector.Loops{AVX2: erfcFloat32PastAVX2, AVX512: erfcFloat32PastAVX512}},
-	{Op: "erfc", Table: &Erfc, Variant: 0, DType: ir.Float64, AVX2: erfcFloat64AVX2, AVX512: erfcFloat64AVX512},
-	{Op: "erfc_grad_x", Table: &ErfcGradX, Variant: 0, DType: ir.Float32, AVX2: erfcGradXFloat32AVX2, AVX512: erfcGradXFloat32AVX512, Past: vector.Loops{AVX2: erfcGradXFloat32PastAVX2, AVX512: erfcGradXFloat32PastAVX512}},
-	{Op: "erfc_grad_x", Table: &ErfcGradX, Variant: 0, DType: ir.Float64, AVX2: erfcGradXFloat64AVX2, AVX512: erfcGradXFloat64AVX512},
-	{Op: "erfinv", Table: &Erfinv, Variant: 0, DType: ir.Float32, AVX2: erfinvFloat32AVX2, AVX512: erfinvFloat32AVX512, Past: vector.Loops{AVX2: erfinvFloat32PastAVX2, AVX512: erfinvFloat32PastAVX512}},
-	{Op: "erfinv", Table: &Erfinv, Variant: 0, DType: ir.Float64, AVX2: erfinvFloat64AVX2, AVX512: erfinvFloat64AVX512},
-	{Op: "erfinv_grad_x", Table: &ErfinvGradX, Variant: 0, DType: ir.Float32, AVX2: erfinvGradXFloat32AVX2, AVX512: erfinvGradXFloat32AVX512, Past: vector.Loops{AVX2: erfinvGradXFloat32PastAVX2, AVX512: erfinvGradXFloat32PastAVX512}},
-	{Op: "erfinv_grad_x", Table: &ErfinvGradX, Variant: 0, DType: ir.Float64, AVX2: erfinvGradXFloat64AVX2, AVX512: erfinvGradXFloat64AVX512},
-	{Op: "lgamma", Table: &Lgamma, Variant: 0, DType: ir.Float32, AVX2: lgammaFloat32AVX2, AVX512: lgammaFloat32AVX512, Past: vector.Loops{AVX2: lgammaFloat32PastAVX2, AVX512: lgammaFloat32PastAVX512}},
-	{Op: "lgamma_grad_x", Table: &LgammaGradX, Variant: 0, DType: ir.Float32, AVX2: lgammaGradXFloat32AVX2, AVX512: lgammaGradXFloat32AVX512, Past: vector.Loops{AVX2: lgammaGradXFloat32PastAVX2, AVX512: lgammaGradXFloat32PastAVX512}},
-	{Op: "reflected_trigamma", Table: &ReflectedTrigamma, Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaFloat32AVX2, AVX512: reflectedTrigammaFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaFloat32PastAVX2, AVX512: reflectedTrigammaFloat32PastAVX512}},
-	{Op: "reflected_trigamma", Table: &ReflectedTrigamma, Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaFloat64AVX2, AVX512: reflectedTrigammaFloat64AVX512},
-	{Op: "reflected_trigamma_grad_x", Table: &ReflectedTrigammaGradX, Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaGradXFloat32AVX2, AVX512: reflectedTrigammaGradXFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaGradXFloat32PastAVX2, AVX512: reflectedTrigammaGradXFloat32PastAVX512}},
-	{Op: "reflected_trigamma_grad_x", Table: &ReflectedTrigammaGradX, Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaGradXFloat64AVX2, AVX512: reflectedTrigammaGradXFloat64AVX512},
-	{Op: "reflected_trigamma_grad_y", Table: &ReflectedTrigammaGradY, Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaGradYFloat32AVX2, AVX512: reflectedTrigammaGradYFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaGradYFloat32PastAVX2, AVX512: reflectedTrigammaGradYFloat32PastAVX512}},
-	{Op: "reflected_trigamma_grad_y", Table: &ReflectedTrigammaGradY, Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaGradYFloat64AVX2, AVX512: reflectedTrigammaGradYFloat64AVX512},
-	{Op: "trigamma_right", Table: &TrigammaRight, Variant: 0, DType: ir.Float32, AVX2: trigammaRightFloat32AVX2, AVX512: trigammaRightFloat32AVX512, Past: vector.Loops{AVX2: trigammaRightFloat32PastAVX2, AVX512: trigammaRightFloat32PastAVX512}},
-	{Op: "trigamma_right", Table: &TrigammaRight, Variant: 0, DType: ir.Float64, AVX2: trigammaRightFloat64AVX2, AVX512: trigammaRightFloat64AVX512},
-	{Op: "trigamma_right_grad_x", Table: &TrigammaRightGradX, Variant: 0, DType: ir.Float32, AVX2: trigammaRightGradXFloat32AVX2, AVX512: trigammaRightGradXFloat32AVX512, Past: vector.Loops{AVX2: trigammaRightGradXFloat32PastAVX2, AVX512: trigammaRightGradXFloat32PastAVX512}},
-	{Op: "trigamma_right_grad_x", Table: &TrigammaRightGradX, Variant: 0, DType: ir.Float64, AVX2: trigammaRightGradXFloat64AVX2, AVX512: trigammaRightGradXFloat64AVX512},
+var digammaVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: digammaFloat32AVX2, AVX512: digammaFloat32AVX512, Past: vector.Loops{AVX2: digammaFloat32PastAVX2, AVX512: digammaFloat32PastAVX512}},
+}
+
+var erfVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: erfFloat32AVX2, AVX512: erfFloat32AVX512, Past: vector.Loops{AVX2: erfFloat32PastAVX2, AVX512: erfFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: erfFloat64AVX2, AVX512: erfFloat64AVX512},
+}
+
+var erfGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: erfGradXFloat32AVX2, AVX512: erfGradXFloat32AVX512, Past: vector.Loops{AVX2: erfGradXFloat32PastAVX2, AVX512: erfGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: erfGradXFloat64AVX2, AVX512: erfGradXFloat64AVX512},
+}
+
+var erfcVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: erfcFloat32AVX2, AVX512: erfcFloat32AVX512, Past: vector.Loops{AVX2: erfcFloat32PastAVX2, AVX512: erfcFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: erfcFloat64AVX2, AVX512: erfcFloat64AVX512},
+}
+
+var erfcGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: erfcGradXFloat32AVX2, AVX512: erfcGradXFloat32AVX512, Past: vector.Loops{AVX2: erfcGradXFloat32PastAVX2, AVX512: erfcGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: erfcGradXFloat64AVX2, AVX512: erfcGradXFloat64AVX512},
+}
+
+var erfinvVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: erfinvFloat32AVX2, AVX512: erfinvFloat32AVX512, Past: vector.Loops{AVX2: erfinvFloat32PastAVX2, AVX512: erfinvFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: erfinvFloat64AVX2, AVX512: erfinvFloat64AVX512},
+}
+
+var erfinvGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: erfinvGradXFloat32AVX2, AVX512: erfinvGradXFloat32AVX512, Past: vector.Loops{AVX2: erfinvGradXFloat32PastAVX2, AVX512: erfinvGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: erfinvGradXFloat64AVX2, AVX512: erfinvGradXFloat64AVX512},
+}
+
+var lgammaVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: lgammaFloat32AVX2, AVX512: lgammaFloat32AVX512, Past: vector.Loops{AVX2: lgammaFloat32PastAVX2, AVX512: lgammaFloat32PastAVX512}},
+}
+
+var lgammaGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: lgammaGradXFloat32AVX2, AVX512: lgammaGradXFloat32AVX512, Past: vector.Loops{AVX2: lgammaGradXFloat32PastAVX2, AVX512: lgammaGradXFloat32PastAVX512}},
+}
+
+var reflectedTrigammaVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaFloat32AVX2, AVX512: reflectedTrigammaFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaFloat32PastAVX2, AVX512: reflectedTrigammaFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaFloat64AVX2, AVX512: reflectedTrigammaFloat64AVX512},
+}
+
+var reflectedTrigammaGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaGradXFloat32AVX2, AVX512: reflectedTrigammaGradXFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaGradXFloat32PastAVX2, AVX512: reflectedTrigammaGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaGradXFloat64AVX2, AVX512: reflectedTrigammaGradXFloat64AVX512},
+}
+
+var reflectedTrigammaGradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaGradYFloat32AVX2, AVX512: reflectedTrigammaGradYFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaGradYFloat32PastAVX2, AVX512: reflectedTrigammaGradYFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaGradYFloat64AVX2, AVX512: reflectedTrigammaGradYFloat64AVX512},
+}
+
+var trigammaRightVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: trigammaRightFloat32AVX2, AVX512: trigammaRightFloat32AVX512, Past: vector.Loops{AVX2: trigammaRightFloat32PastAVX2, AVX512: trigammaRightFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: trigammaRightFloat64AVX2, AVX512: trigammaRightFloat64AVX512},
+}
+
+var trigammaRightGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: trigammaRightGradXFloat32AVX2, AVX512: trigammaRightGradXFloat32AVX512, Past: vector.Loops{AVX2: trigammaRightGradXFloat32PastAVX2, AVX512: trigammaRightGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: trigammaRightGradXFloat64AVX2, AVX512: trigammaRightGradXFloat64AVX512},
 }

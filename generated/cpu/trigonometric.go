@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -45,8 +46,11 @@ func acosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Acos holds the loops of acos, by variant and compute dtype.
-var Acos = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acosFloatLoop[float32], ir.Float64: acosFloatLoop[float64], ir.Complex64: acosComplex64Loop, ir.Complex128: acosComplex128Loop},
+var Acos = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: acosFloatLoop[float32], ir.Float64: acosFloatLoop[float64], ir.Complex64: acosComplex64Loop, ir.Complex128: acosComplex128Loop},
+	},
+	Vectors: acosVectors,
 }
 
 // acosGradXFloat: dy*conj(-1/sqrt(1 - x*x))
@@ -86,8 +90,11 @@ func acosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // AcosGradX holds the loops of acos_grad_x, by variant and compute dtype.
-var AcosGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acosGradXFloatLoop[float32], ir.Float64: acosGradXFloatLoop[float64], ir.Complex64: acosGradXComplex64Loop, ir.Complex128: acosGradXComplex128Loop},
+var AcosGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: acosGradXFloatLoop[float32], ir.Float64: acosGradXFloatLoop[float64], ir.Complex64: acosGradXComplex64Loop, ir.Complex128: acosGradXComplex128Loop},
+	},
+	Vectors: acosGradXVectors,
 }
 
 // acoshFloat: acosh(x)
@@ -127,8 +134,11 @@ func acoshComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Acosh holds the loops of acosh, by variant and compute dtype.
-var Acosh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acoshFloatLoop[float32], ir.Float64: acoshFloatLoop[float64], ir.Complex64: acoshComplex64Loop, ir.Complex128: acoshComplex128Loop},
+var Acosh = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: acoshFloatLoop[float32], ir.Float64: acoshFloatLoop[float64], ir.Complex64: acoshComplex64Loop, ir.Complex128: acoshComplex128Loop},
+	},
+	Vectors: acoshVectors,
 }
 
 // acoshGradXFloat: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
@@ -168,8 +178,11 @@ func acoshGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // AcoshGradX holds the loops of acosh_grad_x, by variant and compute dtype.
-var AcoshGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: acoshGradXFloatLoop[float32], ir.Float64: acoshGradXFloatLoop[float64], ir.Complex64: acoshGradXComplex64Loop, ir.Complex128: acoshGradXComplex128Loop},
+var AcoshGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: acoshGradXFloatLoop[float32], ir.Float64: acoshGradXFloatLoop[float64], ir.Complex64: acoshGradXComplex64Loop, ir.Complex128: acoshGradXComplex128Loop},
+	},
+	Vectors: acoshGradXVectors,
 }
 
 // asinFloat: asin(x)
@@ -209,8 +222,11 @@ func asinComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Asin holds the loops of asin, by variant and compute dtype.
-var Asin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinFloatLoop[float32], ir.Float64: asinFloatLoop[float64], ir.Complex64: asinComplex64Loop, ir.Complex128: asinComplex128Loop},
+var Asin = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: asinFloatLoop[float32], ir.Float64: asinFloatLoop[float64], ir.Complex64: asinComplex64Loop, ir.Complex128: asinComplex128Loop},
+	},
+	Vectors: asinVectors,
 }
 
 // asinGradXFloat: dy*conj(1/sqrt(1 - x*x))
@@ -250,8 +266,11 @@ func asinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // AsinGradX holds the loops of asin_grad_x, by variant and compute dtype.
-var AsinGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinGradXFloatLoop[float32], ir.Float64: asinGradXFloatLoop[float64], ir.Complex64: asinGradXComplex64Loop, ir.Complex128: asinGradXComplex128Loop},
+var AsinGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: asinGradXFloatLoop[float32], ir.Float64: asinGradXFloatLoop[float64], ir.Complex64: asinGradXComplex64Loop, ir.Complex128: asinGradXComplex128Loop},
+	},
+	Vectors: asinGradXVectors,
 }
 
 // asinhFloat: asinh(x)
@@ -291,8 +310,11 @@ func asinhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Asinh holds the loops of asinh, by variant and compute dtype.
-var Asinh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinhFloatLoop[float32], ir.Float64: asinhFloatLoop[float64], ir.Complex64: asinhComplex64Loop, ir.Complex128: asinhComplex128Loop},
+var Asinh = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: asinhFloatLoop[float32], ir.Float64: asinhFloatLoop[float64], ir.Complex64: asinhComplex64Loop, ir.Complex128: asinhComplex128Loop},
+	},
+	Vectors: asinhVectors,
 }
 
 // asinhGradXFloat: dy*conj(1/sqrt(x*x + 1))
@@ -332,8 +354,11 @@ func asinhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // AsinhGradX holds the loops of asinh_grad_x, by variant and compute dtype.
-var AsinhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: asinhGradXFloatLoop[float32], ir.Float64: asinhGradXFloatLoop[float64], ir.Complex64: asinhGradXComplex64Loop, ir.Complex128: asinhGradXComplex128Loop},
+var AsinhGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: asinhGradXFloatLoop[float32], ir.Float64: asinhGradXFloatLoop[float64], ir.Complex64: asinhGradXComplex64Loop, ir.Complex128: asinhGradXComplex128Loop},
+	},
+	Vectors: asinhGradXVectors,
 }
 
 // atanFloat: atan(x)
@@ -373,8 +398,11 @@ func atanComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Atan holds the loops of atan, by variant and compute dtype.
-var Atan = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanFloatLoop[float32], ir.Float64: atanFloatLoop[float64], ir.Complex64: atanComplex64Loop, ir.Complex128: atanComplex128Loop},
+var Atan = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: atanFloatLoop[float32], ir.Float64: atanFloatLoop[float64], ir.Complex64: atanComplex64Loop, ir.Complex128: atanComplex128Loop},
+	},
+	Vectors: atanVectors,
 }
 
 // atan2: atan2(y, x)
@@ -390,8 +418,11 @@ func atan2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Atan2 holds the loops of atan2, by variant and compute dtype.
-var Atan2 = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atan2Loop[float32], ir.Float64: atan2Loop[float64]},
+var Atan2 = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: atan2Loop[float32], ir.Float64: atan2Loop[float64]},
+	},
+	Vectors: atan2Vectors,
 }
 
 // atan2GradX: where(y == 0 && x == 0, 0, dy*(-y/hypot(y, x)/hypot(y, x)))
@@ -408,8 +439,11 @@ func atan2GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Atan2GradX holds the loops of atan2_grad_x, by variant and compute dtype.
-var Atan2GradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atan2GradXLoop[float32], ir.Float64: atan2GradXLoop[float64]},
+var Atan2GradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: atan2GradXLoop[float32], ir.Float64: atan2GradXLoop[float64]},
+	},
+	Vectors: atan2GradXVectors,
 }
 
 // atan2GradY: where(y == 0 && x == 0, 0, dy*(x/hypot(y, x)/hypot(y, x)))
@@ -426,8 +460,11 @@ func atan2GradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 }
 
 // Atan2GradY holds the loops of atan2_grad_y, by variant and compute dtype.
-var Atan2GradY = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atan2GradYLoop[float32], ir.Float64: atan2GradYLoop[float64]},
+var Atan2GradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: atan2GradYLoop[float32], ir.Float64: atan2GradYLoop[float64]},
+	},
+	Vectors: atan2GradYVectors,
 }
 
 // atanGradXFloat: dy*conj(1/(1 + x*x))
@@ -467,8 +504,11 @@ func atanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // AtanGradX holds the loops of atan_grad_x, by variant and compute dtype.
-var AtanGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanGradXFloatLoop[float32], ir.Float64: atanGradXFloatLoop[float64], ir.Complex64: atanGradXComplex64Loop, ir.Complex128: atanGradXComplex128Loop},
+var AtanGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: atanGradXFloatLoop[float32], ir.Float64: atanGradXFloatLoop[float64], ir.Complex64: atanGradXComplex64Loop, ir.Complex128: atanGradXComplex128Loop},
+	},
+	Vectors: atanGradXVectors,
 }
 
 // atanhFloat: atanh(x)
@@ -508,8 +548,11 @@ func atanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Atanh holds the loops of atanh, by variant and compute dtype.
-var Atanh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanhFloatLoop[float32], ir.Float64: atanhFloatLoop[float64], ir.Complex64: atanhComplex64Loop, ir.Complex128: atanhComplex128Loop},
+var Atanh = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: atanhFloatLoop[float32], ir.Float64: atanhFloatLoop[float64], ir.Complex64: atanhComplex64Loop, ir.Complex128: atanhComplex128Loop},
+	},
+	Vectors: atanhVectors,
 }
 
 // atanhGradXFloat: dy*conj(1/(1 - x*x))
@@ -549,47 +592,9 @@ func atanhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 }
 
 // AtanhGradX holds the loops of atanh_grad_x, by variant and compute dtype.
-var AtanhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: atanhGradXFloatLoop[float32], ir.Float64: atanhGradXFloatLoop[float64], ir.Complex64: atanhGradXComplex64Loop, ir.Complex128: atanhGradXComplex128Loop},
-}
-
-// cosFloat: cos(x)
-func cosFloat[T num.Float](x T) T {
-	return num.Cos(x)
-}
-
-func cosFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = cosFloat(x[i])
-	}
-}
-
-// cosComplex64: cos(x)
-func cosComplex64(x complex64) complex64 {
-	return num.CCos(x)
-}
-
-func cosComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = cosComplex64(x[i])
-	}
-}
-
-// cosComplex128: cos(x)
-func cosComplex128(x complex128) complex128 {
-	return num.CCos(x)
-}
-
-func cosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = cosComplex128(x[i])
-	}
-}
-
-// Cos holds the loops of cos, by variant and compute dtype.
-var Cos = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: cosFloatLoop[float32], ir.Float64: cosFloatLoop[float64], ir.Complex64: cosComplex64Loop, ir.Complex128: cosComplex128Loop},
+var AtanhGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: atanhGradXFloatLoop[float32], ir.Float64: atanhGradXFloatLoop[float64], ir.Complex64: atanhGradXComplex64Loop, ir.Complex128: atanhGradXComplex128Loop},
+	},
+	Vectors: atanhGradXVectors,
 }

@@ -3,10 +3,55 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// cosFloat: cos(x)
+func cosFloat[T num.Float](x T) T {
+	return num.Cos(x)
+}
+
+func cosFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = cosFloat(x[i])
+	}
+}
+
+// cosComplex64: cos(x)
+func cosComplex64(x complex64) complex64 {
+	return num.CCos(x)
+}
+
+func cosComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = cosComplex64(x[i])
+	}
+}
+
+// cosComplex128: cos(x)
+func cosComplex128(x complex128) complex128 {
+	return num.CCos(x)
+}
+
+func cosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = cosComplex128(x[i])
+	}
+}
+
+// Cos holds the loops of cos, by variant and compute dtype.
+var Cos = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: cosFloatLoop[float32], ir.Float64: cosFloatLoop[float64], ir.Complex64: cosComplex64Loop, ir.Complex128: cosComplex128Loop},
+	},
+	Vectors: cosVectors,
+}
 
 // cosGradXFloat: dy*conj(-sin(x))
 func cosGradXFloat[T num.Float](dy, x T) T {
@@ -45,8 +90,11 @@ func cosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // CosGradX holds the loops of cos_grad_x, by variant and compute dtype.
-var CosGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: cosGradXFloatLoop[float32], ir.Float64: cosGradXFloatLoop[float64], ir.Complex64: cosGradXComplex64Loop, ir.Complex128: cosGradXComplex128Loop},
+var CosGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: cosGradXFloatLoop[float32], ir.Float64: cosGradXFloatLoop[float64], ir.Complex64: cosGradXComplex64Loop, ir.Complex128: cosGradXComplex128Loop},
+	},
+	Vectors: cosGradXVectors,
 }
 
 // coshFloat: cosh(x)
@@ -86,8 +134,11 @@ func coshComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Cosh holds the loops of cosh, by variant and compute dtype.
-var Cosh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: coshFloatLoop[float32], ir.Float64: coshFloatLoop[float64], ir.Complex64: coshComplex64Loop, ir.Complex128: coshComplex128Loop},
+var Cosh = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: coshFloatLoop[float32], ir.Float64: coshFloatLoop[float64], ir.Complex64: coshComplex64Loop, ir.Complex128: coshComplex128Loop},
+	},
+	Vectors: coshVectors,
 }
 
 // coshGradXFloat: dy*conj(sinh(x))
@@ -127,8 +178,11 @@ func coshGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // CoshGradX holds the loops of cosh_grad_x, by variant and compute dtype.
-var CoshGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: coshGradXFloatLoop[float32], ir.Float64: coshGradXFloatLoop[float64], ir.Complex64: coshGradXComplex64Loop, ir.Complex128: coshGradXComplex128Loop},
+var CoshGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: coshGradXFloatLoop[float32], ir.Float64: coshGradXFloatLoop[float64], ir.Complex64: coshGradXComplex64Loop, ir.Complex128: coshGradXComplex128Loop},
+	},
+	Vectors: coshGradXVectors,
 }
 
 // sinFloat: sin(x)
@@ -168,8 +222,11 @@ func sinComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Sin holds the loops of sin, by variant and compute dtype.
-var Sin = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinFloatLoop[float32], ir.Float64: sinFloatLoop[float64], ir.Complex64: sinComplex64Loop, ir.Complex128: sinComplex128Loop},
+var Sin = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sinFloatLoop[float32], ir.Float64: sinFloatLoop[float64], ir.Complex64: sinComplex64Loop, ir.Complex128: sinComplex128Loop},
+	},
+	Vectors: sinVectors,
 }
 
 // sinGradXFloat: dy*conj(cos(x))
@@ -209,8 +266,11 @@ func sinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // SinGradX holds the loops of sin_grad_x, by variant and compute dtype.
-var SinGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinGradXFloatLoop[float32], ir.Float64: sinGradXFloatLoop[float64], ir.Complex64: sinGradXComplex64Loop, ir.Complex128: sinGradXComplex128Loop},
+var SinGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sinGradXFloatLoop[float32], ir.Float64: sinGradXFloatLoop[float64], ir.Complex64: sinGradXComplex64Loop, ir.Complex128: sinGradXComplex128Loop},
+	},
+	Vectors: sinGradXVectors,
 }
 
 // sincFloat: where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))
@@ -253,8 +313,11 @@ func sincComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Sinc holds the loops of sinc, by variant and compute dtype.
-var Sinc = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sincFloatLoop[float32], ir.Float64: sincFloatLoop[float64], ir.Complex64: sincComplex64Loop, ir.Complex128: sincComplex128Loop},
+var Sinc = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sincFloatLoop[float32], ir.Float64: sincFloatLoop[float64], ir.Complex64: sincComplex64Loop, ir.Complex128: sincComplex128Loop},
+	},
+	Vectors: sincVectors,
 }
 
 // sincGradFloat: where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)
@@ -303,8 +366,11 @@ func sincGradComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // SincGrad holds the loops of sinc_grad, by variant and compute dtype.
-var SincGrad = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sincGradFloatLoop[float32], ir.Float64: sincGradFloatLoop[float64], ir.Complex64: sincGradComplex64Loop, ir.Complex128: sincGradComplex128Loop},
+var SincGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sincGradFloatLoop[float32], ir.Float64: sincGradFloatLoop[float64], ir.Complex64: sincGradComplex64Loop, ir.Complex128: sincGradComplex128Loop},
+	},
+	Vectors: sincGradVectors,
 }
 
 // sincGradGradXFloat: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
@@ -406,8 +472,11 @@ func sincGradGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // SincGradGradX holds the loops of sinc_grad_grad_x, by variant and compute
 // dtype.
-var SincGradGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sincGradGradXFloatLoop[float32], ir.Float64: sincGradGradXFloatLoop[float64], ir.Complex64: sincGradGradXComplex64Loop, ir.Complex128: sincGradGradXComplex128Loop},
+var SincGradGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sincGradGradXFloatLoop[float32], ir.Float64: sincGradGradXFloatLoop[float64], ir.Complex64: sincGradGradXComplex64Loop, ir.Complex128: sincGradGradXComplex128Loop},
+	},
+	Vectors: sincGradGradXVectors,
 }
 
 // sinhFloat: sinh(x)
@@ -447,8 +516,11 @@ func sinhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Sinh holds the loops of sinh, by variant and compute dtype.
-var Sinh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinhFloatLoop[float32], ir.Float64: sinhFloatLoop[float64], ir.Complex64: sinhComplex64Loop, ir.Complex128: sinhComplex128Loop},
+var Sinh = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sinhFloatLoop[float32], ir.Float64: sinhFloatLoop[float64], ir.Complex64: sinhComplex64Loop, ir.Complex128: sinhComplex128Loop},
+	},
+	Vectors: sinhVectors,
 }
 
 // sinhGradXFloat: dy*conj(cosh(x))
@@ -488,8 +560,11 @@ func sinhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // SinhGradX holds the loops of sinh_grad_x, by variant and compute dtype.
-var SinhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: sinhGradXFloatLoop[float32], ir.Float64: sinhGradXFloatLoop[float64], ir.Complex64: sinhGradXComplex64Loop, ir.Complex128: sinhGradXComplex128Loop},
+var SinhGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: sinhGradXFloatLoop[float32], ir.Float64: sinhGradXFloatLoop[float64], ir.Complex64: sinhGradXComplex64Loop, ir.Complex128: sinhGradXComplex128Loop},
+	},
+	Vectors: sinhGradXVectors,
 }
 
 // tanFloat: tan(x)
@@ -529,91 +604,9 @@ func tanComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 }
 
 // Tan holds the loops of tan, by variant and compute dtype.
-var Tan = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanFloatLoop[float32], ir.Float64: tanFloatLoop[float64], ir.Complex64: tanComplex64Loop, ir.Complex128: tanComplex128Loop},
-}
-
-// tanGradXFloat: dy*conj(1 + tan(x)*tan(x))
-func tanGradXFloat[T num.Float](dy, x T) T {
-	t0 := num.Tan(x)
-	return dy * (1 + T(t0*t0))
-}
-
-func tanGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = tanGradXFloat(dy[i], x[i])
-	}
-}
-
-// tanGradXComplex64: dy*conj(1 + tan(x)*tan(x))
-func tanGradXComplex64(dy, x complex64) complex64 {
-	t0 := num.CTan(x)
-	return dy * num.CConj(1+complex64(t0*t0))
-}
-
-func tanGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = tanGradXComplex64(dy[i], x[i])
-	}
-}
-
-// tanGradXComplex128: dy*conj(1 + tan(x)*tan(x))
-func tanGradXComplex128(dy, x complex128) complex128 {
-	t0 := num.CTan(x)
-	return dy * num.CConj(1+complex128(t0*t0))
-}
-
-func tanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = tanGradXComplex128(dy[i], x[i])
-	}
-}
-
-// TanGradX holds the loops of tan_grad_x, by variant and compute dtype.
-var TanGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanGradXFloatLoop[float32], ir.Float64: tanGradXFloatLoop[float64], ir.Complex64: tanGradXComplex64Loop, ir.Complex128: tanGradXComplex128Loop},
-}
-
-// tanhFloat: tanh(x)
-func tanhFloat[T num.Float](x T) T {
-	return num.Tanh(x)
-}
-
-func tanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = tanhFloat(x[i])
-	}
-}
-
-// tanhComplex64: tanh(x)
-func tanhComplex64(x complex64) complex64 {
-	return num.CTanh(x)
-}
-
-func tanhComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
-	for i := range out {
-		out[i] = tanhComplex64(x[i])
-	}
-}
-
-// tanhComplex128: tanh(x)
-func tanhComplex128(x complex128) complex128 {
-	return num.CTanh(x)
-}
-
-func tanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
-	for i := range out {
-		out[i] = tanhComplex128(x[i])
-	}
-}
-
-// Tanh holds the loops of tanh, by variant and compute dtype.
-var Tanh = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhFloatLoop[float32], ir.Float64: tanhFloatLoop[float64], ir.Complex64: tanhComplex64Loop, ir.Complex128: tanhComplex128Loop},
+var Tan = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: tanFloatLoop[float32], ir.Float64: tanFloatLoop[float64], ir.Complex64: tanComplex64Loop, ir.Complex128: tanComplex128Loop},
+	},
+	Vectors: tanVectors,
 }

@@ -3,10 +3,102 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
 )
+
+// tanGradXFloat: dy*conj(1 + tan(x)*tan(x))
+func tanGradXFloat[T num.Float](dy, x T) T {
+	t0 := num.Tan(x)
+	return dy * (1 + T(t0*t0))
+}
+
+func tanGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = tanGradXFloat(dy[i], x[i])
+	}
+}
+
+// tanGradXComplex64: dy*conj(1 + tan(x)*tan(x))
+func tanGradXComplex64(dy, x complex64) complex64 {
+	t0 := num.CTan(x)
+	return dy * num.CConj(1+complex64(t0*t0))
+}
+
+func tanGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = tanGradXComplex64(dy[i], x[i])
+	}
+}
+
+// tanGradXComplex128: dy*conj(1 + tan(x)*tan(x))
+func tanGradXComplex128(dy, x complex128) complex128 {
+	t0 := num.CTan(x)
+	return dy * num.CConj(1+complex128(t0*t0))
+}
+
+func tanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = tanGradXComplex128(dy[i], x[i])
+	}
+}
+
+// TanGradX holds the loops of tan_grad_x, by variant and compute dtype.
+var TanGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: tanGradXFloatLoop[float32], ir.Float64: tanGradXFloatLoop[float64], ir.Complex64: tanGradXComplex64Loop, ir.Complex128: tanGradXComplex128Loop},
+	},
+	Vectors: tanGradXVectors,
+}
+
+// tanhFloat: tanh(x)
+func tanhFloat[T num.Float](x T) T {
+	return num.Tanh(x)
+}
+
+func tanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = tanhFloat(x[i])
+	}
+}
+
+// tanhComplex64: tanh(x)
+func tanhComplex64(x complex64) complex64 {
+	return num.CTanh(x)
+}
+
+func tanhComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n)
+	for i := range out {
+		out[i] = tanhComplex64(x[i])
+	}
+}
+
+// tanhComplex128: tanh(x)
+func tanhComplex128(x complex128) complex128 {
+	return num.CTanh(x)
+}
+
+func tanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n)
+	for i := range out {
+		out[i] = tanhComplex128(x[i])
+	}
+}
+
+// Tanh holds the loops of tanh, by variant and compute dtype.
+var Tanh = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: tanhFloatLoop[float32], ir.Float64: tanhFloatLoop[float64], ir.Complex64: tanhComplex64Loop, ir.Complex128: tanhComplex128Loop},
+	},
+	Vectors: tanhVectors,
+}
 
 // tanhGradXFloat: dy*conj(1 - tanh(x)*tanh(x))
 func tanhGradXFloat[T num.Float](dy, x T) T {
@@ -48,6 +140,9 @@ func tanhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 }
 
 // TanhGradX holds the loops of tanh_grad_x, by variant and compute dtype.
-var TanhGradX = []*[ir.NumDTypes]ir.Loop{
-	{ir.Float32: tanhGradXFloatLoop[float32], ir.Float64: tanhGradXFloatLoop[float64], ir.Complex64: tanhGradXComplex64Loop, ir.Complex128: tanhGradXComplex128Loop},
+var TanhGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Float32: tanhGradXFloatLoop[float32], ir.Float64: tanhGradXFloatLoop[float64], ir.Complex64: tanhGradXComplex64Loop, ir.Complex128: tanhGradXComplex128Loop},
+	},
+	Vectors: tanhGradXVectors,
 }

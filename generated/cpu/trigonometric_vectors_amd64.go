@@ -5,69 +5,156 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// trigonometricVectors are the assembly loops of the group trigonometric.
-var trigonometricVectors = []vector.Loop{
-	{Op: "acos", Table: &Acos, Variant: 0, DType: ir.Float32, AVX2: acosFloat32AVX2, AVX512: acosFloat32AVX512, Past: vector.Loops{AVX2: acosFloat32PastAVX2, AVX512: acosFloat32PastAVX512}},
-	{Op: "acos", Table: &Acos, Variant: 0, DType: ir.Float64, AVX2: acosFloat64AVX2, AVX512: acosFloat64AVX512},
-	{Op: "acos_grad_x", Table: &AcosGradX, Variant: 0, DType: ir.Float32, AVX2: acosGradXFloat32AVX2, AVX512: acosGradXFloat32AVX512, Past: vector.Loops{AVX2: acosGradXFloat32PastAVX2, AVX512: acosGradXFloat32PastAVX512}},
-	{Op: "acos_grad_x", Table: &AcosGradX, Variant: 0, DType: ir.Float64, AVX2: acosGradXFloat64AVX2, AVX512: acosGradXFloat64AVX512},
-	{Op: "acosh", Table: &Acosh, Variant: 0, DType: ir.Float32, AVX2: acoshFloat32AVX2, AVX512: acoshFloat32AVX512, Past: vector.Loops{AVX2: acoshFloat32PastAVX2, AVX512: acoshFloat32PastAVX512}},
-	{Op: "acosh", Table: &Acosh, Variant: 0, DType: ir.Float64, AVX2: acoshFloat64AVX2, AVX512: acoshFloat64AVX512},
-	{Op: "acosh_grad_x", Table: &AcoshGradX, Variant: 0, DType: ir.Float32, AVX2: acoshGradXFloat32AVX2, AVX512: acoshGradXFloat32AVX512, Past: vector.Loops{AVX2: acoshGradXFloat32PastAVX2, AVX512: acoshGradXFloat32PastAVX512}},
-	{Op: "acosh_grad_x", Table: &AcoshGradX, Variant: 0, DType: ir.Float64, AVX2: acoshGradXFloat64AVX2, AVX512: acoshGradXFloat64AVX512},
-	{Op: "asin", Table: &Asin, Variant: 0, DType: ir.Float32, AVX2: asinFloat32AVX2, AVX512: asinFloat32AVX512, Past: vector.Loops{AVX2: asinFloat32PastAVX2, AVX512: asinFloat32PastAVX512}},
-	{Op: "asin", Table: &Asin, Variant: 0, DType: ir.Float64, AVX2: asinFloat64AVX2, AVX512: asinFloat64AVX512},
-	{Op: "asin_grad_x", Table: &AsinGradX, Variant: 0, DType: ir.Float32, AVX2: asinGradXFloat32AVX2, AVX512: asinGradXFloat32AVX512, Past: vector.Loops{AVX2: asinGradXFloat32PastAVX2, AVX512: asinGradXFloat32PastAVX512}},
-	{Op: "asin_grad_x", Table: &AsinGradX, Variant: 0, DType: ir.Float64, AVX2: asinGradXFloat64AVX2, AVX512: asinGradXFloat64AVX512},
-	{Op: "asinh", Table: &Asinh, Variant: 0, DType: ir.Float32, AVX2: asinhFloat32AVX2, AVX512: asinhFloat32AVX512, Past: vector.Loops{AVX2: asinhFloat32PastAVX2, AVX512: asinhFloat32PastAVX512}},
-	{Op: "asinh", Table: &Asinh, Variant: 0, DType: ir.Float64, AVX2: asinhFloat64AVX2, AVX512: asinhFloat64AVX512},
-	{Op: "asinh_grad_x", Table: &AsinhGradX, Variant: 0, DType: ir.Float32, AVX2: asinhGradXFloat32AVX2, AVX512: asinhGradXFloat32AVX512, Past: vector.Loops{AVX2: asinhGradXFloat32PastAVX2, AVX512: asinhGradXFloat32PastAVX512}},
-	{Op: "asinh_grad_x", Table: &AsinhGradX, Variant: 0, DType: ir.Float64, AVX2: asinhGradXFloat64AVX2, AVX512: asinhGradXFloat64AVX512},
-	{Op: "atan", Table: &Atan, Variant: 0, DType: ir.Float32, AVX2: atanFloat32AVX2, AVX512: atanFloat32AVX512, Past: vector.Loops{AVX2: atanFloat32PastAVX2, AVX512: atanFloat32PastAVX512}},
-	{Op: "atan", Table: &Atan, Variant: 0, DType: ir.Float64, AVX2: atanFloat64AVX2, AVX512: atanFloat64AVX512},
-	{Op: "atan2", Table: &Atan2, Variant: 0, DType: ir.Float32, AVX2: atan2Float32AVX2, AVX512: atan2Float32AVX512, Past: vector.Loops{AVX2: atan2Float32PastAVX2, AVX512: atan2Float32PastAVX512}},
-	{Op: "atan2", Table: &Atan2, Variant: 0, DType: ir.Float64, AVX2: atan2Float64AVX2, AVX512: atan2Float64AVX512},
-	{Op: "atan2_grad_x", Table: &Atan2GradX, Variant: 0, DType: ir.Float32, AVX2: atan2GradXFloat32AVX2, AVX512: atan2GradXFloat32AVX512},
-	{Op: "atan2_grad_x", Table: &Atan2GradX, Variant: 0, DType: ir.Float64, AVX2: atan2GradXFloat64AVX2, AVX512: atan2GradXFloat64AVX512},
-	{Op: "atan2_grad_y", Table: &Atan2GradY, Variant: 0, DType: ir.Float32, AVX2: atan2GradYFloat32AVX2, AVX512: atan2GradYFloat32AVX512},
-	{Op: "atan2_grad_y", Table: &Atan2GradY, Variant: 0, DType: ir.Float64, AVX2: atan2GradYFloat64AVX2, AVX512: atan2GradYFloat64AVX512},
-	{Op: "atan_grad_x", Table: &AtanGradX, Variant: 0, DType: ir.Float32, AVX2: atanGradXFloat32AVX2, AVX512: atanGradXFloat32AVX512, Past: vector.Loops{AVX2: atanGradXFloat32PastAVX2, AVX512: atanGradXFloat32PastAVX512}},
-	{Op: "atan_grad_x", Table: &AtanGradX, Variant: 0, DType: ir.Float64, AVX2: atanGradXFloat64AVX2, AVX512: atanGradXFloat64AVX512},
-	{Op: "atanh", Table: &Atanh, Variant: 0, DType: ir.Float32, AVX2: atanhFloat32AVX2, AVX512: atanhFloat32AVX512, Past: vector.Loops{AVX2: atanhFloat32PastAVX2, AVX512: atanhFloat32PastAVX512}},
-	{Op: "atanh", Table: &Atanh, Variant: 0, DType: ir.Float64, AVX2: atanhFloat64AVX2, AVX512: atanhFloat64AVX512},
-	{Op: "atanh_grad_x", Table: &AtanhGradX, Variant: 0, DType: ir.Float32, AVX2: atanhGradXFloat32AVX2, AVX512: atanhGradXFloat32AVX512, Past: vector.Loops{AVX2: atanhGradXFloat32PastAVX2, AVX512: atanhGradXFloat32PastAVX512}},
-	{Op: "atanh_grad_x", Table: &AtanhGradX, Variant: 0, DType: ir.Float64, AVX2: atanhGradXFloat64AVX2, AVX512: atanhGradXFloat64AVX512},
-	{Op: "cos", Table: &Cos, Variant: 0, DType: ir.Float32, AVX2: cosFloat32AVX2, AVX512: cosFloat32AVX512, Past: vector.Loops{AVX2: cosFloat32PastAVX2, AVX512: cosFloat32PastAVX512}},
-	{Op: "cos", Table: &Cos, Variant: 0, DType: ir.Float64, AVX2: cosFloat64AVX2, AVX512: cosFloat64AVX512},
-	{Op: "cos_grad_x", Table: &CosGradX, Variant: 0, DType: ir.Float32, AVX2: cosGradXFloat32AVX2, AVX512: cosGradXFloat32AVX512, Past: vector.Loops{AVX2: cosGradXFloat32PastAVX2, AVX512: cosGradXFloat32PastAVX512}},
-	{Op: "cos_grad_x", Table: &CosGradX, Variant: 0, DType: ir.Float64, AVX2: cosGradXFloat64AVX2, AVX512: cosGradXFloat64AVX512},
-	{Op: "cosh", Table: &Cosh, Variant: 0, DType: ir.Float32, AVX2: coshFloat32AVX2, AVX512: coshFloat32AVX512, Past: vector.Loops{AVX2: coshFloat32PastAVX2, AVX512: coshFloat32PastAVX512}},
-	{Op: "cosh", Table: &Cosh, Variant: 0, DType: ir.Float64, AVX2: coshFloat64AVX2, AVX512: coshFloat64AVX512},
-	{Op: "cosh_grad_x", Table: &CoshGradX, Variant: 0, DType: ir.Float32, AVX2: coshGradXFloat32AVX2, AVX512: coshGradXFloat32AVX512, Past: vector.Loops{AVX2: coshGradXFloat32PastAVX2, AVX512: coshGradXFloat32PastAVX512}},
-	{Op: "cosh_grad_x", Table: &CoshGradX, Variant: 0, DType: ir.Float64, AVX2: coshGradXFloat64AVX2, AVX512: coshGradXFloat64AVX512},
-	{Op: "sin", Table: &Sin, Variant: 0, DType: ir.Float32, AVX2: sinFloat32AVX2, AVX512: sinFloat32AVX512, Past: vector.Loops{AVX2: sinFloat32PastAVX2, AVX512: sinFloat32PastAVX512}},
-	{Op: "sin", Table: &Sin, Variant: 0, DType: ir.Float64, AVX2: sinFloat64AVX2, AVX512: sinFloat64AVX512},
-	{Op: "sin_grad_x", Table: &SinGradX, Variant: 0, DType: ir.Float32, AVX2: sinGradXFloat32AVX2, AVX512: sinGradXFloat32AVX512, Past: vector.Loops{AVX2: sinGradXFloat32PastAVX2, AVX512: sinGradXFloat32PastAVX512}},
-	{Op: "sin_grad_x", Table: &SinGradX, Variant: 0, DType: ir.Float64, AVX2: sinGradXFloat64AVX2, AVX512: sinGradXFloat64AVX512},
-	{Op: "sinc", Table: &Sinc, Variant: 0, DType: ir.Float32, AVX2: sincFloat32AVX2, AVX512: sincFloat32AVX512, Past: vector.Loops{AVX2: sincFloat32PastAVX2, AVX512: sincFloat32PastAVX512}},
-	{Op: "sinc", Table: &Sinc, Variant: 0, DType: ir.Float64, AVX2: sincFloat64AVX2, AVX512: sincFloat64AVX512},
-	{Op: "sinc_grad", Table: &SincGrad, Variant: 0, DType: ir.Float32, AVX2: sincGradFloat32AVX2, AVX512: sincGradFloat32AVX512, Past: vector.Loops{AVX2: sincGradFloat32PastAVX2, AVX512: sincGradFloat32PastAVX512}},
-	{Op: "sinc_grad", Table: &SincGrad, Variant: 0, DType: ir.Float64, AVX2: sincGradFloat64AVX2, AVX512: sincGradFloat64AVX512},
-	{Op: "sinc_grad_grad_x", Table: &SincGradGradX, Variant: 0, DType: ir.Float32, AVX2: sincGradGradXFloat32AVX2, AVX512: sincGradGradXFloat32AVX512, Past: vector.Loops{AVX2: sincGradGradXFloat32PastAVX2, AVX512: sincGradGradXFloat32PastAVX512}},
-	{Op: "sinc_grad_grad_x", Table: &SincGradGradX, Variant: 0, DType: ir.Float64, AVX2: sincGradGradXFloat64AVX2, AVX512: sincGradGradXFloat64AVX512},
-	{Op: "sinh", Table: &Sinh, Variant: 0, DType: ir.Float32, AVX2: sinhFloat32AVX2, AVX512: sinhFloat32AVX512, Past: vector.Loops{AVX2: sinhFloat32PastAVX2, AVX512: sinhFloat32PastAVX512}},
-	{Op: "sinh", Table: &Sinh, Variant: 0, DType: ir.Float64, AVX2: sinhFloat64AVX2, AVX512: sinhFloat64AVX512},
-	{Op: "sinh_grad_x", Table: &SinhGradX, Variant: 0, DType: ir.Float32, AVX2: sinhGradXFloat32AVX2, AVX512: sinhGradXFloat32AVX512, Past: vector.Loops{AVX2: sinhGradXFloat32PastAVX2, AVX512: sinhGradXFloat32PastAVX512}},
-	{Op: "sinh_grad_x", Table: &SinhGradX, Variant: 0, DType: ir.Float64, AVX2: sinhGradXFloat64AVX2, AVX512: sinhGradXFloat64AVX512},
-	{Op: "tan", Table: &Tan, Variant: 0, DType: ir.Float32, AVX2: tanFloat32AVX2, AVX512: tanFloat32AVX512, Past: vector.Loops{AVX2: tanFloat32PastAVX2, AVX512: tanFloat32PastAVX512}},
-	{Op: "tan", Table: &Tan, Variant: 0, DType: ir.Float64, AVX2: tanFloat64AVX2, AVX512: tanFloat64AVX512},
-	{Op: "tan_grad_x", Table: &TanGradX, Variant: 0, DType: ir.Float32, AVX2: tanGradXFloat32AVX2, AVX512: tanGradXFloat32AVX512, Past: vector.Loops{AVX2: tanGradXFloat32PastAVX2, AVX512: tanGradXFloat32PastAVX512}},
-	{Op: "tan_grad_x", Table: &TanGradX, Variant: 0, DType: ir.Float64, AVX2: tanGradXFloat64AVX2, AVX512: tanGradXFloat64AVX512},
-	{Op: "tanh", Table: &Tanh, Variant: 0, DType: ir.Float32, AVX2: tanhFloat32AVX2, AVX512: tanhFloat32AVX512, Past: vector.Loops{AVX2: tanhFloat32PastAVX2, AVX512: tanhFloat32PastAVX512}},
-	{Op: "tanh", Table: &Tanh, Variant: 0, DType: ir.Float64, AVX2: tanhFloat64AVX2, AVX512: tanhFloat64AVX512},
-	{Op: "tanh_grad_x", Table: &TanhGradX, Variant: 0, DType: ir.Float32, AVX2: tanhGradXFloat32AVX2, AVX512: tanhGradXFloat32AVX512, Past: vector.Loops{AVX2: tanhGradXFloat32PastAVX2, AVX512: tanhGradXFloat32PastAVX512}},
-	{Op: "tanh_grad_x", Table: &TanhGradX, Variant: 0, DType: ir.Float64, AVX2: tanhGradXFloat64AVX2, AVX512: tanhGradXFloat64AVX512},
+var acosVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: acosFloat32AVX2, AVX512: acosFloat32AVX512, Past: vector.Loops{AVX2: acosFloat32PastAVX2, AVX512: acosFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: acosFloat64AVX2, AVX512: acosFloat64AVX512},
+}
+
+var acosGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: acosGradXFloat32AVX2, AVX512: acosGradXFloat32AVX512, Past: vector.Loops{AVX2: acosGradXFloat32PastAVX2, AVX512: acosGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: acosGradXFloat64AVX2, AVX512: acosGradXFloat64AVX512},
+}
+
+var acoshVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: acoshFloat32AVX2, AVX512: acoshFloat32AVX512, Past: vector.Loops{AVX2: acoshFloat32PastAVX2, AVX512: acoshFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: acoshFloat64AVX2, AVX512: acoshFloat64AVX512},
+}
+
+var acoshGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: acoshGradXFloat32AVX2, AVX512: acoshGradXFloat32AVX512, Past: vector.Loops{AVX2: acoshGradXFloat32PastAVX2, AVX512: acoshGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: acoshGradXFloat64AVX2, AVX512: acoshGradXFloat64AVX512},
+}
+
+var asinVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: asinFloat32AVX2, AVX512: asinFloat32AVX512, Past: vector.Loops{AVX2: asinFloat32PastAVX2, AVX512: asinFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: asinFloat64AVX2, AVX512: asinFloat64AVX512},
+}
+
+var asinGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: asinGradXFloat32AVX2, AVX512: asinGradXFloat32AVX512, Past: vector.Loops{AVX2: asinGradXFloat32PastAVX2, AVX512: asinGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: asinGradXFloat64AVX2, AVX512: asinGradXFloat64AVX512},
+}
+
+var asinhVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: asinhFloat32AVX2, AVX512: asinhFloat32AVX512, Past: vector.Loops{AVX2: asinhFloat32PastAVX2, AVX512: asinhFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: asinhFloat64AVX2, AVX512: asinhFloat64AVX512},
+}
+
+var asinhGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: asinhGradXFloat32AVX2, AVX512: asinhGradXFloat32AVX512, Past: vector.Loops{AVX2: asinhGradXFloat32PastAVX2, AVX512: asinhGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: asinhGradXFloat64AVX2, AVX512: asinhGradXFloat64AVX512},
+}
+
+var atanVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: atanFloat32AVX2, AVX512: atanFloat32AVX512, Past: vector.Loops{AVX2: atanFloat32PastAVX2, AVX512: atanFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: atanFloat64AVX2, AVX512: atanFloat64AVX512},
+}
+
+var atan2Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: atan2Float32AVX2, AVX512: atan2Float32AVX512, Past: vector.Loops{AVX2: atan2Float32PastAVX2, AVX512: atan2Float32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: atan2Float64AVX2, AVX512: atan2Float64AVX512},
+}
+
+var atan2GradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: atan2GradXFloat32AVX2, AVX512: atan2GradXFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: atan2GradXFloat64AVX2, AVX512: atan2GradXFloat64AVX512},
+}
+
+var atan2GradYVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: atan2GradYFloat32AVX2, AVX512: atan2GradYFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: atan2GradYFloat64AVX2, AVX512: atan2GradYFloat64AVX512},
+}
+
+var atanGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: atanGradXFloat32AVX2, AVX512: atanGradXFloat32AVX512, Past: vector.Loops{AVX2: atanGradXFloat32PastAVX2, AVX512: atanGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: atanGradXFloat64AVX2, AVX512: atanGradXFloat64AVX512},
+}
+
+var atanhVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: atanhFloat32AVX2, AVX512: atanhFloat32AVX512, Past: vector.Loops{AVX2: atanhFloat32PastAVX2, AVX512: atanhFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: atanhFloat64AVX2, AVX512: atanhFloat64AVX512},
+}
+
+var atanhGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: atanhGradXFloat32AVX2, AVX512: atanhGradXFloat32AVX512, Past: vector.Loops{AVX2: atanhGradXFloat32PastAVX2, AVX512: atanhGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: atanhGradXFloat64AVX2, AVX512: atanhGradXFloat64AVX512},
+}
+
+var cosVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: cosFloat32AVX2, AVX512: cosFloat32AVX512, Past: vector.Loops{AVX2: cosFloat32PastAVX2, AVX512: cosFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: cosFloat64AVX2, AVX512: cosFloat64AVX512},
+}
+
+var cosGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: cosGradXFloat32AVX2, AVX512: cosGradXFloat32AVX512, Past: vector.Loops{AVX2: cosGradXFloat32PastAVX2, AVX512: cosGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: cosGradXFloat64AVX2, AVX512: cosGradXFloat64AVX512},
+}
+
+var coshVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: coshFloat32AVX2, AVX512: coshFloat32AVX512, Past: vector.Loops{AVX2: coshFloat32PastAVX2, AVX512: coshFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: coshFloat64AVX2, AVX512: coshFloat64AVX512},
+}
+
+var coshGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: coshGradXFloat32AVX2, AVX512: coshGradXFloat32AVX512, Past: vector.Loops{AVX2: coshGradXFloat32PastAVX2, AVX512: coshGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: coshGradXFloat64AVX2, AVX512: coshGradXFloat64AVX512},
+}
+
+var sinVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sinFloat32AVX2, AVX512: sinFloat32AVX512, Past: vector.Loops{AVX2: sinFloat32PastAVX2, AVX512: sinFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sinFloat64AVX2, AVX512: sinFloat64AVX512},
+}
+
+var sinGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sinGradXFloat32AVX2, AVX512: sinGradXFloat32AVX512, Past: vector.Loops{AVX2: sinGradXFloat32PastAVX2, AVX512: sinGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sinGradXFloat64AVX2, AVX512: sinGradXFloat64AVX512},
+}
+
+var sincVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sincFloat32AVX2, AVX512: sincFloat32AVX512, Past: vector.Loops{AVX2: sincFloat32PastAVX2, AVX512: sincFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sincFloat64AVX2, AVX512: sincFloat64AVX512},
+}
+
+var sincGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sincGradFloat32AVX2, AVX512: sincGradFloat32AVX512, Past: vector.Loops{AVX2: sincGradFloat32PastAVX2, AVX512: sincGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sincGradFloat64AVX2, AVX512: sincGradFloat64AVX512},
+}
+
+var sincGradGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sincGradGradXFloat32AVX2, AVX512: sincGradGradXFloat32AVX512, Past: vector.Loops{AVX2: sincGradGradXFloat32PastAVX2, AVX512: sincGradGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sincGradGradXFloat64AVX2, AVX512: sincGradGradXFloat64AVX512},
+}
+
+var sinhVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sinhFloat32AVX2, AVX512: sinhFloat32AVX512, Past: vector.Loops{AVX2: sinhFloat32PastAVX2, AVX512: sinhFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sinhFloat64AVX2, AVX512: sinhFloat64AVX512},
+}
+
+var sinhGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sinhGradXFloat32AVX2, AVX512: sinhGradXFloat32AVX512, Past: vector.Loops{AVX2: sinhGradXFloat32PastAVX2, AVX512: sinhGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: sinhGradXFloat64AVX2, AVX512: sinhGradXFloat64AVX512},
+}
+
+var tanVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: tanFloat32AVX2, AVX512: tanFloat32AVX512, Past: vector.Loops{AVX2: tanFloat32PastAVX2, AVX512: tanFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: tanFloat64AVX2, AVX512: tanFloat64AVX512},
+}
+
+var tanGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: tanGradXFloat32AVX2, AVX512: tanGradXFloat32AVX512, Past: vector.Loops{AVX2: tanGradXFloat32PastAVX2, AVX512: tanGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: tanGradXFloat64AVX2, AVX512: tanGradXFloat64AVX512},
+}
+
+var tanhVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: tanhFloat32AVX2, AVX512: tanhFloat32AVX512, Past: vector.Loops{AVX2: tanhFloat32PastAVX2, AVX512: tanhFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: tanhFloat64AVX2, AVX512: tanhFloat64AVX512},
+}
+
+var tanhGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: tanhGradXFloat32AVX2, AVX512: tanhGradXFloat32AVX512, Past: vector.Loops{AVX2: tanhGradXFloat32PastAVX2, AVX512: tanhGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: tanhGradXFloat64AVX2, AVX512: tanhGradXFloat64AVX512},
 }

@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
 	"unsafe"
@@ -23,6 +24,9 @@ func windowIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 }
 
 // WindowIndex holds the loops of window_index, by variant and compute dtype.
-var WindowIndex = []*[ir.NumDTypes]ir.Loop{
-	{ir.Int64: windowIndexLoop},
+var WindowIndex = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: windowIndexLoop},
+	},
+	Vectors: windowIndexVectors,
 }

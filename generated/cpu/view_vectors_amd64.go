@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
@@ -13,7 +14,6 @@ func windowIndexInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	windowIndexInt64AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }
 
-// viewVectors are the assembly loops of the group view.
-var viewVectors = []vector.Loop{
-	{Op: "window_index", Table: &WindowIndex, Variant: 0, DType: ir.Int64, AVX512: windowIndexInt64AVX512Loop},
+var windowIndexVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX512: windowIndexInt64AVX512Loop},
 }

@@ -4,17 +4,17 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
-// Celu names the device code of celu.
-var Celu = ir.CUDAKernels{Module: "activation", Symbol: "celu"}
+// CELU names the device code of celu.
+var CELU = ir.CUDAKernels{Module: "activation", Symbol: "celu"}
 
-// CeluGradX names the device code of celu_grad_x.
-var CeluGradX = ir.CUDAKernels{Module: "activation", Symbol: "celu_grad_x"}
+// CELUGradX names the device code of celu_grad_x.
+var CELUGradX = ir.CUDAKernels{Module: "activation", Symbol: "celu_grad_x"}
 
-// Elu names the device code of elu.
-var Elu = ir.CUDAKernels{Module: "activation", Symbol: "elu"}
+// ELU names the device code of elu.
+var ELU = ir.CUDAKernels{Module: "activation", Symbol: "elu"}
 
-// EluGradX names the device code of elu_grad_x.
-var EluGradX = ir.CUDAKernels{Module: "activation", Symbol: "elu_grad_x"}
+// ELUGradX names the device code of elu_grad_x.
+var ELUGradX = ir.CUDAKernels{Module: "activation", Symbol: "elu_grad_x"}
 
 // Gated names the device code of gated.
 var Gated = ir.CUDAKernels{Module: "activation", Symbol: "gated"}
@@ -25,11 +25,11 @@ var GatedGradGate = ir.CUDAKernels{Module: "activation", Symbol: "gated_grad_gat
 // GatedGradX names the device code of gated_grad_x.
 var GatedGradX = ir.CUDAKernels{Module: "activation", Symbol: "gated_grad_x"}
 
-// Gelu names the device code of gelu.
-var Gelu = ir.CUDAKernels{Module: "activation", Symbol: "gelu"}
+// GELU names the device code of gelu.
+var GELU = ir.CUDAKernels{Module: "activation", Symbol: "gelu"}
 
-// GeluGradX names the device code of gelu_grad_x.
-var GeluGradX = ir.CUDAKernels{Module: "activation", Symbol: "gelu_grad_x"}
+// GELUGradX names the device code of gelu_grad_x.
+var GELUGradX = ir.CUDAKernels{Module: "activation", Symbol: "gelu_grad_x"}
 
 // Hardshrink names the device code of hardshrink.
 var Hardshrink = ir.CUDAKernels{Module: "activation", Symbol: "hardshrink"}
@@ -58,11 +58,11 @@ var HardtanhGradX = ir.CUDAKernels{Module: "activation", Symbol: "hardtanh_grad_
 // Heaviside names the device code of heaviside.
 var Heaviside = ir.CUDAKernels{Module: "activation", Symbol: "heaviside"}
 
-// LeakyRelu names the device code of leaky_relu.
-var LeakyRelu = ir.CUDAKernels{Module: "activation", Symbol: "leaky_relu"}
+// LeakyReLU names the device code of leaky_relu.
+var LeakyReLU = ir.CUDAKernels{Module: "activation", Symbol: "leaky_relu"}
 
-// LeakyReluGradX names the device code of leaky_relu_grad_x.
-var LeakyReluGradX = ir.CUDAKernels{Module: "activation", Symbol: "leaky_relu_grad_x"}
+// LeakyReLUGradX names the device code of leaky_relu_grad_x.
+var LeakyReLUGradX = ir.CUDAKernels{Module: "activation", Symbol: "leaky_relu_grad_x"}
 
 // Logsigmoid names the device code of logsigmoid.
 var Logsigmoid = ir.CUDAKernels{Module: "activation_b", Symbol: "logsigmoid"}
@@ -73,39 +73,39 @@ var Mish = ir.CUDAKernels{Module: "activation_b", Symbol: "mish"}
 // MishGradX names the device code of mish_grad_x.
 var MishGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "mish_grad_x"}
 
-// PreluElements names the device code of prelu_elements.
-var PreluElements = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements"}
+// PReLUElements names the device code of prelu_elements.
+var PReLUElements = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements"}
 
-// PreluElementsGradWeight names the device code of
+// PReLUElementsGradWeight names the device code of
 // prelu_elements_grad_weight.
-var PreluElementsGradWeight = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements_grad_weight"}
+var PReLUElementsGradWeight = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements_grad_weight"}
 
-// PreluElementsGradX names the device code of prelu_elements_grad_x.
-var PreluElementsGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements_grad_x"}
+// PReLUElementsGradX names the device code of prelu_elements_grad_x.
+var PReLUElementsGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "prelu_elements_grad_x"}
 
-// Relu names the device code of relu.
-var Relu = ir.CUDAKernels{Module: "activation_b", Symbol: "relu"}
+// ReLU names the device code of relu.
+var ReLU = ir.CUDAKernels{Module: "activation_b", Symbol: "relu"}
 
-// Relu6 names the device code of relu6.
-var Relu6 = ir.CUDAKernels{Module: "activation_b", Symbol: "relu6"}
+// ReLU6 names the device code of relu6.
+var ReLU6 = ir.CUDAKernels{Module: "activation_b", Symbol: "relu6"}
 
-// Relu6GradX names the device code of relu6_grad_x.
-var Relu6GradX = ir.CUDAKernels{Module: "activation_b", Symbol: "relu6_grad_x"}
+// ReLU6GradX names the device code of relu6_grad_x.
+var ReLU6GradX = ir.CUDAKernels{Module: "activation_b", Symbol: "relu6_grad_x"}
 
-// ReluGradX names the device code of relu_grad_x.
-var ReluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "relu_grad_x"}
+// ReLUGradX names the device code of relu_grad_x.
+var ReLUGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "relu_grad_x"}
 
-// Selu names the device code of selu.
-var Selu = ir.CUDAKernels{Module: "activation_b", Symbol: "selu"}
+// SELU names the device code of selu.
+var SELU = ir.CUDAKernels{Module: "activation_b", Symbol: "selu"}
 
-// SeluGradX names the device code of selu_grad_x.
-var SeluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "selu_grad_x"}
+// SELUGradX names the device code of selu_grad_x.
+var SELUGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "selu_grad_x"}
 
-// Silu names the device code of silu.
-var Silu = ir.CUDAKernels{Module: "activation_b", Symbol: "silu"}
+// SiLU names the device code of silu.
+var SiLU = ir.CUDAKernels{Module: "activation_b", Symbol: "silu"}
 
-// SiluGradX names the device code of silu_grad_x.
-var SiluGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "silu_grad_x"}
+// SiLUGradX names the device code of silu_grad_x.
+var SiLUGradX = ir.CUDAKernels{Module: "activation_b", Symbol: "silu_grad_x"}
 
 // Softplus names the device code of softplus.
 var Softplus = ir.CUDAKernels{Module: "activation_b", Symbol: "softplus"}

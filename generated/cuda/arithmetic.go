@@ -145,11 +145,11 @@ var MulGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "mul_grad_x"}
 // MulGradY names the device code of mul_grad_y.
 var MulGradY = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "mul_grad_y"}
 
-// NanToNum names the device code of nan_to_num.
-var NanToNum = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "nan_to_num"}
+// NaNToNum names the device code of nan_to_num.
+var NaNToNum = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "nan_to_num"}
 
-// NanToNumGradX names the device code of nan_to_num_grad_x.
-var NanToNumGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "nan_to_num_grad_x"}
+// NaNToNumGradX names the device code of nan_to_num_grad_x.
+var NaNToNumGradX = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "nan_to_num_grad_x"}
 
 // Neg names the device code of neg.
 var Neg = ir.CUDAKernels{Module: "arithmetic_d", Symbol: "neg"}

@@ -13,17 +13,17 @@ var Ge = ir.CUDAKernels{Module: "comparison", Symbol: "ge"}
 // Gt names the device code of gt.
 var Gt = ir.CUDAKernels{Module: "comparison", Symbol: "gt"}
 
-// Isclose names the device code of isclose.
-var Isclose = ir.CUDAKernels{Module: "comparison", Symbol: "isclose"}
+// IsClose names the device code of isclose.
+var IsClose = ir.CUDAKernels{Module: "comparison", Symbol: "isclose"}
 
-// Isfinite names the device code of isfinite.
-var Isfinite = ir.CUDAKernels{Module: "comparison", Symbol: "isfinite"}
+// IsFinite names the device code of isfinite.
+var IsFinite = ir.CUDAKernels{Module: "comparison", Symbol: "isfinite"}
 
-// Isinf names the device code of isinf.
-var Isinf = ir.CUDAKernels{Module: "comparison", Symbol: "isinf"}
+// IsInf names the device code of isinf.
+var IsInf = ir.CUDAKernels{Module: "comparison", Symbol: "isinf"}
 
-// Isnan names the device code of isnan.
-var Isnan = ir.CUDAKernels{Module: "comparison", Symbol: "isnan"}
+// IsNaN names the device code of isnan.
+var IsNaN = ir.CUDAKernels{Module: "comparison", Symbol: "isnan"}
 
 // Le names the device code of le.
 var Le = ir.CUDAKernels{Module: "comparison", Symbol: "le"}

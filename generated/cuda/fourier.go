@@ -4,8 +4,8 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
-// FftfreqSized names the device code of fftfreq_sized.
-var FftfreqSized = ir.CUDAKernels{Module: "fourier", Symbol: "fftfreq_sized"}
+// FFTFreqSized names the device code of fftfreq_sized.
+var FFTFreqSized = ir.CUDAKernels{Module: "fourier", Symbol: "fftfreq_sized"}
 
-// RfftfreqSized names the device code of rfftfreq_sized.
-var RfftfreqSized = ir.CUDAKernels{Module: "fourier", Symbol: "rfftfreq_sized"}
+// RFFTFreqSized names the device code of rfftfreq_sized.
+var RFFTFreqSized = ir.CUDAKernels{Module: "fourier", Symbol: "rfftfreq_sized"}

@@ -4,26 +4,26 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
-// BceElements names the device code of bce_elements.
-var BceElements = ir.CUDAKernels{Module: "loss", Symbol: "bce_elements"}
+// BCEElements names the device code of bce_elements.
+var BCEElements = ir.CUDAKernels{Module: "loss", Symbol: "bce_elements"}
 
-// BceGrad names the device code of bce_grad.
-var BceGrad = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad"}
+// BCEGrad names the device code of bce_grad.
+var BCEGrad = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad"}
 
-// BceGradGradG names the device code of bce_grad_grad_g.
-var BceGradGradG = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad_grad_g"}
+// BCEGradGradG names the device code of bce_grad_grad_g.
+var BCEGradGradG = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad_grad_g"}
 
-// BceGradGradTarget names the device code of bce_grad_grad_target.
-var BceGradGradTarget = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad_grad_target"}
+// BCEGradGradTarget names the device code of bce_grad_grad_target.
+var BCEGradGradTarget = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad_grad_target"}
 
-// BceGradGradX names the device code of bce_grad_grad_x.
-var BceGradGradX = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad_grad_x"}
+// BCEGradGradX names the device code of bce_grad_grad_x.
+var BCEGradGradX = ir.CUDAKernels{Module: "loss", Symbol: "bce_grad_grad_x"}
 
-// BceLogitsElements names the device code of bce_logits_elements.
-var BceLogitsElements = ir.CUDAKernels{Module: "loss", Symbol: "bce_logits_elements"}
+// BCELogitsElements names the device code of bce_logits_elements.
+var BCELogitsElements = ir.CUDAKernels{Module: "loss", Symbol: "bce_logits_elements"}
 
-// BceLogitsWeighted names the device code of bce_logits_weighted.
-var BceLogitsWeighted = ir.CUDAKernels{Module: "loss", Symbol: "bce_logits_weighted"}
+// BCELogitsWeighted names the device code of bce_logits_weighted.
+var BCELogitsWeighted = ir.CUDAKernels{Module: "loss", Symbol: "bce_logits_weighted"}
 
 // HuberElements names the device code of huber_elements.
 var HuberElements = ir.CUDAKernels{Module: "loss", Symbol: "huber_elements"}

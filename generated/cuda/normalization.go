@@ -82,32 +82,32 @@ var LogSoftmaxGradGradS = ir.CUDAKernels{Module: "normalization", Symbol: "log_s
 // LogSoftmaxGradGradY names the device code of log_softmax_grad_grad_y.
 var LogSoftmaxGradGradY = ir.CUDAKernels{Module: "normalization", Symbol: "log_softmax_grad_grad_y"}
 
-// RmsNormAffineGrad names the device code of rms_norm_affine_grad.
-var RmsNormAffineGrad = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad"}
+// RMSNormAffineGrad names the device code of rms_norm_affine_grad.
+var RMSNormAffineGrad = ir.CUDAKernels{Module: "normalization", Symbol: "rms_norm_affine_grad"}
 
-// RmsNormAffineGradGradC names the device code of
+// RMSNormAffineGradGradC names the device code of
 // rms_norm_affine_grad_grad_c.
-var RmsNormAffineGradGradC = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_c"}
+var RMSNormAffineGradGradC = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_c"}
 
-// RmsNormAffineGradGradRstd names the device code of
+// RMSNormAffineGradGradRstd names the device code of
 // rms_norm_affine_grad_grad_rstd.
-var RmsNormAffineGradGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_rstd"}
+var RMSNormAffineGradGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_rstd"}
 
-// RmsNormAffineGradGradX names the device code of
+// RMSNormAffineGradGradX names the device code of
 // rms_norm_affine_grad_grad_x.
-var RmsNormAffineGradGradX = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_x"}
+var RMSNormAffineGradGradX = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_x"}
 
-// RmsNormGrad names the device code of rms_norm_grad.
-var RmsNormGrad = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad"}
+// RMSNormGrad names the device code of rms_norm_grad.
+var RMSNormGrad = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad"}
 
-// RmsNormGradGradC names the device code of rms_norm_grad_grad_c.
-var RmsNormGradGradC = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_c"}
+// RMSNormGradGradC names the device code of rms_norm_grad_grad_c.
+var RMSNormGradGradC = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_c"}
 
-// RmsNormGradGradRstd names the device code of rms_norm_grad_grad_rstd.
-var RmsNormGradGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_rstd"}
+// RMSNormGradGradRstd names the device code of rms_norm_grad_grad_rstd.
+var RMSNormGradGradRstd = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_rstd"}
 
-// RmsNormGradGradY names the device code of rms_norm_grad_grad_y.
-var RmsNormGradGradY = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_y"}
+// RMSNormGradGradY names the device code of rms_norm_grad_grad_y.
+var RMSNormGradGradY = ir.CUDAKernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_y"}
 
 // ScaleShift names the device code of scale_shift.
 var ScaleShift = ir.CUDAKernels{Module: "normalization_b", Symbol: "scale_shift"}

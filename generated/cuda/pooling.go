@@ -4,8 +4,11 @@ package cuda
 
 import "github.com/sinter-go/sinter/ir"
 
+// AdaptiveInside names the device code of adaptive_inside.
+var AdaptiveInside = ir.CUDAKernels{Module: "pooling", Symbol: "adaptive_inside"}
+
+// AdaptiveLengths names the device code of adaptive_lengths.
+var AdaptiveLengths = ir.CUDAKernels{Module: "pooling", Symbol: "adaptive_lengths"}
+
 // AdaptivePlaces names the device code of adaptive_places.
 var AdaptivePlaces = ir.CUDAKernels{Module: "pooling", Symbol: "adaptive_places"}
-
-// AdaptiveWeights names the device code of adaptive_weights.
-var AdaptiveWeights = ir.CUDAKernels{Module: "pooling", Symbol: "adaptive_weights"}

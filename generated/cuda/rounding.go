@@ -10,6 +10,9 @@ var Ceil = ir.CUDAKernels{Module: "rounding", Symbol: "ceil"}
 // Floor names the device code of floor.
 var Floor = ir.CUDAKernels{Module: "rounding", Symbol: "floor"}
 
+// Frexp names the device code of frexp.
+var Frexp = ir.CUDAKernels{Module: "rounding", Symbol: "frexp"}
+
 // Round names the device code of round.
 var Round = ir.CUDAKernels{Module: "rounding", Symbol: "round"}
 

@@ -10,25 +10,25 @@ import (
 )
 
 var celuCase = optest.Operator{
-	Op:     ops.CeluOp(),
+	Op:     ops.CELUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Celu(a.In[0], a.Attrs[0].Scalar)}
+		return []*core.Tensor{ops.CELU(a.In[0], a.Attrs[0].Scalar)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.CeluOut(dst, a.In[0], a.Attrs[0].Scalar)
+		return ops.CELUOut(dst, a.In[0], a.Attrs[0].Scalar)
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.CeluInPlace(a.In[0], a.Attrs[0].Scalar)
+		return ops.CELUInPlace(a.In[0], a.Attrs[0].Scalar)
 	},
 	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(1))},
 	Domain:   [2]float64{-4, 4},
 	ULP:      4,
 	Avoid:    []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(-1)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-0.6321205588285577)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-0.950212931632136)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(-1)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.FloatScalar(-0.6321205588285577)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.FloatScalar(-0.950212931632136)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -39,25 +39,25 @@ var celuCase = optest.Operator{
 }
 
 var eluCase = optest.Operator{
-	Op:     ops.EluOp(),
+	Op:     ops.ELUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Elu(a.In[0], a.Attrs[0].Scalar)}
+		return []*core.Tensor{ops.ELU(a.In[0], a.Attrs[0].Scalar)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.EluOut(dst, a.In[0], a.Attrs[0].Scalar)
+		return ops.ELUOut(dst, a.In[0], a.Attrs[0].Scalar)
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.EluInPlace(a.In[0], a.Attrs[0].Scalar)
+		return ops.ELUInPlace(a.In[0], a.Attrs[0].Scalar)
 	},
 	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(1))},
 	Domain:   [2]float64{-4, 4},
 	ULP:      4,
 	Avoid:    []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(-1)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-0.6321205588285577)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-0.950212931632136)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(-1)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.FloatScalar(-0.6321205588285577)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.FloatScalar(-0.950212931632136)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -76,31 +76,31 @@ var gatedCase = optest.Operator{
 	Domain: [2]float64{-8, 8},
 	ULP:    4,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(1)}, Want: ir.FloatScalar(1.4621171572600098)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(1.4621171572600098)}},
 	},
 	Grad: []bool{true, true},
 }
 
 var geluCase = optest.Operator{
-	Op:     ops.GeluOp(),
+	Op:     ops.GELUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Gelu(a.In[0], ops.Approximate(a.Attrs[0].Int))}
+		return []*core.Tensor{ops.GELU(a.In[0], ops.Approximate(a.Attrs[0].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.GeluOut(dst, a.In[0], ops.Approximate(a.Attrs[0].Int))
+		return ops.GELUOut(dst, a.In[0], ops.Approximate(a.Attrs[0].Int))
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.GeluInPlace(a.In[0], ops.Approximate(a.Attrs[0].Int))
+		return ops.GELUInPlace(a.In[0], ops.Approximate(a.Attrs[0].Int))
 	},
 	Defaults: []ir.Value{ir.IntValue(ops.ApproximateNone)},
 	Domain:   [2]float64{-6, 6},
 	ULP:      64,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: ir.FloatScalar(0.8413447460685429)},
-		{In: []ir.Scalar{ir.FloatScalar(-0.5)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: ir.FloatScalar(-0.15426876936299344)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: []ir.Scalar{ir.FloatScalar(0.8413447460685429)}},
+		{In: []ir.Scalar{ir.FloatScalar(-0.5)}, Attrs: []ir.Value{ir.IntValue(ops.ApproximateNone)}, Want: []ir.Scalar{ir.FloatScalar(-0.15426876936299344)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -111,13 +111,13 @@ var geluCase = optest.Operator{
 }
 
 var gluCase = optest.Operator{
-	Op:     ops.GluOp(),
+	Op:     ops.GLUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Glu(a.In[0], int(a.Attrs[0].Int))}
+		return []*core.Tensor{ops.GLU(a.In[0], int(a.Attrs[0].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.GluOut(dst, a.In[0], int(a.Attrs[0].Int))
+		return ops.GLUOut(dst, a.In[0], int(a.Attrs[0].Int))
 	},
 	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
@@ -150,8 +150,8 @@ var hardshrinkCase = optest.Operator{
 	ULP:      0,
 	Avoid:    []float64{-0.5, 0.5},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -177,10 +177,10 @@ var hardsigmoidCase = optest.Operator{
 	ULP:    1,
 	Avoid:  []float64{-3, 3},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.FloatScalar(0.5)},
-		{In: []ir.Scalar{ir.IntScalar(4)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-4)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(0.75)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.FloatScalar(0.5)}},
+		{In: []ir.Scalar{ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-4)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.FloatScalar(0.75)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -206,10 +206,10 @@ var hardswishCase = optest.Operator{
 	ULP:    2,
 	Avoid:  []float64{-3, 3},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(4)}, Want: ir.IntScalar(4)},
-		{In: []ir.Scalar{ir.IntScalar(-4)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(1.125)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(4)}},
+		{In: []ir.Scalar{ir.IntScalar(-4)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.FloatScalar(1.125)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -236,9 +236,9 @@ var hardtanhCase = optest.Operator{
 	ULP:      0,
 	Avoid:    []float64{-1, 1},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(0.5)},
-		{In: []ir.Scalar{ir.IntScalar(4)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-4)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.FloatScalar(0.5)}},
+		{In: []ir.Scalar{ir.IntScalar(4)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-4)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1)), ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -263,9 +263,9 @@ var heavisideCase = optest.Operator{
 	Domain: [2]float64{-4, 4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-2), ir.FloatScalar(0.5)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(0), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(0.5)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-2), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.FloatScalar(0.5)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -275,25 +275,25 @@ var heavisideCase = optest.Operator{
 	},
 }
 
-var leakyReluCase = optest.Operator{
-	Op:     ops.LeakyReluOp(),
+var leakyReLUCase = optest.Operator{
+	Op:     ops.LeakyReLUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.LeakyRelu(a.In[0], a.Attrs[0].Scalar.Float())}
+		return []*core.Tensor{ops.LeakyReLU(a.In[0], a.Attrs[0].Scalar.Float())}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.LeakyReluOut(dst, a.In[0], a.Attrs[0].Scalar.Float())
+		return ops.LeakyReLUOut(dst, a.In[0], a.Attrs[0].Scalar.Float())
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.LeakyReluInPlace(a.In[0], a.Attrs[0].Scalar.Float())
+		return ops.LeakyReLUInPlace(a.In[0], a.Attrs[0].Scalar.Float())
 	},
 	Defaults: []ir.Value{ir.FloatValue(0.01)},
 	Domain:   [2]float64{-4, 4},
 	ULP:      0.5,
 	Avoid:    []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(0.01)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.FloatValue(0.01)}, Want: ir.FloatScalar(-0.03)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(0.01)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.FloatValue(0.01)}, Want: []ir.Scalar{ir.FloatScalar(-0.03)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -318,9 +318,9 @@ var logsigmoidCase = optest.Operator{
 	Domain: [2]float64{-8, 8},
 	ULP:    8,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.FloatScalar(-0.6931471805599453)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(-0.3132616875182228)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-3.048587351573742)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.FloatScalar(-0.6931471805599453)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(-0.3132616875182228)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-3.048587351573742)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -345,9 +345,9 @@ var mishCase = optest.Operator{
 	Domain: [2]float64{-8, 8},
 	ULP:    8,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(0.8650983882673103)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-0.14564746127562458)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.8650983882673103)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-0.14564746127562458)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -357,14 +357,14 @@ var mishCase = optest.Operator{
 	},
 }
 
-var preluCase = optest.Operator{
-	Op:     ops.PreluOp(),
+var pReLUCase = optest.Operator{
+	Op:     ops.PReLUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Prelu(a.In[0], a.In[1])}
+		return []*core.Tensor{ops.PReLU(a.In[0], a.In[1])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.PreluOut(dst, a.In[0], a.In[1])
+		return ops.PReLUOut(dst, a.In[0], a.In[1])
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
@@ -384,40 +384,40 @@ var preluCase = optest.Operator{
 	},
 }
 
-var preluElementsCase = optest.Operator{
-	Op:     ops.PreluElementsOp(),
+var pReLUElementsCase = optest.Operator{
+	Op:     ops.PReLUElementsOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.PreluElements(a.In[0], a.In[1])}
+		return []*core.Tensor{ops.PReLUElements(a.In[0], a.In[1])}
 	},
 	Domain: [2]float64{-4, 4},
 	ULP:    0.5,
 	Avoid:  []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.25)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.25)}, Want: ir.FloatScalar(-0.75)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.25)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.25)}, Want: []ir.Scalar{ir.FloatScalar(-0.75)}},
 	},
 	Grad: []bool{true, true},
 }
 
-var reluCase = optest.Operator{
-	Op:     ops.ReluOp(),
+var reLUCase = optest.Operator{
+	Op:     ops.ReLUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Relu(a.In[0])}
+		return []*core.Tensor{ops.ReLU(a.In[0])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.ReluOut(dst, a.In[0])
+		return ops.ReLUOut(dst, a.In[0])
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.ReluInPlace(a.In[0])
+		return ops.ReLUInPlace(a.In[0])
 	},
 	Domain: [2]float64{-4, 4},
 	ULP:    0,
 	Avoid:  []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -427,25 +427,25 @@ var reluCase = optest.Operator{
 	},
 }
 
-var relu6Case = optest.Operator{
-	Op:     ops.Relu6Op(),
+var reLU6Case = optest.Operator{
+	Op:     ops.ReLU6Op(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Relu6(a.In[0])}
+		return []*core.Tensor{ops.ReLU6(a.In[0])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.Relu6Out(dst, a.In[0])
+		return ops.ReLU6Out(dst, a.In[0])
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.Relu6InPlace(a.In[0])
+		return ops.ReLU6InPlace(a.In[0])
 	},
 	Domain: [2]float64{-4, 9},
 	ULP:    0,
 	Avoid:  []float64{0, 6},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(7)}, Want: ir.IntScalar(6)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(7)}, Want: []ir.Scalar{ir.IntScalar(6)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -456,23 +456,23 @@ var relu6Case = optest.Operator{
 }
 
 var seluCase = optest.Operator{
-	Op:     ops.SeluOp(),
+	Op:     ops.SELUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Selu(a.In[0])}
+		return []*core.Tensor{ops.SELU(a.In[0])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SeluOut(dst, a.In[0])
+		return ops.SELUOut(dst, a.In[0])
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.SeluInPlace(a.In[0])
+		return ops.SELUInPlace(a.In[0])
 	},
 	Domain: [2]float64{-4, 4},
 	ULP:    4,
 	Avoid:  []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.FloatScalar(2.101401974710961)},
-		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: ir.FloatScalar(-1.1113307378125628)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(2.101401974710961)}},
+		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: []ir.Scalar{ir.FloatScalar(-1.1113307378125628)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -482,24 +482,24 @@ var seluCase = optest.Operator{
 	},
 }
 
-var siluCase = optest.Operator{
-	Op:     ops.SiluOp(),
+var siLUCase = optest.Operator{
+	Op:     ops.SiLUOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Silu(a.In[0])}
+		return []*core.Tensor{ops.SiLU(a.In[0])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SiluOut(dst, a.In[0])
+		return ops.SiLUOut(dst, a.In[0])
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.SiluInPlace(a.In[0])
+		return ops.SiLUInPlace(a.In[0])
 	},
 	Domain: [2]float64{-8, 8},
 	ULP:    4,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(0.7310585786300049)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-0.14227761953270035)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.7310585786300049)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-0.14227761953270035)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -525,9 +525,9 @@ var softplusCase = optest.Operator{
 	Domain:   [2]float64{-8, 8},
 	ULP:      4,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}, Want: ir.FloatScalar(0.6931471805599453)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}, Want: ir.FloatScalar(1.3132616875182228)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}, Want: ir.FloatScalar(0.04858735157374206)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}, Want: []ir.Scalar{ir.FloatScalar(0.6931471805599453)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}, Want: []ir.Scalar{ir.FloatScalar(1.3132616875182228)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(20))}, Want: []ir.Scalar{ir.FloatScalar(0.04858735157374206)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -554,9 +554,9 @@ var softshrinkCase = optest.Operator{
 	ULP:      0.5,
 	Avoid:    []float64{-0.5, 0.5},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.IntScalar(-2)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: ir.FloatScalar(-1.5)},
-		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: []ir.Scalar{ir.FloatScalar(-1.5)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0.5)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -581,8 +581,8 @@ var softsignCase = optest.Operator{
 	Domain: [2]float64{-8, 8},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(0.5)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-0.75)},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.5)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-0.75)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -607,8 +607,8 @@ var tanhshrinkCase = optest.Operator{
 	Domain: [2]float64{1, 8},
 	ULP:    16,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.FloatScalar(1.035972419924183)},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: ir.FloatScalar(-2.0049452463132695)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.035972419924183)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-2.0049452463132695)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{

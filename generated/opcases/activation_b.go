@@ -25,8 +25,8 @@ var thresholdCase = optest.Operator{
 	Domain:   [2]float64{-4, 4},
 	ULP:      0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: ir.IntScalar(5)},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(5))}, Want: []ir.Scalar{ir.IntScalar(5)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{

@@ -23,8 +23,8 @@ var absCase = optest.Operator{
 	ULP:    2,
 	Avoid:  []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.IntScalar(2)},
+		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -63,8 +63,8 @@ var addCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.25)}, Want: ir.FloatScalar(3.75)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-2.5)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.25)}, Want: []ir.Scalar{ir.FloatScalar(3.75)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.FloatScalar(-2.5)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -90,8 +90,8 @@ var addScaledCase = optest.Operator{
 	Domain:   [2]float64{-10, 10},
 	ULP:      1,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(3))}, Want: ir.FloatScalar(7.5)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Attrs: []ir.Value{ir.ScalarValue(ir.FloatScalar(-0.5))}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(3))}, Want: []ir.Scalar{ir.FloatScalar(7.5)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Attrs: []ir.Value{ir.ScalarValue(ir.FloatScalar(-0.5))}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -118,8 +118,8 @@ var addcdivCase = optest.Operator{
 	Domains:  [][2]float64{{-4, -0.5}, {-4, -0.5}, {0.5, 4}},
 	ULP:      2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3), ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(2.5)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.FloatScalar(-1.5), ir.IntScalar(3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3), ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.FloatScalar(2.5)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.FloatScalar(-1.5), ir.IntScalar(3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{true, true, true},
 	Bench: []optest.Bench{
@@ -146,8 +146,8 @@ var addcmulCase = optest.Operator{
 	Domains:  [][2]float64{{-4, -0.5}, {-4, -0.5}, {0.5, 4}},
 	ULP:      2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2), ir.IntScalar(3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.IntScalar(7)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.FloatScalar(-1.5), ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: ir.FloatScalar(-2.5)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2), ir.IntScalar(3)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.IntScalar(7)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.FloatScalar(-1.5), ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(1))}, Want: []ir.Scalar{ir.FloatScalar(-2.5)}},
 	},
 	Grad: []bool{true, true, true},
 	Bench: []optest.Bench{
@@ -174,9 +174,9 @@ var clampCase = optest.Operator{
 	ULP:     0,
 	Avoid:   []float64{-2, -1, 1, 2},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(-1), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(-1), ir.IntScalar(1)}, Want: ir.IntScalar(-1)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.IntScalar(-1), ir.IntScalar(1)}, Want: ir.FloatScalar(0.5)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(-1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(-1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.IntScalar(-1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.5)}},
 	},
 	Grad: []bool{true, true, true},
 	Bench: []optest.Bench{
@@ -202,8 +202,8 @@ var clampMaxCase = optest.Operator{
 	Domains: [][2]float64{{-4, 4}, {-1, 1}},
 	ULP:     0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(-3)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(-3)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -229,8 +229,8 @@ var clampMinCase = optest.Operator{
 	Domains: [][2]float64{{-4, 4}, {-1, 1}},
 	ULP:     0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -270,8 +270,8 @@ var copysignCase = optest.Operator{
 	ULP:    0,
 	Avoid:  []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(-4)}, Want: ir.IntScalar(-3)},
-		{In: []ir.Scalar{ir.IntScalar(-2), ir.IntScalar(1)}, Want: ir.IntScalar(2)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(-4)}, Want: []ir.Scalar{ir.IntScalar(-3)}},
+		{In: []ir.Scalar{ir.IntScalar(-2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(2)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -296,8 +296,8 @@ var deg2radCase = optest.Operator{
 	Domain: [2]float64{-360, 360},
 	ULP:    1,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(180)}, Want: ir.FloatScalar(3.141592653589793)},
-		{In: []ir.Scalar{ir.IntScalar(30)}, Want: ir.FloatScalar(0.5235987755982989)},
+		{In: []ir.Scalar{ir.IntScalar(180)}, Want: []ir.Scalar{ir.FloatScalar(3.141592653589793)}},
+		{In: []ir.Scalar{ir.IntScalar(30)}, Want: []ir.Scalar{ir.FloatScalar(0.5235987755982989)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -316,9 +316,9 @@ var directionCase = optest.Operator{
 	Domain: [2]float64{0.5, 10},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.ComplexScalar(complex(3, 4))}, Want: ir.ComplexScalar(complex(0.6, 0.8))},
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.ComplexScalar(complex(3, 4))}, Want: []ir.Scalar{ir.ComplexScalar(complex(0.6, 0.8))}},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{true},
 }
@@ -339,9 +339,9 @@ var divCase = optest.Operator{
 	Domains: [][2]float64{{-10, 10}, {0.5, 10}},
 	ULP:     0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Want: ir.FloatScalar(0.25)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: ir.FloatScalar(0.3333333333333333)},
-		{In: []ir.Scalar{ir.IntScalar(-2), ir.IntScalar(7)}, Want: ir.FloatScalar(-0.2857142857142857)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: []ir.Scalar{ir.FloatScalar(0.3333333333333333)}},
+		{In: []ir.Scalar{ir.IntScalar(-2), ir.IntScalar(7)}, Want: []ir.Scalar{ir.FloatScalar(-0.2857142857142857)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -367,10 +367,10 @@ var floorDivideCase = optest.Operator{
 	Domains: [][2]float64{{-20, 20}, {0.5, 5}},
 	ULP:     0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: ir.IntScalar(-4)},
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: ir.IntScalar(-4)},
-		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(-2)}, Want: ir.IntScalar(3)},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(-4)}},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(-4)}},
+		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(3)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -398,9 +398,9 @@ var fmaxCase = optest.Operator{
 	Domain: [2]float64{-4, 4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -425,9 +425,9 @@ var fminCase = optest.Operator{
 	Domain: [2]float64{-4, 4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(-3)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(-3)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -453,10 +453,10 @@ var fmodCase = optest.Operator{
 	Domains: [][2]float64{{-20, 20}, {0.5, 5}},
 	ULP:     0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: ir.IntScalar(-1)},
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.FloatScalar(5.5), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.FloatScalar(5.5), ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -481,8 +481,8 @@ var fracCase = optest.Operator{
 	Domain: [2]float64{0.1, 0.9},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.25)}, Want: ir.FloatScalar(0.25)},
-		{In: []ir.Scalar{ir.FloatScalar(-1.75)}, Want: ir.FloatScalar(-0.75)},
+		{In: []ir.Scalar{ir.FloatScalar(1.25)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
+		{In: []ir.Scalar{ir.FloatScalar(-1.75)}, Want: []ir.Scalar{ir.FloatScalar(-0.75)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -508,9 +508,9 @@ var hypotCase = optest.Operator{
 	Domains: [][2]float64{{0.5, 10}, {-10, 10}},
 	ULP:     2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(4)}, Want: ir.IntScalar(5)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: ir.FloatScalar(1.4142135623730951)},
-		{In: []ir.Scalar{ir.FloatScalar(0.3), ir.IntScalar(-2)}, Want: ir.FloatScalar(2.0223748416156684)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(5)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(1.4142135623730951)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.3), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.FloatScalar(2.0223748416156684)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -537,9 +537,9 @@ var lerpCase = optest.Operator{
 	ULP:     4,
 	Avoid:   []float64{0.5},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3), ir.FloatScalar(0.25)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3), ir.FloatScalar(0.75)}, Want: ir.FloatScalar(2.5)},
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(-2), ir.IntScalar(1)}, Want: ir.IntScalar(-2)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3), ir.FloatScalar(0.25)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3), ir.FloatScalar(0.75)}, Want: []ir.Scalar{ir.FloatScalar(2.5)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(-2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(-2)}},
 	},
 	Grad: []bool{true, true, true},
 	Bench: []optest.Bench{
@@ -564,8 +564,8 @@ var maximumCase = optest.Operator{
 	Domain: [2]float64{-4, 4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -590,8 +590,8 @@ var minimumCase = optest.Operator{
 	Domain: [2]float64{-4, 4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: ir.IntScalar(-3)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(-3)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{

@@ -25,8 +25,8 @@ var mulCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: ir.FloatScalar(3.75)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-1.5)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: []ir.Scalar{ir.FloatScalar(3.75)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.FloatScalar(-1.5)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -36,24 +36,24 @@ var mulCase = optest.Operator{
 	},
 }
 
-var nanToNumCase = optest.Operator{
-	Op:     ops.NanToNumOp(),
+var naNToNumCase = optest.Operator{
+	Op:     ops.NaNToNumOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.NanToNum(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
+		return []*core.Tensor{ops.NaNToNum(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.NanToNumOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
+		return ops.NaNToNumOut(dst, a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
 	},
 	InPlace: func(a optest.Args) error {
-		return ops.NanToNumInPlace(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
+		return ops.NaNToNumInPlace(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
 	},
 	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))},
 	Domain:   [2]float64{-10, 10},
 	ULP:      0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: ir.FloatScalar(1.5)},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.Inf(-1))}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -78,8 +78,8 @@ var negCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(-1.5)},
-		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(2)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.FloatScalar(-1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -127,10 +127,10 @@ var powCase = optest.Operator{
 	Domains: [][2]float64{{0.2, 4}, {-3, 3}},
 	ULP:     4,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3)}, Want: ir.IntScalar(8)},
-		{In: []ir.Scalar{ir.IntScalar(9), ir.FloatScalar(0.5)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: ir.FloatScalar(2.7556759606310752)},
-		{In: []ir.Scalar{ir.FloatScalar(0.7), ir.FloatScalar(-1.3)}, Want: ir.FloatScalar(1.5899100258580596)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(8)}},
+		{In: []ir.Scalar{ir.IntScalar(9), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.5)}, Want: []ir.Scalar{ir.FloatScalar(2.7556759606310752)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.7), ir.FloatScalar(-1.3)}, Want: []ir.Scalar{ir.FloatScalar(1.5899100258580596)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -155,8 +155,8 @@ var rad2degCase = optest.Operator{
 	Domain: [2]float64{-6.3, 6.3},
 	ULP:    1,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.FloatScalar(57.29577951308232)},
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.FloatScalar(28.64788975654116)},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(57.29577951308232)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.FloatScalar(28.64788975654116)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -182,8 +182,8 @@ var rdivCase = optest.Operator{
 	Domains: [][2]float64{{0.5, 10}, {-10, 10}},
 	ULP:     0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(4), ir.IntScalar(1)}, Want: ir.FloatScalar(0.25)},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.FloatScalar(0.3333333333333333)},
+		{In: []ir.Scalar{ir.IntScalar(4), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.3333333333333333)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -208,8 +208,8 @@ var reciprocalCase = optest.Operator{
 	Domain: [2]float64{0.5, 10},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(4)}, Want: ir.FloatScalar(0.25)},
-		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.FloatScalar(0.3333333333333333)},
+		{In: []ir.Scalar{ir.IntScalar(4)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
+		{In: []ir.Scalar{ir.IntScalar(3)}, Want: []ir.Scalar{ir.FloatScalar(0.3333333333333333)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -236,11 +236,11 @@ var remainderCase = optest.Operator{
 	ULP:     0,
 	Avoid:   []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: ir.IntScalar(-1)},
-		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(-2)}, Want: ir.IntScalar(-1)},
-		{In: []ir.Scalar{ir.FloatScalar(5.5), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
+		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
+		{In: []ir.Scalar{ir.FloatScalar(5.5), ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -266,8 +266,8 @@ var rpowCase = optest.Operator{
 	Domains: [][2]float64{{-3, 3}, {0.2, 4}},
 	ULP:     4,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.IntScalar(8)},
-		{In: []ir.Scalar{ir.FloatScalar(2.5), ir.FloatScalar(1.5)}, Want: ir.FloatScalar(2.7556759606310752)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(8)}},
+		{In: []ir.Scalar{ir.FloatScalar(2.5), ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.FloatScalar(2.7556759606310752)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -292,8 +292,8 @@ var rsubCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.25)}, Want: ir.FloatScalar(0.75)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(3.5)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.25)}, Want: []ir.Scalar{ir.FloatScalar(0.75)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.FloatScalar(3.5)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -341,9 +341,9 @@ var signCase = optest.Operator{
 	ULP:    0,
 	Avoid:  []float64{0},
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.IntScalar(-1)},
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.IntScalar(1)},
+		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(1)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -368,8 +368,8 @@ var squareCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.FloatScalar(2.25)},
-		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.IntScalar(9)},
+		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: []ir.Scalar{ir.FloatScalar(2.25)}},
+		{In: []ir.Scalar{ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(9)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -394,8 +394,8 @@ var subCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.25)}, Want: ir.FloatScalar(-0.75)},
-		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: ir.FloatScalar(-3.5)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.FloatScalar(2.25)}, Want: []ir.Scalar{ir.FloatScalar(-0.75)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.FloatScalar(-3.5)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
@@ -421,9 +421,9 @@ var truncDivideCase = optest.Operator{
 	Domains: [][2]float64{{-20, 20}, {0.5, 5}},
 	ULP:     0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: ir.IntScalar(-3)},
-		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: ir.IntScalar(-3)},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(-7), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(-3)}},
+		{In: []ir.Scalar{ir.IntScalar(7), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(-3)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{

@@ -24,8 +24,8 @@ var bitwiseAndCase = optest.Operator{
 	Domain: [2]float64{0, 7},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(6), ir.IntScalar(3)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: ir.IntScalar(5)},
+		{In: []ir.Scalar{ir.IntScalar(6), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: []ir.Scalar{ir.IntScalar(5)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -50,8 +50,8 @@ var bitwiseLeftShiftCase = optest.Operator{
 	Domain: [2]float64{0, 7},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.IntScalar(12)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Want: ir.IntScalar(16)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(12)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(16)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -76,8 +76,8 @@ var bitwiseNotCase = optest.Operator{
 	Domain: [2]float64{-8, 8},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(5)}, Want: ir.IntScalar(-6)},
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.IntScalar(5)}, Want: []ir.Scalar{ir.IntScalar(-6)}},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{false},
 	Bench: []optest.Bench{
@@ -102,8 +102,8 @@ var bitwiseOrCase = optest.Operator{
 	Domain: [2]float64{0, 7},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(6), ir.IntScalar(3)}, Want: ir.IntScalar(7)},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.IntScalar(6), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(7)}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -128,8 +128,8 @@ var bitwiseRightShiftCase = optest.Operator{
 	Domain: [2]float64{0, 7},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(12), ir.IntScalar(2)}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.IntScalar(-8), ir.IntScalar(1)}, Want: ir.IntScalar(-4)},
+		{In: []ir.Scalar{ir.IntScalar(12), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(-8), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(-4)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -154,8 +154,8 @@ var bitwiseXorCase = optest.Operator{
 	Domain: [2]float64{0, 7},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(6), ir.IntScalar(3)}, Want: ir.IntScalar(5)},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: ir.IntScalar(-6)},
+		{In: []ir.Scalar{ir.IntScalar(6), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(5)}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(5)}, Want: []ir.Scalar{ir.IntScalar(-6)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{

@@ -10,14 +10,14 @@ import (
 	"math"
 )
 
-var allcloseCase = optest.Operator{
-	Op:     ops.AllcloseOp(),
+var allCloseCase = optest.Operator{
+	Op:     ops.AllCloseOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Allclose(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
+		return []*core.Tensor{ops.AllClose(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.AllcloseOut(dst, a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)
+		return ops.AllCloseOut(dst, a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)
 	},
 	Defaults: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
@@ -45,9 +45,9 @@ var eqCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.FloatScalar(math.NaN())}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -91,8 +91,8 @@ var geCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -114,8 +114,8 @@ var gtCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -125,23 +125,23 @@ var gtCase = optest.Operator{
 	},
 }
 
-var iscloseCase = optest.Operator{
-	Op:     ops.IscloseOp(),
+var isCloseCase = optest.Operator{
+	Op:     ops.IsCloseOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Isclose(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
+		return []*core.Tensor{ops.IsClose(a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IscloseOut(dst, a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)
+		return ops.IsCloseOut(dst, a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)
 	},
 	Defaults: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)},
 	Domain:   [2]float64{-10, 10},
 	ULP:      0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(1.000001)}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(1.1)}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1)), ir.FloatScalar(math.Inf(1))}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(1.000001)}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(1.1)}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1)), ir.FloatScalar(math.Inf(1))}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN()), ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(1e-05), ir.FloatValue(1e-08), ir.BoolValue(false)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -151,21 +151,21 @@ var iscloseCase = optest.Operator{
 	},
 }
 
-var isfiniteCase = optest.Operator{
-	Op:     ops.IsfiniteOp(),
+var isFiniteCase = optest.Operator{
+	Op:     ops.IsFiniteOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Isfinite(a.In[0])}
+		return []*core.Tensor{ops.IsFinite(a.In[0])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IsfiniteOut(dst, a.In[0])
+		return ops.IsFiniteOut(dst, a.In[0])
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
 	},
 	Grad: []bool{false},
 	Bench: []optest.Bench{
@@ -175,20 +175,20 @@ var isfiniteCase = optest.Operator{
 	},
 }
 
-var isinfCase = optest.Operator{
-	Op:     ops.IsinfOp(),
+var isInfCase = optest.Operator{
+	Op:     ops.IsInfOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Isinf(a.In[0])}
+		return []*core.Tensor{ops.IsInf(a.In[0])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IsinfOut(dst, a.In[0])
+		return ops.IsInfOut(dst, a.In[0])
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false},
 	Bench: []optest.Bench{
@@ -198,20 +198,20 @@ var isinfCase = optest.Operator{
 	},
 }
 
-var isnanCase = optest.Operator{
-	Op:     ops.IsnanOp(),
+var isNaNCase = optest.Operator{
+	Op:     ops.IsNaNOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Isnan(a.In[0])}
+		return []*core.Tensor{ops.IsNaN(a.In[0])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IsnanOut(dst, a.In[0])
+		return ops.IsNaNOut(dst, a.In[0])
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false},
 	Bench: []optest.Bench{
@@ -233,9 +233,9 @@ var leCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -257,8 +257,8 @@ var ltCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -280,8 +280,8 @@ var neCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -303,8 +303,8 @@ var signbitCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false},
 	Bench: []optest.Bench{

@@ -40,8 +40,8 @@ var angleRealCase = optest.Operator{
 	Domain: [2]float64{0.1, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.FloatScalar(3.141592653589793)},
-		{In: []ir.Scalar{ir.IntScalar(3)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: []ir.Scalar{ir.FloatScalar(3.141592653589793)}},
+		{In: []ir.Scalar{ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{true},
 }
@@ -77,8 +77,8 @@ var conjPhysicalCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2))}, Want: ir.ComplexScalar(complex(1, -2))},
-		{In: []ir.Scalar{ir.ComplexScalar(complex(-3, 0.5))}, Want: ir.ComplexScalar(complex(-3, -0.5))},
+		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2))}, Want: []ir.Scalar{ir.ComplexScalar(complex(1, -2))}},
+		{In: []ir.Scalar{ir.ComplexScalar(complex(-3, 0.5))}, Want: []ir.Scalar{ir.ComplexScalar(complex(-3, -0.5))}},
 	},
 	Grad: []bool{true},
 }
@@ -95,8 +95,8 @@ var imagCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2))}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.ComplexScalar(complex(-3, 0.5))}, Want: ir.FloatScalar(0.5)},
+		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2))}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.ComplexScalar(complex(-3, 0.5))}, Want: []ir.Scalar{ir.FloatScalar(0.5)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -138,8 +138,8 @@ var paired32Case = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: ir.ComplexScalar(complex(1, 3))},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: ir.ComplexScalar(complex(-1, 2))},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: []ir.Scalar{ir.ComplexScalar(complex(1, 3))}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.ComplexScalar(complex(-1, 2))}},
 	},
 	Grad: []bool{true, true},
 }
@@ -153,8 +153,8 @@ var paired64Case = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: ir.ComplexScalar(complex(1, 3))},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: ir.ComplexScalar(complex(-1, 2))},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: []ir.Scalar{ir.ComplexScalar(complex(1, 3))}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.ComplexScalar(complex(-1, 2))}},
 	},
 	Grad: []bool{true, true},
 }
@@ -190,8 +190,8 @@ var realPartCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2))}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.ComplexScalar(complex(-3, 0.5))}, Want: ir.IntScalar(-3)},
+		{In: []ir.Scalar{ir.ComplexScalar(complex(1, 2))}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.ComplexScalar(complex(-3, 0.5))}, Want: []ir.Scalar{ir.IntScalar(-3)}},
 	},
 	Grad: []bool{true},
 }

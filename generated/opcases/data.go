@@ -61,8 +61,8 @@ var cloneCase = optest.Operator{
 	Domain: [2]float64{-4, 4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(-2)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(-2)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -406,14 +406,14 @@ var tileCase = optest.Operator{
 	},
 }
 
-var toDTypeCase = optest.Operator{
-	Op:     ops.ToDTypeOp(),
+var toTypeCase = optest.Operator{
+	Op:     ops.ToTypeOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ToDType(a.In[0], ir.DType(a.Attrs[0].Int))}
+		return []*core.Tensor{ops.ToType(a.In[0], ir.DType(a.Attrs[0].Int))}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.ToDTypeOut(dst, a.In[0], ir.DType(a.Attrs[0].Int))
+		return ops.ToTypeOut(dst, a.In[0], ir.DType(a.Attrs[0].Int))
 	},
 	Defaults: []ir.Value{ir.IntValue(ir.Invalid)},
 	Domain:   [2]float64{-2, 2},

@@ -82,6 +82,38 @@ var fftC2CCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var fftC2CAcrossCase = optest.Operator{
+	Op:     ops.FFTC2CAcrossOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2CAcross(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, a.Attrs[2].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 1}), ir.BoolValue(false), ir.FloatValue(1)}},
+		{Shapes: [][]int{{3, 4, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(true), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftC2CBehindCase = optest.Operator{
+	Op:     ops.FFTC2CBehindOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2CBehind(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, a.Attrs[2].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 1}), ir.BoolValue(false), ir.FloatValue(1)}},
+		{Shapes: [][]int{{3, 4, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(true), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
 var fftC2RCase = optest.Operator{
 	Op:     ops.FFTC2ROp(),
 	Schema: "ops.yaml",
@@ -99,6 +131,38 @@ var fftC2RCase = optest.Operator{
 		{Shapes: [][]int{{34}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(67), ir.FloatValue(1), ir.FloatValue(1)}},
 		{Shapes: [][]int{{68}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(134), ir.FloatValue(1), ir.FloatValue(1)}},
 		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(4), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftC2RAcrossCase = optest.Operator{
+	Op:     ops.FFTC2RAcrossOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2RAcross(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(5), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{3, 5, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(8), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftC2RBehindCase = optest.Operator{
+	Op:     ops.FFTC2RBehindOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2RBehind(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(5), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{3, 5, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(8), ir.FloatValue(1), ir.FloatValue(1)}},
 	},
 	Grad: []bool{true},
 }
@@ -124,6 +188,38 @@ var fftR2CCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var fftR2CAcrossCase = optest.Operator{
+	Op:     ops.FFTR2CAcrossOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTR2CAcross(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{3, 8, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftR2CBehindCase = optest.Operator{
+	Op:     ops.FFTR2CBehindOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTR2CBehind(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{3, 8, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
 var fftFreqCase = optest.Operator{
 	Op:     ops.FFTFreqOp(),
 	Schema: "ops.yaml",
@@ -141,11 +237,11 @@ var fftFreqCase = optest.Operator{
 	},
 }
 
-var fftfreqSizedCase = optest.Operator{
-	Op:     ops.FftfreqSizedOp(),
+var fftFreqSizedCase = optest.Operator{
+	Op:     ops.FFTFreqSizedOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.FftfreqSized(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Place)}
+		return []*core.Tensor{ops.FFTFreqSized(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.FloatValue(0)},
 	Domain:   [2]float64{-2, 2},
@@ -481,59 +577,6 @@ var rffT2Case = optest.Operator{
 	Bench: []optest.Bench{
 		{PyTorch: "torch.fft.rfft2(x)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.B, 256, 256}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
-		}},
-	},
-}
-
-var rfftFreqCase = optest.Operator{
-	Op:     ops.RFFTFreqOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RFFTFreq(int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Place)}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Grad:     []bool{},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.rfftfreq(n, d, device=device)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{}, Attrs: []ir.Value{ir.IntValue(z.N), ir.FloatValue(0.5)}}
-		}},
-	},
-}
-
-var rfftfreqSizedCase = optest.Operator{
-	Op:     ops.RfftfreqSizedOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RfftfreqSized(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Place)}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Grad:     []bool{},
-}
-
-var rfftnCase = optest.Operator{
-	Op:     ops.RFFTNOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RFFTN(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.RFFTNOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 4}), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.rfftn(x)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.B, 32, 64, 64}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
 		}},
 	},
 }

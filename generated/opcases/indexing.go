@@ -33,6 +33,21 @@ var argwhereCase = optest.Operator{
 	},
 }
 
+var axisIndexCase = optest.Operator{
+	Op:     ops.AxisIndexOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AxisIndex(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(4), ir.IntValue(5)}, Values: []string{"domain(-4, 3)"}},
+	},
+	Grad: []bool{false},
+}
+
 var bandCase = optest.Operator{
 	Op:     ops.BandOp(),
 	Schema: "ops.yaml",
@@ -551,19 +566,4 @@ var scatterAminCase = optest.Operator{
 	},
 	Grad:    []bool{true, false, true},
 	Rounded: true,
-}
-
-var scatterBaseCase = optest.Operator{
-	Op:     ops.ScatterBaseOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScatterBase(a.In[0], int(a.Attrs[0].Int), a.In[1], a.Attrs[1].Int != 0)}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}, Values: []string{"", "index(3)"}},
-	},
-	Grad: []bool{true, false},
 }

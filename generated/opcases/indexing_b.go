@@ -10,6 +10,21 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scatterBaseCase = optest.Operator{
+	Op:     ops.ScatterBaseOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScatterBase(a.In[0], int(a.Attrs[0].Int), a.In[1], a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}, Values: []string{"", "index(3)"}},
+	},
+	Grad: []bool{true, false},
+}
+
 var scatterMeanCase = optest.Operator{
 	Op:     ops.ScatterMeanOp(),
 	Schema: "ops.yaml",

@@ -10,14 +10,14 @@ import (
 	"math"
 )
 
-var addmmCase = optest.Operator{
-	Op:     ops.AddmmOp(),
+var addMMCase = optest.Operator{
+	Op:     ops.AddMMOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Addmm(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
+		return []*core.Tensor{ops.AddMM(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.AddmmOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
+		return ops.AddMMOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
 	},
 	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))},
 	Domain:   [2]float64{-2, 2},
@@ -33,14 +33,14 @@ var addmmCase = optest.Operator{
 	},
 }
 
-var addmvCase = optest.Operator{
-	Op:     ops.AddmvOp(),
+var addMVCase = optest.Operator{
+	Op:     ops.AddMVOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Addmv(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
+		return []*core.Tensor{ops.AddMV(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.AddmvOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
+		return ops.AddMVOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
 	},
 	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))},
 	Domain:   [2]float64{-2, 2},
@@ -56,14 +56,14 @@ var addmvCase = optest.Operator{
 	},
 }
 
-var baddbmmCase = optest.Operator{
-	Op:     ops.BaddbmmOp(),
+var bAddBMMCase = optest.Operator{
+	Op:     ops.BAddBMMOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Baddbmm(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
+		return []*core.Tensor{ops.BAddBMM(a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.BaddbmmOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
+		return ops.BAddBMMOut(dst, a.In[0], a.In[1], a.In[2], a.Attrs[0].Scalar, a.Attrs[1].Scalar)
 	},
 	Defaults: []ir.Value{ir.ScalarValue(ir.IntScalar(1)), ir.ScalarValue(ir.IntScalar(1))},
 	Domain:   [2]float64{-2, 2},
@@ -80,13 +80,13 @@ var baddbmmCase = optest.Operator{
 }
 
 var bmmCase = optest.Operator{
-	Op:     ops.BmmOp(),
+	Op:     ops.BMMOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Bmm(a.In[0], a.In[1])}
+		return []*core.Tensor{ops.BMM(a.In[0], a.In[1])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.BmmOut(dst, a.In[0], a.In[1])
+		return ops.BMMOut(dst, a.In[0], a.In[1])
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
@@ -110,20 +110,20 @@ var cDistCase = optest.Operator{
 	Out: func(dst *core.Tensor, a optest.Args) error {
 		return ops.CDistOut(dst, a.In[0], a.In[1], a.Attrs[0].Scalar.Float(), ops.ComputeMode(a.Attrs[1].Int))
 	},
-	Defaults: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)},
+	Defaults: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMMIfLarge)},
 	Domain:   [2]float64{-2, 2},
 	Domains:  [][2]float64{{-2, -0.5}, {0.5, 2}},
 	ULP:      128,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{4, 3}, {5, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)}},
-		{Shapes: [][]int{{30, 3}, {4, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)}},
-		{Shapes: [][]int{{2, 4, 3}, {5, 3}}, Attrs: []ir.Value{ir.FloatValue(1.5), ir.IntValue(ops.ComputeModeMmIfLarge)}},
-		{Shapes: [][]int{{4, 3}, {2, 5, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMm)}},
+		{Shapes: [][]int{{4, 3}, {5, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMMIfLarge)}},
+		{Shapes: [][]int{{30, 3}, {4, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMMIfLarge)}},
+		{Shapes: [][]int{{2, 4, 3}, {5, 3}}, Attrs: []ir.Value{ir.FloatValue(1.5), ir.IntValue(ops.ComputeModeMMIfLarge)}},
+		{Shapes: [][]int{{4, 3}, {2, 5, 3}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMM)}},
 	},
 	Grad: []bool{true, true},
 	Bench: []optest.Bench{
 		{PyTorch: "cdist(x, y)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, 64}, {z.M, 64}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMmIfLarge)}}
+			return optest.Sample{Shapes: [][]int{{z.M, 64}, {z.M, 64}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntValue(ops.ComputeModeMMIfLarge)}}
 		}},
 	},
 }
@@ -340,13 +340,13 @@ var matMulPlusCase = optest.Operator{
 }
 
 var mmCase = optest.Operator{
-	Op:     ops.MmOp(),
+	Op:     ops.MMOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Mm(a.In[0], a.In[1])}
+		return []*core.Tensor{ops.MM(a.In[0], a.In[1])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.MmOut(dst, a.In[0], a.In[1])
+		return ops.MMOut(dst, a.In[0], a.In[1])
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
@@ -362,13 +362,13 @@ var mmCase = optest.Operator{
 }
 
 var mvCase = optest.Operator{
-	Op:     ops.MvOp(),
+	Op:     ops.MVOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Mv(a.In[0], a.In[1])}
+		return []*core.Tensor{ops.MV(a.In[0], a.In[1])}
 	},
 	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.MvOut(dst, a.In[0], a.In[1])
+		return ops.MVOut(dst, a.In[0], a.In[1])
 	},
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
@@ -435,8 +435,8 @@ var quotientOrZeroCase = optest.Operator{
 	Domains: [][2]float64{{-2, 2}, {0.5, 2}},
 	ULP:     0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{true, true},
 }
@@ -451,8 +451,8 @@ var rowDistanceCase = optest.Operator{
 	Domains: [][2]float64{{-2, 0}, {0.5, 2}, {0.5, 2}},
 	ULP:     4,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(9), ir.IntScalar(16)}, Want: ir.IntScalar(5)},
-		{In: []ir.Scalar{ir.IntScalar(5), ir.IntScalar(4), ir.IntScalar(4)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(9), ir.IntScalar(16)}, Want: []ir.Scalar{ir.IntScalar(5)}},
+		{In: []ir.Scalar{ir.IntScalar(5), ir.IntScalar(4), ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{false, false, false},
 }
@@ -467,8 +467,8 @@ var scaledCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(2))}, Want: ir.IntScalar(3)},
-		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1))}, Want: ir.IntScalar(-2)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(2))}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(-1))}, Want: []ir.Scalar{ir.IntScalar(-2)}},
 	},
 	Grad: []bool{true},
 }
@@ -483,8 +483,8 @@ var scaledOrZeroCase = optest.Operator{
 	Domain:   [2]float64{-2, 2},
 	ULP:      0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(0))}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(2))}, Want: ir.IntScalar(3)},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(0))}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.ScalarValue(ir.IntScalar(2))}, Want: []ir.Scalar{ir.IntScalar(3)}},
 	},
 	Grad: []bool{true},
 }

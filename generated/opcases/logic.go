@@ -21,8 +21,8 @@ var logicalAndCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -44,8 +44,8 @@ var logicalNotCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(2)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false},
 	Bench: []optest.Bench{
@@ -67,8 +67,8 @@ var logicalOrCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(0)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(0)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -90,8 +90,8 @@ var logicalXorCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(2)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: ir.BoolScalar(false)},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(2)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
 	},
 	Grad: []bool{false, false},
 	Bench: []optest.Bench{
@@ -116,8 +116,8 @@ var maskedFillCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.BoolScalar(true), ir.IntScalar(2)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.BoolScalar(false), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.BoolScalar(true), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5), ir.BoolScalar(false), ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
 	},
 	Grad: []bool{true, false, true},
 	Bench: []optest.Bench{
@@ -139,8 +139,8 @@ var whereCase = optest.Operator{
 	Domain: [2]float64{-10, 10},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.BoolScalar(true), ir.FloatScalar(1.5), ir.IntScalar(2)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.BoolScalar(false), ir.FloatScalar(1.5), ir.IntScalar(2)}, Want: ir.IntScalar(2)},
+		{In: []ir.Scalar{ir.BoolScalar(true), ir.FloatScalar(1.5), ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.BoolScalar(false), ir.FloatScalar(1.5), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
 	},
 	Grad: []bool{false, true, true},
 	Bench: []optest.Bench{

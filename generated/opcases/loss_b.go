@@ -49,8 +49,8 @@ var squaredDistanceCase = optest.Operator{
 	Domains: [][2]float64{{1, 3}, {-3, 0.5}},
 	ULP:     2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: ir.IntScalar(4)},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: ir.IntScalar(9)},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(4)}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(9)}},
 	},
 	Grad: []bool{true, true},
 }

@@ -9,6 +9,20 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scaledProductCase = optest.Operator{
+	Op:     ops.ScaledProductOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledProduct(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var softmaxCase = optest.Operator{
 	Op:     ops.SoftmaxOp(),
 	Schema: "ops.yaml",
@@ -50,7 +64,7 @@ var softmaxGradCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    1,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: ir.FloatScalar(0.5)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.5)}},
 	},
 	Grad: []bool{true, true, true},
 }

@@ -9,32 +9,18 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var adaptiveAverage1dCase = optest.Operator{
-	Op:     ops.AdaptiveAverage1dOp(),
+var adaptiveAverageCase = optest.Operator{
+	Op:     ops.AdaptiveAverageOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.AdaptiveAverage1d(a.In[0], int(a.Attrs[0].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 7}}, Attrs: []ir.Value{ir.IntValue(3)}},
-	},
-	Grad: []bool{true},
-}
-
-var adaptiveAverage2dCase = optest.Operator{
-	Op:     ops.AdaptiveAverage2dOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.AdaptiveAverage2d(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+		return []*core.Tensor{ops.AdaptiveAverage(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
 	},
 	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 7, 5}}, Attrs: []ir.Value{ir.IntValue(3), ir.IntValue(2)}},
+		{Shapes: [][]int{{2, 3, 7}}, Attrs: []ir.Value{ir.IntValue(-1), ir.IntValue(3)}},
+		{Shapes: [][]int{{2, 7, 3}}, Attrs: []ir.Value{ir.IntValue(-2), ir.IntValue(3)}},
 	},
 	Grad: []bool{true},
 }
@@ -86,6 +72,30 @@ var adaptiveAvgPool2dCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.B, 64, 32, 32}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 4})}}
 		}},
 	},
+}
+
+var adaptiveInsideCase = optest.Operator{
+	Op:     ops.AdaptiveInsideOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AdaptiveInside(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
+var adaptiveLengthsCase = optest.Operator{
+	Op:     ops.AdaptiveLengthsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AdaptiveLengths(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
 }
 
 var adaptiveMaxCase = optest.Operator{
@@ -198,18 +208,6 @@ var adaptivePlacesCase = optest.Operator{
 		return []*core.Tensor{ops.AdaptivePlaces(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Grad:     []bool{},
-}
-
-var adaptiveWeightsCase = optest.Operator{
-	Op:     ops.AdaptiveWeightsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.AdaptiveWeights(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Place)}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Grad:     []bool{},
@@ -414,22 +412,6 @@ var maxPool2dWithIndicesCase = optest.Operator{
 	},
 }
 
-var maxPoolGradCase = optest.Operator{
-	Op:     ops.MaxPoolGradOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.MaxPoolGrad(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4}), ir.IntValue(1)}, Values: []string{"", "index(4)"}},
-		{Shapes: [][]int{{2, 3, 2}, {2, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 5, 3}), ir.IntValue(2)}, Values: []string{"", "index(15)"}},
-	},
-	Grad: []bool{true, false},
-}
-
 var maxPoolIndicesCase = optest.Operator{
 	Op:     ops.MaxPoolIndicesOp(),
 	Schema: "ops.yaml",
@@ -456,6 +438,7 @@ var maxUnpoolCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4}), ir.IntValue(1)}, Values: []string{"", "index(4)"}},
+		{Shapes: [][]int{{2, 3, 2}, {2, 3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 5, 3}), ir.IntValue(2)}, Values: []string{"", "index(15)"}},
 	},
 	Grad: []bool{true, false},
 }

@@ -100,6 +100,21 @@ var dropoutCase = optest.Operator{
 	},
 }
 
+var dropoutAgainCase = optest.Operator{
+	Op:     ops.DropoutAgainOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.DropoutAgain(a.In[0], a.In[1], a.Attrs[0].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0)},
+	Domain:   [2]float64{-4, 4},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {3, 4}}, Attrs: []ir.Value{ir.FloatValue(0.5)}},
+	},
+	Grad: []bool{true, false},
+}
+
 var dropoutElementsCase = optest.Operator{
 	Op:     ops.DropoutElementsOp(),
 	Schema: "ops.yaml",
@@ -113,6 +128,33 @@ var dropoutElementsCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(0.5), ir.IntValue(1), ir.IntValue(0)}},
 	},
 	Grad: []bool{true},
+}
+
+var dropoutKeptCase = optest.Operator{
+	Op:     ops.DropoutKeptOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.DropoutKept(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Int, a.Attrs[2].Int))
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-4, 4},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(0.5), ir.IntValue(1), ir.IntValue(0)}},
+	},
+	Grad: []bool{true},
+}
+
+var dropoutOnceCase = optest.Operator{
+	Op:     ops.DropoutOnceOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.DropoutOnce(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Int, a.Attrs[2].Int)}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{true},
 }
 
 var foldWholeCase = optest.Operator{
@@ -163,9 +205,9 @@ var noProbabilityCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: []ir.Scalar{ir.BoolScalar(true)}},
 	},
 	Grad: []bool{false},
 }
@@ -179,10 +221,10 @@ var noWeightCase = optest.Operator{
 	Domain: [2]float64{-2, 2},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: ir.BoolScalar(false)},
-		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: ir.BoolScalar(true)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.BoolScalar(true)},
+		{In: []ir.Scalar{ir.FloatScalar(0.5)}, Want: []ir.Scalar{ir.BoolScalar(false)}},
+		{In: []ir.Scalar{ir.IntScalar(-1)}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.BoolScalar(true)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: []ir.Scalar{ir.BoolScalar(true)}},
 	},
 	Grad: []bool{false},
 }
@@ -256,6 +298,18 @@ var randintElementsCase = optest.Operator{
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
 		return []*core.Tensor{ops.RandintElements(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int, a.Attrs[4].Int, a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
+var randintFoldedCase = optest.Operator{
+	Op:     ops.RandintFoldedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RandintFolded(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int, a.Attrs[4].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},

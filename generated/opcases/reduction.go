@@ -119,20 +119,25 @@ var countNonzeroCase = optest.Operator{
 	},
 }
 
-var floatLogsumexpCase = optest.Operator{
-	Op:     ops.FloatLogsumexpOp(),
+var deviationCase = optest.Operator{
+	Op:     ops.DeviationOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.FloatLogsumexp(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0)}
+		return []*core.Tensor{ops.Deviation(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)}
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntsValue(nil), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(3), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(8), ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.FloatValue(1), ir.IntsValue(nil), ir.BoolValue(false)}},
+		{Shapes: [][]int{{3, 1500}}, Attrs: []ir.Value{ir.FloatValue(1499), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{400, 9}}, Attrs: []ir.Value{ir.FloatValue(400), ir.IntsValue([]int{0}), ir.BoolValue(false)}},
 	},
-	Grad: []bool{true},
+	Grad:    []bool{true},
+	Rounded: true,
 }
 
 var logsumexpCase = optest.Operator{
@@ -308,6 +313,26 @@ var minDimCase = optest.Operator{
 	},
 }
 
+var momentsCase = optest.Operator{
+	Op:     ops.MomentsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.Moments(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0))
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(3), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(8), ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.FloatValue(1), ir.IntsValue(nil), ir.BoolValue(false)}},
+		{Shapes: [][]int{{3, 1500}}, Attrs: []ir.Value{ir.FloatValue(1499), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{400, 9}}, Attrs: []ir.Value{ir.FloatValue(400), ir.IntsValue([]int{0}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+}
+
 var normCase = optest.Operator{
 	Op:     ops.NormOp(),
 	Schema: "ops.yaml",
@@ -400,8 +425,8 @@ var normTwoGradCase = optest.Operator{
 	Domain: [2]float64{0.5, 4},
 	ULP:    2,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(4)}, Want: ir.FloatScalar(1.5)},
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(0), ir.IntScalar(0)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(4)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(0), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad: []bool{true, true, true},
 }
@@ -415,9 +440,9 @@ var notZeroCase = optest.Operator{
 	Domain: [2]float64{0.5, 4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
-		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: ir.IntScalar(1)},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Want: []ir.Scalar{ir.IntScalar(1)}},
 	},
 	Grad: []bool{true},
 }
@@ -493,8 +518,8 @@ var rootCase = optest.Operator{
 	Domain: [2]float64{0.1, 4},
 	ULP:    0.5,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(4)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: ir.IntScalar(0)},
+		{In: []ir.Scalar{ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
 	},
 	Grad:    []bool{true},
 	Rounded: true,
@@ -504,46 +529,18 @@ var spreadCase = optest.Operator{
 	Op:     ops.SpreadOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Spread(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
+		return []*core.Tensor{ops.Spread(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)}
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.BoolValue(false)},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntsValue(nil), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(3), ir.BoolValue(true)}},
-	},
-	Grad: []bool{true},
-}
-
-var spreadFoldedCase = optest.Operator{
-	Op:     ops.SpreadFoldedOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.SpreadFolded(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(3), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.FloatValue(8), ir.BoolValue(true)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(2), ir.BoolValue(false)}},
-		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{}), ir.FloatValue(1), ir.BoolValue(false)}},
-	},
-	Grad: []bool{true},
-}
-
-var spreadPartsCase = optest.Operator{
-	Op:     ops.SpreadPartsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.SpreadParts(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(0), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(3), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(3), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(8), ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.FloatValue(1), ir.IntsValue(nil), ir.BoolValue(false)}},
+		{Shapes: [][]int{{3, 1500}}, Attrs: []ir.Value{ir.FloatValue(1499), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{400, 9}}, Attrs: []ir.Value{ir.FloatValue(400), ir.IntsValue([]int{0}), ir.BoolValue(false)}},
 	},
 	Grad: []bool{true},
 }
@@ -574,6 +571,40 @@ var stdCase = optest.Operator{
 		}},
 		{Name: "columns", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.FloatValue(1), ir.BoolValue(false)}}
+		}},
+	},
+	Rounded: true,
+}
+
+var sumCase = optest.Operator{
+	Op:     ops.SumOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Sum(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.SumOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "rows", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
 		}},
 	},
 }

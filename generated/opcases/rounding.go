@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var ceilCase = optest.Operator{
@@ -24,8 +25,8 @@ var ceilCase = optest.Operator{
 	Domain: [2]float64{0.1, 0.4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -50,12 +51,37 @@ var floorCase = optest.Operator{
 	Domain: [2]float64{0.1, 0.4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: ir.IntScalar(-2)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.FloatScalar(-1.5)}, Want: []ir.Scalar{ir.IntScalar(-2)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
 		{PyTorch: "floor(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
+var frexpCase = optest.Operator{
+	Op:     ops.FrexpOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.Frexp(a.In[0]))
+	},
+	Domain: [2]float64{-8, 8},
+	ULP:    0,
+	Avoid:  []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8},
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.5), ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-0.75), ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.1)}, Want: []ir.Scalar{ir.FloatScalar(0.8), ir.IntScalar(-3)}},
+		{In: []ir.Scalar{ir.IntScalar(1024)}, Want: []ir.Scalar{ir.FloatScalar(0.5), ir.IntScalar(11)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1)), ir.IntScalar(0)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "frexp(x)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.N}}}
 		}},
 	},
@@ -76,9 +102,9 @@ var roundCase = optest.Operator{
 	Domain: [2]float64{0.1, 0.4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(2.5)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.FloatScalar(-0.6)}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.FloatScalar(2.5)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.FloatScalar(-0.6)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
@@ -103,8 +129,8 @@ var truncCase = optest.Operator{
 	Domain: [2]float64{0.1, 0.4},
 	ULP:    0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(1.7)}, Want: ir.IntScalar(1)},
-		{In: []ir.Scalar{ir.FloatScalar(-1.7)}, Want: ir.IntScalar(-1)},
+		{In: []ir.Scalar{ir.FloatScalar(1.7)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.FloatScalar(-1.7)}, Want: []ir.Scalar{ir.IntScalar(-1)}},
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{

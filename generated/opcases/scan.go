@@ -75,10 +75,10 @@ var logOverCase = optest.Operator{
 	Domains: [][2]float64{{1.5, 2}, {-2, -0.5}},
 	ULP:     4,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(-2)}, Want: ir.IntScalar(2)},
-		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(1)}, Want: ir.FloatScalar(math.Inf(-1))},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(1)}, Want: ir.FloatScalar(math.Inf(-1))},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(math.Inf(-1))}, Want: ir.FloatScalar(math.Inf(-1))},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(math.Inf(-1))}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
 	},
 	Grad: []bool{true, true},
 }

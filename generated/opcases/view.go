@@ -328,6 +328,53 @@ var permuteCase = optest.Operator{
 	},
 }
 
+var regionCase = optest.Operator{
+	Op:     ops.RegionOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Region(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 6}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{3, 2}), ir.IntsValue([]int{1, 4})}},
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntsValue([]int{5}), ir.IntsValue([]int{0}), ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue([]int{}), ir.IntsValue([]int{}), ir.IntsValue([]int{})}},
+	},
+	Grad: []bool{true},
+}
+
+var regionPlacedCase = optest.Operator{
+	Op:     ops.RegionPlacedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RegionPlaced(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{5, 6}), ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{1, 4})}},
+	},
+	Grad: []bool{true},
+}
+
+var regionPutCase = optest.Operator{
+	Op:     ops.RegionPutOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RegionPut(a.In[0], a.In[1], a.Attrs[0].Ints, a.Attrs[1].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5, 6}, {3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{1, 4})}},
+	},
+	Grad: []bool{true, true},
+}
+
 var reshapeCase = optest.Operator{
 	Op:     ops.ReshapeOp(),
 	Schema: "ops.yaml",
@@ -436,21 +483,6 @@ var sliceGradCase = optest.Operator{
 	Grad: []bool{true},
 }
 
-var slicePlacedCase = optest.Operator{
-	Op:     ops.SlicePlacedOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.SlicePlaced(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int))}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 7}), ir.IntValue(1), ir.IntValue(1), ir.IntValue(6), ir.IntValue(2)}},
-	},
-	Grad: []bool{true},
-}
-
 var splitCase = optest.Operator{
 	Op:     ops.SplitOp(),
 	Schema: "ops.yaml",
@@ -553,26 +585,6 @@ var tCase = optest.Operator{
 	Bench: []optest.Bench{
 		{PyTorch: "t(x)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
-		}},
-	},
-}
-
-var transposeCase = optest.Operator{
-	Op:     ops.TransposeOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Transpose(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(-1)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "transpose(x, dim0, dim1)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1)}}
 		}},
 	},
 }

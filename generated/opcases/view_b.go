@@ -9,6 +9,26 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var transposeCase = optest.Operator{
+	Op:     ops.TransposeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Transpose(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(-1)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "transpose(x, dim0, dim1)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1)}}
+		}},
+	},
+}
+
 var unbindCase = optest.Operator{
 	Op:     ops.UnbindOp(),
 	Schema: "ops.yaml",

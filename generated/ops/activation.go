@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -20,20 +21,19 @@ var celuOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, x, alpha*expm1(x/alpha))"},
+		{Exprs: []string{"where(x > 0, x, alpha*expm1(x/alpha))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Celu},
-	CUDA: cuda.Celu,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CELU}, {For: "cuda", Of: &cuda.CELU}},
 	Tags: ir.TagPointwise,
 }
 
-// CeluOp returns the descriptor of celu, which must not be changed.
-func CeluOp() *ir.Op {
+// CELUOp returns the descriptor of celu, which must not be changed.
+func CELUOp() *ir.Op {
 	return &celuOp
 }
 
-// Celu returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
-func Celu(x *core.Tensor, alpha ir.Scalar) *core.Tensor {
+// CELU returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
+func CELU(x *core.Tensor, alpha ir.Scalar) *core.Tensor {
 	return core.Elementwise(celuApply(alpha), x)
 }
 
@@ -46,14 +46,14 @@ func celuApply(alpha ir.Scalar) core.Apply {
 	}
 }
 
-// CeluOut is Celu with the result written to dst, which has its shape and
+// CELUOut is CELU with the result written to dst, which has its shape and
 // device.
-func CeluOut(dst, x *core.Tensor, alpha ir.Scalar) error {
+func CELUOut(dst, x *core.Tensor, alpha ir.Scalar) error {
 	return core.ElementwiseOut(dst, celuApply(alpha), x)
 }
 
-// CeluInPlace is Celu with the result written to x.
-func CeluInPlace(x *core.Tensor, alpha ir.Scalar) error {
+// CELUInPlace is CELU with the result written to x.
+func CELUInPlace(x *core.Tensor, alpha ir.Scalar) error {
 	return core.ElementwiseInPlace(celuApply(alpha), x)
 }
 
@@ -82,10 +82,9 @@ var celuGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, dy, dy*(alpha*((expm1(x/alpha) + 1)/alpha)))"},
+		{Exprs: []string{"where(x > 0, dy, dy*(alpha*((expm1(x/alpha) + 1)/alpha)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CeluGradX},
-	CUDA: cuda.CeluGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CELUGradX}, {For: "cuda", Of: &cuda.CELUGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -109,20 +108,19 @@ var eluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, x, alpha*expm1(x))"},
+		{Exprs: []string{"where(x > 0, x, alpha*expm1(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Elu},
-	CUDA: cuda.Elu,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ELU}, {For: "cuda", Of: &cuda.ELU}},
 	Tags: ir.TagPointwise,
 }
 
-// EluOp returns the descriptor of elu, which must not be changed.
-func EluOp() *ir.Op {
+// ELUOp returns the descriptor of elu, which must not be changed.
+func ELUOp() *ir.Op {
 	return &eluOp
 }
 
-// Elu returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
-func Elu(x *core.Tensor, alpha ir.Scalar) *core.Tensor {
+// ELU returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
+func ELU(x *core.Tensor, alpha ir.Scalar) *core.Tensor {
 	return core.Elementwise(eluApply(alpha), x)
 }
 
@@ -135,14 +133,14 @@ func eluApply(alpha ir.Scalar) core.Apply {
 	}
 }
 
-// EluOut is Elu with the result written to dst, which has its shape and
+// ELUOut is ELU with the result written to dst, which has its shape and
 // device.
-func EluOut(dst, x *core.Tensor, alpha ir.Scalar) error {
+func ELUOut(dst, x *core.Tensor, alpha ir.Scalar) error {
 	return core.ElementwiseOut(dst, eluApply(alpha), x)
 }
 
-// EluInPlace is Elu with the result written to x.
-func EluInPlace(x *core.Tensor, alpha ir.Scalar) error {
+// ELUInPlace is ELU with the result written to x.
+func ELUInPlace(x *core.Tensor, alpha ir.Scalar) error {
 	return core.ElementwiseInPlace(eluApply(alpha), x)
 }
 
@@ -171,10 +169,9 @@ var eluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, dy, dy*(alpha*(expm1(x) + 1)))"},
+		{Exprs: []string{"where(x > 0, dy, dy*(alpha*(expm1(x) + 1)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.EluGradX},
-	CUDA: cuda.EluGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ELUGradX}, {For: "cuda", Of: &cuda.ELUGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -197,10 +194,9 @@ var gatedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*sigmoid(gate)"},
+		{Exprs: []string{"x*sigmoid(gate)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Gated},
-	CUDA: cuda.Gated,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Gated}, {For: "cuda", Of: &cuda.Gated}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -258,10 +254,9 @@ var gatedGradGateOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(x*(sigmoid(gate)*(1 - sigmoid(gate))))"},
+		{Exprs: []string{"dy*(x*(sigmoid(gate)*(1 - sigmoid(gate))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.GatedGradGate},
-	CUDA: cuda.GatedGradGate,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GatedGradGate}, {For: "cuda", Of: &cuda.GatedGradGate}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -283,10 +278,9 @@ var gatedGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*sigmoid(gate)"},
+		{Exprs: []string{"dy*sigmoid(gate)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.GatedGradX},
-	CUDA: cuda.GatedGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GatedGradX}, {For: "cuda", Of: &cuda.GatedGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -309,23 +303,22 @@ var geluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  0,
 	Bodies: []ir.Body{
-		{Expr: "0.5*x*erfc(-x*Sqrt1_2)"},
-		{Expr: "x*sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))"},
+		{Exprs: []string{"0.5*x*erfc(-x*Sqrt1_2)"}},
+		{Exprs: []string{"x*sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Gelu},
-	CUDA: cuda.Gelu,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GELU}, {For: "cuda", Of: &cuda.GELU}},
 	Tags: ir.TagPointwise,
 }
 
-// GeluOp returns the descriptor of gelu, which must not be changed.
-func GeluOp() *ir.Op {
+// GELUOp returns the descriptor of gelu, which must not be changed.
+func GELUOp() *ir.Op {
 	return &geluOp
 }
 
-// Gelu returns the Gaussian error linear unit of each element of x: x times
+// GELU returns the Gaussian error linear unit of each element of x: x times
 // the probability that a standard normal variable is below x. The form tanh
 // approximates it to within 5e-4.
-func Gelu(x *core.Tensor, approximate Approximate) *core.Tensor {
+func GELU(x *core.Tensor, approximate Approximate) *core.Tensor {
 	return core.Elementwise(geluApply(approximate), x)
 }
 
@@ -339,14 +332,14 @@ func geluApply(approximate Approximate) core.Apply {
 	}
 }
 
-// GeluOut is Gelu with the result written to dst, which has its shape and
+// GELUOut is GELU with the result written to dst, which has its shape and
 // device.
-func GeluOut(dst, x *core.Tensor, approximate Approximate) error {
+func GELUOut(dst, x *core.Tensor, approximate Approximate) error {
 	return core.ElementwiseOut(dst, geluApply(approximate), x)
 }
 
-// GeluInPlace is Gelu with the result written to x.
-func GeluInPlace(x *core.Tensor, approximate Approximate) error {
+// GELUInPlace is GELU with the result written to x.
+func GELUInPlace(x *core.Tensor, approximate Approximate) error {
 	return core.ElementwiseInPlace(geluApply(approximate), x)
 }
 
@@ -380,11 +373,10 @@ var geluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  0,
 	Bodies: []ir.Body{
-		{Expr: "dy*(0.5*erfc(-x*Sqrt1_2) + 0.5*x*(TwoOverSqrtPi*exp(-(-x*Sqrt1_2*(-x*Sqrt1_2)))*Sqrt1_2))"},
-		{Expr: "dy*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)) + x*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))*(1 - sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)))*(2*Sqrt2OverPi*(1 + (x*(2*(0.044715*x)) + 0.044715*x*x)))))"},
+		{Exprs: []string{"dy*(0.5*erfc(-x*Sqrt1_2) + 0.5*x*(TwoOverSqrtPi*exp(-(-x*Sqrt1_2*(-x*Sqrt1_2)))*Sqrt1_2))"}},
+		{Exprs: []string{"dy*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)) + x*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))*(1 - sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)))*(2*Sqrt2OverPi*(1 + (x*(2*(0.044715*x)) + 0.044715*x*x)))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.GeluGradX},
-	CUDA: cuda.GeluGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GELUGradX}, {For: "cuda", Of: &cuda.GELUGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -410,21 +402,21 @@ var gluOp = ir.Op{
 	Switch:  -1,
 }
 
-// GluOp returns the descriptor of glu, which must not be changed.
-func GluOp() *ir.Op {
+// GLUOp returns the descriptor of glu, which must not be changed.
+func GLUOp() *ir.Op {
 	return &gluOp
 }
 
-// Glu returns a*sigmoid(b), where a and b are the two halves of x along dim.
+// GLU returns a*sigmoid(b), where a and b are the two halves of x along dim.
 // An odd number of elements along dim is an error.
-func Glu(x *core.Tensor, dim int) *core.Tensor {
+func GLU(x *core.Tensor, dim int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&gluOp, in...); t != nil {
 		return t
 	}
 	if to, narrow := core.Narrow(&gluOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(Glu(core.Wide(x), dim), to)
+			return core.Round(GLU(core.Wide(x), dim), to)
 		})
 		core.Composed(&gluOp, in, out)
 		return out
@@ -437,18 +429,18 @@ func Glu(x *core.Tensor, dim int) *core.Tensor {
 }
 
 func gluCompose(x *core.Tensor, dim int) *core.Tensor {
-	half := ir.HostSize(x.Shape(), dim) / 2
-	if ir.HostSize(x.Shape(), dim)%2 != 0 {
+	half := shapes.Size(x.Shape(), dim) / 2
+	if shapes.Size(x.Shape(), dim)%2 != 0 {
 		return Refuse(WithDim(x, dim), "dim must be an axis with an even number of elements")
 	}
 	parts := SplitSizes(x, []int{half, half}, dim)
 	return Gated(core.Part(parts, 0), core.Part(parts, 1))
 }
 
-// GluOut is Glu with the result written to dst, which has its shape and
+// GLUOut is GLU with the result written to dst, which has its shape and
 // device.
-func GluOut(dst, x *core.Tensor, dim int) error {
-	return core.CopyOut(dst, &gluOp, Glu(x, dim))
+func GLUOut(dst, x *core.Tensor, dim int) error {
+	return core.CopyOut(dst, &gluOp, GLU(x, dim))
 }
 
 var hardshrinkOp = ir.Op{
@@ -462,10 +454,9 @@ var hardshrinkOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x) <= lambd, 0, x)"},
+		{Exprs: []string{"where(abs(x) <= lambd, 0, x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Hardshrink},
-	CUDA: cuda.Hardshrink,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardshrink}, {For: "cuda", Of: &cuda.Hardshrink}},
 	Tags: ir.TagPointwise,
 }
 
@@ -523,10 +514,9 @@ var hardshrinkGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x) <= lambd, 0, dy)"},
+		{Exprs: []string{"where(abs(x) <= lambd, 0, dy)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HardshrinkGradX},
-	CUDA: cuda.HardshrinkGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardshrinkGradX}, {For: "cuda", Of: &cuda.HardshrinkGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -549,10 +539,9 @@ var hardsigmoidOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= -3, 0, where(x >= 3, 1, (x + 3)/6))"},
+		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, 1, (x + 3)/6))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Hardsigmoid},
-	CUDA: cuda.Hardsigmoid,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardsigmoid}, {For: "cuda", Of: &cuda.Hardsigmoid}},
 	Tags: ir.TagPointwise,
 }
 
@@ -607,10 +596,9 @@ var hardsigmoidGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= -3, 0, where(x >= 3, 0, dy/6))"},
+		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, 0, dy/6))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HardsigmoidGradX},
-	CUDA: cuda.HardsigmoidGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardsigmoidGradX}, {For: "cuda", Of: &cuda.HardsigmoidGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

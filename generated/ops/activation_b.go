@@ -19,10 +19,9 @@ var hardswishOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= -3, 0, where(x >= 3, x, x*(x + 3)/6))"},
+		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, x, x*(x + 3)/6))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Hardswish},
-	CUDA: cuda.Hardswish,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardswish}, {For: "cuda", Of: &cuda.Hardswish}},
 	Tags: ir.TagPointwise,
 }
 
@@ -78,10 +77,9 @@ var hardswishGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= -3, 0, where(x >= 3, dy, dy*((x + 3 + x)/6)))"},
+		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, dy, dy*((x + 3 + x)/6)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HardswishGradX},
-	CUDA: cuda.HardswishGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardswishGradX}, {For: "cuda", Of: &cuda.HardswishGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -104,10 +102,9 @@ var hardtanhOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= lo, lo, where(x >= hi, hi, x))"},
+		{Exprs: []string{"where(x <= lo, lo, where(x >= hi, hi, x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Hardtanh},
-	CUDA: cuda.Hardtanh,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardtanh}, {For: "cuda", Of: &cuda.Hardtanh}},
 	Tags: ir.TagPointwise,
 }
 
@@ -166,10 +163,9 @@ var hardtanhGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= lo, 0, where(x >= hi, 0, dy))"},
+		{Exprs: []string{"where(x <= lo, 0, where(x >= hi, 0, dy))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HardtanhGradX},
-	CUDA: cuda.HardtanhGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardtanhGradX}, {For: "cuda", Of: &cuda.HardtanhGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -184,7 +180,7 @@ func hardtanhGradX(dy, x *core.Tensor, lo, hi ir.Scalar) *core.Tensor {
 
 var heavisideOp = ir.Op{
 	Name:    "heaviside",
-	Doc:     "returns 0 where x is negative, 1 where it is positive, and values where it is 0.",
+	Doc:     "returns 0 where x is negative, 1 where it is positive, values where it is 0, and NaN where it is NaN, as in NumPy; PyTorch has 0 there.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "values"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -192,10 +188,9 @@ var heavisideOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))"},
+		{Exprs: []string{"where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Heaviside},
-	CUDA: cuda.Heaviside,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Heaviside}, {For: "cuda", Of: &cuda.Heaviside}},
 	Tags: ir.TagPointwise,
 }
 
@@ -204,8 +199,8 @@ func HeavisideOp() *ir.Op {
 	return &heavisideOp
 }
 
-// Heaviside returns 0 where x is negative, 1 where it is positive, and values
-// where it is 0.
+// Heaviside returns 0 where x is negative, 1 where it is positive, values
+// where it is 0, and NaN where it is NaN, as in NumPy; PyTorch has 0 there.
 func Heaviside(x, values *core.Tensor) *core.Tensor {
 	return core.Elementwise(heavisideApply(), x, values)
 }
@@ -227,7 +222,7 @@ func HeavisideInPlace(x, values *core.Tensor) error {
 	return core.ElementwiseInPlace(heavisideApply(), x, values)
 }
 
-var leakyReluOp = ir.Op{
+var leakyReLUOp = ir.Op{
 	Name:    "leaky_relu",
 	Doc:     "returns x where it is positive and negative_slope*x elsewhere.",
 	Kind:    ir.Elementwise,
@@ -238,58 +233,57 @@ var leakyReluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, x, negative_slope*x)"},
+		{Exprs: []string{"where(x > 0, x, negative_slope*x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LeakyRelu},
-	CUDA: cuda.LeakyRelu,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LeakyReLU}, {For: "cuda", Of: &cuda.LeakyReLU}},
 	Tags: ir.TagPointwise,
 }
 
-// LeakyReluOp returns the descriptor of leaky_relu, which must not be
+// LeakyReLUOp returns the descriptor of leaky_relu, which must not be
 // changed.
-func LeakyReluOp() *ir.Op {
-	return &leakyReluOp
+func LeakyReLUOp() *ir.Op {
+	return &leakyReLUOp
 }
 
-// LeakyRelu returns x where it is positive and negative_slope*x elsewhere.
+// LeakyReLU returns x where it is positive and negative_slope*x elsewhere.
 // The gradient at 0 is negative_slope.
-func LeakyRelu(x *core.Tensor, negativeSlope float64) *core.Tensor {
-	return core.Elementwise(leakyReluApply(negativeSlope), x)
+func LeakyReLU(x *core.Tensor, negativeSlope float64) *core.Tensor {
+	return core.Elementwise(leakyReLUApply(negativeSlope), x)
 }
 
-func leakyReluApply(negativeSlope float64) core.Apply {
+func leakyReLUApply(negativeSlope float64) core.Apply {
 	return core.Apply{
-		Op:       &leakyReluOp,
+		Op:       &leakyReLUOp,
 		Attrs:    []ir.Value{ir.FloatValue(negativeSlope)},
-		Backward: leakyReluBackward,
+		Backward: leakyReLUBackward,
 		Save:     core.SaveIn(0),
 	}
 }
 
-// LeakyReluOut is LeakyRelu with the result written to dst, which has its
+// LeakyReLUOut is LeakyReLU with the result written to dst, which has its
 // shape and device.
-func LeakyReluOut(dst, x *core.Tensor, negativeSlope float64) error {
-	return core.ElementwiseOut(dst, leakyReluApply(negativeSlope), x)
+func LeakyReLUOut(dst, x *core.Tensor, negativeSlope float64) error {
+	return core.ElementwiseOut(dst, leakyReLUApply(negativeSlope), x)
 }
 
-// LeakyReluInPlace is LeakyRelu with the result written to x.
-func LeakyReluInPlace(x *core.Tensor, negativeSlope float64) error {
-	return core.ElementwiseInPlace(leakyReluApply(negativeSlope), x)
+// LeakyReLUInPlace is LeakyReLU with the result written to x.
+func LeakyReLUInPlace(x *core.Tensor, negativeSlope float64) error {
+	return core.ElementwiseInPlace(leakyReLUApply(negativeSlope), x)
 }
 
-// leakyReluBackward is the gradient of leaky_relu.
-func leakyReluBackward(grad *core.Grad) {
+// leakyReLUBackward is the gradient of leaky_relu.
+func leakyReLUBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	negativeSlope := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
 		grad.Set(0, Where(Gt(x, number(0)), dy, Mul(dy, number(negativeSlope))))
 	} else {
-		grad.Set(0, leakyReluGradX(dy, x, negativeSlope))
+		grad.Set(0, leakyReLUGradX(dy, x, negativeSlope))
 	}
 }
 
-var leakyReluGradXOp = ir.Op{
+var leakyReLUGradXOp = ir.Op{
 	Name:    "leaky_relu_grad_x",
 	Doc:     "returns the gradient of leaky_relu with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
@@ -300,18 +294,17 @@ var leakyReluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, dy, dy*negative_slope)"},
+		{Exprs: []string{"where(x > 0, dy, dy*negative_slope)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LeakyReluGradX},
-	CUDA: cuda.LeakyReluGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LeakyReLUGradX}, {For: "cuda", Of: &cuda.LeakyReLUGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// leakyReluGradX returns the gradient of leaky_relu with respect to x, from
+// leakyReLUGradX returns the gradient of leaky_relu with respect to x, from
 // the gradient dy of its result.
-func leakyReluGradX(dy, x *core.Tensor, negativeSlope float64) *core.Tensor {
+func leakyReLUGradX(dy, x *core.Tensor, negativeSlope float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:    &leakyReluGradXOp,
+		Op:    &leakyReLUGradXOp,
 		Attrs: []ir.Value{ir.FloatValue(negativeSlope)},
 	}, dy, x)
 }
@@ -326,10 +319,9 @@ var logsigmoidOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(x, 0) - log1p(exp(-abs(x)))"},
+		{Exprs: []string{"min(x, 0) - log1p(exp(-abs(x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Logsigmoid},
-	CUDA: cuda.Logsigmoid,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logsigmoid}, {For: "cuda", Of: &cuda.Logsigmoid}},
 	Tags: ir.TagPointwise,
 }
 
@@ -380,10 +372,9 @@ var mishOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*tanh(where(x > 20, x, log1p(exp(x))))"},
+		{Exprs: []string{"x*tanh(where(x > 20, x, log1p(exp(x))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Mish},
-	CUDA: cuda.Mish,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Mish}, {For: "cuda", Of: &cuda.Mish}},
 	Tags: ir.TagPointwise,
 }
 
@@ -439,10 +430,9 @@ var mishGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(tanh(where(x > 20, x, log1p(exp(x)))) + x*where(x > 20, 1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))), (1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))))*(exp(x)/(1 + exp(x)))))"},
+		{Exprs: []string{"dy*(tanh(where(x > 20, x, log1p(exp(x)))) + x*where(x > 20, 1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))), (1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))))*(exp(x)/(1 + exp(x)))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MishGradX},
-	CUDA: cuda.MishGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MishGradX}, {For: "cuda", Of: &cuda.MishGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -454,7 +444,7 @@ func mishGradX(dy, x *core.Tensor) *core.Tensor {
 	}, dy, x)
 }
 
-var preluOp = ir.Op{
+var pReLUOp = ir.Op{
 	Name:    "prelu",
 	Doc:     "returns x where it is positive and weight*x elsewhere.",
 	Kind:    ir.Composition,
@@ -465,43 +455,44 @@ var preluOp = ir.Op{
 	Switch:  -1,
 }
 
-// PreluOp returns the descriptor of prelu, which must not be changed.
-func PreluOp() *ir.Op {
-	return &preluOp
+// PReLUOp returns the descriptor of prelu, which must not be changed.
+func PReLUOp() *ir.Op {
+	return &pReLUOp
 }
 
-// Prelu returns x where it is positive and weight*x elsewhere. A weight of
-// one axis has one element, or one a channel, axis 1 of x; of other ranks, or
-// where x has fewer than three axes, it broadcasts.
-func Prelu(x, weight *core.Tensor) *core.Tensor {
+// PReLU returns x where it is positive and weight*x elsewhere. A weight of
+// one axis has one element, or one for each channel, which is axis 1 of x. A
+// weight of another rank broadcasts, and so does one for an x of fewer than
+// three axes.
+func PReLU(x, weight *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, weight}
-	if t := core.Refused(&preluOp, in...); t != nil {
+	if t := core.Refused(&pReLUOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return preluCompose(x, weight)
+		return pReLUCompose(x, weight)
 	})
-	core.Composed(&preluOp, in, out)
+	core.Composed(&pReLUOp, in, out)
 	return out
 }
 
-func preluCompose(x, weight *core.Tensor) *core.Tensor {
+func pReLUCompose(x, weight *core.Tensor) *core.Tensor {
 	if len(weight.Shape()) == 1 && ir.NumElements(weight.Shape()) == 1 {
-		return PreluElements(x, Reshape(weight, []int{}))
+		return PReLUElements(x, Reshape(weight, []int{}))
 	}
 	if len(weight.Shape()) == 1 && len(x.Shape()) > 2 {
-		return PreluElements(x, Channels(weight, len(x.Shape())))
+		return PReLUElements(x, Channels(weight, len(x.Shape())))
 	}
-	return PreluElements(x, weight)
+	return PReLUElements(x, weight)
 }
 
-// PreluOut is Prelu with the result written to dst, which has its shape and
+// PReLUOut is PReLU with the result written to dst, which has its shape and
 // device.
-func PreluOut(dst, x, weight *core.Tensor) error {
-	return core.CopyOut(dst, &preluOp, Prelu(x, weight))
+func PReLUOut(dst, x, weight *core.Tensor) error {
+	return core.CopyOut(dst, &pReLUOp, PReLU(x, weight))
 }
 
-var preluElementsOp = ir.Op{
+var pReLUElementsOp = ir.Op{
 	Name:    "prelu_elements",
 	Doc:     "returns x where it is positive and weight*x elsewhere.",
 	Kind:    ir.Elementwise,
@@ -511,30 +502,29 @@ var preluElementsOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, x, weight*x)"},
+		{Exprs: []string{"where(x > 0, x, weight*x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.PreluElements},
-	CUDA: cuda.PreluElements,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElements}, {For: "cuda", Of: &cuda.PReLUElements}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// PreluElementsOp returns the descriptor of prelu_elements, which must not be
+// PReLUElementsOp returns the descriptor of prelu_elements, which must not be
 // changed.
-func PreluElementsOp() *ir.Op {
-	return &preluElementsOp
+func PReLUElementsOp() *ir.Op {
+	return &pReLUElementsOp
 }
 
-// PreluElements returns x where it is positive and weight*x elsewhere.
-func PreluElements(x, weight *core.Tensor) *core.Tensor {
+// PReLUElements returns x where it is positive and weight*x elsewhere.
+func PReLUElements(x, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:       &preluElementsOp,
-		Backward: preluElementsBackward,
+		Op:       &pReLUElementsOp,
+		Backward: pReLUElementsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
 	}, x, weight)
 }
 
-// preluElementsBackward is the gradient of prelu_elements.
-func preluElementsBackward(grad *core.Grad) {
+// pReLUElementsBackward is the gradient of prelu_elements.
+func pReLUElementsBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Needs(0) {
@@ -544,7 +534,7 @@ func preluElementsBackward(grad *core.Grad) {
 		if grad.Recording() {
 			grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, weight))))
 		} else {
-			grad.Set(0, fit(grad, 0, preluElementsGradX(dy, x, weight)))
+			grad.Set(0, fit(grad, 0, pReLUElementsGradX(dy, x, weight)))
 		}
 	}
 	if grad.Needs(1) {
@@ -553,12 +543,12 @@ func preluElementsBackward(grad *core.Grad) {
 		if grad.Recording() {
 			grad.Set(1, fit(grad, 1, Where(Gt(x, number(0)), number(0), Mul(dy, x))))
 		} else {
-			grad.Set(1, fit(grad, 1, preluElementsGradWeight(dy, x)))
+			grad.Set(1, fit(grad, 1, pReLUElementsGradWeight(dy, x)))
 		}
 	}
 }
 
-var preluElementsGradWeightOp = ir.Op{
+var pReLUElementsGradWeightOp = ir.Op{
 	Name:    "prelu_elements_grad_weight",
 	Doc:     "returns the gradient of prelu_elements with respect to weight, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
@@ -568,22 +558,21 @@ var preluElementsGradWeightOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, 0, dy*x)"},
+		{Exprs: []string{"where(x > 0, 0, dy*x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.PreluElementsGradWeight},
-	CUDA: cuda.PreluElementsGradWeight,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElementsGradWeight}, {For: "cuda", Of: &cuda.PReLUElementsGradWeight}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// preluElementsGradWeight returns the gradient of prelu_elements with respect
+// pReLUElementsGradWeight returns the gradient of prelu_elements with respect
 // to weight, from the gradient dy of its result.
-func preluElementsGradWeight(dy, x *core.Tensor) *core.Tensor {
+func pReLUElementsGradWeight(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &preluElementsGradWeightOp,
+		Op: &pReLUElementsGradWeightOp,
 	}, dy, x)
 }
 
-var preluElementsGradXOp = ir.Op{
+var pReLUElementsGradXOp = ir.Op{
 	Name:    "prelu_elements_grad_x",
 	Doc:     "returns the gradient of prelu_elements with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
@@ -593,17 +582,72 @@ var preluElementsGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, dy, dy*weight)"},
+		{Exprs: []string{"where(x > 0, dy, dy*weight)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.PreluElementsGradX},
-	CUDA: cuda.PreluElementsGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElementsGradX}, {For: "cuda", Of: &cuda.PReLUElementsGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// preluElementsGradX returns the gradient of prelu_elements with respect to
+// pReLUElementsGradX returns the gradient of prelu_elements with respect to
 // x, from the gradient dy of its result.
-func preluElementsGradX(dy, x, weight *core.Tensor) *core.Tensor {
+func pReLUElementsGradX(dy, x, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &preluElementsGradXOp,
+		Op: &pReLUElementsGradXOp,
 	}, dy, x, weight)
+}
+
+var reLUOp = ir.Op{
+	Name:    "relu",
+	Doc:     "returns max(x, 0).",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(x <= 0, 0, x)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU}, {For: "cuda", Of: &cuda.ReLU}},
+	Tags: ir.TagPointwise,
+}
+
+// ReLUOp returns the descriptor of relu, which must not be changed.
+func ReLUOp() *ir.Op {
+	return &reLUOp
+}
+
+// ReLU returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
+func ReLU(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(reLUApply(), x)
+}
+
+func reLUApply() core.Apply {
+	return core.Apply{
+		Op:       &reLUOp,
+		Backward: reLUBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// ReLUOut is ReLU with the result written to dst, which has its shape and
+// device.
+func ReLUOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, reLUApply(), x)
+}
+
+// ReLUInPlace is ReLU with the result written to x.
+func ReLUInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(reLUApply(), x)
+}
+
+// reLUBackward is the gradient of relu.
+func reLUBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		grad.Set(0, Where(Le(x, number(0)), number(0), dy))
+	} else {
+		grad.Set(0, reLUGradX(dy, x))
+	}
 }

@@ -6,67 +6,11 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var reluOp = ir.Op{
-	Name:    "relu",
-	Doc:     "returns max(x, 0).",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, x)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Relu},
-	CUDA: cuda.Relu,
-	Tags: ir.TagPointwise,
-}
-
-// ReluOp returns the descriptor of relu, which must not be changed.
-func ReluOp() *ir.Op {
-	return &reluOp
-}
-
-// Relu returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
-func Relu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(reluApply(), x)
-}
-
-func reluApply() core.Apply {
-	return core.Apply{
-		Op:       &reluOp,
-		Backward: reluBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// ReluOut is Relu with the result written to dst, which has its shape and
-// device.
-func ReluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, reluApply(), x)
-}
-
-// ReluInPlace is Relu with the result written to x.
-func ReluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(reluApply(), x)
-}
-
-// reluBackward is the gradient of relu.
-func reluBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Where(Le(x, number(0)), number(0), dy))
-	} else {
-		grad.Set(0, reluGradX(dy, x))
-	}
-}
-
-var relu6Op = ir.Op{
+var reLU6Op = ir.Op{
 	Name:    "relu6",
 	Doc:     "returns x limited to 0 and 6.",
 	Kind:    ir.Elementwise,
@@ -76,54 +20,53 @@ var relu6Op = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, where(x >= 6, 6, x))"},
+		{Exprs: []string{"where(x <= 0, 0, where(x >= 6, 6, x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Relu6},
-	CUDA: cuda.Relu6,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU6}, {For: "cuda", Of: &cuda.ReLU6}},
 	Tags: ir.TagPointwise,
 }
 
-// Relu6Op returns the descriptor of relu6, which must not be changed.
-func Relu6Op() *ir.Op {
-	return &relu6Op
+// ReLU6Op returns the descriptor of relu6, which must not be changed.
+func ReLU6Op() *ir.Op {
+	return &reLU6Op
 }
 
-// Relu6 returns x limited to 0 and 6. The gradient at both is 0.
-func Relu6(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(relu6Apply(), x)
+// ReLU6 returns x limited to 0 and 6. The gradient at both is 0.
+func ReLU6(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(reLU6Apply(), x)
 }
 
-func relu6Apply() core.Apply {
+func reLU6Apply() core.Apply {
 	return core.Apply{
-		Op:       &relu6Op,
-		Backward: relu6Backward,
+		Op:       &reLU6Op,
+		Backward: reLU6Backward,
 		Save:     core.SaveIn(0),
 	}
 }
 
-// Relu6Out is Relu6 with the result written to dst, which has its shape and
+// ReLU6Out is ReLU6 with the result written to dst, which has its shape and
 // device.
-func Relu6Out(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, relu6Apply(), x)
+func ReLU6Out(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, reLU6Apply(), x)
 }
 
-// Relu6InPlace is Relu6 with the result written to x.
-func Relu6InPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(relu6Apply(), x)
+// ReLU6InPlace is ReLU6 with the result written to x.
+func ReLU6InPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(reLU6Apply(), x)
 }
 
-// relu6Backward is the gradient of relu6.
-func relu6Backward(grad *core.Grad) {
+// reLU6Backward is the gradient of relu6.
+func reLU6Backward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
 		grad.Set(0, Where(Le(x, number(0)), number(0), Where(Ge(x, number(6)), number(0), dy)))
 	} else {
-		grad.Set(0, relu6GradX(dy, x))
+		grad.Set(0, reLU6GradX(dy, x))
 	}
 }
 
-var relu6GradXOp = ir.Op{
+var reLU6GradXOp = ir.Op{
 	Name:    "relu6_grad_x",
 	Doc:     "returns the gradient of relu6 with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
@@ -133,22 +76,21 @@ var relu6GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, where(x >= 6, 0, dy))"},
+		{Exprs: []string{"where(x <= 0, 0, where(x >= 6, 0, dy))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Relu6GradX},
-	CUDA: cuda.Relu6GradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU6GradX}, {For: "cuda", Of: &cuda.ReLU6GradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// relu6GradX returns the gradient of relu6 with respect to x, from the
+// reLU6GradX returns the gradient of relu6 with respect to x, from the
 // gradient dy of its result.
-func relu6GradX(dy, x *core.Tensor) *core.Tensor {
+func reLU6GradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &relu6GradXOp,
+		Op: &reLU6GradXOp,
 	}, dy, x)
 }
 
-var reluGradXOp = ir.Op{
+var reLUGradXOp = ir.Op{
 	Name:    "relu_grad_x",
 	Doc:     "returns the gradient of relu with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
@@ -158,18 +100,17 @@ var reluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= 0, 0, dy)"},
+		{Exprs: []string{"where(x <= 0, 0, dy)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReluGradX},
-	CUDA: cuda.ReluGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLUGradX}, {For: "cuda", Of: &cuda.ReLUGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// reluGradX returns the gradient of relu with respect to x, from the gradient
+// reLUGradX returns the gradient of relu with respect to x, from the gradient
 // dy of its result.
-func reluGradX(dy, x *core.Tensor) *core.Tensor {
+func reLUGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &reluGradXOp,
+		Op: &reLUGradXOp,
 	}, dy, x)
 }
 
@@ -183,21 +124,20 @@ var seluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"},
+		{Exprs: []string{"where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Selu},
-	CUDA: cuda.Selu,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SELU}, {For: "cuda", Of: &cuda.SELU}},
 	Tags: ir.TagPointwise,
 }
 
-// SeluOp returns the descriptor of selu, which must not be changed.
-func SeluOp() *ir.Op {
+// SELUOp returns the descriptor of selu, which must not be changed.
+func SELUOp() *ir.Op {
 	return &seluOp
 }
 
-// Selu returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
+// SELU returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
 // elsewhere, with the constants of self-normalizing networks.
-func Selu(x *core.Tensor) *core.Tensor {
+func SELU(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(seluApply(), x)
 }
 
@@ -209,14 +149,14 @@ func seluApply() core.Apply {
 	}
 }
 
-// SeluOut is Selu with the result written to dst, which has its shape and
+// SELUOut is SELU with the result written to dst, which has its shape and
 // device.
-func SeluOut(dst, x *core.Tensor) error {
+func SELUOut(dst, x *core.Tensor) error {
 	return core.ElementwiseOut(dst, seluApply(), x)
 }
 
-// SeluInPlace is Selu with the result written to x.
-func SeluInPlace(x *core.Tensor) error {
+// SELUInPlace is SELU with the result written to x.
+func SELUInPlace(x *core.Tensor) error {
 	return core.ElementwiseInPlace(seluApply(), x)
 }
 
@@ -243,10 +183,9 @@ var seluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))"},
+		{Exprs: []string{"where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SeluGradX},
-	CUDA: cuda.SeluGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SELUGradX}, {For: "cuda", Of: &cuda.SELUGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -258,7 +197,7 @@ func seluGradX(dy, x *core.Tensor) *core.Tensor {
 	}, dy, x)
 }
 
-var siluOp = ir.Op{
+var siLUOp = ir.Op{
 	Name:    "silu",
 	Doc:     "returns x*sigmoid(x), also called swish.",
 	Kind:    ir.Elementwise,
@@ -268,44 +207,43 @@ var siluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*sigmoid(x)"},
+		{Exprs: []string{"x*sigmoid(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Silu},
-	CUDA: cuda.Silu,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SiLU}, {For: "cuda", Of: &cuda.SiLU}},
 	Tags: ir.TagPointwise,
 }
 
-// SiluOp returns the descriptor of silu, which must not be changed.
-func SiluOp() *ir.Op {
-	return &siluOp
+// SiLUOp returns the descriptor of silu, which must not be changed.
+func SiLUOp() *ir.Op {
+	return &siLUOp
 }
 
-// Silu returns x*sigmoid(x), also called swish.
-func Silu(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(siluApply(), x)
+// SiLU returns x*sigmoid(x), also called swish.
+func SiLU(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(siLUApply(), x)
 }
 
-func siluApply() core.Apply {
+func siLUApply() core.Apply {
 	return core.Apply{
-		Op:       &siluOp,
-		Backward: siluBackward,
+		Op:       &siLUOp,
+		Backward: siLUBackward,
 		Save:     core.SaveIn(0),
 	}
 }
 
-// SiluOut is Silu with the result written to dst, which has its shape and
+// SiLUOut is SiLU with the result written to dst, which has its shape and
 // device.
-func SiluOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, siluApply(), x)
+func SiLUOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, siLUApply(), x)
 }
 
-// SiluInPlace is Silu with the result written to x.
-func SiluInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(siluApply(), x)
+// SiLUInPlace is SiLU with the result written to x.
+func SiLUInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(siLUApply(), x)
 }
 
-// siluBackward is the gradient of silu.
-func siluBackward(grad *core.Grad) {
+// siLUBackward is the gradient of silu.
+func siLUBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
@@ -313,11 +251,11 @@ func siluBackward(grad *core.Grad) {
 		x := core.Wide(x)
 		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(Sigmoid(x), Mul(x, Mul(Sigmoid(x), Sub(number(1), Sigmoid(x)))))))))
 	} else {
-		grad.Set(0, siluGradX(dy, x))
+		grad.Set(0, siLUGradX(dy, x))
 	}
 }
 
-var siluGradXOp = ir.Op{
+var siLUGradXOp = ir.Op{
 	Name:    "silu_grad_x",
 	Doc:     "returns the gradient of silu with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
@@ -327,18 +265,17 @@ var siluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))"},
+		{Exprs: []string{"dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SiluGradX},
-	CUDA: cuda.SiluGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SiLUGradX}, {For: "cuda", Of: &cuda.SiLUGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// siluGradX returns the gradient of silu with respect to x, from the gradient
+// siLUGradX returns the gradient of silu with respect to x, from the gradient
 // dy of its result.
-func siluGradX(dy, x *core.Tensor) *core.Tensor {
+func siLUGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &siluGradXOp,
+		Op: &siLUGradXOp,
 	}, dy, x)
 }
 
@@ -353,10 +290,9 @@ var softplusOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(beta*x > limit, x, log1p(exp(beta*x))/beta)"},
+		{Exprs: []string{"where(beta*x > limit, x, log1p(exp(beta*x))/beta)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Softplus},
-	CUDA: cuda.Softplus,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Softplus}, {For: "cuda", Of: &cuda.Softplus}},
 	Tags: ir.TagPointwise,
 }
 
@@ -417,10 +353,9 @@ var softplusGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(beta*x > limit, dy, dy*(exp(beta*x)*beta/(1 + exp(beta*x))/beta))"},
+		{Exprs: []string{"where(beta*x > limit, dy, dy*(exp(beta*x)*beta/(1 + exp(beta*x))/beta))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftplusGradX},
-	CUDA: cuda.SoftplusGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftplusGradX}, {For: "cuda", Of: &cuda.SoftplusGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -435,7 +370,7 @@ func softplusGradX(dy, x *core.Tensor, beta, limit ir.Scalar) *core.Tensor {
 
 var softshrinkOp = ir.Op{
 	Name:    "softshrink",
-	Doc:     "returns x moved toward 0 by lambd, and 0 where it is nearer than that.",
+	Doc:     "returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "lambd", Kind: ir.AttrFloat}},
@@ -444,10 +379,9 @@ var softshrinkOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0*x))"},
+		{Exprs: []string{"where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Softshrink},
-	CUDA: cuda.Softshrink,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Softshrink}, {For: "cuda", Of: &cuda.Softshrink}},
 	Tags: ir.TagPointwise,
 }
 
@@ -457,8 +391,7 @@ func SoftshrinkOp() *ir.Op {
 	return &softshrinkOp
 }
 
-// Softshrink returns x moved toward 0 by lambd, and 0 where it is nearer than
-// that.
+// Softshrink returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.
 func Softshrink(x *core.Tensor, lambd float64) *core.Tensor {
 	return core.Elementwise(softshrinkApply(lambd), x)
 }
@@ -506,10 +439,9 @@ var softshrinkGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > lambd, dy, where(x < -lambd, dy, 0))"},
+		{Exprs: []string{"where(x > lambd, dy, where(x < -lambd, dy, 0))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftshrinkGradX},
-	CUDA: cuda.SoftshrinkGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftshrinkGradX}, {For: "cuda", Of: &cuda.SoftshrinkGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -532,10 +464,9 @@ var softsignOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x/(1 + abs(x))"},
+		{Exprs: []string{"x/(1 + abs(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Softsign},
-	CUDA: cuda.Softsign,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Softsign}, {For: "cuda", Of: &cuda.Softsign}},
 	Tags: ir.TagPointwise,
 }
 
@@ -576,7 +507,7 @@ func softsignBackward(grad *core.Grad) {
 func softsignGradX(grad *core.Grad) *core.Tensor {
 	dy := core.Wide(grad.Dy(0))
 	x := core.Wide(grad.In(0))
-	if ir.HostIsComplex(grad.InDType(0)) {
+	if shapes.IsComplex(grad.InDType(0)) {
 		return Sub(Div(dy, Add(Abs(x), core.ScalarTensor(ir.IntScalar(1)))), AbsGrad(Div(RealPart(Mul(dy, Conj(x))), Square(Add(Abs(x), core.ScalarTensor(ir.IntScalar(1))))), x))
 	}
 	return Div(dy, Square(Add(Abs(x), core.ScalarTensor(ir.IntScalar(1)))))
@@ -592,10 +523,9 @@ var tanhshrinkOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x - tanh(x)"},
+		{Exprs: []string{"x - tanh(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Tanhshrink},
-	CUDA: cuda.Tanhshrink,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Tanhshrink}, {For: "cuda", Of: &cuda.Tanhshrink}},
 	Tags: ir.TagPointwise,
 }
 
@@ -640,4 +570,28 @@ func tanhshrinkBackward(grad *core.Grad) {
 	} else {
 		grad.Set(0, fit(grad, 0, tanhshrinkGradX(dy, x)))
 	}
+}
+
+var tanhshrinkGradXOp = ir.Op{
+	Name:    "tanhshrink_grad_x",
+	Doc:     "returns the gradient of tanhshrink with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*conj(1 - (1 - tanh(x)*tanh(x)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TanhshrinkGradX}, {For: "cuda", Of: &cuda.TanhshrinkGradX}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// tanhshrinkGradX returns the gradient of tanhshrink with respect to x, from
+// the gradient dy of its result.
+func tanhshrinkGradX(dy, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &tanhshrinkGradXOp,
+	}, dy, x)
 }

@@ -9,34 +9,9 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var tanhshrinkGradXOp = ir.Op{
-	Name:    "tanhshrink_grad_x",
-	Doc:     "returns the gradient of tanhshrink with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*conj(1 - (1 - tanh(x)*tanh(x)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TanhshrinkGradX},
-	CUDA: cuda.TanhshrinkGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// tanhshrinkGradX returns the gradient of tanhshrink with respect to x, from
-// the gradient dy of its result.
-func tanhshrinkGradX(dy, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &tanhshrinkGradXOp,
-	}, dy, x)
-}
-
 var thresholdOp = ir.Op{
 	Name:    "threshold",
-	Doc:     "returns x where it is greater than limit and value elsewhere.",
+	Doc:     "returns x where it is greater than limit or NaN, and value elsewhere.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "limit", Kind: ir.AttrScalar}, {Name: "value", Kind: ir.AttrScalar}},
@@ -45,10 +20,9 @@ var thresholdOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > limit, x, value)"},
+		{Exprs: []string{"where(x <= limit, value, x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Threshold},
-	CUDA: cuda.Threshold,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Threshold}, {For: "cuda", Of: &cuda.Threshold}},
 	Tags: ir.TagPointwise,
 }
 
@@ -57,7 +31,8 @@ func ThresholdOp() *ir.Op {
 	return &thresholdOp
 }
 
-// Threshold returns x where it is greater than limit and value elsewhere.
+// Threshold returns x where it is greater than limit or NaN, and value
+// elsewhere.
 func Threshold(x *core.Tensor, limit, value ir.Scalar) *core.Tensor {
 	return core.Elementwise(thresholdApply(limit, value), x)
 }
@@ -88,7 +63,7 @@ func thresholdBackward(grad *core.Grad) {
 	x := grad.In(0)
 	limit := grad.Attr(0).Scalar
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, core.ScalarTensor(limit)), dy, number(0)))
+		grad.Set(0, Where(Le(x, core.ScalarTensor(limit)), number(0), dy))
 	} else {
 		grad.Set(0, thresholdGradX(dy, x, limit))
 	}
@@ -105,10 +80,9 @@ var thresholdGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > limit, dy, 0)"},
+		{Exprs: []string{"where(x <= limit, 0, dy)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ThresholdGradX},
-	CUDA: cuda.ThresholdGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ThresholdGradX}, {For: "cuda", Of: &cuda.ThresholdGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -6,12 +6,13 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var absOp = ir.Op{
 	Name:    "abs",
-	Doc:     "returns the absolute value of each element of x; of a complex one its modulus, as a real tensor.",
+	Doc:     "returns the absolute value of each element of x; for a complex x its modulus, as a real tensor.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -19,10 +20,9 @@ var absOp = ir.Op{
 	Promote: ir.PromoteToReal,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "abs(x)"},
+		{Exprs: []string{"abs(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Abs},
-	CUDA: cuda.Abs,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Abs}, {For: "cuda", Of: &cuda.Abs}},
 	Tags: ir.TagPointwise,
 }
 
@@ -31,7 +31,7 @@ func AbsOp() *ir.Op {
 	return &absOp
 }
 
-// Abs returns the absolute value of each element of x; of a complex one its
+// Abs returns the absolute value of each element of x; for a complex x its
 // modulus, as a real tensor. The gradient at zero is zero.
 func Abs(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(absApply(), x)
@@ -90,7 +90,7 @@ func AbsGrad(g, x *core.Tensor) *core.Tensor {
 }
 
 func absGradCompose(g, x *core.Tensor) *core.Tensor {
-	if !ir.HostIsComplex(x.DType()) {
+	if !shapes.IsComplex(x.DType()) {
 		return Mul(g, Sign(x))
 	}
 	return ComplexAbsGrad(g, x)
@@ -106,10 +106,9 @@ var addOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x + y"},
+		{Exprs: []string{"x + y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Add},
-	CUDA: cuda.Add,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Add}, {For: "cuda", Of: &cuda.Add}},
 	Tags: ir.TagPointwise,
 }
 
@@ -118,7 +117,7 @@ func AddOp() *ir.Op {
 	return &addOp
 }
 
-// Add returns x + y, element by element. Integers wrap; of bools it is
+// Add returns x + y, element by element. Integers wrap; for bools it is
 // logical or. PyTorch's alpha is add_scaled.
 func Add(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(addApply(), x, y)
@@ -164,10 +163,9 @@ var addScaledOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x + alpha*y"},
+		{Exprs: []string{"x + alpha*y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AddScaled},
-	CUDA: cuda.AddScaled,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddScaled}, {For: "cuda", Of: &cuda.AddScaled}},
 	Tags: ir.TagPointwise,
 }
 
@@ -230,10 +228,9 @@ var addScaledGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(alpha)"},
+		{Exprs: []string{"dy*conj(alpha)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AddScaledGradY},
-	CUDA: cuda.AddScaledGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddScaledGradY}, {For: "cuda", Of: &cuda.AddScaledGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -257,10 +254,9 @@ var addcdivOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x + value*y/z"},
+		{Exprs: []string{"x + value*y/z"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Addcdiv},
-	CUDA: cuda.Addcdiv,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Addcdiv}, {For: "cuda", Of: &cuda.Addcdiv}},
 	Tags: ir.TagPointwise,
 }
 
@@ -340,10 +336,9 @@ var addcdivGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(value/z)"},
+		{Exprs: []string{"dy*conj(value/z)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AddcdivGradY},
-	CUDA: cuda.AddcdivGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcdivGradY}, {For: "cuda", Of: &cuda.AddcdivGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -367,10 +362,9 @@ var addcdivGradZOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(-(value*y/z)/z)"},
+		{Exprs: []string{"dy*conj(-(value*y/z)/z)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AddcdivGradZ},
-	CUDA: cuda.AddcdivGradZ,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcdivGradZ}, {For: "cuda", Of: &cuda.AddcdivGradZ}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -394,10 +388,9 @@ var addcmulOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x + value*y*z"},
+		{Exprs: []string{"x + value*y*z"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Addcmul},
-	CUDA: cuda.Addcmul,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Addcmul}, {For: "cuda", Of: &cuda.Addcmul}},
 	Tags: ir.TagPointwise,
 }
 
@@ -473,10 +466,9 @@ var addcmulGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(z*value)"},
+		{Exprs: []string{"dy*conj(z*value)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AddcmulGradY},
-	CUDA: cuda.AddcmulGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcmulGradY}, {For: "cuda", Of: &cuda.AddcmulGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -500,10 +492,9 @@ var addcmulGradZOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(value*y)"},
+		{Exprs: []string{"dy*conj(value*y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AddcmulGradZ},
-	CUDA: cuda.AddcmulGradZ,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcmulGradZ}, {For: "cuda", Of: &cuda.AddcmulGradZ}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -526,10 +517,9 @@ var clampOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(max(x, lo), hi)"},
+		{Exprs: []string{"min(max(x, lo), hi)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Clamp},
-	CUDA: cuda.Clamp,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Clamp}, {For: "cuda", Of: &cuda.Clamp}},
 	Tags: ir.TagPointwise,
 }
 
@@ -591,10 +581,9 @@ var clampMaxOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(x, hi)"},
+		{Exprs: []string{"min(x, hi)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ClampMax},
-	CUDA: cuda.ClampMax,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMax}, {For: "cuda", Of: &cuda.ClampMax}},
 	Tags: ir.TagPointwise,
 }
 

@@ -20,10 +20,9 @@ var clampMinOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "max(x, lo)"},
+		{Exprs: []string{"max(x, lo)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ClampMin},
-	CUDA: cuda.ClampMin,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMin}, {For: "cuda", Of: &cuda.ClampMin}},
 	Tags: ir.TagPointwise,
 }
 
@@ -115,10 +114,9 @@ var copysignOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "copysign(x, y)"},
+		{Exprs: []string{"copysign(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Copysign},
-	CUDA: cuda.Copysign,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Copysign}, {For: "cuda", Of: &cuda.Copysign}},
 	Tags: ir.TagPointwise,
 }
 
@@ -183,10 +181,9 @@ var copysignGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 0, dy*(sign(x)*copysign(1, y)))"},
+		{Exprs: []string{"where(x == 0, 0, dy*(sign(x)*copysign(1, y)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CopysignGradX},
-	CUDA: cuda.CopysignGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CopysignGradX}, {For: "cuda", Of: &cuda.CopysignGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -208,10 +205,9 @@ var deg2radOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*(Pi/180)"},
+		{Exprs: []string{"x*(Pi/180)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Deg2rad},
-	CUDA: cuda.Deg2rad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Deg2rad}, {For: "cuda", Of: &cuda.Deg2rad}},
 	Tags: ir.TagPointwise,
 }
 
@@ -259,10 +255,9 @@ var directionOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 0, x/abs(x))"},
+		{Exprs: []string{"where(x == 0, 0, x/abs(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Direction},
-	CUDA: cuda.Direction,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Direction}, {For: "cuda", Of: &cuda.Direction}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -301,10 +296,9 @@ var directionGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))"},
+		{Exprs: []string{"where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DirectionGradX},
-	CUDA: cuda.DirectionGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DirectionGradX}, {For: "cuda", Of: &cuda.DirectionGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -326,10 +320,9 @@ var divOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x/y"},
+		{Exprs: []string{"x/y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Div},
-	CUDA: cuda.Div,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Div}, {For: "cuda", Of: &cuda.Div}},
 	Tags: ir.TagPointwise,
 }
 
@@ -403,10 +396,9 @@ var divGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/y)"},
+		{Exprs: []string{"dy*conj(1/y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DivGradX},
-	CUDA: cuda.DivGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DivGradX}, {For: "cuda", Of: &cuda.DivGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -428,10 +420,9 @@ var divGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(-(x/y)/y)"},
+		{Exprs: []string{"dy*conj(-(x/y)/y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DivGradY},
-	CUDA: cuda.DivGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DivGradY}, {For: "cuda", Of: &cuda.DivGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -453,10 +444,9 @@ var floorDivideOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "floordiv(x, y)"},
+		{Exprs: []string{"floordiv(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FloorDivide},
-	CUDA: cuda.FloorDivide,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FloorDivide}, {For: "cuda", Of: &cuda.FloorDivide}},
 	Tags: ir.TagPointwise,
 }
 
@@ -511,10 +501,9 @@ var fmaxOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x >= y || isnan(y), x, y)"},
+		{Exprs: []string{"where(x >= y || isnan(y), x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Fmax},
-	CUDA: cuda.Fmax,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmax}, {For: "cuda", Of: &cuda.Fmax}},
 	Tags: ir.TagPointwise,
 }
 
@@ -558,7 +547,7 @@ func fmaxBackward(grad *core.Grad) {
 		x := grad.WideSpread(0, x)
 		y := grad.WideSpread(0, y)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Ge(x, solid(y, dy)), Isnan(solid(y, dy))), dy, number(0))))
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Ge(x, solid(y, dy)), IsNaN(solid(y, dy))), dy, number(0))))
 		} else {
 			grad.Set(0, fit(grad, 0, fmaxGradX(dy, x, y)))
 		}
@@ -568,7 +557,7 @@ func fmaxBackward(grad *core.Grad) {
 		x := grad.WideSpread(1, x)
 		y := grad.WideSpread(1, y)
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Ge(x, solid(y, dy)), Isnan(solid(y, dy))), number(0), dy)))
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Ge(x, solid(y, dy)), IsNaN(solid(y, dy))), number(0), dy)))
 		} else {
 			grad.Set(1, fit(grad, 1, fmaxGradY(dy, x, y)))
 		}
@@ -585,10 +574,9 @@ var fmaxGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x >= y || isnan(y), dy, 0)"},
+		{Exprs: []string{"where(x >= y || isnan(y), dy, 0)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FmaxGradX},
-	CUDA: cuda.FmaxGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FmaxGradX}, {For: "cuda", Of: &cuda.FmaxGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -610,10 +598,9 @@ var fmaxGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x >= y || isnan(y), 0, dy)"},
+		{Exprs: []string{"where(x >= y || isnan(y), 0, dy)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FmaxGradY},
-	CUDA: cuda.FmaxGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FmaxGradY}, {For: "cuda", Of: &cuda.FmaxGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -19,10 +19,9 @@ var fminOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= y || isnan(y), x, y)"},
+		{Exprs: []string{"where(x <= y || isnan(y), x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Fmin},
-	CUDA: cuda.Fmin,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmin}, {For: "cuda", Of: &cuda.Fmin}},
 	Tags: ir.TagPointwise,
 }
 
@@ -66,7 +65,7 @@ func fminBackward(grad *core.Grad) {
 		x := grad.WideSpread(0, x)
 		y := grad.WideSpread(0, y)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), dy, number(0))))
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, solid(y, dy)), IsNaN(solid(y, dy))), dy, number(0))))
 		} else {
 			grad.Set(0, fit(grad, 0, fminGradX(dy, x, y)))
 		}
@@ -76,7 +75,7 @@ func fminBackward(grad *core.Grad) {
 		x := grad.WideSpread(1, x)
 		y := grad.WideSpread(1, y)
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, solid(y, dy)), Isnan(solid(y, dy))), number(0), dy)))
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, solid(y, dy)), IsNaN(solid(y, dy))), number(0), dy)))
 		} else {
 			grad.Set(1, fit(grad, 1, fminGradY(dy, x, y)))
 		}
@@ -93,10 +92,9 @@ var fminGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= y || isnan(y), dy, 0)"},
+		{Exprs: []string{"where(x <= y || isnan(y), dy, 0)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FminGradX},
-	CUDA: cuda.FminGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FminGradX}, {For: "cuda", Of: &cuda.FminGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -118,10 +116,9 @@ var fminGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x <= y || isnan(y), 0, dy)"},
+		{Exprs: []string{"where(x <= y || isnan(y), 0, dy)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FminGradY},
-	CUDA: cuda.FminGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FminGradY}, {For: "cuda", Of: &cuda.FminGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -143,10 +140,9 @@ var fmodOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "fmod(x, y)"},
+		{Exprs: []string{"fmod(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Fmod},
-	CUDA: cuda.Fmod,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmod}, {For: "cuda", Of: &cuda.Fmod}},
 	Tags: ir.TagPointwise,
 }
 
@@ -211,10 +207,9 @@ var fmodGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*trunc(x/y))"},
+		{Exprs: []string{"-(dy*trunc(x/y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FmodGradY},
-	CUDA: cuda.FmodGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FmodGradY}, {For: "cuda", Of: &cuda.FmodGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -236,10 +231,9 @@ var fracOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x - trunc(x)"},
+		{Exprs: []string{"x - trunc(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Frac},
-	CUDA: cuda.Frac,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Frac}, {For: "cuda", Of: &cuda.Frac}},
 	Tags: ir.TagPointwise,
 }
 
@@ -287,10 +281,9 @@ var hypotOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "hypot(x, y)"},
+		{Exprs: []string{"hypot(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Hypot},
-	CUDA: cuda.Hypot,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hypot}, {For: "cuda", Of: &cuda.Hypot}},
 	Tags: ir.TagPointwise,
 }
 
@@ -367,10 +360,9 @@ var hypotGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(x/hypot(x, y))"},
+		{Exprs: []string{"dy*(x/hypot(x, y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HypotGradX},
-	CUDA: cuda.HypotGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HypotGradX}, {For: "cuda", Of: &cuda.HypotGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -392,10 +384,9 @@ var hypotGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(y/hypot(x, y))"},
+		{Exprs: []string{"dy*(y/hypot(x, y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HypotGradY},
-	CUDA: cuda.HypotGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HypotGradY}, {For: "cuda", Of: &cuda.HypotGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -417,10 +408,9 @@ var lerpOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))"},
+		{Exprs: []string{"where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Lerp},
-	CUDA: cuda.Lerp,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Lerp}, {For: "cuda", Of: &cuda.Lerp}},
 	Tags: ir.TagPointwise,
 }
 
@@ -505,10 +495,9 @@ var lerpGradEndOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))"},
+		{Exprs: []string{"dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LerpGradEnd},
-	CUDA: cuda.LerpGradEnd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradEnd}, {For: "cuda", Of: &cuda.LerpGradEnd}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -530,10 +519,9 @@ var lerpGradWeightOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(end - x)"},
+		{Exprs: []string{"dy*conj(end - x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LerpGradWeight},
-	CUDA: cuda.LerpGradWeight,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradWeight}, {For: "cuda", Of: &cuda.LerpGradWeight}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -555,10 +543,9 @@ var lerpGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1 - weight)"},
+		{Exprs: []string{"dy*conj(1 - weight)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LerpGradX},
-	CUDA: cuda.LerpGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradX}, {For: "cuda", Of: &cuda.LerpGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -580,10 +567,9 @@ var maximumOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "max(x, y)"},
+		{Exprs: []string{"max(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Maximum},
-	CUDA: cuda.Maximum,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Maximum}, {For: "cuda", Of: &cuda.Maximum}},
 	Tags: ir.TagPointwise,
 }
 
@@ -593,7 +579,7 @@ func MaximumOp() *ir.Op {
 }
 
 // Maximum returns the larger of x and y, element by element. A NaN in either
-// gives NaN; of bools true is the larger. Where they are equal each gets half
+// gives NaN; true is larger than false. Where they are equal, each gets half
 // of the gradient.
 func Maximum(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(maximumApply(), x, y)
@@ -643,4 +629,28 @@ func maximumBackward(grad *core.Grad) {
 			grad.Set(1, fit(grad, 1, maximumGradY(dy, x, y)))
 		}
 	}
+}
+
+var maximumGradXOp = ir.Op{
+	Name:    "maximum_grad_x",
+	Doc:     "returns the gradient of maximum with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(x == y, 0.5*dy, where(x < y, 0, dy))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradX}, {For: "cuda", Of: &cuda.MaximumGradX}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// maximumGradX returns the gradient of maximum with respect to x, from the
+// gradient dy of its result.
+func maximumGradX(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &maximumGradXOp,
+	}, dy, x, y)
 }

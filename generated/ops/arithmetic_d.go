@@ -7,32 +7,8 @@ import (
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
-
-var maximumGradXOp = ir.Op{
-	Name:    "maximum_grad_x",
-	Doc:     "returns the gradient of maximum with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x < y, 0, dy))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MaximumGradX},
-	CUDA: cuda.MaximumGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// maximumGradX returns the gradient of maximum with respect to x, from the
-// gradient dy of its result.
-func maximumGradX(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &maximumGradXOp,
-	}, dy, x, y)
-}
 
 var maximumGradYOp = ir.Op{
 	Name:    "maximum_grad_y",
@@ -44,10 +20,9 @@ var maximumGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x > y, 0, dy))"},
+		{Exprs: []string{"where(x == y, 0.5*dy, where(x > y, 0, dy))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MaximumGradY},
-	CUDA: cuda.MaximumGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradY}, {For: "cuda", Of: &cuda.MaximumGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -69,10 +44,9 @@ var minimumOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(x, y)"},
+		{Exprs: []string{"min(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Minimum},
-	CUDA: cuda.Minimum,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Minimum}, {For: "cuda", Of: &cuda.Minimum}},
 	Tags: ir.TagPointwise,
 }
 
@@ -82,7 +56,7 @@ func MinimumOp() *ir.Op {
 }
 
 // Minimum returns the smaller of x and y, element by element. A NaN in either
-// gives NaN; of bools true is the larger. Where they are equal each gets half
+// gives NaN; true is larger than false. Where they are equal, each gets half
 // of the gradient.
 func Minimum(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(minimumApply(), x, y)
@@ -144,10 +118,9 @@ var minimumGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x > y, 0, dy))"},
+		{Exprs: []string{"where(x == y, 0.5*dy, where(x > y, 0, dy))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MinimumGradX},
-	CUDA: cuda.MinimumGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MinimumGradX}, {For: "cuda", Of: &cuda.MinimumGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -169,10 +142,9 @@ var minimumGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == y, 0.5*dy, where(x < y, 0, dy))"},
+		{Exprs: []string{"where(x == y, 0.5*dy, where(x < y, 0, dy))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MinimumGradY},
-	CUDA: cuda.MinimumGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MinimumGradY}, {For: "cuda", Of: &cuda.MinimumGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -194,10 +166,9 @@ var mulOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*y"},
+		{Exprs: []string{"x*y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Mul},
-	CUDA: cuda.Mul,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Mul}, {For: "cuda", Of: &cuda.Mul}},
 	Tags: ir.TagPointwise,
 }
 
@@ -206,7 +177,7 @@ func MulOp() *ir.Op {
 	return &mulOp
 }
 
-// Mul returns x * y, element by element. Integers wrap; of bools it is
+// Mul returns x * y, element by element. Integers wrap; for bools it is
 // logical and.
 func Mul(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(mulApply(), x, y)
@@ -264,10 +235,9 @@ var mulGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(y)"},
+		{Exprs: []string{"dy*conj(y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MulGradX},
-	CUDA: cuda.MulGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MulGradX}, {For: "cuda", Of: &cuda.MulGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -289,10 +259,9 @@ var mulGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(x)"},
+		{Exprs: []string{"dy*conj(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MulGradY},
-	CUDA: cuda.MulGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MulGradY}, {For: "cuda", Of: &cuda.MulGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -304,7 +273,7 @@ func mulGradY(dy, x *core.Tensor) *core.Tensor {
 	}, dy, x)
 }
 
-var nanToNumOp = ir.Op{
+var naNToNumOp = ir.Op{
 	Name:    "nan_to_num",
 	Doc:     "returns x with NaN and the infinities replaced.",
 	Kind:    ir.Elementwise,
@@ -315,57 +284,56 @@ var nanToNumOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))"},
+		{Exprs: []string{"where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NanToNum},
-	CUDA: cuda.NanToNum,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNum}, {For: "cuda", Of: &cuda.NaNToNum}},
 	Tags: ir.TagPointwise,
 }
 
-// NanToNumOp returns the descriptor of nan_to_num, which must not be changed.
-func NanToNumOp() *ir.Op {
-	return &nanToNumOp
+// NaNToNumOp returns the descriptor of nan_to_num, which must not be changed.
+func NaNToNumOp() *ir.Op {
+	return &naNToNumOp
 }
 
-// NanToNum returns x with NaN and the infinities replaced. Posinf and neginf
+// NaNToNum returns x with NaN and the infinities replaced. Posinf and neginf
 // stay unless they are given; PyTorch's default for them is the largest
 // number of the dtype. Integers and bools stay as they are.
-func NanToNum(x *core.Tensor, nan, posinf, neginf float64) *core.Tensor {
-	return core.Elementwise(nanToNumApply(nan, posinf, neginf), x)
+func NaNToNum(x *core.Tensor, naN, posinf, neginf float64) *core.Tensor {
+	return core.Elementwise(naNToNumApply(naN, posinf, neginf), x)
 }
 
-func nanToNumApply(nan, posinf, neginf float64) core.Apply {
+func naNToNumApply(naN, posinf, neginf float64) core.Apply {
 	return core.Apply{
-		Op:       &nanToNumOp,
-		Attrs:    []ir.Value{ir.FloatValue(nan), ir.FloatValue(posinf), ir.FloatValue(neginf)},
-		Backward: nanToNumBackward,
+		Op:       &naNToNumOp,
+		Attrs:    []ir.Value{ir.FloatValue(naN), ir.FloatValue(posinf), ir.FloatValue(neginf)},
+		Backward: naNToNumBackward,
 		Save:     core.SaveIn(0),
 	}
 }
 
-// NanToNumOut is NanToNum with the result written to dst, which has its shape
+// NaNToNumOut is NaNToNum with the result written to dst, which has its shape
 // and device.
-func NanToNumOut(dst, x *core.Tensor, nan, posinf, neginf float64) error {
-	return core.ElementwiseOut(dst, nanToNumApply(nan, posinf, neginf), x)
+func NaNToNumOut(dst, x *core.Tensor, naN, posinf, neginf float64) error {
+	return core.ElementwiseOut(dst, naNToNumApply(naN, posinf, neginf), x)
 }
 
-// NanToNumInPlace is NanToNum with the result written to x.
-func NanToNumInPlace(x *core.Tensor, nan, posinf, neginf float64) error {
-	return core.ElementwiseInPlace(nanToNumApply(nan, posinf, neginf), x)
+// NaNToNumInPlace is NaNToNum with the result written to x.
+func NaNToNumInPlace(x *core.Tensor, naN, posinf, neginf float64) error {
+	return core.ElementwiseInPlace(naNToNumApply(naN, posinf, neginf), x)
 }
 
-// nanToNumBackward is the gradient of nan_to_num.
-func nanToNumBackward(grad *core.Grad) {
+// naNToNumBackward is the gradient of nan_to_num.
+func naNToNumBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Where(Isnan(x), number(0), Where(Isinf(x), number(0), dy)))
+		grad.Set(0, Where(IsNaN(x), number(0), Where(IsInf(x), number(0), dy)))
 	} else {
-		grad.Set(0, nanToNumGradX(dy, x))
+		grad.Set(0, naNToNumGradX(dy, x))
 	}
 }
 
-var nanToNumGradXOp = ir.Op{
+var naNToNumGradXOp = ir.Op{
 	Name:    "nan_to_num_grad_x",
 	Doc:     "returns the gradient of nan_to_num with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
@@ -375,18 +343,17 @@ var nanToNumGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(x), 0, where(isinf(x), 0, dy))"},
+		{Exprs: []string{"where(isnan(x), 0, where(isinf(x), 0, dy))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NanToNumGradX},
-	CUDA: cuda.NanToNumGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNumGradX}, {For: "cuda", Of: &cuda.NaNToNumGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// nanToNumGradX returns the gradient of nan_to_num with respect to x, from
+// naNToNumGradX returns the gradient of nan_to_num with respect to x, from
 // the gradient dy of its result.
-func nanToNumGradX(dy, x *core.Tensor) *core.Tensor {
+func naNToNumGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &nanToNumGradXOp,
+		Op: &naNToNumGradXOp,
 	}, dy, x)
 }
 
@@ -400,10 +367,9 @@ var negOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-x"},
+		{Exprs: []string{"-x"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Neg},
-	CUDA: cuda.Neg,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Neg}, {For: "cuda", Of: &cuda.Neg}},
 	Tags: ir.TagPointwise,
 }
 
@@ -412,8 +378,8 @@ func NegOp() *ir.Op {
 	return &negOp
 }
 
-// Neg returns -x. Integers wrap, so the least one is its own negative; of
-// uint8 it is 256 - x.
+// Neg returns -x. Integers wrap, so the least integer is its own negative;
+// for uint8 the result is 256 - x.
 func Neg(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(negApply(), x)
 }
@@ -489,15 +455,14 @@ var powOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "pow(x, y)"},
+		{Exprs: []string{"pow(x, y)"}},
 	},
 	Special: []ir.Special{
 		{Operand: 1, Value: 1.0, Op: &cloneOp},
 		{Operand: 1, Value: 2.0, Op: &squareOp},
 		{Operand: 1, Value: -1.0, Op: &reciprocalOp},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Pow},
-	CUDA: cuda.Pow,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Pow}, {For: "cuda", Of: &cuda.Pow}},
 	Tags: ir.TagPointwise,
 }
 
@@ -575,10 +540,9 @@ var powGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(y == 0, 0, dy*conj(y*pow(x, y - 1)))"},
+		{Exprs: []string{"where(y == 0, 0, dy*conj(y*pow(x, y - 1)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.PowGradX},
-	CUDA: cuda.PowGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PowGradX}, {For: "cuda", Of: &cuda.PowGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -600,10 +564,9 @@ var powGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))"},
+		{Exprs: []string{"where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.PowGradY},
-	CUDA: cuda.PowGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PowGradY}, {For: "cuda", Of: &cuda.PowGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -613,4 +576,54 @@ func powGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &powGradYOp,
 	}, dy, x, y)
+}
+
+var rad2degOp = ir.Op{
+	Name:    "rad2deg",
+	Doc:     "returns x radians in degrees.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"x*(180/Pi)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rad2deg}, {For: "cuda", Of: &cuda.Rad2deg}},
+	Tags: ir.TagPointwise,
+}
+
+// Rad2degOp returns the descriptor of rad2deg, which must not be changed.
+func Rad2degOp() *ir.Op {
+	return &rad2degOp
+}
+
+// Rad2deg returns x radians in degrees. Integers become the default float.
+func Rad2deg(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(rad2degApply(), x)
+}
+
+func rad2degApply() core.Apply {
+	return core.Apply{
+		Op:       &rad2degOp,
+		Backward: rad2degBackward,
+	}
+}
+
+// Rad2degOut is Rad2deg with the result written to dst, which has its shape
+// and device.
+func Rad2degOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, rad2degApply(), x)
+}
+
+// Rad2degInPlace is Rad2deg with the result written to x.
+func Rad2degInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(rad2degApply(), x)
+}
+
+// rad2degBackward is the gradient of rad2deg.
+func rad2degBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
 }

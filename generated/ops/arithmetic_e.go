@@ -6,64 +6,13 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
-	"math"
 )
-
-var rad2degOp = ir.Op{
-	Name:    "rad2deg",
-	Doc:     "returns x radians in degrees.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "x*(180/Pi)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Rad2deg},
-	CUDA: cuda.Rad2deg,
-	Tags: ir.TagPointwise,
-}
-
-// Rad2degOp returns the descriptor of rad2deg, which must not be changed.
-func Rad2degOp() *ir.Op {
-	return &rad2degOp
-}
-
-// Rad2deg returns x radians in degrees. Integers become the default float.
-func Rad2deg(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(rad2degApply(), x)
-}
-
-func rad2degApply() core.Apply {
-	return core.Apply{
-		Op:       &rad2degOp,
-		Backward: rad2degBackward,
-	}
-}
-
-// Rad2degOut is Rad2deg with the result written to dst, which has its shape
-// and device.
-func Rad2degOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, rad2degApply(), x)
-}
-
-// Rad2degInPlace is Rad2deg with the result written to x.
-func Rad2degInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(rad2degApply(), x)
-}
-
-// rad2degBackward is the gradient of rad2deg.
-func rad2degBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
-}
 
 var rdivOp = ir.Op{
 	Name:    "rdiv",
-	Doc:     "returns y / x, element by element, for numbers on the left.",
+	Doc:     "returns y / x, element by element, for a number on the left.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -71,10 +20,9 @@ var rdivOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "y/x"},
+		{Exprs: []string{"y/x"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Rdiv},
-	CUDA: cuda.Rdiv,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rdiv}, {For: "cuda", Of: &cuda.Rdiv}},
 	Tags: ir.TagPointwise,
 }
 
@@ -83,7 +31,7 @@ func RdivOp() *ir.Op {
 	return &rdivOp
 }
 
-// Rdiv returns y / x, element by element, for numbers on the left. Integers
+// Rdiv returns y / x, element by element, for a number on the left. Integers
 // and bools become the default float.
 func Rdiv(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(rdivApply(), x, y)
@@ -148,10 +96,9 @@ var rdivGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(-(y/x)/x)"},
+		{Exprs: []string{"dy*conj(-(y/x)/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RdivGradX},
-	CUDA: cuda.RdivGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RdivGradX}, {For: "cuda", Of: &cuda.RdivGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -173,10 +120,9 @@ var rdivGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/x)"},
+		{Exprs: []string{"dy*conj(1/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RdivGradY},
-	CUDA: cuda.RdivGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RdivGradY}, {For: "cuda", Of: &cuda.RdivGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -198,10 +144,9 @@ var reciprocalOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "1/x"},
+		{Exprs: []string{"1/x"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Reciprocal},
-	CUDA: cuda.Reciprocal,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Reciprocal}, {For: "cuda", Of: &cuda.Reciprocal}},
 	Tags: ir.TagPointwise,
 }
 
@@ -258,10 +203,9 @@ var reciprocalGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(-(1/x)/x)"},
+		{Exprs: []string{"dy*conj(-(1/x)/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReciprocalGradX},
-	CUDA: cuda.ReciprocalGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReciprocalGradX}, {For: "cuda", Of: &cuda.ReciprocalGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -283,10 +227,9 @@ var remainderOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "remainder(x, y)"},
+		{Exprs: []string{"remainder(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Remainder},
-	CUDA: cuda.Remainder,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Remainder}, {For: "cuda", Of: &cuda.Remainder}},
 	Tags: ir.TagPointwise,
 }
 
@@ -351,10 +294,9 @@ var remainderGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*floor(x/y))"},
+		{Exprs: []string{"-(dy*floor(x/y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RemainderGradY},
-	CUDA: cuda.RemainderGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RemainderGradY}, {For: "cuda", Of: &cuda.RemainderGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -368,7 +310,7 @@ func remainderGradY(dy, x, y *core.Tensor) *core.Tensor {
 
 var rpowOp = ir.Op{
 	Name:    "rpow",
-	Doc:     "returns y to the power x, element by element, for numbers on the left.",
+	Doc:     "returns y to the power x, element by element, for a number on the left.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -376,10 +318,9 @@ var rpowOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "pow(y, x)"},
+		{Exprs: []string{"pow(y, x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Rpow},
-	CUDA: cuda.Rpow,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rpow}, {For: "cuda", Of: &cuda.Rpow}},
 	Tags: ir.TagPointwise,
 }
 
@@ -388,7 +329,8 @@ func RpowOp() *ir.Op {
 	return &rpowOp
 }
 
-// Rpow returns y to the power x, element by element, for numbers on the left.
+// Rpow returns y to the power x, element by element, for a number on the
+// left.
 func Rpow(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(rpowApply(), x, y)
 }
@@ -455,10 +397,9 @@ var rpowGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))"},
+		{Exprs: []string{"where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RpowGradX},
-	CUDA: cuda.RpowGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RpowGradX}, {For: "cuda", Of: &cuda.RpowGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -480,10 +421,9 @@ var rpowGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 0, dy*conj(x*pow(y, x - 1)))"},
+		{Exprs: []string{"where(x == 0, 0, dy*conj(x*pow(y, x - 1)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RpowGradY},
-	CUDA: cuda.RpowGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RpowGradY}, {For: "cuda", Of: &cuda.RpowGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -497,7 +437,7 @@ func rpowGradY(dy, x, y *core.Tensor) *core.Tensor {
 
 var rsubOp = ir.Op{
 	Name:    "rsub",
-	Doc:     "returns y - x, element by element, for numbers on the left.",
+	Doc:     "returns y - x, element by element, for a number on the left.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.ClassNum}, {Name: "y", DTypes: ir.ClassNum}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -505,10 +445,9 @@ var rsubOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "y - x"},
+		{Exprs: []string{"y - x"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Rsub},
-	CUDA: cuda.Rsub,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rsub}, {For: "cuda", Of: &cuda.Rsub}},
 	Tags: ir.TagPointwise,
 }
 
@@ -517,7 +456,7 @@ func RsubOp() *ir.Op {
 	return &rsubOp
 }
 
-// Rsub returns y - x, element by element, for numbers on the left. Integers
+// Rsub returns y - x, element by element, for a number on the left. Integers
 // wrap; bools are an error.
 func Rsub(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(rsubApply(), x, y)
@@ -583,7 +522,7 @@ func Sgn(x *core.Tensor) *core.Tensor {
 }
 
 func sgnCompose(x *core.Tensor) *core.Tensor {
-	if ir.HostIsComplex(x.DType()) {
+	if shapes.IsComplex(x.DType()) {
 		return Direction(x)
 	}
 	return Sign(x)
@@ -605,10 +544,9 @@ var signOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "sign(x)"},
+		{Exprs: []string{"sign(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Sign},
-	CUDA: cuda.Sign,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sign}, {For: "cuda", Of: &cuda.Sign}},
 	Tags: ir.TagPointwise,
 }
 
@@ -645,4 +583,62 @@ func SignInPlace(x *core.Tensor) error {
 func signBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	grad.Set(0, Zeros(grad.InShape(0), core.PlacementLike(dy)))
+}
+
+var squareOp = ir.Op{
+	Name:    "square",
+	Doc:     "returns x*x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"x*x"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Square}, {For: "cuda", Of: &cuda.Square}},
+	Tags: ir.TagPointwise,
+}
+
+// SquareOp returns the descriptor of square, which must not be changed.
+func SquareOp() *ir.Op {
+	return &squareOp
+}
+
+// Square returns x*x.
+func Square(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(squareApply(), x)
+}
+
+func squareApply() core.Apply {
+	return core.Apply{
+		Op:       &squareOp,
+		Backward: squareBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// SquareOut is Square with the result written to dst, which has its shape and
+// device.
+func SquareOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, squareApply(), x)
+}
+
+// SquareInPlace is Square with the result written to x.
+func SquareInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(squareApply(), x)
+}
+
+// squareBackward is the gradient of square.
+func squareBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Mul(number(2), x)))))
+	} else {
+		grad.Set(0, squareGradX(dy, x))
+	}
 }

@@ -19,10 +19,9 @@ var bitwiseAndOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x&y"},
+		{Exprs: []string{"x&y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BitwiseAnd},
-	CUDA: cuda.BitwiseAnd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseAnd}, {For: "cuda", Of: &cuda.BitwiseAnd}},
 	Tags: ir.TagPointwise,
 }
 
@@ -64,10 +63,9 @@ var bitwiseLeftShiftOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x<<y"},
+		{Exprs: []string{"x<<y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BitwiseLeftShift},
-	CUDA: cuda.BitwiseLeftShift,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseLeftShift}, {For: "cuda", Of: &cuda.BitwiseLeftShift}},
 	Tags: ir.TagPointwise,
 }
 
@@ -102,7 +100,7 @@ func BitwiseLeftShiftInPlace(x, y *core.Tensor) error {
 
 var bitwiseNotOp = ir.Op{
 	Name:    "bitwise_not",
-	Doc:     "returns x with every bit changed; of a bool its negation.",
+	Doc:     "returns x with every bit changed; for a bool its negation.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -110,10 +108,9 @@ var bitwiseNotOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "^x"},
+		{Exprs: []string{"^x"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BitwiseNot},
-	CUDA: cuda.BitwiseNot,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseNot}, {For: "cuda", Of: &cuda.BitwiseNot}},
 	Tags: ir.TagPointwise,
 }
 
@@ -123,7 +120,7 @@ func BitwiseNotOp() *ir.Op {
 	return &bitwiseNotOp
 }
 
-// BitwiseNot returns x with every bit changed; of a bool its negation.
+// BitwiseNot returns x with every bit changed; for a bool its negation.
 func BitwiseNot(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(bitwiseNotApply(), x)
 }
@@ -155,10 +152,9 @@ var bitwiseOrOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x | y"},
+		{Exprs: []string{"x | y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BitwiseOr},
-	CUDA: cuda.BitwiseOr,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseOr}, {For: "cuda", Of: &cuda.BitwiseOr}},
 	Tags: ir.TagPointwise,
 }
 
@@ -192,7 +188,7 @@ func BitwiseOrInPlace(x, y *core.Tensor) error {
 
 var bitwiseRightShiftOp = ir.Op{
 	Name:    "bitwise_right_shift",
-	Doc:     "returns x shifted right by y bits, its sign kept; by at most the width, and by the width where y is negative.",
+	Doc:     "returns x shifted right by y bits, and keeps its sign; the shift is at most the width, and the width if y is negative.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberInt}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -200,10 +196,9 @@ var bitwiseRightShiftOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x>>y"},
+		{Exprs: []string{"x>>y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BitwiseRightShift},
-	CUDA: cuda.BitwiseRightShift,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseRightShift}, {For: "cuda", Of: &cuda.BitwiseRightShift}},
 	Tags: ir.TagPointwise,
 }
 
@@ -213,8 +208,8 @@ func BitwiseRightShiftOp() *ir.Op {
 	return &bitwiseRightShiftOp
 }
 
-// BitwiseRightShift returns x shifted right by y bits, its sign kept; by at
-// most the width, and by the width where y is negative.
+// BitwiseRightShift returns x shifted right by y bits, and keeps its sign;
+// the shift is at most the width, and the width if y is negative.
 func BitwiseRightShift(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(bitwiseRightShiftApply(), x, y)
 }
@@ -246,10 +241,9 @@ var bitwiseXorOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x ^ y"},
+		{Exprs: []string{"x ^ y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BitwiseXor},
-	CUDA: cuda.BitwiseXor,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseXor}, {For: "cuda", Of: &cuda.BitwiseXor}},
 	Tags: ir.TagPointwise,
 }
 

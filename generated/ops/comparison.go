@@ -6,10 +6,11 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var allcloseOp = ir.Op{
+var allCloseOp = ir.Op{
 	Name:    "allclose",
 	Doc:     "returns, as a bool scalar, whether isclose is true of every element.",
 	Kind:    ir.Composition,
@@ -21,36 +22,36 @@ var allcloseOp = ir.Op{
 	Switch:  -1,
 }
 
-// AllcloseOp returns the descriptor of allclose, which must not be changed.
-func AllcloseOp() *ir.Op {
-	return &allcloseOp
+// AllCloseOp returns the descriptor of allclose, which must not be changed.
+func AllCloseOp() *ir.Op {
+	return &allCloseOp
 }
 
-// Allclose returns, as a bool scalar, whether isclose is true of every
+// AllClose returns, as a bool scalar, whether isclose is true of every
 // element.
-func Allclose(x, y *core.Tensor, rtol, atol float64, equalNan bool) *core.Tensor {
+func AllClose(x, y *core.Tensor, rtol, atol float64, equalNaN bool) *core.Tensor {
 	in := []*core.Tensor{x, y}
-	if t := core.Refused(&allcloseOp, in...); t != nil {
+	if t := core.Refused(&allCloseOp, in...); t != nil {
 		return t
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
 		out = core.Composing(func() *core.Tensor {
-			return allcloseCompose(x, y, rtol, atol, equalNan)
+			return allCloseCompose(x, y, rtol, atol, equalNaN)
 		})
 	})
-	core.Composed(&allcloseOp, in, out)
+	core.Composed(&allCloseOp, in, out)
 	return out
 }
 
-func allcloseCompose(x, y *core.Tensor, rtol, atol float64, equalNan bool) *core.Tensor {
-	return All(Isclose(x, y, rtol, atol, equalNan), nil, false)
+func allCloseCompose(x, y *core.Tensor, rtol, atol float64, equalNaN bool) *core.Tensor {
+	return All(IsClose(x, y, rtol, atol, equalNaN), nil, false)
 }
 
-// AllcloseOut is Allclose with the result written to dst, which has its shape
+// AllCloseOut is AllClose with the result written to dst, which has its shape
 // and device.
-func AllcloseOut(dst, x, y *core.Tensor, rtol, atol float64, equalNan bool) error {
-	return core.CopyOut(dst, &allcloseOp, Allclose(x, y, rtol, atol, equalNan))
+func AllCloseOut(dst, x, y *core.Tensor, rtol, atol float64, equalNaN bool) error {
+	return core.CopyOut(dst, &allCloseOp, AllClose(x, y, rtol, atol, equalNaN))
 }
 
 var eqOp = ir.Op{
@@ -63,10 +64,9 @@ var eqOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x == y"},
+		{Exprs: []string{"x == y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Eq},
-	CUDA: cuda.Eq,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Eq}, {For: "cuda", Of: &cuda.Eq}},
 	Tags: ir.TagPointwise,
 }
 
@@ -125,7 +125,7 @@ func Equal(x, y *core.Tensor) *core.Tensor {
 }
 
 func equalCompose(x, y *core.Tensor) *core.Tensor {
-	if !ir.HostEqualInts(x.Shape(), y.Shape()) {
+	if !shapes.EqualInts(x.Shape(), y.Shape()) {
 		return Ne(Zeros([]int{}, core.PlacementLike(x)), core.ScalarTensor(ir.IntScalar(0)))
 	}
 	return All(Eq(x, y), nil, false)
@@ -147,10 +147,9 @@ var geOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x >= y"},
+		{Exprs: []string{"x >= y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Ge},
-	CUDA: cuda.Ge,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ge}, {For: "cuda", Of: &cuda.Ge}},
 	Tags: ir.TagPointwise,
 }
 
@@ -185,10 +184,9 @@ var gtOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x > y"},
+		{Exprs: []string{"x > y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Gt},
-	CUDA: cuda.Gt,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Gt}, {For: "cuda", Of: &cuda.Gt}},
 	Tags: ir.TagPointwise,
 }
 
@@ -213,7 +211,7 @@ func GtOut(dst, x, y *core.Tensor) error {
 	return core.ElementwiseOut(dst, gtApply(), x, y)
 }
 
-var iscloseOp = ir.Op{
+var isCloseOp = ir.Op{
 	Name:    "isclose",
 	Doc:     "returns whether abs(x - y) <= atol + rtol*abs(y), element by element.",
 	Kind:    ir.Elementwise,
@@ -224,39 +222,38 @@ var iscloseOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)"},
+		{Exprs: []string{"x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Isclose},
-	CUDA: cuda.Isclose,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsClose}, {For: "cuda", Of: &cuda.IsClose}},
 	Tags: ir.TagPointwise,
 }
 
-// IscloseOp returns the descriptor of isclose, which must not be changed.
-func IscloseOp() *ir.Op {
-	return &iscloseOp
+// IsCloseOp returns the descriptor of isclose, which must not be changed.
+func IsCloseOp() *ir.Op {
+	return &isCloseOp
 }
 
-// Isclose returns whether abs(x - y) <= atol + rtol*abs(y), element by
+// IsClose returns whether abs(x - y) <= atol + rtol*abs(y), element by
 // element. Equal infinities are close; NaN is close to NaN with equal_nan.
 // Integers are compared as the default float.
-func Isclose(x, y *core.Tensor, rtol, atol float64, equalNan bool) *core.Tensor {
-	return core.Elementwise(iscloseApply(rtol, atol, equalNan), x, y)
+func IsClose(x, y *core.Tensor, rtol, atol float64, equalNaN bool) *core.Tensor {
+	return core.Elementwise(isCloseApply(rtol, atol, equalNaN), x, y)
 }
 
-func iscloseApply(rtol, atol float64, equalNan bool) core.Apply {
+func isCloseApply(rtol, atol float64, equalNaN bool) core.Apply {
 	return core.Apply{
-		Op:    &iscloseOp,
-		Attrs: []ir.Value{ir.FloatValue(rtol), ir.FloatValue(atol), ir.BoolValue(equalNan)},
+		Op:    &isCloseOp,
+		Attrs: []ir.Value{ir.FloatValue(rtol), ir.FloatValue(atol), ir.BoolValue(equalNaN)},
 	}
 }
 
-// IscloseOut is Isclose with the result written to dst, which has its shape
+// IsCloseOut is IsClose with the result written to dst, which has its shape
 // and device.
-func IscloseOut(dst, x, y *core.Tensor, rtol, atol float64, equalNan bool) error {
-	return core.ElementwiseOut(dst, iscloseApply(rtol, atol, equalNan), x, y)
+func IsCloseOut(dst, x, y *core.Tensor, rtol, atol float64, equalNaN bool) error {
+	return core.ElementwiseOut(dst, isCloseApply(rtol, atol, equalNaN), x, y)
 }
 
-var isfiniteOp = ir.Op{
+var isFiniteOp = ir.Op{
 	Name:    "isfinite",
 	Doc:     "returns whether x is neither infinite nor NaN.",
 	Kind:    ir.Elementwise,
@@ -266,36 +263,35 @@ var isfiniteOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "isfinite(x)"},
+		{Exprs: []string{"isfinite(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Isfinite},
-	CUDA: cuda.Isfinite,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsFinite}, {For: "cuda", Of: &cuda.IsFinite}},
 	Tags: ir.TagPointwise,
 }
 
-// IsfiniteOp returns the descriptor of isfinite, which must not be changed.
-func IsfiniteOp() *ir.Op {
-	return &isfiniteOp
+// IsFiniteOp returns the descriptor of isfinite, which must not be changed.
+func IsFiniteOp() *ir.Op {
+	return &isFiniteOp
 }
 
-// Isfinite returns whether x is neither infinite nor NaN.
-func Isfinite(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(isfiniteApply(), x)
+// IsFinite returns whether x is neither infinite nor NaN.
+func IsFinite(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(isFiniteApply(), x)
 }
 
-func isfiniteApply() core.Apply {
+func isFiniteApply() core.Apply {
 	return core.Apply{
-		Op: &isfiniteOp,
+		Op: &isFiniteOp,
 	}
 }
 
-// IsfiniteOut is Isfinite with the result written to dst, which has its shape
+// IsFiniteOut is IsFinite with the result written to dst, which has its shape
 // and device.
-func IsfiniteOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, isfiniteApply(), x)
+func IsFiniteOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, isFiniteApply(), x)
 }
 
-var isinfOp = ir.Op{
+var isInfOp = ir.Op{
 	Name:    "isinf",
 	Doc:     "returns whether x is infinite.",
 	Kind:    ir.Elementwise,
@@ -305,36 +301,35 @@ var isinfOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "isinf(x)"},
+		{Exprs: []string{"isinf(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Isinf},
-	CUDA: cuda.Isinf,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsInf}, {For: "cuda", Of: &cuda.IsInf}},
 	Tags: ir.TagPointwise,
 }
 
-// IsinfOp returns the descriptor of isinf, which must not be changed.
-func IsinfOp() *ir.Op {
-	return &isinfOp
+// IsInfOp returns the descriptor of isinf, which must not be changed.
+func IsInfOp() *ir.Op {
+	return &isInfOp
 }
 
-// Isinf returns whether x is infinite.
-func Isinf(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(isinfApply(), x)
+// IsInf returns whether x is infinite.
+func IsInf(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(isInfApply(), x)
 }
 
-func isinfApply() core.Apply {
+func isInfApply() core.Apply {
 	return core.Apply{
-		Op: &isinfOp,
+		Op: &isInfOp,
 	}
 }
 
-// IsinfOut is Isinf with the result written to dst, which has its shape and
+// IsInfOut is IsInf with the result written to dst, which has its shape and
 // device.
-func IsinfOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, isinfApply(), x)
+func IsInfOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, isInfApply(), x)
 }
 
-var isnanOp = ir.Op{
+var isNaNOp = ir.Op{
 	Name:    "isnan",
 	Doc:     "returns whether x is NaN.",
 	Kind:    ir.Elementwise,
@@ -344,33 +339,32 @@ var isnanOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "isnan(x)"},
+		{Exprs: []string{"isnan(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Isnan},
-	CUDA: cuda.Isnan,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsNaN}, {For: "cuda", Of: &cuda.IsNaN}},
 	Tags: ir.TagPointwise,
 }
 
-// IsnanOp returns the descriptor of isnan, which must not be changed.
-func IsnanOp() *ir.Op {
-	return &isnanOp
+// IsNaNOp returns the descriptor of isnan, which must not be changed.
+func IsNaNOp() *ir.Op {
+	return &isNaNOp
 }
 
-// Isnan returns whether x is NaN.
-func Isnan(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(isnanApply(), x)
+// IsNaN returns whether x is NaN.
+func IsNaN(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(isNaNApply(), x)
 }
 
-func isnanApply() core.Apply {
+func isNaNApply() core.Apply {
 	return core.Apply{
-		Op: &isnanOp,
+		Op: &isNaNOp,
 	}
 }
 
-// IsnanOut is Isnan with the result written to dst, which has its shape and
+// IsNaNOut is IsNaN with the result written to dst, which has its shape and
 // device.
-func IsnanOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, isnanApply(), x)
+func IsNaNOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, isNaNApply(), x)
 }
 
 var leOp = ir.Op{
@@ -383,10 +377,9 @@ var leOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x <= y"},
+		{Exprs: []string{"x <= y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Le},
-	CUDA: cuda.Le,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Le}, {For: "cuda", Of: &cuda.Le}},
 	Tags: ir.TagPointwise,
 }
 
@@ -421,10 +414,9 @@ var ltOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x < y"},
+		{Exprs: []string{"x < y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Lt},
-	CUDA: cuda.Lt,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Lt}, {For: "cuda", Of: &cuda.Lt}},
 	Tags: ir.TagPointwise,
 }
 
@@ -459,10 +451,9 @@ var neOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x != y"},
+		{Exprs: []string{"x != y"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Ne},
-	CUDA: cuda.Ne,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ne}, {For: "cuda", Of: &cuda.Ne}},
 	Tags: ir.TagPointwise,
 }
 
@@ -497,10 +488,9 @@ var signbitOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "signbit(x)"},
+		{Exprs: []string{"signbit(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Signbit},
-	CUDA: cuda.Signbit,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Signbit}, {For: "cuda", Of: &cuda.Signbit}},
 	Tags: ir.TagPointwise,
 }
 

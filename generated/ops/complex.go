@@ -6,12 +6,13 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var angleOp = ir.Op{
 	Name:    "angle",
-	Doc:     "returns the angle of each element of x, in [-pi, pi]: of a real one 0, or pi where it is negative.",
+	Doc:     "returns the angle of each element of x, in [-pi, pi]: for a real one 0, or pi where it is negative.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -25,7 +26,7 @@ func AngleOp() *ir.Op {
 	return &angleOp
 }
 
-// Angle returns the angle of each element of x, in [-pi, pi]: of a real one
+// Angle returns the angle of each element of x, in [-pi, pi]: for a real one
 // 0, or pi where it is negative. NaN stays NaN; integers and bools become the
 // default float.
 func Angle(x *core.Tensor) *core.Tensor {
@@ -41,7 +42,7 @@ func Angle(x *core.Tensor) *core.Tensor {
 }
 
 func angleCompose(x *core.Tensor) *core.Tensor {
-	if ir.HostIsComplex(x.DType()) {
+	if shapes.IsComplex(x.DType()) {
 		return Atan2(Imag(x), RealPart(x))
 	}
 	return AngleReal(x)
@@ -63,10 +64,9 @@ var angleRealOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "angle(x)"},
+		{Exprs: []string{"angle(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AngleReal},
-	CUDA: cuda.AngleReal,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AngleReal}, {For: "cuda", Of: &cuda.AngleReal}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -119,7 +119,7 @@ func Conj(x *core.Tensor) *core.Tensor {
 }
 
 func conjCompose(x *core.Tensor) *core.Tensor {
-	if !ir.HostIsComplex(x.DType()) {
+	if !shapes.IsComplex(x.DType()) {
 		return x
 	}
 	return ConjPhysical(x)
@@ -141,10 +141,9 @@ var conjPhysicalOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "conj(x)"},
+		{Exprs: []string{"conj(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ConjPhysical},
-	CUDA: cuda.ConjPhysical,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ConjPhysical}, {For: "cuda", Of: &cuda.ConjPhysical}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -179,10 +178,9 @@ var imagOp = ir.Op{
 	Promote: ir.PromoteToReal,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "imag(x)"},
+		{Exprs: []string{"imag(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Imag},
-	CUDA: cuda.Imag,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Imag}, {For: "cuda", Of: &cuda.Imag}},
 	Tags: ir.TagPointwise,
 }
 
@@ -247,10 +245,10 @@ func Complex(re, im *core.Tensor) *core.Tensor {
 }
 
 func complexCompose(re, im *core.Tensor) *core.Tensor {
-	if ir.HostComplexOf(re.DType(), im.DType()) == ir.Complex128 {
-		return Paired64(ToDType(re, ir.Float64), ToDType(im, ir.Float64))
+	if shapes.ComplexOf(re.DType(), im.DType()) == ir.Complex128 {
+		return Paired64(ToType(re, ir.Float64), ToType(im, ir.Float64))
 	}
-	return Paired32(ToDType(re, ir.Float32), ToDType(im, ir.Float32))
+	return Paired32(ToType(re, ir.Float32), ToType(im, ir.Float32))
 }
 
 // ComplexOut is Complex with the result written to dst, which has its shape
@@ -270,10 +268,9 @@ var paired32Op = ir.Op{
 	Fixed:   ir.Complex64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "complex(x, y)"},
+		{Exprs: []string{"complex(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Paired32},
-	CUDA: cuda.Paired32,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Paired32}, {For: "cuda", Of: &cuda.Paired32}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -312,10 +309,9 @@ var paired64Op = ir.Op{
 	Fixed:   ir.Complex128,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "complex(x, y)"},
+		{Exprs: []string{"complex(x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Paired64},
-	CUDA: cuda.Paired64,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Paired64}, {For: "cuda", Of: &cuda.Paired64}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -345,7 +341,7 @@ func paired64Backward(grad *core.Grad) {
 
 var realOp = ir.Op{
 	Name:    "real",
-	Doc:     "returns the real part of each element of x; of a real tensor the tensor itself.",
+	Doc:     "returns the real part of each element of x; for a real tensor the tensor itself.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -359,7 +355,7 @@ func RealOp() *ir.Op {
 	return &realOp
 }
 
-// Real returns the real part of each element of x; of a real tensor the
+// Real returns the real part of each element of x; for a real tensor the
 // tensor itself. The result is a copy.
 func Real(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
@@ -372,7 +368,7 @@ func Real(x *core.Tensor) *core.Tensor {
 }
 
 func realCompose(x *core.Tensor) *core.Tensor {
-	if !ir.HostIsComplex(x.DType()) {
+	if !shapes.IsComplex(x.DType()) {
 		return x
 	}
 	return RealPart(x)
@@ -394,10 +390,9 @@ var realPartOp = ir.Op{
 	Promote: ir.PromoteToReal,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "real(x)"},
+		{Exprs: []string{"real(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RealPart},
-	CUDA: cuda.RealPart,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RealPart}, {For: "cuda", Of: &cuda.RealPart}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -417,5 +412,5 @@ func RealPart(x *core.Tensor) *core.Tensor {
 // realPartBackward is the gradient of real_part.
 func realPartBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, ToDType(dy, grad.InDType(0))))
+	grad.Set(0, fit(grad, 0, ToType(dy, grad.InDType(0))))
 }

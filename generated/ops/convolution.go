@@ -3,10 +3,10 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -70,21 +70,26 @@ func Conv1dOp() *ir.Op {
 // [channels, length]) with weight [out, channels/groups, kernel], plus bias
 // [out]. Padding is the number of zeros on both sides. Auto_pad is PyTorch's
 // padding by name: with same the result is as long as x, which takes a stride
-// of 1, and a zero more at the end where the number of zeros is odd; with
-// valid there are none. These zeros are elements as any: of a weight that is
-// infinite or NaN they make NaN. On a GPU such products may also be left out,
-// as its library decides.
+// of 1, and has one more zero at the end if the number of zeros is odd; with
+// valid there are no zeros. The zeros of the padding are multiplied like any
+// element, so a weight that is infinite or NaN makes NaN of them. On a GPU
+// such products may also be left out, as its library decides.
 func Conv1d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&conv1dOp, in...); t != nil {
 		return t
 	}
-	out := conv1dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
+	out := core.Composing(func() *core.Tensor {
+		return conv1dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
+	})
 	core.Composed(&conv1dOp, in, out)
 	return out
 }
 
 func conv1dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
+	if autoPad == AutoPadNone && len(x.Shape()) == 3 {
+		return ConvBatch(x, weight, 1, bias, stride, padding, dilation, groups)
+	}
 	return ConvN(x, weight, 1, bias, stride, padding, dilation, groups, autoPad)
 }
 
@@ -114,19 +119,24 @@ func Conv2dOp() *ir.Op {
 // Conv2d returns the cross-correlation of x [n, channels, height, width] (or
 // [channels, height, width]) with weight [out, channels/groups, kernel
 // height, kernel width], plus bias [out]. Stride, padding (zeros on both
-// sides) and dilation have one number for both axes or two. Auto_pad and what
-// is said of zeros are as for conv1d.
+// sides) and dilation have one number for both axes or two. Auto_pad and
+// zeros are as for conv1d.
 func Conv2d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&conv2dOp, in...); t != nil {
 		return t
 	}
-	out := conv2dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
+	out := core.Composing(func() *core.Tensor {
+		return conv2dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
+	})
 	core.Composed(&conv2dOp, in, out)
 	return out
 }
 
 func conv2dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
+	if autoPad == AutoPadNone && len(x.Shape()) == 4 {
+		return ConvBatch(x, weight, 2, bias, stride, padding, dilation, groups)
+	}
 	return ConvN(x, weight, 2, bias, stride, padding, dilation, groups, autoPad)
 }
 
@@ -156,18 +166,23 @@ func Conv3dOp() *ir.Op {
 // Conv3d returns the cross-correlation of x [n, channels, depth, height,
 // width] (or without n) with weight [out, channels/groups, kernel depth,
 // height, width], plus bias [out]. Stride, padding and dilation have one
-// number or three. Auto_pad and what is said of zeros are as for conv1d.
+// number or three. Auto_pad and zeros are as for conv1d.
 func Conv3d(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&conv3dOp, in...); t != nil {
 		return t
 	}
-	out := conv3dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
+	out := core.Composing(func() *core.Tensor {
+		return conv3dCompose(x, weight, bias, stride, padding, dilation, groups, autoPad)
+	})
 	core.Composed(&conv3dOp, in, out)
 	return out
 }
 
 func conv3dCompose(x, weight, bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad AutoPad) *core.Tensor {
+	if autoPad == AutoPadNone && len(x.Shape()) == 5 {
+		return ConvBatch(x, weight, 3, bias, stride, padding, dilation, groups)
+	}
 	return ConvN(x, weight, 3, bias, stride, padding, dilation, groups, autoPad)
 }
 
@@ -250,16 +265,19 @@ func ConvBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding
 }
 
 func convBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+	if bias == nil && !shapes.IsComplex(x.DType()) && !shapes.IsComplex(weight.DType()) {
+		return Convolution(WithRank(x, n+2), weight, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), groups)
+	}
 	if bias == nil {
-		return ConvolutionNum(WithRank(x, n+2), weight, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups)
+		return ConvolutionNum(WithRank(x, n+2), weight, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), groups)
 	}
-	if ir.HostIsComplex(x.DType()) {
-		return Add(ConvolutionNum(WithRank(x, n+2), weight, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups), Channels(bias, n+2))
+	if shapes.IsComplex(x.DType()) {
+		return Add(ConvolutionNum(WithRank(x, n+2), weight, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), groups), Channels(bias, n+2))
 	}
-	if (x.DType() == ir.Float16 || x.DType() == ir.BFloat16) && weight.DType() == x.DType() && bias.DType() == x.DType() && len(weight.Shape()) == n+2 && len(bias.Shape()) == 1 && ir.HostSize(bias.Shape(), 0) == ir.HostSize(weight.Shape(), 0) {
-		return ConvolutionBias(WithRank(x, n+2), weight, bias, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups)
+	if (x.DType() == ir.Float16 || x.DType() == ir.BFloat16) && weight.DType() == x.DType() && bias.DType() == x.DType() && len(weight.Shape()) == n+2 && len(bias.Shape()) == 1 && shapes.Size(bias.Shape(), 0) == shapes.Size(weight.Shape(), 0) {
+		return ConvolutionBias(WithRank(x, n+2), weight, bias, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), groups)
 	}
-	return ConvolutionPlus(WithRank(x, n+2), weight, bias, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), groups)
+	return ConvolutionPlus(WithRank(x, n+2), weight, bias, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), groups)
 }
 
 var convNOp = ir.Op{
@@ -298,17 +316,17 @@ func convNCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padd
 	if autoPad == AutoPadNone {
 		return ConvAny(x, weight, n, bias, stride, padding, dilation, groups)
 	}
-	if !ir.HostEqualInts(ir.HostFillInts(padding, n), ir.HostFillInts([]int{0}, n)) {
+	if !shapes.EqualInts(shapes.FillInts(padding, n), shapes.FillInts([]int{0}, n)) {
 		return Refuse(x, "padding and auto_pad cannot both be given")
 	}
 	if autoPad == AutoPadValid {
 		return ConvAny(x, weight, n, bias, stride, padding, dilation, groups)
 	}
-	if !ir.HostEqualInts(ir.HostFillInts(stride, n), ir.HostOnesInts(n)) {
+	if !shapes.EqualInts(shapes.FillInts(stride, n), shapes.OnesInts(n)) {
 		return Refuse(x, "auto_pad same needs a stride of 1")
 	}
-	sides := ir.HostSamePadding(weight.Shape(), ir.HostFillInts(dilation, n))
-	last := ir.HostSameExtra(weight.Shape(), ir.HostFillInts(dilation, n))
+	sides := shapes.SamePadding(weight.Shape(), shapes.FillInts(dilation, n))
+	last := shapes.SameExtra(weight.Shape(), shapes.FillInts(dilation, n))
 	if len(last) == 0 {
 		return ConvAny(x, weight, n, bias, stride, sides, dilation, groups)
 	}
@@ -378,8 +396,8 @@ func ConvTranspose1dOp() *ir.Op {
 // conv1d with respect to its input. The result has (length-1)*stride -
 // 2*padding + dilation*(kernel-1) + output_padding + 1 elements. Padding
 // leaves out elements of the whole result; nothing is multiplied with it. On
-// a GPU a weight that is infinite or NaN may make NaN of elements that it
-// does not reach, next to the ends or between strides.
+// a GPU a weight that is infinite or NaN may also give NaN in elements next
+// to the ends or between strides, which it does not reach.
 func ConvTranspose1d(x, weight, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&convTranspose1dOp, in...); t != nil {
@@ -483,25 +501,25 @@ func ConvTransposeBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride
 }
 
 func convTransposeBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int) *core.Tensor {
-	s := ir.HostFillInts(stride, n)
-	p := ir.HostFillInts(padding, n)
-	d := ir.HostFillInts(dilation, n)
-	input := ir.HostTransposed(x.Shape(), weight.Shape(), s, p, ir.HostFillInts(outputPadding, n), d, groups)
+	s := shapes.FillInts(stride, n)
+	p := shapes.FillInts(padding, n)
+	d := shapes.FillInts(dilation, n)
+	input := shapes.Transposed(x.Shape(), weight.Shape(), s, p, shapes.FillInts(outputPadding, n), d, groups)
 	if len(x.Shape()) != n+2 {
 		return WithRank(x, n+2)
 	}
 	if len(input) == 0 {
 		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
 	}
-	if ir.HostAnyReaches(ir.HostFillInts(outputPadding, n), s) {
-		none := ir.HostFillInts([]int{0}, n)
-		whole := ConvolutionTransposed(x, weight, ir.HostTransposed(x.Shape(), weight.Shape(), s, none, none, d, groups), s, none, d, groups)
-		return ChannelPlus(PadConstant(whole, ir.HostTransposedEnds(p, ir.HostFillInts(outputPadding, n)), ir.IntScalar(0)), bias)
+	if shapes.AnyReaches(shapes.FillInts(outputPadding, n), s) {
+		none := shapes.FillInts([]int{0}, n)
+		whole := ConvolutionTransposed(x, weight, shapes.Transposed(x.Shape(), weight.Shape(), s, none, none, d, groups), s, none, d, groups)
+		return ChannelPlus(PadConstant(whole, shapes.TransposedEnds(p, shapes.FillInts(outputPadding, n)), ir.IntScalar(0)), bias)
 	}
 	if bias == nil {
 		return ConvolutionTransposed(x, weight, input, s, p, d, groups)
 	}
-	if ir.HostIsComplex(x.DType()) {
+	if shapes.IsComplex(x.DType()) {
 		return Add(ConvolutionTransposed(x, weight, input, s, p, d, groups), Channels(bias, n+2))
 	}
 	return ConvolutionGradInputPlus(x, weight, bias, input, s, p, d, groups)
@@ -510,16 +528,14 @@ func convTransposeBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor,
 var convolutionOp = ir.Op{
 	Name:    "convolution",
 	Doc:     "returns the cross-correlation of x [n, channels, spatial...] with weight [out, channels/groups, kernel...], with padding zeros on both sides of each spatial axis.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Convolution},
-	Ref:     refkernel.Convolution,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Convolution},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Convolution}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -538,7 +554,7 @@ func Convolution(x, weight *core.Tensor, stride, padding, dilation []int, groups
 		In:    []*core.Tensor{x, weight},
 		Attrs: []ir.Value{ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
+			return oneShape(shapes.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
 		},
 		Backward: convolutionBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -565,16 +581,14 @@ func convolutionBackward(grad *core.Grad) {
 var convolutionBiasOp = ir.Op{
 	Name:    "convolution_bias",
 	Doc:     "returns convolution plus bias, one number a channel, which is added before the result is rounded.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionBias},
-	Ref:     refkernel.ConvolutionBias,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionBias},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionBias)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionBias}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -592,7 +606,7 @@ func ConvolutionBias(x, weight, bias *core.Tensor, stride, padding, dilation []i
 		In:    []*core.Tensor{x, weight, bias},
 		Attrs: []ir.Value{ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
+			return oneShape(shapes.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
 		},
 		Backward: convolutionBiasBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
@@ -623,16 +637,14 @@ func convolutionBiasBackward(grad *core.Grad) {
 var convolutionGradInputOp = ir.Op{
 	Name:    "convolution_grad_input",
 	Doc:     "returns the gradient of convolution with respect to its input of the given shape, from the gradient g of its result.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradInput},
-	Ref:     refkernel.ConvolutionGradInput,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradInput},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionGradInput}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -650,7 +662,7 @@ func ConvolutionGradInput(g, weight *core.Tensor, input, stride, padding, dilati
 		In:    []*core.Tensor{g, weight},
 		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
+			return oneShape(shapes.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
 		},
 		Backward: convolutionGradInputBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),

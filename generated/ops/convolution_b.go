@@ -3,10 +3,10 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -57,16 +57,14 @@ func convolutionGradInputPlusCompose(x, weight, bias *core.Tensor, input, stride
 var convolutionGradInputSumOp = ir.Op{
 	Name:    "convolution_grad_input_sum",
 	Doc:     "returns convolution_grad_input in the dtype that it is accumulated in, which is float32 for 16-bit floats.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", Acc: true}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradInput},
-	Ref:     refkernel.ConvolutionGradInput,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradInput},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionGradInput}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -84,7 +82,7 @@ func ConvolutionGradInputSum(g, weight *core.Tensor, input, stride, padding, dil
 		In:    []*core.Tensor{g, weight},
 		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
+			return oneShape(shapes.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
 		},
 		Backward: convolutionGradInputSumBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -100,27 +98,25 @@ func convolutionGradInputSumBackward(grad *core.Grad) {
 	groups := int(grad.Attr(4).Int)
 	if grad.Needs(0) {
 		weight := grad.In(1)
-		grad.Set(0, fit(grad, 0, Convolution(ToDType(dy, grad.InDType(1)), weight, stride, padding, dilation, groups)))
+		grad.Set(0, fit(grad, 0, Convolution(ToType(dy, grad.InDType(1)), weight, stride, padding, dilation, groups)))
 	}
 	if grad.Needs(1) {
 		g := grad.In(0)
-		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, ToDType(dy, grad.InDType(0)), grad.InShape(1), stride, padding, dilation, groups)))
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, ToType(dy, grad.InDType(0)), grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }
 
 var convolutionGradWeightOp = ir.Op{
 	Name:    "convolution_grad_weight",
 	Doc:     "returns the gradient of convolution with respect to its weight of the given shape, from the gradient g of its result.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ConvolutionGradWeight},
-	Ref:     refkernel.ConvolutionGradWeight,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ConvolutionGradWeight},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradWeight)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionGradWeight}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -138,7 +134,7 @@ func ConvolutionGradWeight(g, x *core.Tensor, kernel, stride, padding, dilation 
 		In:    []*core.Tensor{g, x},
 		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionGradWeightShape(g.Shape(), x.Shape(), kernel, stride, padding, dilation, groups))
+			return oneShape(shapes.ConvolutionGradWeightShape(g.Shape(), x.Shape(), kernel, stride, padding, dilation, groups))
 		},
 		Backward: convolutionGradWeightBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -195,7 +191,7 @@ func ConvolutionNum(x, weight *core.Tensor, stride, padding, dilation []int, gro
 }
 
 func convolutionNumCompose(x, weight *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	if !ir.HostIsComplex(x.DType()) || !ir.HostIsComplex(weight.DType()) {
+	if !shapes.IsComplex(x.DType()) || !shapes.IsComplex(weight.DType()) {
 		return Convolution(x, weight, stride, padding, dilation, groups)
 	}
 	a := RealPart(x)
@@ -253,16 +249,14 @@ func convolutionPlusCompose(x, weight, bias *core.Tensor, stride, padding, dilat
 var convolutionSumOp = ir.Op{
 	Name:    "convolution_sum",
 	Doc:     "returns convolution in the dtype that it is accumulated in, which is float32 for 16-bit floats.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", Acc: true}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Convolution},
-	Ref:     refkernel.Convolution,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Convolution},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Convolution}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -280,7 +274,7 @@ func ConvolutionSum(x, weight *core.Tensor, stride, padding, dilation []int, gro
 		In:    []*core.Tensor{x, weight},
 		Attrs: []ir.Value{ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
+			return oneShape(shapes.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
 		},
 		Backward: convolutionSumBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -296,11 +290,11 @@ func convolutionSumBackward(grad *core.Grad) {
 	groups := int(grad.Attr(3).Int)
 	if grad.Needs(0) {
 		weight := grad.In(1)
-		grad.Set(0, fit(grad, 0, ConvolutionGradInput(ToDType(dy, grad.InDType(1)), weight, grad.InShape(0), stride, padding, dilation, groups)))
+		grad.Set(0, fit(grad, 0, ConvolutionGradInput(ToType(dy, grad.InDType(1)), weight, grad.InShape(0), stride, padding, dilation, groups)))
 	}
 	if grad.Needs(1) {
 		x := grad.In(0)
-		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(ToDType(dy, grad.InDType(0)), x, grad.InShape(1), stride, padding, dilation, groups)))
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(ToType(dy, grad.InDType(0)), x, grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }
 
@@ -338,7 +332,7 @@ func ConvolutionTransposed(x, weight *core.Tensor, input, stride, padding, dilat
 }
 
 func convolutionTransposedCompose(x, weight *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
-	if !ir.HostIsComplex(x.DType()) || !ir.HostIsComplex(weight.DType()) {
+	if !shapes.IsComplex(x.DType()) || !shapes.IsComplex(weight.DType()) {
 		return ConvolutionGradInput(x, weight, input, stride, padding, dilation, groups)
 	}
 	a := RealPart(x)

@@ -4,28 +4,26 @@ package ops
 
 import (
 	"fmt"
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var catOp = ir.Op{
 	Name:    "cat",
 	Doc:     "joins tensors along dim.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "xs", Variadic: true}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Cat},
-	Ref:     refkernel.Cat,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Cat},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Cat)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Cat}}},
 	Tags:    ir.TagExact,
 }
 
@@ -46,7 +44,7 @@ func catApply(xs []*core.Tensor, dim int) core.Apply {
 		In:    xs,
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.CatShape(shapesOf(xs), dim))
+			return oneShape(shapes.CatShape(shapesOf(xs), dim))
 		},
 		Backward: catBackward,
 	}
@@ -68,7 +66,7 @@ func catBackward(grad *core.Grad) {
 func catGradXs(grad *core.Grad) []*core.Tensor {
 	dy := grad.Dy(0)
 	dim := int(grad.Attr(0).Int)
-	return SplitSizes(dy, ir.HostExtents(inShapes(grad, 0), dim), dim)
+	return SplitSizes(dy, shapes.Extents(inShapes(grad, 0), dim), dim)
 }
 
 var circularIndexOp = ir.Op{
@@ -82,10 +80,9 @@ var circularIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "remainder(index - before, n)", Indexed: true},
+		{Exprs: []string{"remainder(index - before, n)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CircularIndex},
-	CUDA: cuda.CircularIndex,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CircularIndex}, {For: "cuda", Of: &cuda.CircularIndex}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -118,10 +115,9 @@ var cloneOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x", Identity: true},
+		{Exprs: []string{"x"}, Identity: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Clone},
-	CUDA: cuda.Clone,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Clone}, {For: "cuda", Of: &cuda.Clone}},
 	Tags: ir.TagPointwise,
 }
 
@@ -170,10 +166,9 @@ var convertOp = ir.Op{
 	Promote: ir.PromoteOption,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x", Identity: true},
+		{Exprs: []string{"x"}, Identity: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Convert},
-	CUDA: cuda.Convert,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Convert}, {For: "cuda", Of: &cuda.Convert}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -195,22 +190,20 @@ func Convert(x *core.Tensor, dType ir.DType) *core.Tensor {
 // convertBackward is the gradient of convert.
 func convertBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, ToDType(dy, grad.InDType(0))))
+	grad.Set(0, fit(grad, 0, ToType(dy, grad.InDType(0))))
 }
 
 var flipOp = ir.Op{
 	Name:    "flip",
-	Doc:     "reverses the order of the elements along each axis in dims.",
-	Kind:    ir.Kernel,
+	Doc:     "returns x with the order of its elements reversed along each axis in dims.",
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Flip},
-	Ref:     refkernel.Flip,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Flip},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Flip)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Flip}}},
 	Tags:    ir.TagExact,
 }
 
@@ -219,8 +212,8 @@ func FlipOp() *ir.Op {
 	return &flipOp
 }
 
-// Flip reverses the order of the elements along each axis in dims. The result
-// is a copy.
+// Flip returns x with the order of its elements reversed along each axis in
+// dims. The result is a copy.
 func Flip(x *core.Tensor, dims []int) *core.Tensor {
 	return core.KernelOne(flipApply(x, dims))
 }
@@ -231,7 +224,7 @@ func flipApply(x *core.Tensor, dims []int) core.Apply {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(dims)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.FlipShape(x.Shape(), dims))
+			return oneShape(shapes.FlipShape(x.Shape(), dims))
 		},
 		Backward: flipBackward,
 	}
@@ -283,7 +276,7 @@ func inDTypeCompose(x *core.Tensor, dType ir.DType) *core.Tensor {
 	if dType == ir.Invalid {
 		return x
 	}
-	return ToDType(x, dType)
+	return ToType(x, dType)
 }
 
 var padOp = ir.Op{
@@ -327,14 +320,14 @@ func padCompose(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core
 	case ModeConstant:
 		return PadConstant(x, padding, value)
 	case ModeReflect:
-		p := ir.HostPadPairs(padding, 3)
+		p := shapes.PadPairs(padding, 3)
 		return PadReflect(PadReflect(PadReflect(WithPadding(x, padding, 3, 1), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	case ModeReplicate:
-		p := ir.HostPadPairs(padding, 3)
+		p := shapes.PadPairs(padding, 3)
 		return PadReplicate(PadReplicate(PadReplicate(WithPadding(x, padding, 3, -1), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	case ModeCircular:
-		more := ir.HostPositivePart(padding)
-		p := ir.HostPadPairs(more, 3)
+		more := shapes.PositivePart(padding)
+		p := shapes.PadPairs(more, 3)
 		rest := WithPadding(Trimmed(x, padding), more, 3, 0)
 		return PadCircular(PadCircular(PadCircular(rest, -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 	}
@@ -383,23 +376,21 @@ func padCircularCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
 	if before == 0 && after == 0 {
 		return x
 	}
-	at := CircularIndex([]int{ir.HostSize(x.Shape(), dim) + before + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
+	at := CircularIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
 }
 
 var padConstantOp = ir.Op{
 	Name:    "pad_constant",
 	Doc:     "surrounds x with value.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}, {Name: "value", Kind: ir.AttrScalar}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.PadConstant},
-	Ref:     refkernel.PadConstant,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.PadConstant},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.PadConstant)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.PadConstant}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -418,7 +409,7 @@ func PadConstant(x *core.Tensor, padding []int, value ir.Scalar) *core.Tensor {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(padding), ir.ScalarValue(value)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.PadShape(x.Shape(), padding))
+			return oneShape(shapes.PadShape(x.Shape(), padding))
 		},
 		Backward: padConstantBackward,
 	})
@@ -428,7 +419,7 @@ func PadConstant(x *core.Tensor, padding []int, value ir.Scalar) *core.Tensor {
 func padConstantBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	padding := grad.Attr(0).Ints
-	grad.Set(0, PadConstant(dy, ir.HostNegInts(padding), ir.IntScalar(0)))
+	grad.Set(0, PadConstant(dy, shapes.NegInts(padding), ir.IntScalar(0)))
 }
 
 var padReflectOp = ir.Op{
@@ -467,7 +458,7 @@ func padReflectCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
 	if before == 0 && after == 0 {
 		return x
 	}
-	at := ReflectIndex([]int{ir.HostSize(x.Shape(), dim) + before + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
+	at := ReflectIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
 }
 
@@ -507,7 +498,7 @@ func padReplicateCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
 	if before == 0 && after == 0 {
 		return x
 	}
-	at := ReplicateIndex([]int{ir.HostSize(x.Shape(), dim) + before + after}, ir.HostSize(x.Shape(), dim), before, core.PlacementLike(x))
+	at := ReplicateIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
 }
 
@@ -522,10 +513,9 @@ var reflectIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "abs(n - 1 - abs(n - 1 - abs(index - before)))", Indexed: true},
+		{Exprs: []string{"abs(n - 1 - abs(n - 1 - abs(index - before)))"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectIndex},
-	CUDA: cuda.ReflectIndex,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectIndex}, {For: "cuda", Of: &cuda.ReflectIndex}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -550,7 +540,7 @@ func ReflectIndex(shape []int, n, before int, place *core.Placement) *core.Tenso
 
 var repeatOp = ir.Op{
 	Name:    "repeat",
-	Doc:     "returns x repeated reps times along each axis; there are at least as many numbers as axes, and more add leading axes.",
+	Doc:     "returns x repeated reps times along each axis; there must be at least as many numbers as axes; more of them add leading axes.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "reps", Kind: ir.AttrInts}},
@@ -565,8 +555,9 @@ func RepeatOp() *ir.Op {
 	return &repeatOp
 }
 
-// Repeat returns x repeated reps times along each axis; there are at least as
-// many numbers as axes, and more add leading axes. The result is a copy.
+// Repeat returns x repeated reps times along each axis; there must be at
+// least as many numbers as axes; more of them add leading axes. The result is
+// a copy.
 func Repeat(x *core.Tensor, reps []int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&repeatOp, in...); t != nil {
@@ -580,8 +571,8 @@ func Repeat(x *core.Tensor, reps []int) *core.Tensor {
 }
 
 func repeatCompose(x *core.Tensor, reps []int) *core.Tensor {
-	mid := Reshape(WithMostAxes(x, len(reps)), ir.HostRepeatFrom(x.Shape(), reps))
-	return Reshape(Expand(mid, ir.HostRepeatTo(x.Shape(), reps)), ir.HostRepeatShape(x.Shape(), reps))
+	mid := Reshape(WithMostAxes(x, len(reps)), shapes.RepeatFrom(x.Shape(), reps))
+	return Reshape(Expand(mid, shapes.RepeatTo(x.Shape(), reps)), shapes.RepeatShape(x.Shape(), reps))
 }
 
 // RepeatOut is Repeat with the result written to dst, which has its shape and
@@ -623,12 +614,12 @@ func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
 }
 
 func repeatInterleaveCompose(x *core.Tensor, n, dim int) *core.Tensor {
-	axis := ir.HostNormDim(len(x.Shape()), dim)
+	axis := shapes.NormDim(len(x.Shape()), dim)
 	if n < 0 {
 		return Refuse(x, "n must not be negative")
 	}
 	wide := Unsqueeze(WithAxes(x, 1), axis+1)
-	return Flatten(Expand(wide, ir.HostWithSize(core.Look(wide).Shape(), axis+1, n)), axis, axis+1)
+	return Flatten(Expand(wide, shapes.WithSize(core.Look(wide).Shape(), axis+1, n)), axis, axis+1)
 }
 
 // RepeatInterleaveOut is RepeatInterleave with the result written to dst,

@@ -6,13 +6,14 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var repeatInterleaveByOp = ir.Op{
 	Name:    "repeat_interleave_by",
-	Doc:     "returns x with element i along dim repeated as often as element i of the int32 or int64 tensor repeats says, or all as often as its one element says.",
+	Doc:     "returns x with element i along dim repeated as often as element i of the int32 or int64 tensor repeats says; a single element of repeats stands for all.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "repeats", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
@@ -30,9 +31,9 @@ func RepeatInterleaveByOp() *ir.Op {
 }
 
 // RepeatInterleaveBy returns x with element i along dim repeated as often as
-// element i of the int32 or int64 tensor repeats says, or all as often as its
-// one element says. It is PyTorch's repeat_interleave with a tensor. The host
-// waits for the number of elements.
+// element i of the int32 or int64 tensor repeats says; a single element of
+// repeats stands for all. It is PyTorch's repeat_interleave with a tensor.
+// The host waits for the number of elements.
 func RepeatInterleaveBy(x, repeats *core.Tensor, dim int) *core.Tensor {
 	in := []*core.Tensor{x, repeats}
 	if t := core.Refused(&repeatInterleaveByOp, in...); t != nil {
@@ -46,11 +47,11 @@ func RepeatInterleaveBy(x, repeats *core.Tensor, dim int) *core.Tensor {
 }
 
 func repeatInterleaveByCompose(x, repeats *core.Tensor, dim int) *core.Tensor {
-	n := ir.HostSize(x.Shape(), dim)
+	n := shapes.Size(x.Shape(), dim)
 	if len(x.Shape()) == 0 || len(repeats.Shape()) > 1 || ir.NumElements(repeats.Shape()) != 1 && ir.NumElements(repeats.Shape()) != n {
 		return Refuse(x, "x must have the axis dim, and repeats have one axis with one element, or as many as x along dim")
 	}
-	each := Expand(Reshape(ToDType(repeats, ir.Int64), []int{ir.NumElements(repeats.Shape())}), []int{n})
+	each := Expand(Reshape(ToType(repeats, ir.Int64), []int{ir.NumElements(repeats.Shape())}), []int{n})
 	if n == 0 {
 		return Clone(x)
 	}
@@ -87,10 +88,9 @@ var replicateIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(max(index - before, 0), n - 1)", Indexed: true},
+		{Exprs: []string{"min(max(index - before, 0), n - 1)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReplicateIndex},
-	CUDA: cuda.ReplicateIndex,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReplicateIndex}, {For: "cuda", Of: &cuda.ReplicateIndex}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -115,7 +115,7 @@ func ReplicateIndex(shape []int, n, before int, place *core.Placement) *core.Ten
 
 var rollOp = ir.Op{
 	Name:    "roll",
-	Doc:     "moves the elements of x along the axes in dim by shifts, one for each; what leaves at one end enters at the other.",
+	Doc:     "returns x with its elements moved along the axes in dim by shifts, one for each.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "shifts", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}},
@@ -130,9 +130,9 @@ func RollOp() *ir.Op {
 	return &rollOp
 }
 
-// Roll moves the elements of x along the axes in dim by shifts, one for each;
-// what leaves at one end enters at the other. Without dim there is one shift,
-// of x read as flat.
+// Roll returns x with its elements moved along the axes in dim by shifts, one
+// for each. What leaves at one end enters at the other. Without dim there is
+// one shift, along x read in row-major order.
 func Roll(x *core.Tensor, shifts, dim []int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&rollOp, in...); t != nil {
@@ -162,7 +162,7 @@ func rollBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	shifts := grad.Attr(0).Ints
 	dim := grad.Attr(1).Ints
-	grad.Set(0, Roll(dy, ir.HostNegInts(shifts), dim))
+	grad.Set(0, Roll(dy, shapes.NegInts(shifts), dim))
 }
 
 var stackOp = ir.Op{
@@ -219,8 +219,8 @@ func TileOp() *ir.Op {
 	return &tileOp
 }
 
-// Tile returns x repeated reps times along each axis. Where there are fewer
-// numbers than axes they are the last ones'.
+// Tile returns x repeated reps times along each axis. If there are fewer
+// numbers than axes, they belong to the last axes.
 func Tile(x *core.Tensor, reps []int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&tileOp, in...); t != nil {
@@ -237,7 +237,7 @@ func tileCompose(x *core.Tensor, reps []int) *core.Tensor {
 	if len(reps) >= len(x.Shape()) {
 		return Repeat(x, reps)
 	}
-	return Repeat(x, ir.HostJoinInts(ir.HostFillInts([]int{1}, len(x.Shape())-len(reps)), reps))
+	return Repeat(x, shapes.JoinInts(shapes.FillInts([]int{1}, len(x.Shape())-len(reps)), reps))
 }
 
 // TileOut is Tile with the result written to dst, which has its shape and
@@ -246,9 +246,9 @@ func TileOut(dst, x *core.Tensor, reps []int) error {
 	return core.CopyOut(dst, &tileOp, Tile(x, reps))
 }
 
-var toDTypeOp = ir.Op{
+var toTypeOp = ir.Op{
 	Name:    "to_dtype",
-	Doc:     "returns x converted to dtype; x itself where it has it.",
+	Doc:     "returns x converted to dtype, or x itself if it has that dtype.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dtype", Kind: ir.AttrDType}},
@@ -258,35 +258,36 @@ var toDTypeOp = ir.Op{
 	Switch:  -1,
 }
 
-// ToDTypeOp returns the descriptor of to_dtype, which must not be changed.
-func ToDTypeOp() *ir.Op {
-	return &toDTypeOp
+// ToTypeOp returns the descriptor of to_dtype, which must not be changed.
+func ToTypeOp() *ir.Op {
+	return &toTypeOp
 }
 
-// ToDType returns x converted to dtype; x itself where it has it. Floats
-// become integers toward zero and saturate, NaN becomes 0; complex numbers
-// lose their imaginary part; anything but 0 is true.
-func ToDType(x *core.Tensor, dType ir.DType) *core.Tensor {
+// ToType returns x converted to dtype, or x itself if it has that dtype. A
+// float becomes an integer by truncation, limited to the range of the dtype,
+// and NaN becomes 0. A complex number loses its imaginary part. Anything but
+// 0 becomes true.
+func ToType(x *core.Tensor, dType ir.DType) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.Refused(&toDTypeOp, in...); t != nil {
+	if t := core.Refused(&toTypeOp, in...); t != nil {
 		return t
 	}
-	out := toDTypeCompose(x, dType)
-	core.Composed(&toDTypeOp, in, out)
+	out := toTypeCompose(x, dType)
+	core.Composed(&toTypeOp, in, out)
 	return out
 }
 
-func toDTypeCompose(x *core.Tensor, dType ir.DType) *core.Tensor {
+func toTypeCompose(x *core.Tensor, dType ir.DType) *core.Tensor {
 	if x.DType() == dType {
 		return x
 	}
 	return Convert(x, dType)
 }
 
-// ToDTypeOut is ToDType with the result written to dst, which has its shape
-// and device.
-func ToDTypeOut(dst, x *core.Tensor, dType ir.DType) error {
-	return core.CopyOut(dst, &toDTypeOp, ToDType(x, dType))
+// ToTypeOut is ToType with the result written to dst, which has its shape and
+// device.
+func ToTypeOut(dst, x *core.Tensor, dType ir.DType) error {
+	return core.CopyOut(dst, &toTypeOp, ToType(x, dType))
 }
 
 var trimmedOp = ir.Op{
@@ -320,7 +321,7 @@ func Trimmed(x *core.Tensor, padding []int) *core.Tensor {
 }
 
 func trimmedCompose(x *core.Tensor, padding []int) *core.Tensor {
-	less := ir.HostNegativePart(padding)
+	less := shapes.NegativePart(padding)
 	if len(less) == 0 {
 		return x
 	}

@@ -46,8 +46,8 @@ type ComputeMode uint8
 
 // The values of ComputeMode.
 const (
-	ComputeModeMmIfLarge ComputeMode = iota
-	ComputeModeMm
+	ComputeModeMMIfLarge ComputeMode = iota
+	ComputeModeMM
 	ComputeModeDirect
 )
 

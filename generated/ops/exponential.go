@@ -20,10 +20,9 @@ var expOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "exp(x)"},
+		{Exprs: []string{"exp(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Exp},
-	CUDA: cuda.Exp,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp}, {For: "cuda", Of: &cuda.Exp}},
 	Tags: ir.TagPointwise,
 }
 
@@ -79,10 +78,9 @@ var exp2Op = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "exp2(x)"},
+		{Exprs: []string{"exp2(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Exp2},
-	CUDA: cuda.Exp2,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp2}, {For: "cuda", Of: &cuda.Exp2}},
 	Tags: ir.TagPointwise,
 }
 
@@ -138,10 +136,9 @@ var exp2GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(exp2(x)*Ln2)"},
+		{Exprs: []string{"dy*conj(exp2(x)*Ln2)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Exp2GradX},
-	CUDA: cuda.Exp2GradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp2GradX}, {For: "cuda", Of: &cuda.Exp2GradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -163,10 +160,9 @@ var expGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(exp(x))"},
+		{Exprs: []string{"dy*conj(exp(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ExpGradX},
-	CUDA: cuda.ExpGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ExpGradX}, {For: "cuda", Of: &cuda.ExpGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -188,10 +184,9 @@ var expm1Op = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "expm1(x)"},
+		{Exprs: []string{"expm1(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Expm1},
-	CUDA: cuda.Expm1,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Expm1}, {For: "cuda", Of: &cuda.Expm1}},
 	Tags: ir.TagPointwise,
 }
 
@@ -248,10 +243,9 @@ var expm1GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(expm1(x) + 1)"},
+		{Exprs: []string{"dy*conj(expm1(x) + 1)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Expm1GradX},
-	CUDA: cuda.Expm1GradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Expm1GradX}, {For: "cuda", Of: &cuda.Expm1GradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -265,7 +259,7 @@ func expm1GradX(dy, x *core.Tensor) *core.Tensor {
 
 var logOp = ir.Op{
 	Name:    "log",
-	Doc:     "returns the natural logarithm of x; negative infinity for 0, NaN for negative numbers.",
+	Doc:     "returns the natural logarithm of x; negative infinity for 0 and NaN for negative numbers.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -273,10 +267,9 @@ var logOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "log(x)"},
+		{Exprs: []string{"log(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Log},
-	CUDA: cuda.Log,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log}, {For: "cuda", Of: &cuda.Log}},
 	Tags: ir.TagPointwise,
 }
 
@@ -285,7 +278,7 @@ func LogOp() *ir.Op {
 	return &logOp
 }
 
-// Log returns the natural logarithm of x; negative infinity for 0, NaN for
+// Log returns the natural logarithm of x; negative infinity for 0 and NaN for
 // negative numbers. Integers become the default float.
 func Log(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(logApply(), x)
@@ -333,10 +326,9 @@ var log10Op = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "log10(x)"},
+		{Exprs: []string{"log10(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Log10},
-	CUDA: cuda.Log10,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log10}, {For: "cuda", Of: &cuda.Log10}},
 	Tags: ir.TagPointwise,
 }
 
@@ -393,10 +385,9 @@ var log10GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(Log10E/x)"},
+		{Exprs: []string{"dy*conj(Log10E/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Log10GradX},
-	CUDA: cuda.Log10GradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log10GradX}, {For: "cuda", Of: &cuda.Log10GradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -418,10 +409,9 @@ var log1pOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "log1p(x)"},
+		{Exprs: []string{"log1p(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Log1p},
-	CUDA: cuda.Log1p,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log1p}, {For: "cuda", Of: &cuda.Log1p}},
 	Tags: ir.TagPointwise,
 }
 
@@ -478,10 +468,9 @@ var log1pGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/(1 + x))"},
+		{Exprs: []string{"dy*conj(1/(1 + x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Log1pGradX},
-	CUDA: cuda.Log1pGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log1pGradX}, {For: "cuda", Of: &cuda.Log1pGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -503,10 +492,9 @@ var log2Op = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "log2(x)"},
+		{Exprs: []string{"log2(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Log2},
-	CUDA: cuda.Log2,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log2}, {For: "cuda", Of: &cuda.Log2}},
 	Tags: ir.TagPointwise,
 }
 
@@ -563,10 +551,9 @@ var log2GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(Log2E/x)"},
+		{Exprs: []string{"dy*conj(Log2E/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Log2GradX},
-	CUDA: cuda.Log2GradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log2GradX}, {For: "cuda", Of: &cuda.Log2GradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -588,10 +575,9 @@ var logGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/x)"},
+		{Exprs: []string{"dy*conj(1/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogGradX},
-	CUDA: cuda.LogGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogGradX}, {For: "cuda", Of: &cuda.LogGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -19,10 +19,9 @@ var logaddexpOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))"},
+		{Exprs: []string{"where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Logaddexp},
-	CUDA: cuda.Logaddexp,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logaddexp}, {For: "cuda", Of: &cuda.Logaddexp}},
 	Tags: ir.TagPointwise,
 }
 
@@ -85,10 +84,9 @@ var logaddexp2Op = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)"},
+		{Exprs: []string{"where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Logaddexp2},
-	CUDA: cuda.Logaddexp2,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logaddexp2}, {For: "cuda", Of: &cuda.Logaddexp2}},
 	Tags: ir.TagPointwise,
 }
 
@@ -153,10 +151,9 @@ var logitOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"},
+		{Exprs: []string{"where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Logit},
-	CUDA: cuda.Logit,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logit}, {For: "cuda", Of: &cuda.Logit}},
 	Tags: ir.TagPointwise,
 }
 
@@ -216,10 +213,9 @@ var logitGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"},
+		{Exprs: []string{"dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogitGradX},
-	CUDA: cuda.LogitGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogitGradX}, {For: "cuda", Of: &cuda.LogitGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -242,10 +238,9 @@ var rsqrtOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "rsqrt(x)"},
+		{Exprs: []string{"rsqrt(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Rsqrt},
-	CUDA: cuda.Rsqrt,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rsqrt}, {For: "cuda", Of: &cuda.Rsqrt}},
 	Tags: ir.TagPointwise,
 }
 
@@ -301,10 +296,9 @@ var rsqrtGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(-0.5*rsqrt(x)/x)"},
+		{Exprs: []string{"dy*conj(-0.5*rsqrt(x)/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RsqrtGradX},
-	CUDA: cuda.RsqrtGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RsqrtGradX}, {For: "cuda", Of: &cuda.RsqrtGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -326,10 +320,9 @@ var sigmoidOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "sigmoid(x)"},
+		{Exprs: []string{"sigmoid(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Sigmoid},
-	CUDA: cuda.Sigmoid,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sigmoid}, {For: "cuda", Of: &cuda.Sigmoid}},
 	Tags: ir.TagPointwise,
 }
 
@@ -379,10 +372,9 @@ var sigmoidGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "g*conj(y*(1 - y))"},
+		{Exprs: []string{"g*conj(y*(1 - y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SigmoidGrad},
-	CUDA: cuda.SigmoidGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGrad}, {For: "cuda", Of: &cuda.SigmoidGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -442,10 +434,9 @@ var sigmoidGradGradGOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(y*(1 - y))"},
+		{Exprs: []string{"dy*(y*(1 - y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SigmoidGradGradG},
-	CUDA: cuda.SigmoidGradGradG,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGradGradG}, {For: "cuda", Of: &cuda.SigmoidGradGradG}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -467,10 +458,9 @@ var sigmoidGradGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)"},
+		{Exprs: []string{"conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SigmoidGradGradY},
-	CUDA: cuda.SigmoidGradGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGradGradY}, {For: "cuda", Of: &cuda.SigmoidGradGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -492,10 +482,9 @@ var sqrtOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "sqrt(x)"},
+		{Exprs: []string{"sqrt(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Sqrt},
-	CUDA: cuda.Sqrt,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sqrt}, {For: "cuda", Of: &cuda.Sqrt}},
 	Tags: ir.TagPointwise,
 }
 
@@ -552,10 +541,9 @@ var sqrtGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(0.5/sqrt(x))"},
+		{Exprs: []string{"dy*conj(0.5/sqrt(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SqrtGradX},
-	CUDA: cuda.SqrtGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SqrtGradX}, {For: "cuda", Of: &cuda.SqrtGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -577,10 +565,9 @@ var xlogyOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(y), y, where(x == 0, 0, x*log(y)))"},
+		{Exprs: []string{"where(isnan(y), y, where(x == 0, 0, x*log(y)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Xlogy},
-	CUDA: cuda.Xlogy,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Xlogy}, {For: "cuda", Of: &cuda.Xlogy}},
 	Tags: ir.TagPointwise,
 }
 

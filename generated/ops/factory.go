@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -42,11 +43,11 @@ func Arange(start, end, step ir.Scalar, place *core.Placement) *core.Tensor {
 }
 
 func arangeCompose(start, end, step ir.Scalar, place *core.Placement) *core.Tensor {
-	n := ir.HostArangeCount(start, end, step)
+	n := shapes.ArangeCount(start, end, step)
 	if n < 0 {
 		return Refuse(Empty([]int{}, place), "start and end must be real and finite, and step lead from start to end")
 	}
-	return ArangeSized([]int{n}, ir.HostAtLeast(start, end), step, place)
+	return ArangeSized([]int{n}, shapes.AtLeast(start, end), step, place)
 }
 
 var arangeSizedOp = ir.Op{
@@ -59,10 +60,9 @@ var arangeSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "start + index*step", Indexed: true},
+		{Exprs: []string{"start + index*step"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ArangeSized},
-	CUDA: cuda.ArangeSized,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ArangeSized}, {For: "cuda", Of: &cuda.ArangeSized}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -156,10 +156,9 @@ var fullOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "value"},
+		{Exprs: []string{"value"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Full},
-	CUDA: cuda.Full,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Full}, {For: "cuda", Of: &cuda.Full}},
 	Tags: ir.TagFactory,
 }
 
@@ -199,8 +198,8 @@ func LinspaceOp() *ir.Op {
 }
 
 // Linspace returns steps numbers from start to end, both included, equally
-// far apart, as a tensor of one axis. Of an integer dtype, start, end and
-// what lies between lose their fractions.
+// far apart, as a tensor of one axis. For an integer dtype, start, end and
+// the numbers between lose their fractions.
 func Linspace(start, end float64, steps int, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
@@ -213,8 +212,8 @@ func Linspace(start, end float64, steps int, place *core.Placement) *core.Tensor
 }
 
 func linspaceCompose(start, end float64, steps int, place *core.Placement) *core.Tensor {
-	if ir.HostIsInt(core.Look(Empty([]int{0}, place)).DType()) {
-		return ToDType(LinspaceWhole([]int{steps}, start, end, steps, place), core.Look(Empty([]int{0}, place)).DType())
+	if shapes.IsInt(core.Look(Empty([]int{0}, place)).DType()) {
+		return ToType(LinspaceWhole([]int{steps}, start, end, steps, place), core.Look(Empty([]int{0}, place)).DType())
 	}
 	return LinspaceSized([]int{steps}, start, end, steps, place)
 }
@@ -229,10 +228,9 @@ var linspaceSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))", Indexed: true},
+		{Exprs: []string{"cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LinspaceSized},
-	CUDA: cuda.LinspaceSized,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LinspaceSized}, {For: "cuda", Of: &cuda.LinspaceSized}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -265,10 +263,9 @@ var linspaceWholeOp = ir.Op{
 	Fixed:   ir.Float64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))", Indexed: true},
+		{Exprs: []string{"where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LinspaceWhole},
-	CUDA: cuda.LinspaceWhole,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LinspaceWhole}, {For: "cuda", Of: &cuda.LinspaceWhole}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -308,7 +305,7 @@ func LogspaceOp() *ir.Op {
 	return &logspaceOp
 }
 
-// Logspace returns base to the powers that linspace gives. Of an integer
+// Logspace returns base to the powers that linspace gives. For an integer
 // dtype start, end and the results lose their fractions.
 func Logspace(start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
@@ -322,8 +319,8 @@ func Logspace(start, end float64, steps int, base float64, place *core.Placement
 }
 
 func logspaceCompose(start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
-	if ir.HostIsInt(core.Look(Empty([]int{0}, place)).DType()) {
-		return ToDType(Rpow(LinspaceWhole([]int{steps}, start, end, steps, place), number(base)), core.Look(Empty([]int{0}, place)).DType())
+	if shapes.IsInt(core.Look(Empty([]int{0}, place)).DType()) {
+		return ToType(Rpow(LinspaceWhole([]int{steps}, start, end, steps, place), number(base)), core.Look(Empty([]int{0}, place)).DType())
 	}
 	return LogspaceSized([]int{steps}, start, end, steps, base, place)
 }
@@ -338,10 +335,9 @@ var logspaceSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))", Indexed: true},
+		{Exprs: []string{"cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogspaceSized},
-	CUDA: cuda.LogspaceSized,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogspaceSized}, {For: "cuda", Of: &cuda.LogspaceSized}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -373,10 +369,9 @@ var onesOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cast(1)"},
+		{Exprs: []string{"cast(1)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Ones},
-	CUDA: cuda.Ones,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ones}, {For: "cuda", Of: &cuda.Ones}},
 	Tags: ir.TagFactory,
 }
 
@@ -407,10 +402,9 @@ var zerosOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cast(0)"},
+		{Exprs: []string{"cast(0)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Zeros},
-	CUDA: cuda.Zeros,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Zeros}, {For: "cuda", Of: &cuda.Zeros}},
 	Tags: ir.TagFactory,
 }
 

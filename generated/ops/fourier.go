@@ -3,12 +3,12 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -39,7 +39,7 @@ func FFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.FFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+		return composite.FFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&fftOp, in, out)
 	return out
@@ -76,7 +76,7 @@ func FFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.FFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+		return composite.FFT2(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&ffT2Op, in, out)
 	return out
@@ -91,16 +91,14 @@ func FFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
 var fftC2COp = ir.Op{
 	Name:    "fft_c2c",
 	Doc:     "returns the transform of complex x along dims, the inverse one's sign if inverse, times scale.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}, {Name: "inverse", Kind: ir.AttrBool}, {Name: "scale", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.FFTC2C},
-	Ref:     refkernel.FFTC2C,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.FFTC2C},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTC2C)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.FFTC2C}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -117,7 +115,7 @@ func FFTC2C(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tenso
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(dims), ir.BoolValue(inverse), ir.FloatValue(scale)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.FFTC2CShape(x.Shape(), dims))
+			return oneShape(shapes.FFTC2CShape(x.Shape(), dims))
 		},
 		Backward: fftC2CBackward,
 	})
@@ -132,19 +130,95 @@ func fftC2CBackward(grad *core.Grad) {
 	grad.Set(0, FFTC2C(dy, dims, !inverse, scale))
 }
 
+var fftC2CAcrossOp = ir.Op{
+	Name:    "fft_c2c_across",
+	Doc:     "is fft_c2c along axes that the last is none of.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}, {Name: "inverse", Kind: ir.AttrBool}, {Name: "scale", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu"}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2CAcrossOp returns the descriptor of fft_c2c_across, which must not be
+// changed.
+func FFTC2CAcrossOp() *ir.Op {
+	return &fftC2CAcrossOp
+}
+
+// FFTC2CAcross is fft_c2c along axes that the last is none of.
+func FFTC2CAcross(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor {
+	if core.InParts(&fftC2CAcrossOp, nil, x) {
+		return FFTC2CBehind(x, dims, inverse, scale)
+	}
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftC2CAcrossOp, in...); t != nil {
+		return t
+	}
+	out := fftC2CAcrossCompose(x, dims, inverse, scale)
+	core.Composed(&fftC2CAcrossOp, in, out)
+	return out
+}
+
+func fftC2CAcrossCompose(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor {
+	return FFTC2C(x, dims, inverse, scale)
+}
+
+var fftC2CBehindOp = ir.Op{
+	Name:    "fft_c2c_behind",
+	Doc:     "is fft_c2c of a view with dims behind the other axes, and back.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}, {Name: "inverse", Kind: ir.AttrBool}, {Name: "scale", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2CBehindOp returns the descriptor of fft_c2c_behind, which must not be
+// changed.
+func FFTC2CBehindOp() *ir.Op {
+	return &fftC2CBehindOp
+}
+
+// FFTC2CBehind is fft_c2c of a view with dims behind the other axes, and
+// back.
+func FFTC2CBehind(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftC2CBehindOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return fftC2CBehindCompose(x, dims, inverse, scale)
+	})
+	core.Composed(&fftC2CBehindOp, in, out)
+	return out
+}
+
+func fftC2CBehindCompose(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor {
+	behind := shapes.LastDims(len(dims))
+	moved := FFTC2C(Permute(x, shapes.MovePerm(len(x.Shape()), dims, behind)), behind, inverse, scale)
+	return Permute(moved, shapes.MovePerm(len(x.Shape()), behind, dims))
+}
+
 var fftC2ROp = ir.Op{
 	Name:    "fft_c2r",
 	Doc:     "returns n times the real tensor with n elements along dim whose transform has elements 0 to n/2 of x, times scale, and those that stand for two times inner.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassComplex,
 	Promote: ir.PromoteToReal,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.FFTC2R},
-	Ref:     refkernel.FFTC2R,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.FFTC2R},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTC2R)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.FFTC2R}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -162,7 +236,7 @@ func FFTC2R(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(n), ir.FloatValue(scale), ir.FloatValue(inner)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.FFTC2RShape(x.Shape(), dim, n))
+			return oneShape(shapes.FFTC2RShape(x.Shape(), dim, n))
 		},
 		Backward: fftC2RBackward,
 	})
@@ -177,19 +251,95 @@ func fftC2RBackward(grad *core.Grad) {
 	grad.Set(0, fit(grad, 0, FFTR2C(dy, dim, scale, 2*inner)))
 }
 
+var fftC2RAcrossOp = ir.Op{
+	Name:    "fft_c2r_across",
+	Doc:     "is fft_c2r along an axis that is not the last.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu"}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2RAcrossOp returns the descriptor of fft_c2r_across, which must not be
+// changed.
+func FFTC2RAcrossOp() *ir.Op {
+	return &fftC2RAcrossOp
+}
+
+// FFTC2RAcross is fft_c2r along an axis that is not the last.
+func FFTC2RAcross(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
+	if core.InParts(&fftC2RAcrossOp, nil, x) {
+		return FFTC2RBehind(x, dim, n, scale, inner)
+	}
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftC2RAcrossOp, in...); t != nil {
+		return t
+	}
+	out := fftC2RAcrossCompose(x, dim, n, scale, inner)
+	core.Composed(&fftC2RAcrossOp, in, out)
+	return out
+}
+
+func fftC2RAcrossCompose(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
+	return FFTC2R(x, dim, n, scale, inner)
+}
+
+var fftC2RBehindOp = ir.Op{
+	Name:    "fft_c2r_behind",
+	Doc:     "is fft_c2r of a view with dim behind the other axes, and back.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2RBehindOp returns the descriptor of fft_c2r_behind, which must not be
+// changed.
+func FFTC2RBehindOp() *ir.Op {
+	return &fftC2RBehindOp
+}
+
+// FFTC2RBehind is fft_c2r of a view with dim behind the other axes, and back.
+func FFTC2RBehind(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftC2RBehindOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return fftC2RBehindCompose(x, dim, n, scale, inner)
+	})
+	core.Composed(&fftC2RBehindOp, in, out)
+	return out
+}
+
+func fftC2RBehindCompose(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
+	at := []int{dim}
+	behind := shapes.LastDims(1)
+	moved := FFTC2R(Permute(x, shapes.MovePerm(len(x.Shape()), at, behind)), -1, n, scale, inner)
+	return Permute(moved, shapes.MovePerm(len(x.Shape()), behind, at))
+}
+
 var fftR2COp = ir.Op{
 	Name:    "fft_r2c",
 	Doc:     "returns elements 0 to n/2 of the transform of real x along dim, times scale, and those that stand for two, all but 0 and n/2, times inner.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteToComplex,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.FFTR2C},
-	Ref:     refkernel.FFTR2C,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.FFTR2C},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTR2C)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.FFTR2C}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -206,7 +356,7 @@ func FFTR2C(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(dim), ir.FloatValue(scale), ir.FloatValue(inner)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.FFTR2CShape(x.Shape(), dim))
+			return oneShape(shapes.FFTR2CShape(x.Shape(), dim))
 		},
 		Backward: fftR2CBackward,
 	})
@@ -218,7 +368,85 @@ func fftR2CBackward(grad *core.Grad) {
 	dim := int(grad.Attr(0).Int)
 	scale := grad.Attr(1).Scalar.Float()
 	inner := grad.Attr(2).Scalar.Float()
-	grad.Set(0, fit(grad, 0, FFTC2R(dy, dim, ir.HostSize(grad.InShape(0), dim), scale, inner/2)))
+	grad.Set(0, fit(grad, 0, FFTC2R(dy, dim, shapes.Size(grad.InShape(0), dim), scale, inner/2)))
+}
+
+var fftR2CAcrossOp = ir.Op{
+	Name:    "fft_r2c_across",
+	Doc:     "is fft_r2c along an axis that is not the last.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu"}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// FFTR2CAcrossOp returns the descriptor of fft_r2c_across, which must not be
+// changed.
+func FFTR2CAcrossOp() *ir.Op {
+	return &fftR2CAcrossOp
+}
+
+// FFTR2CAcross is fft_r2c along an axis that is not the last.
+func FFTR2CAcross(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
+	if core.InParts(&fftR2CAcrossOp, nil, x) {
+		return FFTR2CBehind(x, dim, scale, inner)
+	}
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftR2CAcrossOp, in...); t != nil {
+		return t
+	}
+	out := fftR2CAcrossCompose(x, dim, scale, inner)
+	core.Composed(&fftR2CAcrossOp, in, out)
+	return out
+}
+
+func fftR2CAcrossCompose(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
+	return FFTR2C(x, dim, scale, inner)
+}
+
+var fftR2CBehindOp = ir.Op{
+	Name:    "fft_r2c_behind",
+	Doc:     "is fft_r2c of a view with dim behind the other axes, and back.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FFTR2CBehindOp returns the descriptor of fft_r2c_behind, which must not be
+// changed.
+func FFTR2CBehindOp() *ir.Op {
+	return &fftR2CBehindOp
+}
+
+// FFTR2CBehind is fft_r2c of a view with dim behind the other axes, and back.
+func FFTR2CBehind(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftR2CBehindOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return fftR2CBehindCompose(x, dim, scale, inner)
+	})
+	core.Composed(&fftR2CBehindOp, in, out)
+	return out
+}
+
+func fftR2CBehindCompose(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
+	at := []int{dim}
+	behind := shapes.LastDims(1)
+	moved := FFTR2C(Permute(x, shapes.MovePerm(len(x.Shape()), at, behind)), -1, scale, inner)
+	return Permute(moved, shapes.MovePerm(len(x.Shape()), behind, at))
 }
 
 var fftFreqOp = ir.Op{
@@ -256,10 +484,10 @@ func fftFreqCompose(n int, d float64, place *core.Placement) *core.Tensor {
 	if n < 1 {
 		return Refuse(Empty([]int{}, place), "want one sample or more")
 	}
-	return FftfreqSized([]int{n}, n, d, place)
+	return FFTFreqSized([]int{n}, n, d, place)
 }
 
-var fftfreqSizedOp = ir.Op{
+var fftFreqSizedOp = ir.Op{
 	Name:    "fftfreq_sized",
 	Doc:     "returns the frequencies of the elements of fft of n samples that are d apart.",
 	Kind:    ir.Elementwise,
@@ -269,24 +497,23 @@ var fftfreqSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(2*index < n, index, index - n)/(n*d)", Indexed: true},
+		{Exprs: []string{"where(2*index < n, index, index - n)/(n*d)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FftfreqSized},
-	CUDA: cuda.FftfreqSized,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FFTFreqSized}, {For: "cuda", Of: &cuda.FFTFreqSized}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
-// FftfreqSizedOp returns the descriptor of fftfreq_sized, which must not be
+// FFTFreqSizedOp returns the descriptor of fftfreq_sized, which must not be
 // changed.
-func FftfreqSizedOp() *ir.Op {
-	return &fftfreqSizedOp
+func FFTFreqSizedOp() *ir.Op {
+	return &fftFreqSizedOp
 }
 
-// FftfreqSized returns the frequencies of the elements of fft of n samples
+// FFTFreqSized returns the frequencies of the elements of fft of n samples
 // that are d apart.
-func FftfreqSized(shape []int, n int, d float64, place *core.Placement) *core.Tensor {
+func FFTFreqSized(shape []int, n int, d float64, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:    &fftfreqSizedOp,
+		Op:    &fftFreqSizedOp,
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.FloatValue(d)},
 		Shapes: func() ([][]int, error) {
 			return [][]int{shape}, nil
@@ -320,7 +547,7 @@ func FFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.FFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+		return composite.FFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&fftnOp, in, out)
 	return out
@@ -396,7 +623,7 @@ func HFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.HFFT(PadConstant, Narrow, ToDType, Permute, Conj, FFTC2R, x, sizes, dim, scaling)
+		return composite.HFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, Conj: Conj, FFTC2R: FFTC2R, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&hfftOp, in, out)
 	return out
@@ -433,7 +660,7 @@ func IFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.IFFT(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
+		return composite.IFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&ifftOp, in, out)
 	return out
@@ -443,227 +670,4 @@ func IFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 // device.
 func IFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
 	return core.CopyOut(dst, &ifftOp, IFFT(x, sizes, dim, scaling))
-}
-
-var iffT2Op = ir.Op{
-	Name:    "ifft2",
-	Doc:     "returns the inverse of fft2.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// IFFT2Op returns the descriptor of ifft2, which must not be changed.
-func IFFT2Op() *ir.Op {
-	return &iffT2Op
-}
-
-// IFFT2 returns the inverse of fft2. The result is complex.
-func IFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&iffT2Op, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.IFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
-	})
-	core.Composed(&iffT2Op, in, out)
-	return out
-}
-
-// IFFT2Out is IFFT2 with the result written to dst, which has its shape and
-// device.
-func IFFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &iffT2Op, IFFT2(x, sizes, dim, scaling))
-}
-
-var ifftnOp = ir.Op{
-	Name:    "ifftn",
-	Doc:     "returns the inverse of fftn.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// IFFTNOp returns the descriptor of ifftn, which must not be changed.
-func IFFTNOp() *ir.Op {
-	return &ifftnOp
-}
-
-// IFFTN returns the inverse of fftn. The result is complex.
-func IFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&ifftnOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.IFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, x, sizes, dim, scaling)
-	})
-	core.Composed(&ifftnOp, in, out)
-	return out
-}
-
-// IFFTNOut is IFFTN with the result written to dst, which has its shape and
-// device.
-func IFFTNOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &ifftnOp, IFFTN(x, sizes, dim, scaling))
-}
-
-var ifftShiftOp = ir.Op{
-	Name:    "ifftshift",
-	Doc:     "is the inverse of fftshift.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// IFFTShiftOp returns the descriptor of ifftshift, which must not be changed.
-func IFFTShiftOp() *ir.Op {
-	return &ifftShiftOp
-}
-
-// IFFTShift is the inverse of fftshift.
-func IFFTShift(x *core.Tensor, dim []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&ifftShiftOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.IFFTShift(Roll, x, dim)
-	})
-	core.Composed(&ifftShiftOp, in, out)
-	return out
-}
-
-// IFFTShiftOut is IFFTShift with the result written to dst, which has its
-// shape and device.
-func IFFTShiftOut(dst, x *core.Tensor, dim []int) error {
-	return core.CopyOut(dst, &ifftShiftOp, IFFTShift(x, dim))
-}
-
-var ihfftOp = ir.Op{
-	Name:    "ihfft",
-	Doc:     "returns the inverse of hfft, along one axis, the last unless dim names another: the first n/2+1 elements of ifft of a real x.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// IHFFTOp returns the descriptor of ihfft, which must not be changed.
-func IHFFTOp() *ir.Op {
-	return &ihfftOp
-}
-
-// IHFFT returns the inverse of hfft, along one axis, the last unless dim
-// names another: the first n/2+1 elements of ifft of a real x. The result is
-// complex.
-func IHFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&ihfftOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.IHFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, Conj, x, sizes, dim, scaling)
-	})
-	core.Composed(&ihfftOp, in, out)
-	return out
-}
-
-// IHFFTOut is IHFFT with the result written to dst, which has its shape and
-// device.
-func IHFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &ihfftOp, IHFFT(x, sizes, dim, scaling))
-}
-
-var irfftOp = ir.Op{
-	Name:    "irfft",
-	Doc:     "returns the inverse of rfft, along one axis, the last unless dim names another.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// IRFFTOp returns the descriptor of irfft, which must not be changed.
-func IRFFTOp() *ir.Op {
-	return &irfftOp
-}
-
-// IRFFT returns the inverse of rfft, along one axis, the last unless dim
-// names another. The result is real, with sizes elements, or without these
-// twice as many as x has, less two. Imaginary parts that no real tensor
-// gives, as of element 0, are ignored.
-func IRFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&irfftOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.IRFFT(PadConstant, Narrow, ToDType, Permute, FFTC2R, x, sizes, dim, scaling)
-	})
-	core.Composed(&irfftOp, in, out)
-	return out
-}
-
-// IRFFTOut is IRFFT with the result written to dst, which has its shape and
-// device.
-func IRFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &irfftOp, IRFFT(x, sizes, dim, scaling))
-}
-
-var irffT2Op = ir.Op{
-	Name:    "irfft2",
-	Doc:     "returns the inverse of rfft2.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// IRFFT2Op returns the descriptor of irfft2, which must not be changed.
-func IRFFT2Op() *ir.Op {
-	return &irffT2Op
-}
-
-// IRFFT2 returns the inverse of rfft2. The result is real; along the last
-// axis of dim it has as many elements as sizes says, or without these twice
-// as many as x has, less two.
-func IRFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&irffT2Op, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.IRFFT2(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
-	})
-	core.Composed(&irffT2Op, in, out)
-	return out
-}
-
-// IRFFT2Out is IRFFT2 with the result written to dst, which has its shape and
-// device.
-func IRFFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &irffT2Op, IRFFT2(x, sizes, dim, scaling))
 }

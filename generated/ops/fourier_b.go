@@ -10,6 +10,229 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var iffT2Op = ir.Op{
+	Name:    "ifft2",
+	Doc:     "returns the inverse of fft2.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// IFFT2Op returns the descriptor of ifft2, which must not be changed.
+func IFFT2Op() *ir.Op {
+	return &iffT2Op
+}
+
+// IFFT2 returns the inverse of fft2. The result is complex.
+func IFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&iffT2Op, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFT2(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&iffT2Op, in, out)
+	return out
+}
+
+// IFFT2Out is IFFT2 with the result written to dst, which has its shape and
+// device.
+func IFFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &iffT2Op, IFFT2(x, sizes, dim, scaling))
+}
+
+var ifftnOp = ir.Op{
+	Name:    "ifftn",
+	Doc:     "returns the inverse of fftn.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// IFFTNOp returns the descriptor of ifftn, which must not be changed.
+func IFFTNOp() *ir.Op {
+	return &ifftnOp
+}
+
+// IFFTN returns the inverse of fftn. The result is complex.
+func IFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&ifftnOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&ifftnOp, in, out)
+	return out
+}
+
+// IFFTNOut is IFFTN with the result written to dst, which has its shape and
+// device.
+func IFFTNOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &ifftnOp, IFFTN(x, sizes, dim, scaling))
+}
+
+var ifftShiftOp = ir.Op{
+	Name:    "ifftshift",
+	Doc:     "is the inverse of fftshift.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// IFFTShiftOp returns the descriptor of ifftshift, which must not be changed.
+func IFFTShiftOp() *ir.Op {
+	return &ifftShiftOp
+}
+
+// IFFTShift is the inverse of fftshift.
+func IFFTShift(x *core.Tensor, dim []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&ifftShiftOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFTShift(Roll, x, dim)
+	})
+	core.Composed(&ifftShiftOp, in, out)
+	return out
+}
+
+// IFFTShiftOut is IFFTShift with the result written to dst, which has its
+// shape and device.
+func IFFTShiftOut(dst, x *core.Tensor, dim []int) error {
+	return core.CopyOut(dst, &ifftShiftOp, IFFTShift(x, dim))
+}
+
+var ihfftOp = ir.Op{
+	Name:    "ihfft",
+	Doc:     "returns the inverse of hfft, along one axis, the last unless dim names another: the first n/2+1 elements of ifft of a real x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// IHFFTOp returns the descriptor of ihfft, which must not be changed.
+func IHFFTOp() *ir.Op {
+	return &ihfftOp
+}
+
+// IHFFT returns the inverse of hfft, along one axis, the last unless dim
+// names another: the first n/2+1 elements of ifft of a real x. The result is
+// complex.
+func IHFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&ihfftOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.IHFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2C: FFTR2C, Conj: Conj, FFTR2CAcross: FFTR2CAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&ihfftOp, in, out)
+	return out
+}
+
+// IHFFTOut is IHFFT with the result written to dst, which has its shape and
+// device.
+func IHFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &ihfftOp, IHFFT(x, sizes, dim, scaling))
+}
+
+var irfftOp = ir.Op{
+	Name:    "irfft",
+	Doc:     "returns the inverse of rfft, along one axis, the last unless dim names another.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// IRFFTOp returns the descriptor of irfft, which must not be changed.
+func IRFFTOp() *ir.Op {
+	return &irfftOp
+}
+
+// IRFFT returns the inverse of rfft, along one axis, the last unless dim
+// names another. The result is real, with sizes elements, or without these
+// twice as many as x has, less two. Imaginary parts that no real tensor
+// gives, as of element 0, are ignored.
+func IRFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&irfftOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.IRFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2R: FFTC2R, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&irfftOp, in, out)
+	return out
+}
+
+// IRFFTOut is IRFFT with the result written to dst, which has its shape and
+// device.
+func IRFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &irfftOp, IRFFT(x, sizes, dim, scaling))
+}
+
+var irffT2Op = ir.Op{
+	Name:    "irfft2",
+	Doc:     "returns the inverse of rfft2.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// IRFFT2Op returns the descriptor of irfft2, which must not be changed.
+func IRFFT2Op() *ir.Op {
+	return &irffT2Op
+}
+
+// IRFFT2 returns the inverse of rfft2. The result is real; along the last
+// axis of dim it has as many elements as sizes says, or without these twice
+// as many as x has, less two.
+func IRFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&irffT2Op, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.IRFFT2(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2R: FFTC2R, FFTC2CAcross: FFTC2CAcross, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&irffT2Op, in, out)
+	return out
+}
+
+// IRFFT2Out is IRFFT2 with the result written to dst, which has its shape and
+// device.
+func IRFFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &irffT2Op, IRFFT2(x, sizes, dim, scaling))
+}
+
 var irfftnOp = ir.Op{
 	Name:    "irfftn",
 	Doc:     "returns the inverse of rfftn.",
@@ -36,7 +259,7 @@ func IRFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.IRFFTN(PadConstant, Narrow, ToDType, Permute, FFTC2C, FFTC2R, x, sizes, dim, scaling)
+		return composite.IRFFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2R: FFTC2R, FFTC2CAcross: FFTC2CAcross, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&irfftnOp, in, out)
 	return out
@@ -74,7 +297,7 @@ func RFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.RFFT(PadConstant, Narrow, ToDType, Permute, FFTR2C, x, sizes, dim, scaling)
+		return composite.RFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2C: FFTR2C, FFTR2CAcross: FFTR2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&rfftOp, in, out)
 	return out
@@ -112,7 +335,7 @@ func RFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.RFFT2(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+		return composite.RFFT2(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2C: FFTR2C, FFTC2C: FFTC2C, FFTR2CAcross: FFTR2CAcross, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&rffT2Op, in, out)
 	return out
@@ -158,10 +381,10 @@ func rfftFreqCompose(n int, d float64, place *core.Placement) *core.Tensor {
 	if n < 1 {
 		return Refuse(Empty([]int{}, place), "want one sample or more")
 	}
-	return RfftfreqSized([]int{n/2 + 1}, n, d, place)
+	return RFFTFreqSized([]int{n/2 + 1}, n, d, place)
 }
 
-var rfftfreqSizedOp = ir.Op{
+var rfftFreqSizedOp = ir.Op{
 	Name:    "rfftfreq_sized",
 	Doc:     "returns the frequencies of the elements of rfft of n samples that are d apart.",
 	Kind:    ir.Elementwise,
@@ -171,24 +394,23 @@ var rfftfreqSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "index/(n*d)", Indexed: true},
+		{Exprs: []string{"index/(n*d)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RfftfreqSized},
-	CUDA: cuda.RfftfreqSized,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RFFTFreqSized}, {For: "cuda", Of: &cuda.RFFTFreqSized}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
-// RfftfreqSizedOp returns the descriptor of rfftfreq_sized, which must not be
+// RFFTFreqSizedOp returns the descriptor of rfftfreq_sized, which must not be
 // changed.
-func RfftfreqSizedOp() *ir.Op {
-	return &rfftfreqSizedOp
+func RFFTFreqSizedOp() *ir.Op {
+	return &rfftFreqSizedOp
 }
 
-// RfftfreqSized returns the frequencies of the elements of rfft of n samples
+// RFFTFreqSized returns the frequencies of the elements of rfft of n samples
 // that are d apart.
-func RfftfreqSized(shape []int, n int, d float64, place *core.Placement) *core.Tensor {
+func RFFTFreqSized(shape []int, n int, d float64, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:    &rfftfreqSizedOp,
+		Op:    &rfftFreqSizedOp,
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.FloatValue(d)},
 		Shapes: func() ([][]int, error) {
 			return [][]int{shape}, nil
@@ -223,7 +445,7 @@ func RFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.RFFTN(PadConstant, Narrow, ToDType, Permute, FFTR2C, FFTC2C, x, sizes, dim, scaling)
+		return composite.RFFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2C: FFTR2C, FFTC2C: FFTC2C, FFTR2CAcross: FFTR2CAcross, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&rfftnOp, in, out)
 	return out

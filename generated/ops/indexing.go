@@ -3,10 +3,10 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -53,19 +53,60 @@ func ArgwhereOut(dst, x *core.Tensor) error {
 	return core.CopyOut(dst, &argwhereOp, Argwhere(x))
 }
 
+var axisIndexOp = ir.Op{
+	Name:    "axis_index",
+	Doc:     "returns index, of places along an axis dim of n elements, times stride.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "stride", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// AxisIndexOp returns the descriptor of axis_index, which must not be
+// changed.
+func AxisIndexOp() *ir.Op {
+	return &axisIndexOp
+}
+
+// AxisIndex returns index, of places along an axis dim of n elements, times
+// stride. A negative index counts from the end; one that is out of range is
+// an error.
+func AxisIndex(index *core.Tensor, dim, n, stride int) *core.Tensor {
+	in := []*core.Tensor{index}
+	if t := core.Refused(&axisIndexOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return axisIndexCompose(index, dim, n, stride)
+		})
+	})
+	core.Composed(&axisIndexOp, in, out)
+	return out
+}
+
+func axisIndexCompose(index *core.Tensor, dim, n, stride int) *core.Tensor {
+	at := WrappedIndex(index, n)
+	none := Expand(ZerosIndex([]int{}, core.PlacementLike(index)), shapes.JoinInts(shapes.OnesInts(dim), []int{n}))
+	return Add(Mul(at, core.ScalarTensor(ir.IntScalar(int64(stride)))), Reshape(IndexSelect(none, dim, Reshape(at, []int{ir.NumElements(core.Look(at).Shape())})), index.Shape()))
+}
+
 var bandOp = ir.Op{
 	Name:    "band",
 	Doc:     "returns the matrices in the last two axes of x with zeros where column less row is not from first to last.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "first", Kind: ir.AttrInt}, {Name: "last", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Band},
-	Ref:     refkernel.Band,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Band},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Band)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Band}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -82,7 +123,7 @@ func Band(x *core.Tensor, first, last int) *core.Tensor {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(first), ir.IntValue(last)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.SameShape(x.Shape()))
+			return oneShape(shapes.SameShape(x.Shape()))
 		},
 		Backward: bandBackward,
 	})
@@ -117,8 +158,8 @@ func EmbeddingOp() *ir.Op {
 // Embedding returns the rows of weight [rows, width] that the int32 or int64
 // tensor index names: the result has index's shape and the axis width. The
 // row padding_idx gets no gradient; -1 stands for none. With max_norm, rows
-// that are named and whose norm_type-norm is larger are first scaled to that
-// norm, in weight itself. With scale_grad_by_freq the gradient of a row is
+// that index names are first scaled down in weight itself if their norm of
+// order norm_type is larger. With scale_grad_by_freq the gradient of a row is
 // divided by how often it is named.
 func Embedding(index, weight *core.Tensor, paddingIdx int, maxNorm, normType float64, scaleGradByFreq bool) *core.Tensor {
 	in := []*core.Tensor{index, weight}
@@ -173,10 +214,10 @@ func EmbeddingRows(index, weight *core.Tensor, paddingIdx int, scaleGradByFreq b
 func embeddingRowsCompose(index, weight *core.Tensor, paddingIdx int, scaleGradByFreq bool) *core.Tensor {
 	flat := Reshape(index, []int{ir.NumElements(index.Shape())})
 	rows := IndexSelect(WithRank(weight, 2), 0, flat)
-	to := ir.HostJoinInts(index.Shape(), []int{ir.HostSize(weight.Shape(), 1)})
+	to := shapes.JoinInts(index.Shape(), []int{shapes.Size(weight.Shape(), 1)})
 	if scaleGradByFreq {
-		counts := IndexAdd(ZerosIndex([]int{ir.HostSize(weight.Shape(), 0)}, core.PlacementLike(index)), 0, flat, Add(ZerosIndex([]int{ir.NumElements(index.Shape())}, core.PlacementLike(index)), core.ScalarTensor(ir.IntScalar(1))))
-		each := Unsqueeze(Reciprocal(ToDType(IndexSelect(counts, 0, flat), ir.Float64)), 1)
+		counts := IndexAdd(ZerosIndex([]int{shapes.Size(weight.Shape(), 0)}, core.PlacementLike(index)), 0, flat, Add(ZerosIndex([]int{ir.NumElements(index.Shape())}, core.PlacementLike(index)), core.ScalarTensor(ir.IntScalar(1))))
+		each := Unsqueeze(Reciprocal(ToType(IndexSelect(counts, 0, flat), ir.Float64)), 1)
 		return Reshape(UnlessIndex(ScaledGradient(rows, each), flat, paddingIdx), to)
 	}
 	return Reshape(UnlessIndex(rows, flat, paddingIdx), to)
@@ -217,22 +258,20 @@ func FirstPart(x *core.Tensor, shape []int) *core.Tensor {
 func firstPartBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	shape := grad.Attr(0).Ints
-	grad.Set(0, PadConstant(dy, ir.HostPadTo(shape, grad.InShape(0)), ir.IntScalar(0)))
+	grad.Set(0, PadConstant(dy, shapes.PadTo(shape, grad.InShape(0)), ir.IntScalar(0)))
 }
 
 var gatherOp = ir.Op{
 	Name:    "gather",
 	Doc:     "returns the elements of x that index names along dim: out[i][j] is x[index[i][j]][j] for dim 0.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Gather},
-	Ref:     refkernel.Gather,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Gather},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Gather)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Gather}}},
 	Tags:    ir.TagExact,
 }
 
@@ -255,7 +294,7 @@ func gatherApply(x *core.Tensor, dim int, index *core.Tensor) core.Apply {
 		In:    []*core.Tensor{x, index},
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.GatherShape(x.Shape(), dim, index.Shape()))
+			return oneShape(shapes.GatherShape(x.Shape(), dim, index.Shape()))
 		},
 		Backward: gatherBackward,
 		Save:     core.SaveIn(1),
@@ -314,18 +353,16 @@ func inRangeBackward(grad *core.Grad) {
 
 var indexAddOp = ir.Op{
 	Name:    "index_add",
-	Doc:     "returns a copy of x to whose slices along dim those of src are added (of bools by logical or): slice i of src goes to slice index[i] of x.",
-	Kind:    ir.Kernel,
+	Doc:     "returns a copy of x with the slices of src added along dim: slice i of src is added to slice index[i] of x.",
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.IndexAdd},
-	Ref:     refkernel.IndexAdd,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.IndexAdd},
-	Tags:    ir.TagNondeterministic,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexAdd)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.IndexAdd}}},
+	Tags:    ir.TagNondeterministic | ir.TagUpdates,
 }
 
 // IndexAddOp returns the descriptor of index_add, which must not be changed.
@@ -333,8 +370,8 @@ func IndexAddOp() *ir.Op {
 	return &indexAddOp
 }
 
-// IndexAdd returns a copy of x to whose slices along dim those of src are
-// added (of bools by logical or): slice i of src goes to slice index[i] of x.
+// IndexAdd returns a copy of x with the slices of src added along dim: slice
+// i of src is added to slice index[i] of x. For bools the sum is logical or.
 // Index is an int32 or int64 tensor of rank 1 or 0, with as many elements as
 // src has along dim; the other extents of src are x's.
 func IndexAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
@@ -347,7 +384,7 @@ func indexAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply 
 		In:    []*core.Tensor{x, index, src},
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.IndexAddShape(x.Shape(), dim, index.Shape(), src.Shape()))
+			return oneShape(shapes.IndexAddShape(x.Shape(), dim, index.Shape(), src.Shape()))
 		},
 		Backward: indexAddBackward,
 		Save:     core.SaveIn(1),
@@ -375,7 +412,7 @@ func indexAddBackward(grad *core.Grad) {
 
 var indexCopyOp = ir.Op{
 	Name:    "index_copy",
-	Doc:     "returns a copy of x whose slices along dim that the int32 or int64 tensor index of one axis names are those of src.",
+	Doc:     "returns a copy of x in which the slices along dim that index names are replaced by those of src.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
@@ -391,8 +428,9 @@ func IndexCopyOp() *ir.Op {
 	return &indexCopyOp
 }
 
-// IndexCopy returns a copy of x whose slices along dim that the int32 or
-// int64 tensor index of one axis names are those of src.
+// IndexCopy returns a copy of x in which the slices along dim that index
+// names are replaced by those of src. Index is an int32 or int64 tensor of
+// one axis.
 func IndexCopy(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, index, src}
 	if t := core.Refused(&indexCopyOp, in...); t != nil {
@@ -406,11 +444,11 @@ func IndexCopy(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 }
 
 func indexCopyCompose(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	if !ir.HostEqualInts(src.Shape(), ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))) {
+	if !shapes.EqualInts(src.Shape(), shapes.WithSize(x.Shape(), dim, ir.NumElements(index.Shape()))) {
 		return Refuse(src, "src must have the shape of x with as many slices as index has elements")
 	}
-	wide := Reshape(index, ir.HostWithSize(ir.HostOnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
-	return Scatter(x, dim, Expand(wide, ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), src)
+	wide := Reshape(index, shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
+	return Scatter(x, dim, Expand(wide, shapes.WithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), src)
 }
 
 // IndexCopyOut is IndexCopy with the result written to dst, which has its
@@ -453,8 +491,8 @@ func IndexFill(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *co
 }
 
 func indexFillCompose(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
-	wide := Reshape(WrappedIndex(index, ir.HostSize(x.Shape(), dim)), ir.HostWithSize(ir.HostOnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
-	return Scatter(x, dim, Expand(wide, ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), core.ScalarTensor(value))
+	wide := Reshape(WrappedIndex(index, shapes.Size(x.Shape(), dim)), shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
+	return Scatter(x, dim, Expand(wide, shapes.WithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), core.ScalarTensor(value))
 }
 
 // IndexFillOut is IndexFill with the result written to dst, which has its
@@ -465,7 +503,7 @@ func IndexFillOut(dst, x *core.Tensor, dim int, index *core.Tensor, value ir.Sca
 
 var indexReduceOp = ir.Op{
 	Name:    "index_reduce",
-	Doc:     "returns a copy of x in which every slice along dim that the int32 or int64 tensor index of one axis names is, element by element, the sum, product, mean, largest or smallest of itself and of the slices of src that go there, or with include_self of false of these alone.",
+	Doc:     "returns a copy of x in which every slice along dim that the int32 or int64 tensor index of one axis names becomes, element by element, the sum, product, mean, largest or smallest of itself and the slices of src that go there.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "reduce", Kind: ir.AttrEnum, Enum: []string{"sum", "prod", "mean", "amax", "amin"}}, {Name: "include_self", Kind: ir.AttrBool}},
@@ -483,10 +521,10 @@ func IndexReduceOp() *ir.Op {
 }
 
 // IndexReduce returns a copy of x in which every slice along dim that the
-// int32 or int64 tensor index of one axis names is, element by element, the
-// sum, product, mean, largest or smallest of itself and of the slices of src
-// that go there, or with include_self of false of these alone. Src has x's
-// shape but for as many slices as index has elements.
+// int32 or int64 tensor index of one axis names becomes, element by element,
+// the sum, product, mean, largest or smallest of itself and the slices of src
+// that go there. If include_self is false, the slice of x does not count. Src
+// has x's shape, with as many slices along dim as index has elements.
 func IndexReduce(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
 	in := []*core.Tensor{x, index, src}
 	if t := core.Refused(&indexReduceOp, in...); t != nil {
@@ -500,11 +538,11 @@ func IndexReduce(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce
 }
 
 func indexReduceCompose(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
-	to := ir.HostWithSize(x.Shape(), dim, ir.NumElements(index.Shape()))
-	if len(index.Shape()) > 1 || !ir.HostEqualInts(src.Shape(), to) {
+	to := shapes.WithSize(x.Shape(), dim, ir.NumElements(index.Shape()))
+	if len(index.Shape()) > 1 || !shapes.EqualInts(src.Shape(), to) {
 		return Refuse(src, "index must have one axis, and src the shape of x with as many slices as index has elements")
 	}
-	wide := Expand(Reshape(index, ir.HostWithSize(ir.HostOnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape()))), to)
+	wide := Expand(Reshape(index, shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape()))), to)
 	return ScatterReduce(x, dim, wide, src, reduce, includeSelf)
 }
 
@@ -517,16 +555,14 @@ func IndexReduceOut(dst, x *core.Tensor, dim int, index, src *core.Tensor, reduc
 var indexSelectOp = ir.Op{
 	Name:    "index_select",
 	Doc:     "returns the slices of x along dim that index names, in its order.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.IndexSelect},
-	Ref:     refkernel.IndexSelect,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.IndexSelect},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexSelect)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.IndexSelect}}},
 	Tags:    ir.TagExact,
 }
 
@@ -549,7 +585,7 @@ func indexSelectApply(x *core.Tensor, dim int, index *core.Tensor) core.Apply {
 		In:    []*core.Tensor{x, index},
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.IndexSelectShape(x.Shape(), dim, index.Shape()))
+			return oneShape(shapes.IndexSelectShape(x.Shape(), dim, index.Shape()))
 		},
 		Backward: indexSelectBackward,
 		Save:     core.SaveIn(1),
@@ -604,7 +640,7 @@ func MaskedSelect(x, mask *core.Tensor) *core.Tensor {
 }
 
 func maskedSelectCompose(x, mask *core.Tensor) *core.Tensor {
-	both := ir.HostBroadcastInts(x.Shape(), mask.Shape())
+	both := shapes.BroadcastInts(x.Shape(), mask.Shape())
 	chosen := Expand(mask, both)
 	item1, err := core.Item(CountNonzero(chosen, nil, false))
 	if err != nil {
@@ -617,55 +653,4 @@ func maskedSelectCompose(x, mask *core.Tensor) *core.Tensor {
 // its shape and device.
 func MaskedSelectOut(dst, x, mask *core.Tensor) error {
 	return core.CopyOut(dst, &maskedSelectOp, MaskedSelect(x, mask))
-}
-
-var maskedSelectSizedOp = ir.Op{
-	Name:    "masked_select_sized",
-	Doc:     "returns the n elements of x where the bool tensor mask, of x's shape, is true, in row-major order.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MaskedSelectSized},
-	Ref:     refkernel.MaskedSelectSized,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MaskedSelectSized},
-	Tags:    ir.TagHidden,
-}
-
-// MaskedSelectSizedOp returns the descriptor of masked_select_sized, which
-// must not be changed.
-func MaskedSelectSizedOp() *ir.Op {
-	return &maskedSelectSizedOp
-}
-
-// MaskedSelectSized returns the n elements of x where the bool tensor mask,
-// of x's shape, is true, in row-major order.
-func MaskedSelectSized(x, mask *core.Tensor, n int) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &maskedSelectSizedOp,
-		In:    []*core.Tensor{x, mask},
-		Attrs: []ir.Value{ir.IntValue(n)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MaskedSelectShape(x.Shape(), mask.Shape(), n))
-		},
-		Backward: maskedSelectSizedBackward,
-		Save:     core.SaveIn(1),
-	})
-}
-
-// maskedSelectSizedBackward is the gradient of masked_select_sized.
-func maskedSelectSizedBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, maskedSelectSizedGradX(grad)))
-}
-
-func maskedSelectSizedGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	mask := grad.In(1)
-	n := int(grad.Attr(0).Int)
-	at := Reshape(NonzeroSized(Reshape(mask, []int{ir.NumElements(grad.InShape(1))}), n), []int{n})
-	flat := Scatter(Expand(Zeros([]int{}, core.PlacementLike(dy)), []int{ir.NumElements(grad.InShape(0))}), 0, at, dy)
-	return Reshape(flat, grad.InShape(0))
 }

@@ -3,12 +3,61 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var maskedSelectSizedOp = ir.Op{
+	Name:    "masked_select_sized",
+	Doc:     "returns the n elements of x where the bool tensor mask, of x's shape, is true, in row-major order.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaskedSelectSized)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MaskedSelectSized}}},
+	Tags:    ir.TagHidden,
+}
+
+// MaskedSelectSizedOp returns the descriptor of masked_select_sized, which
+// must not be changed.
+func MaskedSelectSizedOp() *ir.Op {
+	return &maskedSelectSizedOp
+}
+
+// MaskedSelectSized returns the n elements of x where the bool tensor mask,
+// of x's shape, is true, in row-major order.
+func MaskedSelectSized(x, mask *core.Tensor, n int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &maskedSelectSizedOp,
+		In:    []*core.Tensor{x, mask},
+		Attrs: []ir.Value{ir.IntValue(n)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.MaskedSelectShape(x.Shape(), mask.Shape(), n))
+		},
+		Backward: maskedSelectSizedBackward,
+		Save:     core.SaveIn(1),
+	})
+}
+
+// maskedSelectSizedBackward is the gradient of masked_select_sized.
+func maskedSelectSizedBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, maskedSelectSizedGradX(grad)))
+}
+
+func maskedSelectSizedGradX(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	mask := grad.In(1)
+	n := int(grad.Attr(0).Int)
+	at := Reshape(NonzeroSized(Reshape(mask, []int{ir.NumElements(grad.InShape(1))}), n), []int{n})
+	flat := Scatter(Expand(Zeros([]int{}, core.PlacementLike(dy)), []int{ir.NumElements(grad.InShape(0))}), 0, at, dy)
+	return Reshape(flat, grad.InShape(0))
+}
 
 var nonzeroOp = ir.Op{
 	Name:    "nonzero",
@@ -62,16 +111,14 @@ func NonzeroOut(dst, x *core.Tensor) error {
 var nonzeroSizedOp = ir.Op{
 	Name:    "nonzero_sized",
 	Doc:     "returns the positions of the n nonzero elements of x, one row of axis indices for each, in row-major order.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.NonzeroSized},
-	Ref:     refkernel.NonzeroSized,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.NonzeroSized},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NonzeroSized)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.NonzeroSized}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -89,14 +136,14 @@ func NonzeroSized(x *core.Tensor, n int) *core.Tensor {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(n)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.NonzeroShape(x.Shape(), n))
+			return oneShape(shapes.NonzeroShape(x.Shape(), n))
 		},
 	})
 }
 
 var oneHotOp = ir.Op{
 	Name:    "one_hot",
-	Doc:     "returns, for each class index in the int32 or int64 tensor x, a row of classes int64 numbers that are 0 but for a 1 at the index.",
+	Doc:     "returns, for each class index in the int32 or int64 tensor x, a row of classes int64 numbers that are 0, with a 1 at the index.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
@@ -113,8 +160,8 @@ func OneHotOp() *ir.Op {
 }
 
 // OneHot returns, for each class index in the int32 or int64 tensor x, a row
-// of classes int64 numbers that are 0 but for a 1 at the index. An index out
-// of range is an error. With classes of -1 the largest index decides, and the
+// of classes int64 numbers that are 0, with a 1 at the index. An index out of
+// range is an error. If classes is -1, the largest index decides, and the
 // host waits for it.
 func OneHot(x *core.Tensor, classes int) *core.Tensor {
 	in := []*core.Tensor{x}
@@ -184,12 +231,12 @@ func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
 }
 
 func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
-	return Scatter(Expand(ZerosIndex([]int{}, core.PlacementLike(x)), ir.HostJoinInts(x.Shape(), []int{classes})), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
+	return Scatter(Expand(ZerosIndex([]int{}, core.PlacementLike(x)), shapes.JoinInts(x.Shape(), []int{classes})), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
 }
 
 var putOp = ir.Op{
 	Name:    "put",
-	Doc:     "returns a copy of x in which the elements, counted in row-major order, that the int32 or int64 tensor index names are those of src, or with accumulate have those of src added.",
+	Doc:     "returns a copy of x in which the elements that index names, counted in row-major order, are replaced by those of src, or with accumulate have those of src added.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "accumulate", Kind: ir.AttrBool}},
@@ -205,11 +252,12 @@ func PutOp() *ir.Op {
 	return &putOp
 }
 
-// Put returns a copy of x in which the elements, counted in row-major order,
-// that the int32 or int64 tensor index names are those of src, or with
-// accumulate have those of src added. Index and src have equally many
-// elements. A negative index counts from the end. Without accumulate, where
-// index names an element more than once, one of the writes wins.
+// Put returns a copy of x in which the elements that index names, counted in
+// row-major order, are replaced by those of src, or with accumulate have
+// those of src added. Index is an int32 or int64 tensor. Index and src have
+// equally many elements. A negative index counts from the end. Without
+// accumulate, where index names an element more than once, one of the writes
+// wins.
 func Put(x, index, src *core.Tensor, accumulate bool) *core.Tensor {
 	in := []*core.Tensor{x, index, src}
 	if t := core.Refused(&putOp, in...); t != nil {
@@ -369,23 +417,21 @@ func scaledGradientCompose(x, factor *core.Tensor) *core.Tensor {
 func scaledGradientBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	factor := grad.In(1)
-	grad.Set(0, fit(grad, 0, ToDType(Mul(dy, factor), grad.InDType(0))))
+	grad.Set(0, fit(grad, 0, ToType(Mul(dy, factor), grad.InDType(0))))
 }
 
 var scatterOp = ir.Op{
 	Name:    "scatter",
 	Doc:     "returns a copy of x with the elements of src written where index says: out[index[i][j]][j] = src[i][j] for dim 0.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src", Number: ir.NumberExact}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Scatter},
-	Ref:     refkernel.Scatter,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Scatter},
-	Tags:    ir.TagNondeterministic | ir.TagExact,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Scatter)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Scatter}}},
+	Tags:    ir.TagNondeterministic | ir.TagExact | ir.TagUpdates,
 }
 
 // ScatterOp returns the descriptor of scatter, which must not be changed.
@@ -397,8 +443,8 @@ func ScatterOp() *ir.Op {
 // says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int32 or int64
 // tensor of x's rank, no larger than src, and no larger than x along the
 // other axes. Src may be a number or a scalar tensor. Where index names an
-// element more than once, one of the writes wins, and the gradient of src is
-// that of every one.
+// element more than once, one of the writes wins, and every one gets the
+// gradient.
 func Scatter(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	return core.KernelOne(scatterApply(x, dim, index, src))
 }
@@ -409,7 +455,7 @@ func scatterApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
 		In:    []*core.Tensor{x, index, src},
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
 		},
 		Backward: scatterBackward,
 		Save:     core.SaveIn(1),
@@ -443,23 +489,21 @@ func scatterGradSrc(grad *core.Grad) *core.Tensor {
 	if len(grad.InShape(2)) == 0 {
 		return Sum(g, nil, false, ir.Invalid)
 	}
-	return PadConstant(g, ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
+	return PadConstant(g, shapes.PadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
 }
 
 var scatterAddOp = ir.Op{
 	Name:    "scatter_add",
 	Doc:     "returns a copy of x to which the elements of src are added where index says: out[index[i][j]][j] += src[i][j] for dim 0.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ScatterAdd},
-	Ref:     refkernel.ScatterAdd,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ScatterAdd},
-	Tags:    ir.TagNondeterministic,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterAdd)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterAdd}}},
+	Tags:    ir.TagNondeterministic | ir.TagUpdates,
 }
 
 // ScatterAddOp returns the descriptor of scatter_add, which must not be
@@ -469,9 +513,9 @@ func ScatterAddOp() *ir.Op {
 }
 
 // ScatterAdd returns a copy of x to which the elements of src are added where
-// index says: out[index[i][j]][j] += src[i][j] for dim 0. The sum of bools is
-// logical or. Index is an int32 or int64 tensor of x's rank, no larger than
-// src, and no larger than x along the other axes.
+// index says: out[index[i][j]][j] += src[i][j] for dim 0. For bools the sum
+// is logical or. Index is an int32 or int64 tensor of x's rank, no larger
+// than src, and no larger than x along the other axes.
 func ScatterAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
 	return core.KernelOne(scatterAddApply(x, dim, index, src))
 }
@@ -482,7 +526,7 @@ func scatterAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Appl
 		In:    []*core.Tensor{x, index, src},
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
 		},
 		Backward: scatterAddBackward,
 		Save:     core.SaveIn(1),
@@ -504,23 +548,21 @@ func scatterAddBackward(grad *core.Grad) {
 	if grad.Needs(2) {
 		index := grad.In(1)
 		dim := int(grad.Attr(0).Int)
-		grad.Set(2, fit(grad, 2, PadConstant(Gather(dy, dim, index), ir.HostPadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))))
+		grad.Set(2, fit(grad, 2, PadConstant(Gather(dy, dim, index), shapes.PadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))))
 	}
 }
 
 var scatterAmaxOp = ir.Op{
 	Name:    "scatter_amax",
 	Doc:     "is scatter_reduce with amax, for src of index's shape.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ScatterMax},
-	Ref:     refkernel.ScatterMax,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ScatterMax},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterMax}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -537,7 +579,7 @@ func ScatterAmax(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf b
 		In:    []*core.Tensor{x, index, src},
 		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
 		},
 		Backward: scatterAmaxBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
@@ -576,112 +618,4 @@ func scatterAmaxGradSrc(grad *core.Grad) *core.Tensor {
 	includeSelf := grad.Attr(1).Int != 0
 	_, dsrc1 := ScatterShares(x, out, dim, index, src, includeSelf)
 	return Mul(Gather(dy, dim, index), dsrc1)
-}
-
-var scatterAminOp = ir.Op{
-	Name:    "scatter_amin",
-	Doc:     "is scatter_reduce with amin, for src of index's shape.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal | ir.ClassBool,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ScatterMin},
-	Ref:     refkernel.ScatterMin,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ScatterMin},
-	Tags:    ir.TagHidden | ir.TagExact,
-}
-
-// ScatterAminOp returns the descriptor of scatter_amin, which must not be
-// changed.
-func ScatterAminOp() *ir.Op {
-	return &scatterAminOp
-}
-
-// ScatterAmin is scatter_reduce with amin, for src of index's shape.
-func ScatterAmin(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &scatterAminOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterAminBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
-	})
-}
-
-// scatterAminBackward is the gradient of scatter_amin.
-func scatterAminBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, scatterAminGradX(grad)))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, scatterAminGradSrc(grad)))
-	}
-}
-
-func scatterAminGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
-	index := grad.In(1)
-	src := core.Wide(grad.In(2))
-	out := core.Wide(grad.Out(0))
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
-	return Mul(dy, dx1)
-}
-
-func scatterAminGradSrc(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
-	index := grad.In(1)
-	src := core.Wide(grad.In(2))
-	out := core.Wide(grad.Out(0))
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	_, dsrc1 := ScatterShares(x, out, dim, index, src, includeSelf)
-	return Mul(Gather(dy, dim, index), dsrc1)
-}
-
-var scatterBaseOp = ir.Op{
-	Name:    "scatter_base",
-	Doc:     "returns x, or without include_self a copy with zeros where index names elements.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ScatterBaseOp returns the descriptor of scatter_base, which must not be
-// changed.
-func ScatterBaseOp() *ir.Op {
-	return &scatterBaseOp
-}
-
-// ScatterBase returns x, or without include_self a copy with zeros where
-// index names elements.
-func ScatterBase(x *core.Tensor, dim int, index *core.Tensor, includeSelf bool) *core.Tensor {
-	in := []*core.Tensor{x, index}
-	if t := core.Refused(&scatterBaseOp, in...); t != nil {
-		return t
-	}
-	out := scatterBaseCompose(x, dim, index, includeSelf)
-	core.Composed(&scatterBaseOp, in, out)
-	return out
-}
-
-func scatterBaseCompose(x *core.Tensor, dim int, index *core.Tensor, includeSelf bool) *core.Tensor {
-	if includeSelf {
-		return x
-	}
-	return Scatter(x, dim, index, core.ScalarTensor(ir.BoolScalar(false)))
 }

@@ -4,14 +4,118 @@ package ops
 
 import (
 	"fmt"
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
-	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var scatterAminOp = ir.Op{
+	Name:    "scatter_amin",
+	Doc:     "is scatter_reduce with amin, for src of index's shape.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterMin}}},
+	Tags:    ir.TagHidden | ir.TagExact,
+}
+
+// ScatterAminOp returns the descriptor of scatter_amin, which must not be
+// changed.
+func ScatterAminOp() *ir.Op {
+	return &scatterAminOp
+}
+
+// ScatterAmin is scatter_reduce with amin, for src of index's shape.
+func ScatterAmin(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &scatterAminOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAminBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
+	})
+}
+
+// scatterAminBackward is the gradient of scatter_amin.
+func scatterAminBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, scatterAminGradX(grad)))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, scatterAminGradSrc(grad)))
+	}
+}
+
+func scatterAminGradX(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	index := grad.In(1)
+	src := core.Wide(grad.In(2))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	includeSelf := grad.Attr(1).Int != 0
+	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
+	return Mul(dy, dx1)
+}
+
+func scatterAminGradSrc(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	index := grad.In(1)
+	src := core.Wide(grad.In(2))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	includeSelf := grad.Attr(1).Int != 0
+	_, dsrc1 := ScatterShares(x, out, dim, index, src, includeSelf)
+	return Mul(Gather(dy, dim, index), dsrc1)
+}
+
+var scatterBaseOp = ir.Op{
+	Name:    "scatter_base",
+	Doc:     "returns x, or without include_self a copy with zeros where index names elements.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ScatterBaseOp returns the descriptor of scatter_base, which must not be
+// changed.
+func ScatterBaseOp() *ir.Op {
+	return &scatterBaseOp
+}
+
+// ScatterBase returns x, or without include_self a copy with zeros where
+// index names elements.
+func ScatterBase(x *core.Tensor, dim int, index *core.Tensor, includeSelf bool) *core.Tensor {
+	in := []*core.Tensor{x, index}
+	if t := core.Refused(&scatterBaseOp, in...); t != nil {
+		return t
+	}
+	out := scatterBaseCompose(x, dim, index, includeSelf)
+	core.Composed(&scatterBaseOp, in, out)
+	return out
+}
+
+func scatterBaseCompose(x *core.Tensor, dim int, index *core.Tensor, includeSelf bool) *core.Tensor {
+	if includeSelf {
+		return x
+	}
+	return Scatter(x, dim, index, core.ScalarTensor(ir.BoolScalar(false)))
+}
 
 var scatterMeanOp = ir.Op{
 	Name:    "scatter_mean",
@@ -56,10 +160,10 @@ func scatterMeanCompose(x *core.Tensor, dim int, index, src *core.Tensor, includ
 	total := ScatterAdd(ScatterBase(x, dim, index, includeSelf), dim, index, src)
 	counts := ScatterBase(Add(ZerosIndex(x.Shape(), core.PlacementLike(x)), core.ScalarTensor(ir.IntScalar(1))), dim, index, includeSelf)
 	n := ClampMin(ScatterAdd(counts, dim, index, Add(ZerosIndex(index.Shape(), core.PlacementLike(x)), core.ScalarTensor(ir.IntScalar(1)))), core.ScalarTensor(ir.IntScalar(1)))
-	if ir.HostIsFloat(x.DType()) || ir.HostIsComplex(x.DType()) {
-		return Div(total, ToDType(n, x.DType()))
+	if shapes.IsFloat(x.DType()) || shapes.IsComplex(x.DType()) {
+		return Div(total, ToType(n, x.DType()))
 	}
-	return ToDType(FloorDivide(total, n), x.DType())
+	return ToType(FloorDivide(total, n), x.DType())
 }
 
 var scatterPartOp = ir.Op{
@@ -102,16 +206,14 @@ func scatterPartCompose(src, index *core.Tensor) *core.Tensor {
 var scatterProdOp = ir.Op{
 	Name:    "scatter_prod",
 	Doc:     "is scatter_reduce with prod, for src of index's shape.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ScatterProd},
-	Ref:     refkernel.ScatterProd,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ScatterProd},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterProd)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterProd}}},
 	Tags:    ir.TagNondeterministic | ir.TagHidden,
 }
 
@@ -128,7 +230,7 @@ func ScatterProd(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf b
 		In:    []*core.Tensor{x, index, src},
 		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
 		},
 		Backward: scatterProdBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
@@ -211,8 +313,8 @@ func scatterProdGradCompose(g, x *core.Tensor, dim int, index, src *core.Tensor,
 	xRest := MaskedFill(x, xZero, core.ScalarTensor(ir.IntScalar(1)))
 	srcRest := MaskedFill(src, srcZero, core.ScalarTensor(ir.IntScalar(1)))
 	whole := Mul(g, ScatterProd(xRest, dim, index, srcRest, includeSelf))
-	zerosX := ScatterBase(ToDType(xZero, ir.Int64), dim, index, includeSelf)
-	n := ScatterAdd(zerosX, dim, index, ToDType(srcZero, ir.Int64))
+	zerosX := ScatterBase(ToType(xZero, ir.Int64), dim, index, includeSelf)
+	n := ScatterAdd(zerosX, dim, index, ToType(srcZero, ir.Int64))
 	dx := Where(xZero, MaskedFill(whole, Ne(n, core.ScalarTensor(ir.IntScalar(1))), core.ScalarTensor(ir.IntScalar(0))), MaskedFill(Div(whole, xRest), Ne(n, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
 	part := Gather(whole, dim, index)
 	count := Gather(n, dim, index)
@@ -222,7 +324,7 @@ func scatterProdGradCompose(g, x *core.Tensor, dim int, index, src *core.Tensor,
 
 var scatterReduceOp = ir.Op{
 	Name:    "scatter_reduce",
-	Doc:     "returns a copy of x in which every element that index names, as in scatter, is the sum, product, mean, largest or smallest of itself and of the elements of src that go there, or with include_self of false of these alone.",
+	Doc:     "returns a copy of x in which every element that index names, as in scatter, becomes the sum, product, mean, largest or smallest of itself and the elements of src that go there.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "reduce", Kind: ir.AttrEnum, Enum: []string{"sum", "prod", "mean", "amax", "amin"}}, {Name: "include_self", Kind: ir.AttrBool}},
@@ -240,10 +342,10 @@ func ScatterReduceOp() *ir.Op {
 }
 
 // ScatterReduce returns a copy of x in which every element that index names,
-// as in scatter, is the sum, product, mean, largest or smallest of itself and
-// of the elements of src that go there, or with include_self of false of
-// these alone. The mean of integers is rounded down. Equal largest or
-// smallest elements share the gradient.
+// as in scatter, becomes the sum, product, mean, largest or smallest of
+// itself and the elements of src that go there. If include_self is false, the
+// element of x does not count. The mean of integers is rounded down. Equal
+// largest or smallest elements share the gradient.
 func ScatterReduce(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
 	in := []*core.Tensor{x, index, src}
 	if t := core.Refused(&scatterReduceOp, in...); t != nil {
@@ -271,7 +373,7 @@ func scatterReduceCompose(x *core.Tensor, dim int, index, src *core.Tensor, redu
 		return ScatterProd(x, dim, index, ScatterPart(src, index), includeSelf)
 	case ReduceMean:
 		if x.DType() == ir.Float16 || x.DType() == ir.BFloat16 {
-			return ToDType(ScatterMean(ToDType(x, ir.Float32), dim, index, ToDType(ScatterPart(src, index), ir.Float32), includeSelf), x.DType())
+			return ToType(ScatterMean(ToType(x, ir.Float32), dim, index, ToType(ScatterPart(src, index), ir.Float32), includeSelf), x.DType())
 		}
 		return ScatterMean(x, dim, index, ScatterPart(src, index), includeSelf)
 	case ReduceAmax:
@@ -322,8 +424,8 @@ func ScatterShares(x, y *core.Tensor, dim int, index, src *core.Tensor, includeS
 }
 
 func scatterSharesCompose(x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (*core.Tensor, *core.Tensor) {
-	mine := ScatterBase(ToDType(Eq(x, y), x.DType()), dim, index, includeSelf)
-	best := ToDType(Eq(src, Gather(y, dim, index)), x.DType())
+	mine := ScatterBase(ToType(Eq(x, y), x.DType()), dim, index, includeSelf)
+	best := ToType(Eq(src, Gather(y, dim, index)), x.DType())
 	n := ScatterAdd(mine, dim, index, best)
 	return Div(mine, n), Div(best, Gather(n, dim, index))
 }
@@ -434,9 +536,9 @@ func takeAlongDimCompose(x, index *core.Tensor, dim int) *core.Tensor {
 	if len(x.Shape()) == 0 || len(index.Shape()) != len(x.Shape()) {
 		return Refuse(x, "x and index must have the same number of axes, one or more")
 	}
-	both := ir.HostBroadcastInts(ir.HostWithSize(x.Shape(), dim, 1), ir.HostWithSize(index.Shape(), dim, 1))
-	at := Expand(WrappedIndex(index, ir.HostSize(x.Shape(), dim)), ir.HostWithSize(both, dim, ir.HostSize(index.Shape(), dim)))
-	return Gather(Expand(x, ir.HostWithSize(both, dim, ir.HostSize(x.Shape(), dim))), dim, at)
+	both := shapes.BroadcastInts(shapes.WithSize(x.Shape(), dim, 1), shapes.WithSize(index.Shape(), dim, 1))
+	at := Expand(WrappedIndex(index, shapes.Size(x.Shape(), dim)), shapes.WithSize(both, dim, shapes.Size(index.Shape(), dim)))
+	return Gather(Expand(x, shapes.WithSize(both, dim, shapes.Size(x.Shape(), dim))), dim, at)
 }
 
 // TakeAlongDimOut is TakeAlongDim with the result written to dst, which has
@@ -477,7 +579,7 @@ func Tril(x *core.Tensor, diagonal int) *core.Tensor {
 }
 
 func trilCompose(x *core.Tensor, diagonal int) *core.Tensor {
-	return Band(WithAxes(x, 2), -ir.HostSize(x.Shape(), -2), diagonal)
+	return Band(WithAxes(x, 2), -shapes.Size(x.Shape(), -2), diagonal)
 }
 
 // TrilOut is Tril with the result written to dst, which has its shape and
@@ -518,7 +620,7 @@ func Triu(x *core.Tensor, diagonal int) *core.Tensor {
 }
 
 func triuCompose(x *core.Tensor, diagonal int) *core.Tensor {
-	return Band(WithAxes(x, 2), diagonal, ir.HostSize(x.Shape(), -1))
+	return Band(WithAxes(x, 2), diagonal, shapes.Size(x.Shape(), -1))
 }
 
 // TriuOut is Triu with the result written to dst, which has its shape and
@@ -565,73 +667,4 @@ func unlessIndexCompose(rows, index *core.Tensor, at int) *core.Tensor {
 		return rows
 	}
 	return Where(Unsqueeze(Eq(index, core.ScalarTensor(ir.IntScalar(int64(at)))), 1), StopGradient(rows), rows)
-}
-
-var withDimOp = ir.Op{
-	Name:    "with_dim",
-	Doc:     "returns x, which must have the axis dim.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
-}
-
-// WithDimOp returns the descriptor of with_dim, which must not be changed.
-func WithDimOp() *ir.Op {
-	return &withDimOp
-}
-
-// WithDim returns x, which must have the axis dim. A scalar has the axes 0
-// and -1.
-func WithDim(x *core.Tensor, dim int) *core.Tensor {
-	layout, err := ir.AxisView(x.Layout(), dim)
-	return core.View(core.Apply{
-		Op:       &withDimOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntValue(dim)},
-		Backward: withDimBackward,
-	}, layout, err)
-}
-
-// withDimBackward is the gradient of with_dim.
-func withDimBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, dy)
-}
-
-var wrappedIndexOp = ir.Op{
-	Name:    "wrapped_index",
-	Doc:     "returns places with n added where they are negative and not less than -n.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "places", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(places < 0 && places >= -n, places + n, places)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.WrappedIndex},
-	CUDA: cuda.WrappedIndex,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// WrappedIndexOp returns the descriptor of wrapped_index, which must not be
-// changed.
-func WrappedIndexOp() *ir.Op {
-	return &wrappedIndexOp
-}
-
-// WrappedIndex returns places with n added where they are negative and not
-// less than -n.
-func WrappedIndex(places *core.Tensor, n int) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &wrappedIndexOp,
-		Attrs: []ir.Value{ir.IntValue(n)},
-	}, places)
 }

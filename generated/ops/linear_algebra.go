@@ -6,11 +6,12 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var addmmOp = ir.Op{
+var addMMOp = ir.Op{
 	Name:    "addmm",
 	Doc:     "returns beta*x + alpha*(y @ z), where y and z are matrices and x broadcasts.",
 	Kind:    ir.Composition,
@@ -22,43 +23,43 @@ var addmmOp = ir.Op{
 	Switch:  -1,
 }
 
-// AddmmOp returns the descriptor of addmm, which must not be changed.
-func AddmmOp() *ir.Op {
-	return &addmmOp
+// AddMMOp returns the descriptor of addmm, which must not be changed.
+func AddMMOp() *ir.Op {
+	return &addMMOp
 }
 
-// Addmm returns beta*x + alpha*(y @ z), where y and z are matrices and x
-// broadcasts. With a beta of 0 x is not read, NaN included.
-func Addmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
+// AddMM returns beta*x + alpha*(y @ z), where y and z are matrices and x
+// broadcasts. If beta is 0, x is not read, so its NaN do not count.
+func AddMM(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x, y, z}
-	if t := core.Refused(&addmmOp, in...); t != nil {
+	if t := core.Refused(&addMMOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&addmmOp, in, x); narrow {
+	if to, narrow := core.Narrow(&addMMOp, in, x); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(Addmm(core.Wide(x), y, z, beta, alpha), to)
+			return core.Round(AddMM(core.Wide(x), y, z, beta, alpha), to)
 		})
-		core.Composed(&addmmOp, in, out)
+		core.Composed(&addMMOp, in, out)
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return addmmCompose(x, y, z, beta, alpha)
+		return addMMCompose(x, y, z, beta, alpha)
 	})
-	core.Composed(&addmmOp, in, out)
+	core.Composed(&addMMOp, in, out)
 	return out
 }
 
-func addmmCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
+func addMMCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	return Add(ScaledOrZero(x, beta), Scaled(Product(WithRank(y, 2), WithRank(z, 2)), alpha))
 }
 
-// AddmmOut is Addmm with the result written to dst, which has its shape and
+// AddMMOut is AddMM with the result written to dst, which has its shape and
 // device.
-func AddmmOut(dst, x, y, z *core.Tensor, beta, alpha ir.Scalar) error {
-	return core.CopyOut(dst, &addmmOp, Addmm(x, y, z, beta, alpha))
+func AddMMOut(dst, x, y, z *core.Tensor, beta, alpha ir.Scalar) error {
+	return core.CopyOut(dst, &addMMOp, AddMM(x, y, z, beta, alpha))
 }
 
-var addmvOp = ir.Op{
+var addMVOp = ir.Op{
 	Name:    "addmv",
 	Doc:     "returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.",
 	Kind:    ir.Composition,
@@ -70,43 +71,43 @@ var addmvOp = ir.Op{
 	Switch:  -1,
 }
 
-// AddmvOp returns the descriptor of addmv, which must not be changed.
-func AddmvOp() *ir.Op {
-	return &addmvOp
+// AddMVOp returns the descriptor of addmv, which must not be changed.
+func AddMVOp() *ir.Op {
+	return &addMVOp
 }
 
-// Addmv returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
-// With a beta of 0 x is not read, NaN included.
-func Addmv(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
+// AddMV returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
+// If beta is 0, x is not read, so its NaN do not count.
+func AddMV(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x, y, z}
-	if t := core.Refused(&addmvOp, in...); t != nil {
+	if t := core.Refused(&addMVOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&addmvOp, in, x); narrow {
+	if to, narrow := core.Narrow(&addMVOp, in, x); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(Addmv(core.Wide(x), y, z, beta, alpha), to)
+			return core.Round(AddMV(core.Wide(x), y, z, beta, alpha), to)
 		})
-		core.Composed(&addmvOp, in, out)
+		core.Composed(&addMVOp, in, out)
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return addmvCompose(x, y, z, beta, alpha)
+		return addMVCompose(x, y, z, beta, alpha)
 	})
-	core.Composed(&addmvOp, in, out)
+	core.Composed(&addMVOp, in, out)
 	return out
 }
 
-func addmvCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
+func addMVCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	return Add(ScaledOrZero(x, beta), Scaled(Product(WithRank(y, 2), WithRank(z, 1)), alpha))
 }
 
-// AddmvOut is Addmv with the result written to dst, which has its shape and
+// AddMVOut is AddMV with the result written to dst, which has its shape and
 // device.
-func AddmvOut(dst, x, y, z *core.Tensor, beta, alpha ir.Scalar) error {
-	return core.CopyOut(dst, &addmvOp, Addmv(x, y, z, beta, alpha))
+func AddMVOut(dst, x, y, z *core.Tensor, beta, alpha ir.Scalar) error {
+	return core.CopyOut(dst, &addMVOp, AddMV(x, y, z, beta, alpha))
 }
 
-var baddbmmOp = ir.Op{
+var bAddBMMOp = ir.Op{
 	Name:    "baddbmm",
 	Doc:     "returns beta*x + alpha*(y @ z), where y and z are batches of matrices and x broadcasts.",
 	Kind:    ir.Composition,
@@ -118,40 +119,41 @@ var baddbmmOp = ir.Op{
 	Switch:  -1,
 }
 
-// BaddbmmOp returns the descriptor of baddbmm, which must not be changed.
-func BaddbmmOp() *ir.Op {
-	return &baddbmmOp
+// BAddBMMOp returns the descriptor of baddbmm, which must not be changed.
+func BAddBMMOp() *ir.Op {
+	return &bAddBMMOp
 }
 
-// Baddbmm returns beta*x + alpha*(y @ z), where y and z are batches of
-// matrices and x broadcasts. With a beta of 0 x is not read, NaN included.
-func Baddbmm(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
+// BAddBMM returns beta*x + alpha*(y @ z), where y and z are batches of
+// matrices and x broadcasts. If beta is 0, x is not read, so its NaN do not
+// count.
+func BAddBMM(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	in := []*core.Tensor{x, y, z}
-	if t := core.Refused(&baddbmmOp, in...); t != nil {
+	if t := core.Refused(&bAddBMMOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&baddbmmOp, in, x); narrow {
+	if to, narrow := core.Narrow(&bAddBMMOp, in, x); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(Baddbmm(core.Wide(x), y, z, beta, alpha), to)
+			return core.Round(BAddBMM(core.Wide(x), y, z, beta, alpha), to)
 		})
-		core.Composed(&baddbmmOp, in, out)
+		core.Composed(&bAddBMMOp, in, out)
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return baddbmmCompose(x, y, z, beta, alpha)
+		return bAddBMMCompose(x, y, z, beta, alpha)
 	})
-	core.Composed(&baddbmmOp, in, out)
+	core.Composed(&bAddBMMOp, in, out)
 	return out
 }
 
-func baddbmmCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
+func bAddBMMCompose(x, y, z *core.Tensor, beta, alpha ir.Scalar) *core.Tensor {
 	return Add(ScaledOrZero(x, beta), Scaled(Product(WithRank(y, 3), WithRank(z, 3)), alpha))
 }
 
-// BaddbmmOut is Baddbmm with the result written to dst, which has its shape
+// BAddBMMOut is BAddBMM with the result written to dst, which has its shape
 // and device.
-func BaddbmmOut(dst, x, y, z *core.Tensor, beta, alpha ir.Scalar) error {
-	return core.CopyOut(dst, &baddbmmOp, Baddbmm(x, y, z, beta, alpha))
+func BAddBMMOut(dst, x, y, z *core.Tensor, beta, alpha ir.Scalar) error {
+	return core.CopyOut(dst, &bAddBMMOp, BAddBMM(x, y, z, beta, alpha))
 }
 
 var bmmOp = ir.Op{
@@ -165,14 +167,14 @@ var bmmOp = ir.Op{
 	Switch:  -1,
 }
 
-// BmmOp returns the descriptor of bmm, which must not be changed.
-func BmmOp() *ir.Op {
+// BMMOp returns the descriptor of bmm, which must not be changed.
+func BMMOp() *ir.Op {
 	return &bmmOp
 }
 
-// Bmm returns the products of batches of matrices with shapes [b, m, k] and
+// BMM returns the products of batches of matrices with shapes [b, m, k] and
 // [b, k, n].
-func Bmm(x, y *core.Tensor) *core.Tensor {
+func BMM(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
 	if t := core.Refused(&bmmOp, in...); t != nil {
 		return t
@@ -188,10 +190,10 @@ func bmmCompose(x, y *core.Tensor) *core.Tensor {
 	return MatMul(WithRank(x, 3), WithRank(y, 3))
 }
 
-// BmmOut is Bmm with the result written to dst, which has its shape and
+// BMMOut is BMM with the result written to dst, which has its shape and
 // device.
-func BmmOut(dst, x, y *core.Tensor) error {
-	return core.CopyOut(dst, &bmmOp, Bmm(x, y))
+func BMMOut(dst, x, y *core.Tensor) error {
+	return core.CopyOut(dst, &bmmOp, BMM(x, y))
 }
 
 var cDistOp = ir.Op{
@@ -215,7 +217,7 @@ func CDistOp() *ir.Op {
 // [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast. The
 // gradient at zero distance is zero. Distances with p of 2 are computed by a
 // product of matrices where x or y has more than 25 rows, or as compute_mode
-// says; rows that lie close together lose digits then.
+// says; this loses digits for rows that lie close together.
 func CDist(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
 	in := []*core.Tensor{x, y}
 	if t := core.Refused(&cDistOp, in...); t != nil {
@@ -239,14 +241,14 @@ func cDistCompose(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.T
 	if p < 0 {
 		return Refuse(x, "p must not be negative")
 	}
-	if len(x.Shape()) < 2 || len(y.Shape()) < 2 || ir.HostSize(x.Shape(), -1) != ir.HostSize(y.Shape(), -1) {
+	if len(x.Shape()) < 2 || len(y.Shape()) < 2 || shapes.Size(x.Shape(), -1) != shapes.Size(y.Shape(), -1) {
 		return Refuse(x, "x and y must have at least two axes, and rows of the same length")
 	}
-	if ir.HostSize(x.Shape(), -1) == 0 {
+	if shapes.Size(x.Shape(), -1) == 0 {
 		return MatMul(x, Transpose(y, -2, -1))
 	}
-	large := ir.HostSize(x.Shape(), -2) > 25 || ir.HostSize(y.Shape(), -2) > 25
-	if p == 2 && (computeMode == ComputeModeMm || computeMode == ComputeModeMmIfLarge && large) {
+	large := shapes.Size(x.Shape(), -2) > 25 || shapes.Size(y.Shape(), -2) > 25
+	if p == 2 && (computeMode == ComputeModeMM || computeMode == ComputeModeMMIfLarge && large) {
 		return EuclideanDistance(x, y)
 	}
 	d := Sub(Unsqueeze(x, -2), Unsqueeze(y, -3))
@@ -270,10 +272,9 @@ var distanceSlopeOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(d == 0, 0, sign(d)*pow(abs(d)/length, p - 1))"},
+		{Exprs: []string{"where(d == 0, 0, sign(d)*pow(abs(d)/length, p - 1))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DistanceSlope},
-	CUDA: cuda.DistanceSlope,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlope}, {For: "cuda", Of: &cuda.DistanceSlope}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -339,10 +340,9 @@ var distanceSlopeGradDOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(sign(d)/length)))))"},
+		{Exprs: []string{"where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(sign(d)/length)))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DistanceSlopeGradD},
-	CUDA: cuda.DistanceSlopeGradD,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlopeGradD}, {For: "cuda", Of: &cuda.DistanceSlopeGradD}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -366,10 +366,9 @@ var distanceSlopeGradLengthOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(-(abs(d)/length)/length)))))"},
+		{Exprs: []string{"where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(-(abs(d)/length)/length)))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DistanceSlopeGradLength},
-	CUDA: cuda.DistanceSlopeGradLength,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlopeGradLength}, {For: "cuda", Of: &cuda.DistanceSlopeGradLength}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -444,15 +443,14 @@ func EinsumOp() *ir.Op {
 // those of the result, in its order; letters left out are summed. Without an
 // arrow the letters that occur once are kept, in alphabetical order. Three
 // dots stand for leading axes that broadcast, and a letter twice in one
-// operand for its diagonal. The sum of one operand of integers is int64, as
-// that of sum.
+// operand for its diagonal. With one operand of integers the result is int64.
 func Einsum(equation string, xs []*core.Tensor) *core.Tensor {
 	in := xs
 	if t := core.Refused(&einsumOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.Einsum(Diagonal, Expand, Permute, Sum, Reshape, MatMul, equation, xs)
+		return composite.Einsum(composite.Products{Diagonal: Diagonal, Expand: Expand, Permute: Permute, Sum: Sum, Reshape: Reshape, MatMul: MatMul}, equation, xs)
 	})
 	core.Composed(&einsumOp, in, out)
 	return out
@@ -545,7 +543,7 @@ func euclideanDistanceGradY(grad *core.Grad) *core.Tensor {
 
 var kronOp = ir.Op{
 	Name:    "kron",
-	Doc:     "returns the Kronecker product: along every axis, as many blocks of y as x has elements, each multiplied by one of these.",
+	Doc:     "returns the Kronecker product: along every axis it has one block of y for each element of x, multiplied by that element.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -559,8 +557,8 @@ func KronOp() *ir.Op {
 	return &kronOp
 }
 
-// Kron returns the Kronecker product: along every axis, as many blocks of y
-// as x has elements, each multiplied by one of these. The tensor with fewer
+// Kron returns the Kronecker product: along every axis it has one block of y
+// for each element of x, multiplied by that element. The tensor with fewer
 // axes gets leading ones of extent 1.
 func Kron(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
@@ -575,7 +573,7 @@ func Kron(x, y *core.Tensor) *core.Tensor {
 }
 
 func kronCompose(x, y *core.Tensor) *core.Tensor {
-	return Reshape(Mul(Reshape(x, ir.HostKronLeft(x.Shape(), y.Shape())), Reshape(y, ir.HostKronRight(x.Shape(), y.Shape()))), ir.HostKronShape(x.Shape(), y.Shape()))
+	return Reshape(Mul(Reshape(x, shapes.KronLeft(x.Shape(), y.Shape())), Reshape(y, shapes.KronRight(x.Shape(), y.Shape()))), shapes.KronShape(x.Shape(), y.Shape()))
 }
 
 // KronOut is Kron with the result written to dst, which has its shape and
@@ -619,7 +617,7 @@ func linearCompose(x, weight, bias *core.Tensor) *core.Tensor {
 	if bias == nil {
 		return MatMul(x, y)
 	}
-	if ir.HostIsInt(weight.DType()) || len(weight.Shape()) != 2 || len(bias.Shape()) != 1 || ir.HostSize(bias.Shape(), 0) != ir.HostSize(weight.Shape(), 0) {
+	if shapes.IsInt(weight.DType()) || len(weight.Shape()) != 2 || len(bias.Shape()) != 1 || shapes.Size(bias.Shape(), 0) != shapes.Size(weight.Shape(), 0) {
 		return MatMulPlus(x, y, bias)
 	}
 	return MatMulBias(x, y, bias)

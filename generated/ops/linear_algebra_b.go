@@ -3,27 +3,25 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var matMulOp = ir.Op{
 	Name:    "matmul",
 	Doc:     "returns the matrix product.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
-	Ref:     refkernel.MatMul,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMul},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MatMul}}},
 	Tags:    ir.TagTF32,
 }
 
@@ -45,7 +43,7 @@ func matMulApply(x, y *core.Tensor) core.Apply {
 		Op: &matMulOp,
 		In: []*core.Tensor{x, y},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+			return oneShape(shapes.MatMulShape(x.Shape(), y.Shape()))
 		},
 		Backward: matMulBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -80,10 +78,10 @@ func matMulGradX(grad *core.Grad) *core.Tensor {
 	if len(grad.InShape(0)) == 1 {
 		return SumTo(Squeeze(Product(Unsqueeze(dy, -2), Conj(Transpose(y, -2, -1))), []int{-2}), grad.InShape(0))
 	}
-	if !ir.HostEqualInts(core.Look(dy).Shape()[:len(core.Look(dy).Shape())-1], grad.InShape(0)[:len(grad.InShape(0))-1]) {
+	if !shapes.EqualInts(core.Look(dy).Shape()[:len(core.Look(dy).Shape())-1], grad.InShape(0)[:len(grad.InShape(0))-1]) {
 		return SumTo(Product(dy, Conj(Transpose(y, -2, -1))), grad.InShape(0))
 	}
-	if ir.HostIsTransposed(grad.InLayout(0)) {
+	if shapes.IsTransposed(grad.InLayout(0)) {
 		return Transpose(MatMul(Conj(y), Transpose(dy, -2, -1)), -2, -1)
 	}
 	return MatMul(dy, Conj(Transpose(y, -2, -1)))
@@ -102,26 +100,24 @@ func matMulGradY(grad *core.Grad) *core.Tensor {
 		return SumTo(Squeeze(Product(Conj(Transpose(x, -2, -1)), Unsqueeze(dy, -1)), []int{-1}), grad.InShape(1))
 	}
 	if len(grad.InShape(1)) == 2 && len(grad.InShape(0)) > 2 {
-		return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
+		return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), shapes.IsTransposed(grad.InLayout(1)))
 	}
-	if !ir.HostEqualInts(core.Look(dy).Shape()[:len(core.Look(dy).Shape())-2], grad.InShape(1)[:len(grad.InShape(1))-2]) {
+	if !shapes.EqualInts(core.Look(dy).Shape()[:len(core.Look(dy).Shape())-2], grad.InShape(1)[:len(grad.InShape(1))-2]) {
 		return SumTo(Product(Conj(Transpose(x, -2, -1)), dy), grad.InShape(1))
 	}
-	return MatMulBy(x, dy, ir.HostIsTransposed(grad.InLayout(1)))
+	return MatMulBy(x, dy, shapes.IsTransposed(grad.InLayout(1)))
 }
 
 var matMulBiasOp = ir.Op{
 	Name:    "matmul_bias",
 	Doc:     "returns x @ y + bias for x [..., k], y [k, n] and bias [n].",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}, {Name: "bias"}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MatMulBias},
-	Ref:     refkernel.MatMulBias,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMulBias},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMulBias)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MatMulBias}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -137,7 +133,7 @@ func MatMulBias(x, y, bias *core.Tensor) *core.Tensor {
 		Op: &matMulBiasOp,
 		In: []*core.Tensor{x, y, bias},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+			return oneShape(shapes.MatMulShape(x.Shape(), y.Shape()))
 		},
 		Backward: matMulBiasBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -165,7 +161,7 @@ func matMulBiasGradY(grad *core.Grad) *core.Tensor {
 	if len(grad.InShape(0)) == 1 {
 		return Mul(Unsqueeze(Conj(x), -1), Unsqueeze(dy, -2))
 	}
-	return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), ir.HostIsTransposed(grad.InLayout(1)))
+	return MatMulBy(Flatten(x, 0, -2), Flatten(dy, 0, -2), shapes.IsTransposed(grad.InLayout(1)))
 }
 
 var matMulByOp = ir.Op{
@@ -260,13 +256,13 @@ var mmOp = ir.Op{
 	Switch:  -1,
 }
 
-// MmOp returns the descriptor of mm, which must not be changed.
-func MmOp() *ir.Op {
+// MMOp returns the descriptor of mm, which must not be changed.
+func MMOp() *ir.Op {
 	return &mmOp
 }
 
-// Mm returns the product of two matrices.
-func Mm(x, y *core.Tensor) *core.Tensor {
+// MM returns the product of two matrices.
+func MM(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
 	if t := core.Refused(&mmOp, in...); t != nil {
 		return t
@@ -282,9 +278,9 @@ func mmCompose(x, y *core.Tensor) *core.Tensor {
 	return MatMul(WithRank(x, 2), WithRank(y, 2))
 }
 
-// MmOut is Mm with the result written to dst, which has its shape and device.
-func MmOut(dst, x, y *core.Tensor) error {
-	return core.CopyOut(dst, &mmOp, Mm(x, y))
+// MMOut is MM with the result written to dst, which has its shape and device.
+func MMOut(dst, x, y *core.Tensor) error {
+	return core.CopyOut(dst, &mmOp, MM(x, y))
 }
 
 var mvOp = ir.Op{
@@ -298,13 +294,13 @@ var mvOp = ir.Op{
 	Switch:  -1,
 }
 
-// MvOp returns the descriptor of mv, which must not be changed.
-func MvOp() *ir.Op {
+// MVOp returns the descriptor of mv, which must not be changed.
+func MVOp() *ir.Op {
 	return &mvOp
 }
 
-// Mv returns the product of a matrix and a vector.
-func Mv(x, y *core.Tensor) *core.Tensor {
+// MV returns the product of a matrix and a vector.
+func MV(x, y *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y}
 	if t := core.Refused(&mvOp, in...); t != nil {
 		return t
@@ -320,9 +316,9 @@ func mvCompose(x, y *core.Tensor) *core.Tensor {
 	return MatMul(WithRank(x, 2), WithRank(y, 1))
 }
 
-// MvOut is Mv with the result written to dst, which has its shape and device.
-func MvOut(dst, x, y *core.Tensor) error {
-	return core.CopyOut(dst, &mvOp, Mv(x, y))
+// MVOut is MV with the result written to dst, which has its shape and device.
+func MVOut(dst, x, y *core.Tensor) error {
+	return core.CopyOut(dst, &mvOp, MV(x, y))
 }
 
 var outerOp = ir.Op{
@@ -368,15 +364,13 @@ func OuterOut(dst, x, y *core.Tensor) error {
 var productOp = ir.Op{
 	Name:    "product",
 	Doc:     "returns the matrix product in the dtype that it is accumulated in, which is float32 for 16-bit floats.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out", Acc: true}},
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
-	Ref:     refkernel.MatMul,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MatMul},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MatMul}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -392,7 +386,7 @@ func Product(x, y *core.Tensor) *core.Tensor {
 		Op: &productOp,
 		In: []*core.Tensor{x, y},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+			return oneShape(shapes.MatMulShape(x.Shape(), y.Shape()))
 		},
 		Backward: productBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -412,7 +406,7 @@ func productBackward(grad *core.Grad) {
 func productGradX(grad *core.Grad) *core.Tensor {
 	dy := grad.Dy(0)
 	y := grad.In(1)
-	g := ToDType(y, core.Look(dy).DType())
+	g := ToType(y, core.Look(dy).DType())
 	if len(grad.InShape(1)) == 1 && len(grad.InShape(0)) == 1 {
 		return Mul(dy, Conj(g))
 	}
@@ -428,7 +422,7 @@ func productGradX(grad *core.Grad) *core.Tensor {
 func productGradY(grad *core.Grad) *core.Tensor {
 	dy := grad.Dy(0)
 	x := grad.In(0)
-	g := ToDType(x, core.Look(dy).DType())
+	g := ToType(x, core.Look(dy).DType())
 	if len(grad.InShape(0)) == 1 && len(grad.InShape(1)) == 1 {
 		return Mul(dy, Conj(g))
 	}
@@ -451,10 +445,9 @@ var quotientOrZeroOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(y == 0, 0, x/y)"},
+		{Exprs: []string{"where(y == 0, 0, x/y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.QuotientOrZero},
-	CUDA: cuda.QuotientOrZero,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZero}, {For: "cuda", Of: &cuda.QuotientOrZero}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -511,10 +504,9 @@ var quotientOrZeroGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(y == 0, 0, dy/y)"},
+		{Exprs: []string{"where(y == 0, 0, dy/y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.QuotientOrZeroGradX},
-	CUDA: cuda.QuotientOrZeroGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZeroGradX}, {For: "cuda", Of: &cuda.QuotientOrZeroGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -536,10 +528,9 @@ var quotientOrZeroGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(y == 0, 0, dy*(-(x/y)/y))"},
+		{Exprs: []string{"where(y == 0, 0, dy*(-(x/y)/y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.QuotientOrZeroGradY},
-	CUDA: cuda.QuotientOrZeroGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZeroGradY}, {For: "cuda", Of: &cuda.QuotientOrZeroGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -561,10 +552,9 @@ var rowDistanceOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "sqrt(max(a + b - 2*m, 0))"},
+		{Exprs: []string{"sqrt(max(a + b - 2*m, 0))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RowDistance},
-	CUDA: cuda.RowDistance,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RowDistance}, {For: "cuda", Of: &cuda.RowDistance}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -593,10 +583,9 @@ var scaledOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "alpha*x"},
+		{Exprs: []string{"alpha*x"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Scaled},
-	CUDA: cuda.Scaled,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Scaled}, {For: "cuda", Of: &cuda.Scaled}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -636,10 +625,9 @@ var scaledGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(alpha)"},
+		{Exprs: []string{"dy*conj(alpha)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledGradX},
-	CUDA: cuda.ScaledGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledGradX}, {For: "cuda", Of: &cuda.ScaledGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

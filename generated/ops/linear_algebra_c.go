@@ -21,10 +21,9 @@ var scaledOrZeroOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(beta == 0, 0, beta*x)"},
+		{Exprs: []string{"where(beta == 0, 0, beta*x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledOrZero},
-	CUDA: cuda.ScaledOrZero,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOrZero}, {For: "cuda", Of: &cuda.ScaledOrZero}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -65,10 +64,9 @@ var scaledOrZeroGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(beta == 0, 0, dy*conj(beta))"},
+		{Exprs: []string{"where(beta == 0, 0, dy*conj(beta))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledOrZeroGradX},
-	CUDA: cuda.ScaledOrZeroGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOrZeroGradX}, {For: "cuda", Of: &cuda.ScaledOrZeroGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -19,10 +19,9 @@ var logicalAndOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x != 0 && y != 0"},
+		{Exprs: []string{"x != 0 && y != 0"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogicalAnd},
-	CUDA: cuda.LogicalAnd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalAnd}, {For: "cuda", Of: &cuda.LogicalAnd}},
 	Tags: ir.TagPointwise,
 }
 
@@ -59,10 +58,9 @@ var logicalNotOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x == 0"},
+		{Exprs: []string{"x == 0"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogicalNot},
-	CUDA: cuda.LogicalNot,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalNot}, {For: "cuda", Of: &cuda.LogicalNot}},
 	Tags: ir.TagPointwise,
 }
 
@@ -99,10 +97,9 @@ var logicalOrOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x != 0 || y != 0"},
+		{Exprs: []string{"x != 0 || y != 0"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogicalOr},
-	CUDA: cuda.LogicalOr,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalOr}, {For: "cuda", Of: &cuda.LogicalOr}},
 	Tags: ir.TagPointwise,
 }
 
@@ -139,10 +136,9 @@ var logicalXorOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x != 0 != (y != 0)"},
+		{Exprs: []string{"x != 0 != (y != 0)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogicalXor},
-	CUDA: cuda.LogicalXor,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalXor}, {For: "cuda", Of: &cuda.LogicalXor}},
 	Tags: ir.TagPointwise,
 }
 
@@ -179,10 +175,9 @@ var maskedFillOp = ir.Op{
 	Promote: ir.PromoteFirst,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(mask, value, x)"},
+		{Exprs: []string{"where(mask, value, x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.MaskedFill},
-	CUDA: cuda.MaskedFill,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MaskedFill}, {For: "cuda", Of: &cuda.MaskedFill}},
 	Tags: ir.TagPointwise,
 }
 
@@ -240,10 +235,9 @@ var whereOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(cond, x, y)"},
+		{Exprs: []string{"where(cond, x, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Where},
-	CUDA: cuda.Where,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Where}, {For: "cuda", Of: &cuda.Where}},
 	Tags: ir.TagPointwise,
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -20,21 +21,20 @@ var bceElementsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "(target - 1)*max(log1p(-x), -100) - target*max(log(x), -100)"},
+		{Exprs: []string{"(target - 1)*max(log1p(-x), -100) - target*max(log(x), -100)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BceElements},
-	CUDA: cuda.BceElements,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEElements}, {For: "cuda", Of: &cuda.BCEElements}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// BceElementsOp returns the descriptor of bce_elements, which must not be
+// BCEElementsOp returns the descriptor of bce_elements, which must not be
 // changed.
-func BceElementsOp() *ir.Op {
+func BCEElementsOp() *ir.Op {
 	return &bceElementsOp
 }
 
-// BceElements returns the elements of binary_cross_entropy.
-func BceElements(x, target *core.Tensor) *core.Tensor {
+// BCEElements returns the elements of binary_cross_entropy.
+func BCEElements(x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceElementsOp,
 		Backward: bceElementsBackward,
@@ -50,7 +50,7 @@ func bceElementsBackward(grad *core.Grad) {
 		dy := grad.WideSpread(0, dy)
 		x := grad.WideSpread(0, x)
 		target := grad.WideSpread(0, grad.In(1))
-		grad.Set(0, fit(grad, 0, BceGrad(dy, x, target)))
+		grad.Set(0, fit(grad, 0, BCEGrad(dy, x, target)))
 	}
 	if grad.Needs(1) {
 		dy := core.Wide(dy)
@@ -69,20 +69,19 @@ var bceGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "g*(x - target)/max(x*(1 - x), 1e-12)"},
+		{Exprs: []string{"g*(x - target)/max(x*(1 - x), 1e-12)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BceGrad},
-	CUDA: cuda.BceGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGrad}, {For: "cuda", Of: &cuda.BCEGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// BceGradOp returns the descriptor of bce_grad, which must not be changed.
-func BceGradOp() *ir.Op {
+// BCEGradOp returns the descriptor of bce_grad, which must not be changed.
+func BCEGradOp() *ir.Op {
 	return &bceGradOp
 }
 
-// BceGrad returns g*(x - target)/max(x*(1 - x), 1e-12).
-func BceGrad(g, x, target *core.Tensor) *core.Tensor {
+// BCEGrad returns g*(x - target)/max(x*(1 - x), 1e-12).
+func BCEGrad(g, x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceGradOp,
 		Backward: bceGradBackward,
@@ -149,10 +148,9 @@ var bceGradGradGOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*((x - target)/max(x*(1 - x), 1e-12))"},
+		{Exprs: []string{"dy*((x - target)/max(x*(1 - x), 1e-12))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BceGradGradG},
-	CUDA: cuda.BceGradGradG,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradG}, {For: "cuda", Of: &cuda.BCEGradGradG}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -174,10 +172,9 @@ var bceGradGradTargetOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(g/max(x*(1 - x), 1e-12)))"},
+		{Exprs: []string{"-(dy*(g/max(x*(1 - x), 1e-12)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BceGradGradTarget},
-	CUDA: cuda.BceGradGradTarget,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradTarget}, {For: "cuda", Of: &cuda.BCEGradGradTarget}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -199,10 +196,9 @@ var bceGradGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g/max(x*(1 - x), 1e-12) + where(x*(1 - x) == 1e-12, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(0.5*(1 - x - x)), where(x*(1 - x) < 1e-12, 0, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(1 - x - x))))"},
+		{Exprs: []string{"dy*(g/max(x*(1 - x), 1e-12) + where(x*(1 - x) == 1e-12, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(0.5*(1 - x - x)), where(x*(1 - x) < 1e-12, 0, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(1 - x - x))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BceGradGradX},
-	CUDA: cuda.BceGradGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradX}, {For: "cuda", Of: &cuda.BCEGradGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -226,15 +222,15 @@ var bceLogitsOp = ir.Op{
 	Tags:    ir.TagHidden,
 }
 
-// BceLogitsOp returns the descriptor of bce_logits, which must not be
+// BCELogitsOp returns the descriptor of bce_logits, which must not be
 // changed.
-func BceLogitsOp() *ir.Op {
+func BCELogitsOp() *ir.Op {
 	return &bceLogitsOp
 }
 
-// BceLogits returns the elements of binary_cross_entropy_with_logits without
+// BCELogits returns the elements of binary_cross_entropy_with_logits without
 // weight.
-func BceLogits(x, target, posWeight *core.Tensor) *core.Tensor {
+func BCELogits(x, target, posWeight *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, target, posWeight}
 	if t := core.Refused(&bceLogitsOp, in...); t != nil {
 		return t
@@ -248,9 +244,9 @@ func BceLogits(x, target, posWeight *core.Tensor) *core.Tensor {
 
 func bceLogitsCompose(x, target, posWeight *core.Tensor) *core.Tensor {
 	if posWeight == nil {
-		return BceLogitsElements(x, target)
+		return BCELogitsElements(x, target)
 	}
-	return BceLogitsWeighted(x, target, posWeight)
+	return BCELogitsWeighted(x, target, posWeight)
 }
 
 var bceLogitsElementsOp = ir.Op{
@@ -263,21 +259,20 @@ var bceLogitsElementsOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x < 0, -x*target, (1 - target)*x) + log1p(exp(-abs(x)))"},
+		{Exprs: []string{"where(x < 0, -x*target, (1 - target)*x) + log1p(exp(-abs(x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BceLogitsElements},
-	CUDA: cuda.BceLogitsElements,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCELogitsElements}, {For: "cuda", Of: &cuda.BCELogitsElements}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// BceLogitsElementsOp returns the descriptor of bce_logits_elements, which
+// BCELogitsElementsOp returns the descriptor of bce_logits_elements, which
 // must not be changed.
-func BceLogitsElementsOp() *ir.Op {
+func BCELogitsElementsOp() *ir.Op {
 	return &bceLogitsElementsOp
 }
 
-// BceLogitsElements returns (1 - target)*x + log(1 + exp(-x)).
-func BceLogitsElements(x, target *core.Tensor) *core.Tensor {
+// BCELogitsElements returns (1 - target)*x + log(1 + exp(-x)).
+func BCELogitsElements(x, target *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceLogitsElementsOp,
 		Backward: bceLogitsElementsBackward,
@@ -312,22 +307,21 @@ var bceLogitsWeightedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x < 0, -x*(weight*target), (1 - target)*x) + (1 + (weight - 1)*target)*log1p(exp(-abs(x)))"},
+		{Exprs: []string{"where(x < 0, -x*(weight*target), (1 - target)*x) + (1 + (weight - 1)*target)*log1p(exp(-abs(x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BceLogitsWeighted},
-	CUDA: cuda.BceLogitsWeighted,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCELogitsWeighted}, {For: "cuda", Of: &cuda.BCELogitsWeighted}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// BceLogitsWeightedOp returns the descriptor of bce_logits_weighted, which
+// BCELogitsWeightedOp returns the descriptor of bce_logits_weighted, which
 // must not be changed.
-func BceLogitsWeightedOp() *ir.Op {
+func BCELogitsWeightedOp() *ir.Op {
 	return &bceLogitsWeightedOp
 }
 
-// BceLogitsWeighted returns (1 - target)*x + (1 + (weight - 1)*target)*log(1
+// BCELogitsWeighted returns (1 - target)*x + (1 + (weight - 1)*target)*log(1
 // + exp(-x)).
-func BceLogitsWeighted(x, target, weight *core.Tensor) *core.Tensor {
+func BCELogitsWeighted(x, target, weight *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &bceLogitsWeightedOp,
 		Backward: bceLogitsWeightedBackward,
@@ -404,9 +398,9 @@ func BinaryCrossEntropy(x, target, weight *core.Tensor, reduction Reduction) *co
 
 func binaryCrossEntropyCompose(x, target, weight *core.Tensor, reduction Reduction) *core.Tensor {
 	if weight == nil {
-		return ReduceLoss(BceElements(x, target), reduction)
+		return ReduceLoss(BCEElements(x, target), reduction)
 	}
-	return ReduceLoss(Mul(BceElements(x, target), weight), reduction)
+	return ReduceLoss(Mul(BCEElements(x, target), weight), reduction)
 }
 
 // BinaryCrossEntropyOut is BinaryCrossEntropy with the result written to dst,
@@ -456,7 +450,7 @@ func BinaryCrossEntropyWithLogits(x, target, weight, posWeight *core.Tensor, red
 }
 
 func binaryCrossEntropyWithLogitsCompose(x, target, weight, posWeight *core.Tensor, reduction Reduction) *core.Tensor {
-	l := BceLogits(x, target, posWeight)
+	l := BCELogits(x, target, posWeight)
 	if weight == nil {
 		return ReduceLoss(l, reduction)
 	}
@@ -562,7 +556,7 @@ func ClassWeightGradGrad(g, x, total, target *core.Tensor, ignoreIndex int, redu
 }
 
 func classWeightGradGradCompose(g, x, total, target *core.Tensor, ignoreIndex int, reduction Reduction, classes int) *core.Tensor {
-	loss1, _ := NllStats(x, target, ignoreIndex, ReductionNone, nil)
+	loss1, _ := NLLStats(x, target, ignoreIndex, ReductionNone, nil)
 	losses := Mul(loss1, g)
 	if reduction == ReductionMean {
 		return SumByClass(Div(losses, total), target, ignoreIndex, classes)
@@ -603,7 +597,7 @@ func ClassWeights(weight *core.Tensor, n, axis int) *core.Tensor {
 }
 
 func classWeightsCompose(weight *core.Tensor, n, axis int) *core.Tensor {
-	return Reshape(WithRank(weight, 1), ir.HostWithSize(ir.HostOnesInts(n), axis, ir.NumElements(weight.Shape())))
+	return Reshape(WithRank(weight, 1), shapes.WithSize(shapes.OnesInts(n), axis, ir.NumElements(weight.Shape())))
 }
 
 var cosineSimilarityOp = ir.Op{
@@ -647,7 +641,7 @@ func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
 }
 
 func cosineSimilarityCompose(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
-	both := ir.HostBroadcastInts(x.Shape(), y.Shape())
+	both := shapes.BroadcastInts(x.Shape(), y.Shape())
 	u := Expand(x, both)
 	v := Expand(y, both)
 	a := ClampMin(Norm(u, 2, []int{dim}, true, ir.Invalid), number(eps))

@@ -4,12 +4,12 @@ package ops
 
 import (
 	"fmt"
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -35,7 +35,7 @@ func CrossEntropyOp() *ir.Op {
 // [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or
 // int64 tensor target [n, ...]. Weight holds a factor for each class, and the
 // mean is then divided by their sum. Elements whose target is ignore_index
-// count nothing. Label smoothing mixes the target with equal parts of all
+// are left out. Label smoothing mixes the target with equal parts of all
 // classes. For targets that are probabilities, see cross_entropy_probs.
 func CrossEntropy(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target, weight}
@@ -66,16 +66,14 @@ func CrossEntropyOut(dst, x, target, weight *core.Tensor, ignoreIndex int, label
 var crossEntropyGradOp = ir.Op{
 	Name:    "cross_entropy_grad",
 	Doc:     "returns the gradient of cross_entropy with respect to the scores, from the gradient g of its result and the statistics.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "lse", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.CrossEntropyGrad},
-	Ref:     refkernel.CrossEntropyGrad,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.CrossEntropyGrad},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CrossEntropyGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.CrossEntropyGrad}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -93,7 +91,7 @@ func CrossEntropyGrad(g, x, target, lse, total *core.Tensor, ignoreIndex int, re
 		In:    []*core.Tensor{g, x, target, lse, total, weight},
 		Attrs: []ir.Value{ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.CrossEntropyGradShape(g.Shape(), x.Shape(), target.Shape(), lse.Shape(), total.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone))
+			return oneShape(shapes.CrossEntropyGradShape(g.Shape(), x.Shape(), target.Shape(), lse.Shape(), total.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone))
 		},
 		Backward: crossEntropyGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4) | core.SaveIn(5) | core.SaveOut(0),
@@ -118,14 +116,14 @@ func crossEntropyGradBackward(grad *core.Grad) {
 		g := core.Wide(g)
 		weight := core.Wide(weight)
 		out := core.Wide(out)
-		grad.Set(1, fit(grad, 1, Mul(dy, Sub(out, NllGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight)))))
+		grad.Set(1, fit(grad, 1, Mul(dy, Sub(out, NLLGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight)))))
 	}
 	if grad.Needs(3) {
 		dy := core.Wide(dy)
 		g := core.Wide(g)
 		weight := core.Wide(weight)
 		out := core.Wide(out)
-		grad.Set(3, fit(grad, 3, Neg(Sum(Mul(dy, Sub(out, NllGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight))), []int{min(len(grad.InShape(1))-1, 1)}, false, ir.Invalid))))
+		grad.Set(3, fit(grad, 3, Neg(Sum(Mul(dy, Sub(out, NLLGrad(g, target, total, grad.InShape(1), ignoreIndex, reduction, weight))), []int{min(len(grad.InShape(1))-1, 1)}, false, ir.Invalid))))
 	}
 	if grad.Needs(4) {
 		grad.Set(4, fit(grad, 4, TotalGrad(dy, out, total, reduction)))
@@ -146,7 +144,7 @@ func crossEntropyGradGradG(grad *core.Grad) *core.Tensor {
 	reduction := Reduction(grad.Attr(1).Int)
 	axis := min(len(grad.InShape(1))-1, 1)
 	c := Sub(dy, Sum(Mul(dy, Exp(Sub(x, Unsqueeze(lse, axis)))), []int{axis}, true, ir.Invalid))
-	return NllGradGrad(c, target, total, ignoreIndex, reduction, weight)
+	return NLLGradGrad(c, target, total, ignoreIndex, reduction, weight)
 }
 
 func crossEntropyGradGradWeight(grad *core.Grad) *core.Tensor {
@@ -160,10 +158,10 @@ func crossEntropyGradGradWeight(grad *core.Grad) *core.Tensor {
 	reduction := Reduction(grad.Attr(1).Int)
 	axis := min(len(grad.InShape(1))-1, 1)
 	c := Sub(dy, Sum(Mul(dy, Exp(Sub(x, Unsqueeze(lse, axis)))), []int{axis}, true, ir.Invalid))
-	return ClassWeightGradGrad(g, c, total, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(5), 0))
+	return ClassWeightGradGrad(g, c, total, target, ignoreIndex, reduction, shapes.Size(grad.InShape(5), 0))
 }
 
-var crossEntropyLseGradOp = ir.Op{
+var crossEntropyLSEGradOp = ir.Op{
 	Name:    "cross_entropy_lse_grad",
 	Doc:     "returns the gradient of cross_entropy_stats with respect to the scores, from the gradients of the loss and of lse.",
 	Kind:    ir.Composition,
@@ -176,37 +174,37 @@ var crossEntropyLseGradOp = ir.Op{
 	Tags:    ir.TagHidden,
 }
 
-// CrossEntropyLseGradOp returns the descriptor of cross_entropy_lse_grad,
+// CrossEntropyLSEGradOp returns the descriptor of cross_entropy_lse_grad,
 // which must not be changed.
-func CrossEntropyLseGradOp() *ir.Op {
-	return &crossEntropyLseGradOp
+func CrossEntropyLSEGradOp() *ir.Op {
+	return &crossEntropyLSEGradOp
 }
 
-// CrossEntropyLseGrad returns the gradient of cross_entropy_stats with
+// CrossEntropyLSEGrad returns the gradient of cross_entropy_stats with
 // respect to the scores, from the gradients of the loss and of lse.
-func CrossEntropyLseGrad(g, x, target, lse, total, gLse *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{g, x, target, lse, total, gLse, weight}
-	if t := core.Refused(&crossEntropyLseGradOp, in...); t != nil {
+func CrossEntropyLSEGrad(g, x, target, lse, total, glse *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{g, x, target, lse, total, glse, weight}
+	if t := core.Refused(&crossEntropyLSEGradOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&crossEntropyLseGradOp, in, in...); narrow {
+	if to, narrow := core.Narrow(&crossEntropyLSEGradOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(CrossEntropyLseGrad(core.Wide(g), core.Wide(x), target, lse, total, gLse, ignoreIndex, reduction, core.Wide(weight)), to)
+			return core.Round(CrossEntropyLSEGrad(core.Wide(g), core.Wide(x), target, lse, total, glse, ignoreIndex, reduction, core.Wide(weight)), to)
 		})
-		core.Composed(&crossEntropyLseGradOp, in, out)
+		core.Composed(&crossEntropyLSEGradOp, in, out)
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return crossEntropyLseGradCompose(g, x, target, lse, total, gLse, ignoreIndex, reduction, weight)
+		return crossEntropyLSEGradCompose(g, x, target, lse, total, glse, ignoreIndex, reduction, weight)
 	})
-	core.Composed(&crossEntropyLseGradOp, in, out)
+	core.Composed(&crossEntropyLSEGradOp, in, out)
 	return out
 }
 
-func crossEntropyLseGradCompose(g, x, target, lse, total, gLse *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+func crossEntropyLSEGradCompose(g, x, target, lse, total, glse *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
 	axis := min(len(x.Shape())-1, 1)
 	d := CrossEntropyGrad(g, x, target, lse, total, ignoreIndex, reduction, weight)
-	return Add(d, ToDType(Mul(Exp(Sub(x, Unsqueeze(lse, axis))), Unsqueeze(gLse, axis)), core.Look(d).DType()))
+	return Add(d, ToType(Mul(Exp(Sub(x, Unsqueeze(lse, axis))), Unsqueeze(glse, axis)), core.Look(d).DType()))
 }
 
 var crossEntropyProbsOp = ir.Op{
@@ -252,7 +250,7 @@ func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, r
 
 func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
 	axis := min(len(x.Shape())-1, 1)
-	classes := ir.HostSize(x.Shape(), axis)
+	classes := shapes.Size(x.Shape(), axis)
 	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
 	logs := LogSoftmax(x, axis, ir.Invalid)
 	if weight == nil {
@@ -270,16 +268,14 @@ func CrossEntropyProbsOut(dst, x, target, weight *core.Tensor, labelSmoothing fl
 var crossEntropyStatsOp = ir.Op{
 	Name:    "cross_entropy_stats",
 	Doc:     "returns cross_entropy in one pass over the scores, with the logarithm of the sum of their exponentials and the sum of the weights that the mean is divided by.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "loss"}, {Name: "lse", DType: ir.Float64}, {Name: "total", DType: ir.Float64}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.CrossEntropy},
-	Ref:     refkernel.CrossEntropy,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.CrossEntropy},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CrossEntropy)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.CrossEntropy}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -298,7 +294,7 @@ func CrossEntropyStats(x, target *core.Tensor, ignoreIndex int, reduction Reduct
 		In:    []*core.Tensor{x, target, weight},
 		Attrs: []ir.Value{ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
 		Shapes: func() ([][]int, error) {
-			return ir.CrossEntropyShape(x.Shape(), target.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone)
+			return shapes.CrossEntropyShape(x.Shape(), target.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone)
 		},
 		Backward: crossEntropyStatsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1) | core.SaveOut(2),
@@ -318,9 +314,9 @@ func crossEntropyStatsBackward(grad *core.Grad) {
 
 func crossEntropyStatsGradX(grad *core.Grad) *core.Tensor {
 	dyLoss := grad.Dy(0)
-	var dyLse *core.Tensor
+	var dyLSE *core.Tensor
 	if grad.HasDy(1) {
-		dyLse = grad.Dy(1)
+		dyLSE = grad.Dy(1)
 	}
 	x := grad.In(0)
 	target := grad.In(1)
@@ -329,10 +325,10 @@ func crossEntropyStatsGradX(grad *core.Grad) *core.Tensor {
 	total := grad.Out(2)
 	ignoreIndex := int(grad.Attr(0).Int)
 	reduction := Reduction(grad.Attr(1).Int)
-	if dyLse == nil {
+	if dyLSE == nil {
 		return CrossEntropyGrad(dyLoss, x, target, lse, total, ignoreIndex, reduction, weight)
 	}
-	return CrossEntropyLseGrad(dyLoss, x, target, lse, total, dyLse, ignoreIndex, reduction, weight)
+	return CrossEntropyLSEGrad(dyLoss, x, target, lse, total, dyLSE, ignoreIndex, reduction, weight)
 }
 
 func crossEntropyStatsGradWeight(grad *core.Grad) *core.Tensor {
@@ -346,11 +342,11 @@ func crossEntropyStatsGradWeight(grad *core.Grad) *core.Tensor {
 	ignoreIndex := int(grad.Attr(0).Int)
 	reduction := Reduction(grad.Attr(1).Int)
 	logs := Sub(x, Unsqueeze(lse, min(len(grad.InShape(0))-1, 1)))
-	loss1, _ := NllStats(logs, target, ignoreIndex, ReductionNone, nil)
+	loss1, _ := NLLStats(logs, target, ignoreIndex, ReductionNone, nil)
 	losses := loss1
-	loss2, _ := NllStats(logs, target, ignoreIndex, reduction, weight)
+	loss2, _ := NLLStats(logs, target, ignoreIndex, reduction, weight)
 	whole := loss2
-	return ClassWeightGrad(dyLoss, losses, whole, total, dyTotal, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(2), 0))
+	return ClassWeightGrad(dyLoss, losses, whole, total, dyTotal, target, ignoreIndex, reduction, shapes.Size(grad.InShape(2), 0))
 }
 
 var huberElementsOp = ir.Op{
@@ -364,10 +360,9 @@ var huberElementsOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x - target) < delta, 0.5*(x - target)*(x - target), delta*(abs(x - target) - 0.5*delta))"},
+		{Exprs: []string{"where(abs(x - target) < delta, 0.5*(x - target)*(x - target), delta*(abs(x - target) - 0.5*delta))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElements},
-	CUDA: cuda.HuberElements,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElements}, {For: "cuda", Of: &cuda.HuberElements}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -432,10 +427,9 @@ var huberElementsGradTargetOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < delta, -0.5*(x - target) - 0.5*(x - target), -(delta*sign(x - target)))"},
+		{Exprs: []string{"dy*where(abs(x - target) < delta, -0.5*(x - target) - 0.5*(x - target), -(delta*sign(x - target)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElementsGradTarget},
-	CUDA: cuda.HuberElementsGradTarget,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElementsGradTarget}, {For: "cuda", Of: &cuda.HuberElementsGradTarget}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -459,10 +453,9 @@ var huberElementsGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < delta, 2*(0.5*(x - target)), delta*sign(x - target))"},
+		{Exprs: []string{"dy*where(abs(x - target) < delta, 2*(0.5*(x - target)), delta*sign(x - target))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.HuberElementsGradX},
-	CUDA: cuda.HuberElementsGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElementsGradX}, {For: "cuda", Of: &cuda.HuberElementsGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -536,22 +529,22 @@ var klDivOp = ir.Op{
 	Switch:  -1,
 }
 
-// KlDivOp returns the descriptor of kl_div, which must not be changed.
-func KlDivOp() *ir.Op {
+// KLDivOp returns the descriptor of kl_div, which must not be changed.
+func KLDivOp() *ir.Op {
 	return &klDivOp
 }
 
-// KlDiv returns target*(log(target) - x), where x holds logarithms of
+// KLDiv returns target*(log(target) - x), where x holds logarithms of
 // probabilities, and target probabilities or with log_target their
 // logarithms. PyTorch's batchmean is the sum divided by the extent of axis 0.
-func KlDiv(x, target *core.Tensor, logTarget bool, reduction Reduction) *core.Tensor {
+func KLDiv(x, target *core.Tensor, logTarget bool, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target}
 	if t := core.Refused(&klDivOp, in...); t != nil {
 		return t
 	}
 	if to, narrow := core.Narrow(&klDivOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(KlDiv(core.Wide(x), core.Wide(target), logTarget, reduction), to)
+			return core.Round(KLDiv(core.Wide(x), core.Wide(target), logTarget, reduction), to)
 		})
 		core.Composed(&klDivOp, in, out)
 		return out
@@ -570,10 +563,10 @@ func klDivCompose(x, target *core.Tensor, logTarget bool, reduction Reduction) *
 	return ReduceLoss(Sub(Xlogy(target, target), Mul(target, x)), reduction)
 }
 
-// KlDivOut is KlDiv with the result written to dst, which has its shape and
+// KLDivOut is KLDiv with the result written to dst, which has its shape and
 // device.
-func KlDivOut(dst, x, target *core.Tensor, logTarget bool, reduction Reduction) error {
-	return core.CopyOut(dst, &klDivOp, KlDiv(x, target, logTarget, reduction))
+func KLDivOut(dst, x, target *core.Tensor, logTarget bool, reduction Reduction) error {
+	return core.CopyOut(dst, &klDivOp, KLDiv(x, target, logTarget, reduction))
 }
 
 var l1LossOp = ir.Op{

@@ -4,12 +4,12 @@ package ops
 
 import (
 	"fmt"
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -25,21 +25,21 @@ var mseLossOp = ir.Op{
 	Switch:  -1,
 }
 
-// MseLossOp returns the descriptor of mse_loss, which must not be changed.
-func MseLossOp() *ir.Op {
+// MSELossOp returns the descriptor of mse_loss, which must not be changed.
+func MSELossOp() *ir.Op {
 	return &mseLossOp
 }
 
-// MseLoss returns the squared distance of x and target, element by element,
+// MSELoss returns the squared distance of x and target, element by element,
 // reduced.
-func MseLoss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
+func MSELoss(x, target *core.Tensor, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target}
 	if t := core.Refused(&mseLossOp, in...); t != nil {
 		return t
 	}
 	if to, narrow := core.Narrow(&mseLossOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(MseLoss(core.Wide(x), core.Wide(target), reduction), to)
+			return core.Round(MSELoss(core.Wide(x), core.Wide(target), reduction), to)
 		})
 		core.Composed(&mseLossOp, in, out)
 		return out
@@ -55,42 +55,40 @@ func mseLossCompose(x, target *core.Tensor, reduction Reduction) *core.Tensor {
 	return ReduceLoss(SquaredDistance(x, target), reduction)
 }
 
-// MseLossOut is MseLoss with the result written to dst, which has its shape
+// MSELossOut is MSELoss with the result written to dst, which has its shape
 // and device.
-func MseLossOut(dst, x, target *core.Tensor, reduction Reduction) error {
-	return core.CopyOut(dst, &mseLossOp, MseLoss(x, target, reduction))
+func MSELossOut(dst, x, target *core.Tensor, reduction Reduction) error {
+	return core.CopyOut(dst, &mseLossOp, MSELoss(x, target, reduction))
 }
 
 var nllGradOp = ir.Op{
 	Name:    "nll_grad",
 	Doc:     "returns the gradient of nll_loss with respect to x of a shape, from the gradient g of its result and the sum of the weights.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "total", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.NLLGrad},
-	Ref:     refkernel.NLLGrad,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.NLLGrad},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NLLGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.NLLGrad}}},
 	Tags:    ir.TagHidden,
 }
 
-// NllGradOp returns the descriptor of nll_grad, which must not be changed.
-func NllGradOp() *ir.Op {
+// NLLGradOp returns the descriptor of nll_grad, which must not be changed.
+func NLLGradOp() *ir.Op {
 	return &nllGradOp
 }
 
-// NllGrad returns the gradient of nll_loss with respect to x of a shape, from
+// NLLGrad returns the gradient of nll_loss with respect to x of a shape, from
 // the gradient g of its result and the sum of the weights.
-func NllGrad(g, target, total *core.Tensor, shape []int, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+func NLLGrad(g, target, total *core.Tensor, shape []int, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
 	return core.KernelOne(core.Apply{
 		Op:    &nllGradOp,
 		In:    []*core.Tensor{g, target, total, weight},
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.NLLGradShape(g.Shape(), target.Shape(), total.Shape(), shape, weight.Shape(), weight != nil, reduction == ReductionNone))
+			return oneShape(shapes.NLLGradShape(g.Shape(), target.Shape(), total.Shape(), shape, weight.Shape(), weight != nil, reduction == ReductionNone))
 		},
 		Backward: nllGradBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveOut(0),
@@ -106,7 +104,7 @@ func nllGradBackward(grad *core.Grad) {
 	reduction := Reduction(grad.Attr(2).Int)
 	if grad.Needs(0) {
 		weight := grad.In(3)
-		grad.Set(0, fit(grad, 0, NllGradGrad(dy, target, total, ignoreIndex, reduction, weight)))
+		grad.Set(0, fit(grad, 0, NLLGradGrad(dy, target, total, ignoreIndex, reduction, weight)))
 	}
 	if grad.Needs(2) {
 		out := grad.Out(0)
@@ -114,7 +112,7 @@ func nllGradBackward(grad *core.Grad) {
 	}
 	if grad.Needs(3) {
 		g := grad.In(0)
-		grad.Set(3, fit(grad, 3, ClassWeightGradGrad(g, dy, total, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(3), 0))))
+		grad.Set(3, fit(grad, 3, ClassWeightGradGrad(g, dy, total, target, ignoreIndex, reduction, shapes.Size(grad.InShape(3), 0))))
 	}
 }
 
@@ -131,22 +129,22 @@ var nllGradGradOp = ir.Op{
 	Tags:    ir.TagHidden,
 }
 
-// NllGradGradOp returns the descriptor of nll_grad_grad, which must not be
+// NLLGradGradOp returns the descriptor of nll_grad_grad, which must not be
 // changed.
-func NllGradGradOp() *ir.Op {
+func NLLGradGradOp() *ir.Op {
 	return &nllGradGradOp
 }
 
-// NllGradGrad returns what nll_grad's result changes with its g, in the
+// NLLGradGrad returns what nll_grad's result changes with its g, in the
 // direction of x; the mean is over total.
-func NllGradGrad(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
+func NLLGradGrad(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, target, total, weight}
 	if t := core.Refused(&nllGradGradOp, in...); t != nil {
 		return t
 	}
 	if to, narrow := core.Narrow(&nllGradGradOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(NllGradGrad(core.Wide(x), target, total, ignoreIndex, reduction, core.Wide(weight)), to)
+			return core.Round(NLLGradGrad(core.Wide(x), target, total, ignoreIndex, reduction, core.Wide(weight)), to)
 		})
 		core.Composed(&nllGradGradOp, in, out)
 		return out
@@ -160,10 +158,10 @@ func NllGradGrad(x, target, total *core.Tensor, ignoreIndex int, reduction Reduc
 
 func nllGradGradCompose(x, target, total *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) *core.Tensor {
 	if reduction == ReductionMean {
-		loss1, _ := NllStats(x, target, ignoreIndex, ReductionSum, weight)
+		loss1, _ := NLLStats(x, target, ignoreIndex, ReductionSum, weight)
 		return Div(loss1, total)
 	}
-	loss2, _ := NllStats(x, target, ignoreIndex, reduction, weight)
+	loss2, _ := NLLStats(x, target, ignoreIndex, reduction, weight)
 	return loss2
 }
 
@@ -179,17 +177,17 @@ var nllLossOp = ir.Op{
 	Switch:  -1,
 }
 
-// NllLossOp returns the descriptor of nll_loss, which must not be changed.
-func NllLossOp() *ir.Op {
+// NLLLossOp returns the descriptor of nll_loss, which must not be changed.
+func NLLLossOp() *ir.Op {
 	return &nllLossOp
 }
 
-// NllLoss returns -x at the classes in the uint8, int32 or int64 tensor
+// NLLLoss returns -x at the classes in the uint8, int32 or int64 tensor
 // target, for x [n, classes, ...] (or [classes]) that holds logarithms of
 // probabilities and target [n, ...]. Weight holds a factor for each class,
 // and the mean is then divided by their sum. Elements whose target is
-// ignore_index count nothing. A class out of range is an error.
-func NllLoss(x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) *core.Tensor {
+// ignore_index are left out. A class out of range is an error.
+func NLLLoss(x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) *core.Tensor {
 	in := []*core.Tensor{x, target, weight}
 	if t := core.Refused(&nllLossOp, in...); t != nil {
 		return t
@@ -200,46 +198,44 @@ func NllLoss(x, target, weight *core.Tensor, ignoreIndex int, reduction Reductio
 }
 
 func nllLossCompose(x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) *core.Tensor {
-	loss1, _ := NllStats(x, target, ignoreIndex, reduction, weight)
+	loss1, _ := NLLStats(x, target, ignoreIndex, reduction, weight)
 	return loss1
 }
 
-// NllLossOut is NllLoss with the result written to dst, which has its shape
+// NLLLossOut is NLLLoss with the result written to dst, which has its shape
 // and device.
-func NllLossOut(dst, x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) error {
-	return core.CopyOut(dst, &nllLossOp, NllLoss(x, target, weight, ignoreIndex, reduction))
+func NLLLossOut(dst, x, target, weight *core.Tensor, ignoreIndex int, reduction Reduction) error {
+	return core.CopyOut(dst, &nllLossOp, NLLLoss(x, target, weight, ignoreIndex, reduction))
 }
 
 var nllStatsOp = ir.Op{
 	Name:    "nll_stats",
 	Doc:     "returns nll_loss, and the sum of the weights that the mean is divided by.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "target", DTypes: ir.SetOf(ir.Uint8, ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "weight", Optional: true}},
 	Attrs:   []ir.Attr{{Name: "ignore_index", Kind: ir.AttrInt}, {Name: "reduction", Kind: ir.AttrEnum, Enum: []string{"none", "mean", "sum"}}},
 	Out:     []ir.Result{{Name: "loss"}, {Name: "total", DType: ir.Float64}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.NLL},
-	Ref:     refkernel.NLL,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.NLL},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NLL)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.NLL}}},
 	Tags:    ir.TagHidden,
 }
 
-// NllStatsOp returns the descriptor of nll_stats, which must not be changed.
-func NllStatsOp() *ir.Op {
+// NLLStatsOp returns the descriptor of nll_stats, which must not be changed.
+func NLLStatsOp() *ir.Op {
 	return &nllStatsOp
 }
 
-// NllStats returns nll_loss, and the sum of the weights that the mean is
+// NLLStats returns nll_loss, and the sum of the weights that the mean is
 // divided by.
-func NllStats(x, target *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) (loss, total *core.Tensor) {
+func NLLStats(x, target *core.Tensor, ignoreIndex int, reduction Reduction, weight *core.Tensor) (loss, total *core.Tensor) {
 	results := core.Kernel(core.Apply{
 		Op:    &nllStatsOp,
 		In:    []*core.Tensor{x, target, weight},
 		Attrs: []ir.Value{ir.IntValue(ignoreIndex), ir.IntValue(reduction)},
 		Shapes: func() ([][]int, error) {
-			return ir.NLLShape(x.Shape(), target.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone)
+			return shapes.NLLShape(x.Shape(), target.Shape(), weight.Shape(), weight != nil, reduction == ReductionNone)
 		},
 		Backward: nllStatsBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1),
@@ -256,7 +252,7 @@ func nllStatsBackward(grad *core.Grad) {
 		total := grad.Out(1)
 		ignoreIndex := int(grad.Attr(0).Int)
 		reduction := Reduction(grad.Attr(1).Int)
-		grad.Set(0, fit(grad, 0, NllGrad(dyLoss, target, total, grad.InShape(0), ignoreIndex, reduction, weight)))
+		grad.Set(0, fit(grad, 0, NLLGrad(dyLoss, target, total, grad.InShape(0), ignoreIndex, reduction, weight)))
 	}
 	if grad.Needs(2) {
 		grad.Set(2, fit(grad, 2, nllStatsGradWeight(grad)))
@@ -272,11 +268,11 @@ func nllStatsGradWeight(grad *core.Grad) *core.Tensor {
 	total := grad.Out(1)
 	ignoreIndex := int(grad.Attr(0).Int)
 	reduction := Reduction(grad.Attr(1).Int)
-	loss1, _ := NllStats(x, target, ignoreIndex, ReductionNone, nil)
+	loss1, _ := NLLStats(x, target, ignoreIndex, ReductionNone, nil)
 	losses := loss1
-	loss2, _ := NllStats(x, target, ignoreIndex, reduction, weight)
+	loss2, _ := NLLStats(x, target, ignoreIndex, reduction, weight)
 	whole := loss2
-	return ClassWeightGrad(dyLoss, losses, whole, total, dyTotal, target, ignoreIndex, reduction, ir.HostSize(grad.InShape(2), 0))
+	return ClassWeightGrad(dyLoss, losses, whole, total, dyTotal, target, ignoreIndex, reduction, shapes.Size(grad.InShape(2), 0))
 }
 
 var reduceLossOp = ir.Op{
@@ -334,10 +330,9 @@ var smoothL1ElementsOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x - target) < beta, 0.5*(x - target)*(x - target)/beta, abs(x - target) - 0.5*beta)"},
+		{Exprs: []string{"where(abs(x - target) < beta, 0.5*(x - target)*(x - target)/beta, abs(x - target) - 0.5*beta)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SmoothL1Elements},
-	CUDA: cuda.SmoothL1Elements,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1Elements}, {For: "cuda", Of: &cuda.SmoothL1Elements}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -402,10 +397,9 @@ var smoothL1ElementsGradTargetOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < beta, (-0.5*(x - target) - 0.5*(x - target))/beta, -sign(x - target))"},
+		{Exprs: []string{"dy*where(abs(x - target) < beta, (-0.5*(x - target) - 0.5*(x - target))/beta, -sign(x - target))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SmoothL1ElementsGradTarget},
-	CUDA: cuda.SmoothL1ElementsGradTarget,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1ElementsGradTarget}, {For: "cuda", Of: &cuda.SmoothL1ElementsGradTarget}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -429,10 +423,9 @@ var smoothL1ElementsGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))"},
+		{Exprs: []string{"dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SmoothL1ElementsGradX},
-	CUDA: cuda.SmoothL1ElementsGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1ElementsGradX}, {For: "cuda", Of: &cuda.SmoothL1ElementsGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -580,13 +573,13 @@ func SmoothedLoss(logs, target *core.Tensor, ignoreIndex int, smoothing float64,
 
 func smoothedLossCompose(logs, target *core.Tensor, ignoreIndex int, smoothing float64, reduction Reduction, weight *core.Tensor) *core.Tensor {
 	axis := min(len(logs.Shape())-1, 1)
-	labels := ToDType(target, ir.Int64)
+	labels := ToType(target, ir.Int64)
 	valid := Ne(labels, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
 	safe := MaskedFill(labels, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
 	picked := Squeeze(Gather(logs, axis, Unsqueeze(safe, axis)), []int{axis})
-	part := smoothing / float64(max(ir.HostSize(logs.Shape(), axis), 1))
+	part := smoothing / float64(max(shapes.Size(logs.Shape(), axis), 1))
 	if weight == nil {
-		return MaskedLoss(Sub(Mul(picked, number(smoothing-1)), Mul(Sum(logs, []int{axis}, false, ir.Invalid), number(part))), ToDType(valid, logs.DType()), valid, reduction)
+		return MaskedLoss(Sub(Mul(picked, number(smoothing-1)), Mul(Sum(logs, []int{axis}, false, ir.Invalid), number(part))), ToType(valid, logs.DType()), valid, reduction)
 	}
 	w := Take(WithRank(weight, 1), safe)
 	spread := Sum(Mul(logs, ClassWeights(weight, len(logs.Shape()), axis)), []int{axis}, false, ir.Invalid)
@@ -603,10 +596,9 @@ var squaredDistanceOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "(x - y)*(x - y)"},
+		{Exprs: []string{"(x - y)*(x - y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SquaredDistance},
-	CUDA: cuda.SquaredDistance,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistance}, {For: "cuda", Of: &cuda.SquaredDistance}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -669,10 +661,9 @@ var squaredDistanceGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(2*(x - y))"},
+		{Exprs: []string{"dy*(2*(x - y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SquaredDistanceGradX},
-	CUDA: cuda.SquaredDistanceGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradX}, {For: "cuda", Of: &cuda.SquaredDistanceGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

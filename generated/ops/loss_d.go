@@ -20,10 +20,9 @@ var squaredDistanceGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(2*(x - y)))"},
+		{Exprs: []string{"-(dy*(2*(x - y)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SquaredDistanceGradY},
-	CUDA: cuda.SquaredDistanceGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradY}, {For: "cuda", Of: &cuda.SquaredDistanceGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -69,7 +68,7 @@ func SumByClass(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
 }
 
 func sumByClassCompose(x, target *core.Tensor, ignoreIndex, classes int) *core.Tensor {
-	labels := ToDType(target, ir.Int64)
+	labels := ToType(target, ir.Int64)
 	valid := Ne(labels, core.ScalarTensor(ir.IntScalar(int64(ignoreIndex))))
 	safe := MaskedFill(labels, LogicalNot(valid), core.ScalarTensor(ir.IntScalar(0)))
 	return IndexAdd(Zeros([]int{classes}, core.PlacementLike(x)), 0, Reshape(safe, []int{-1}), Reshape(Where(valid, x, core.ScalarTensor(ir.IntScalar(0))), []int{-1}))
@@ -120,7 +119,7 @@ func totalGradCompose(g, y, total *core.Tensor, reduction Reduction) *core.Tenso
 	case ReductionNone:
 		return Mul(total, core.ScalarTensor(ir.IntScalar(0)))
 	case ReductionMean:
-		return Div(Neg(Sum(Mul(ToDType(g, ir.Float64), y), nil, false, ir.Invalid)), total)
+		return Div(Neg(Sum(Mul(ToType(g, ir.Float64), y), nil, false, ir.Invalid)), total)
 	case ReductionSum:
 		return Mul(total, core.ScalarTensor(ir.IntScalar(0)))
 	}

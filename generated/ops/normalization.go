@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -122,6 +123,50 @@ func BatchNormOut(dst, x, runningMean, runningVar, weight, bias *core.Tensor, ep
 	return core.CopyOut(dst, &batchNormOp, BatchNorm(x, runningMean, runningVar, weight, bias, eps))
 }
 
+var batchNormImagesOp = ir.Op{
+	Name:    "batch_norm_images",
+	Doc:     "is batch_norm_train by kernels that go over images one after the other.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu"}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// BatchNormImagesOp returns the descriptor of batch_norm_images, which must
+// not be changed.
+func BatchNormImagesOp() *ir.Op {
+	return &batchNormImagesOp
+}
+
+// BatchNormImages is batch_norm_train by kernels that go over images one
+// after the other.
+func BatchNormImages(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
+	if core.InParts(&batchNormImagesOp, nil, x, weight, bias) {
+		return BatchNormParts(x, weight, bias, eps)
+	}
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&batchNormImagesOp, in...); t != nil {
+		return t, t, t
+	}
+	if to, narrow := core.Narrow(&batchNormImagesOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(BatchNormImages(core.Wide(x), core.Wide(weight), core.Wide(bias), eps)), to)
+		})
+		core.Composed(&batchNormImagesOp, in, outs...)
+		return outs[0], outs[1], outs[2]
+	}
+	defer core.Ended(&batchNormImagesOp, in, &out, &average, &variance)
+	out, average, variance = composite.BatchNormImages(composite.BatchNorms{BatchNormParts: BatchNormParts, ChannelNormAffine: ChannelNormAffine, ChannelNormAffineGrad: ChannelNormAffineGrad, Add: Add, Clone: Clone}, x, weight, bias, eps)
+	core.Composed(&batchNormImagesOp, in, out, average, variance)
+	return out, average, variance
+}
+
 var batchNormPartsOp = ir.Op{
 	Name:    "batch_norm_parts",
 	Doc:     "is batch_norm_train as a composition.",
@@ -161,7 +206,7 @@ func BatchNormParts(x, weight, bias *core.Tensor, eps float64) (out, average, va
 
 func batchNormPartsCompose(x, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
 	y, m, v := ChannelNorm(x, eps)
-	return ChannelAffine(y, weight, bias), Reshape(m, []int{ir.HostSize(x.Shape(), 1)}), Reshape(v, []int{ir.HostSize(x.Shape(), 1)})
+	return ChannelAffine(y, weight, bias), Reshape(m, []int{shapes.Size(x.Shape(), 1)}), Reshape(v, []int{shapes.Size(x.Shape(), 1)})
 }
 
 var batchNormTrainOp = ir.Op{
@@ -184,8 +229,9 @@ func BatchNormTrainOp() *ir.Op {
 
 // BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
 // then multiplies by weight and adds bias, which have one element a channel.
-// It returns with it the mean and the biased variance of each channel, for
-// running averages. Out has the dtype of x, whatever the others have.
+// It also returns the mean and the biased variance of each channel, for
+// running averages. The first result has the dtype of x, whatever the dtypes
+// of weight and bias.
 func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&batchNormTrainOp, in...); t != nil {
@@ -198,17 +244,17 @@ func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, va
 		core.Composed(&batchNormTrainOp, in, outs...)
 		return outs[0], outs[1], outs[2]
 	}
-	if to, narrow := core.Narrow(&batchNormTrainOp, in, in...); narrow {
-		outs := core.ComposingAll(func() []*core.Tensor {
-			return core.RoundAll(list(BatchNormTrain(core.Wide(x), core.Wide(weight), core.Wide(bias), eps)), to)
-		})
-		core.Composed(&batchNormTrainOp, in, outs...)
-		return outs[0], outs[1], outs[2]
-	}
-	defer core.Ended(&batchNormTrainOp, in, &out, &average, &variance)
-	out, average, variance = composite.BatchNormTrain(BatchNormParts, ChannelNormAffine, ChannelNormAffineGrad, Add, Clone, x, weight, bias, eps)
+	out, average, variance = batchNormTrainCompose(x, weight, bias, eps)
 	core.Composed(&batchNormTrainOp, in, out, average, variance)
 	return out, average, variance
+}
+
+func batchNormTrainCompose(x, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
+	fits := len(x.Shape()) > 2 && shapes.TailNumel(x.Shape(), len(x.Shape())-2) > 15
+	if !fits || weight != nil && !shapes.EqualInts(weight.Shape(), []int{shapes.Size(x.Shape(), 1)}) || bias != nil && !shapes.EqualInts(bias.Shape(), []int{shapes.Size(x.Shape(), 1)}) {
+		return BatchNormParts(x, weight, bias, eps)
+	}
+	return BatchNormImages(x, weight, bias, eps)
 }
 
 var centredAffineOp = ir.Op{
@@ -221,10 +267,9 @@ var centredAffineOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "(x - mean)*rstd*weight + bias"},
+		{Exprs: []string{"(x - mean)*rstd*weight + bias"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffine},
-	CUDA: cuda.CentredAffine,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffine}, {For: "cuda", Of: &cuda.CentredAffine}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -321,10 +366,9 @@ var centredAffineGradMeanOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(weight*rstd))"},
+		{Exprs: []string{"-(dy*(weight*rstd))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradMean},
-	CUDA: cuda.CentredAffineGradMean,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradMean}, {For: "cuda", Of: &cuda.CentredAffineGradMean}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -346,10 +390,9 @@ var centredAffineGradRstdOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(weight*(x - mean))"},
+		{Exprs: []string{"dy*(weight*(x - mean))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradRstd},
-	CUDA: cuda.CentredAffineGradRstd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradRstd}, {For: "cuda", Of: &cuda.CentredAffineGradRstd}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -371,10 +414,9 @@ var centredAffineGradWeightOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*((x - mean)*rstd)"},
+		{Exprs: []string{"dy*((x - mean)*rstd)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradWeight},
-	CUDA: cuda.CentredAffineGradWeight,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradWeight}, {For: "cuda", Of: &cuda.CentredAffineGradWeight}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -396,10 +438,9 @@ var centredAffineGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(weight*rstd)"},
+		{Exprs: []string{"dy*(weight*rstd)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredAffineGradX},
-	CUDA: cuda.CentredAffineGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradX}, {For: "cuda", Of: &cuda.CentredAffineGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -421,10 +462,9 @@ var centredProductOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "g*(x - mean)*rstd"},
+		{Exprs: []string{"g*(x - mean)*rstd"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProduct},
-	CUDA: cuda.CentredProduct,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProduct}, {For: "cuda", Of: &cuda.CentredProduct}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -519,10 +559,9 @@ var centredProductGradGOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*(x - mean))"},
+		{Exprs: []string{"dy*(rstd*(x - mean))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradG},
-	CUDA: cuda.CentredProductGradG,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradG}, {For: "cuda", Of: &cuda.CentredProductGradG}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -544,10 +583,9 @@ var centredProductGradMeanOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*g))"},
+		{Exprs: []string{"-(dy*(rstd*g))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradMean},
-	CUDA: cuda.CentredProductGradMean,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradMean}, {For: "cuda", Of: &cuda.CentredProductGradMean}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -569,10 +607,9 @@ var centredProductGradRstdOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g*(x - mean))"},
+		{Exprs: []string{"dy*(g*(x - mean))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradRstd},
-	CUDA: cuda.CentredProductGradRstd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradRstd}, {For: "cuda", Of: &cuda.CentredProductGradRstd}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -594,10 +631,9 @@ var centredProductGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*g)"},
+		{Exprs: []string{"dy*(rstd*g)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CentredProductGradX},
-	CUDA: cuda.CentredProductGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradX}, {For: "cuda", Of: &cuda.CentredProductGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -607,49 +643,4 @@ func centredProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &centredProductGradXOp,
 	}, dy, g, rstd)
-}
-
-var channelAffineOp = ir.Op{
-	Name:    "channel_affine",
-	Doc:     "returns x*weight + bias, where weight and bias have one element for each channel, axis 1 of x.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ChannelAffineOp returns the descriptor of channel_affine, which must not be
-// changed.
-func ChannelAffineOp() *ir.Op {
-	return &channelAffineOp
-}
-
-// ChannelAffine returns x*weight + bias, where weight and bias have one
-// element for each channel, axis 1 of x.
-func ChannelAffine(x, weight, bias *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.Refused(&channelAffineOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return channelAffineCompose(x, weight, bias)
-	})
-	core.Composed(&channelAffineOp, in, out)
-	return out
-}
-
-func channelAffineCompose(x, weight, bias *core.Tensor) *core.Tensor {
-	if weight == nil && bias == nil {
-		return x
-	}
-	if weight == nil {
-		return Add(x, Channels(bias, len(x.Shape())))
-	}
-	if bias == nil {
-		return Mul(x, Channels(weight, len(x.Shape())))
-	}
-	return ScaleShift(x, Channels(weight, len(x.Shape())), Channels(bias, len(x.Shape())))
 }

@@ -3,14 +3,59 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var channelAffineOp = ir.Op{
+	Name:    "channel_affine",
+	Doc:     "returns x*weight + bias, where weight and bias have one element for each channel, axis 1 of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelAffineOp returns the descriptor of channel_affine, which must not be
+// changed.
+func ChannelAffineOp() *ir.Op {
+	return &channelAffineOp
+}
+
+// ChannelAffine returns x*weight + bias, where weight and bias have one
+// element for each channel, axis 1 of x.
+func ChannelAffine(x, weight, bias *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&channelAffineOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return channelAffineCompose(x, weight, bias)
+	})
+	core.Composed(&channelAffineOp, in, out)
+	return out
+}
+
+func channelAffineCompose(x, weight, bias *core.Tensor) *core.Tensor {
+	if weight == nil && bias == nil {
+		return x
+	}
+	if weight == nil {
+		return Add(x, Channels(bias, len(x.Shape())))
+	}
+	if bias == nil {
+		return Mul(x, Channels(weight, len(x.Shape())))
+	}
+	return ScaleShift(x, Channels(weight, len(x.Shape())), Channels(bias, len(x.Shape())))
+}
 
 var channelNormOp = ir.Op{
 	Name:    "channel_norm",
@@ -59,11 +104,9 @@ func ChannelNorm(x *core.Tensor, eps float64) (out, average, variance *core.Tens
 }
 
 func channelNormCompose(x *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
-	over := ir.HostChannelDims(len(x.Shape()))
-	m := Mean(WithAxes(x, 2), over, true, ir.Invalid)
-	d := Sub(x, m)
-	v := Mean(Square(d), over, true, ir.Invalid)
-	return Mul(d, Rsqrt(Add(v, number(eps)))), m, v
+	over := shapes.ChannelDims(len(x.Shape()))
+	v, m := Moments(WithAxes(x, 2), float64(shapes.ReducedNumel(x.Shape(), over)), over, true)
+	return Mul(Sub(x, m), Rsqrt(Add(v, number(eps)))), m, v
 }
 
 // channelNormBackward is the gradient of channel_norm.
@@ -78,8 +121,8 @@ func channelNormGradX(grad *core.Grad) *core.Tensor {
 	out := core.Wide(grad.Out(0))
 	variance := core.Wide(grad.Out(2))
 	eps := grad.Attr(0).Scalar.Float()
-	over := ir.HostChannelDims(len(grad.InShape(0)))
-	n := float64(ir.HostReducedNumel(grad.InShape(0), over))
+	over := shapes.ChannelDims(len(grad.InShape(0)))
+	n := float64(shapes.ReducedNumel(grad.InShape(0), over))
 	rstd := Rsqrt(Add(variance, number(eps)))
 	m := Sub(Mean(dyOut, over, true, ir.Invalid), Div(dyAverage, Mul(rstd, number(n))))
 	c := Sub(Mean(Mul(dyOut, out), over, true, ir.Invalid), Div(Mul(dyVariance, core.ScalarTensor(ir.IntScalar(2))), Mul(Mul(rstd, rstd), number(n))))
@@ -89,15 +132,14 @@ func channelNormGradX(grad *core.Grad) *core.Tensor {
 var channelNormAffineOp = ir.Op{
 	Name:    "channel_norm_affine",
 	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance; all of these have one element a channel.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNorm},
-	Ref:     refkernel.ChannelNorm,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNorm)}},
 	Tags:    ir.TagHidden,
 }
 
@@ -116,7 +158,7 @@ func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average,
 		In:    []*core.Tensor{x, weight, bias},
 		Attrs: []ir.Value{ir.FloatValue(eps)},
 		Shapes: func() ([][]int, error) {
-			return ir.ChannelNormShape(x.Shape(), weight.Shape(), bias.Shape())
+			return shapes.ChannelNormShape(x.Shape(), weight.Shape(), bias.Shape())
 		},
 	})
 	return results[0], results[1], results[2]
@@ -125,15 +167,14 @@ func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average,
 var channelNormAffineGradOp = ir.Op{
 	Name:    "channel_norm_affine_grad",
 	Doc:     "returns the gradients of channel_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average"}, {Name: "variance"}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ChannelNormGrad},
-	Ref:     refkernel.ChannelNormGrad,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNormGrad)}},
 	Tags:    ir.TagHidden,
 }
 
@@ -151,7 +192,7 @@ func ChannelNormAffineGrad(g, x, weight, average, variance *core.Tensor, eps flo
 		In:    []*core.Tensor{g, x, weight, average, variance},
 		Attrs: []ir.Value{ir.FloatValue(eps)},
 		Shapes: func() ([][]int, error) {
-			return ir.ChannelNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), variance.Shape())
+			return shapes.ChannelNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), variance.Shape())
 		},
 	})
 	return results[0], results[1], results[2]
@@ -189,7 +230,7 @@ func Channels(x *core.Tensor, n int) *core.Tensor {
 }
 
 func channelsCompose(x *core.Tensor, n int) *core.Tensor {
-	return Reshape(WithRank(x, 1), ir.HostChannelShape(n, ir.NumElements(x.Shape())))
+	return Reshape(WithRank(x, 1), shapes.ChannelShape(n, ir.NumElements(x.Shape())))
 }
 
 var groupNormOp = ir.Op{
@@ -241,10 +282,10 @@ func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float6
 }
 
 func groupNormCompose(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	if groups < 1 || ir.HostSize(x.Shape(), 1)%max(groups, 1) != 0 {
+	if groups < 1 || shapes.Size(x.Shape(), 1)%max(groups, 1) != 0 {
 		return Refuse(x, "groups must divide the channels, axis 1 of x")
 	}
-	grouped := Reshape(WithAxes(x, 2), []int{ir.HostSize(x.Shape(), 0), groups, ir.HostSize(x.Shape(), 1) / max(groups, 1) * ir.HostTailNumel(x.Shape(), len(x.Shape())-2)})
+	grouped := Reshape(WithAxes(x, 2), []int{shapes.Size(x.Shape(), 0), groups, shapes.Size(x.Shape(), 1) / max(groups, 1) * shapes.TailNumel(x.Shape(), len(x.Shape())-2)})
 	out1, _, _ := LayerNormStats(grouped, 1, eps)
 	return ChannelAffine(Reshape(out1, x.Shape()), weight, bias)
 }
@@ -294,7 +335,7 @@ func InstanceNorm(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
 }
 
 func instanceNormCompose(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	return GroupNorm(x, ir.HostSize(x.Shape(), 1), weight, bias, eps)
+	return GroupNorm(x, shapes.Size(x.Shape(), 1), weight, bias, eps)
 }
 
 // InstanceNormOut is InstanceNorm with the result written to dst, which has
@@ -345,12 +386,12 @@ func LayerNorm(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor,
 }
 
 func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
-	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
+	axes := shapes.NormalizedRank(x.Shape(), normalizedShape)
 	if axes == 0 {
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
 	plain := weight == nil && bias == nil
-	if plain || weight != nil && !ir.HostEqualInts(weight.Shape(), normalizedShape) || bias != nil && !ir.HostEqualInts(bias.Shape(), normalizedShape) {
+	if plain || weight != nil && !shapes.EqualInts(weight.Shape(), normalizedShape) || bias != nil && !shapes.EqualInts(bias.Shape(), normalizedShape) {
 		return LayerNormParts(x, axes, eps, weight, bias)
 	}
 	if weight == nil {
@@ -374,16 +415,14 @@ func LayerNormOut(dst, x *core.Tensor, normalizedShape []int, weight, bias *core
 var layerNormAffineOp = ir.Op{
 	Name:    "layer_norm_affine",
 	Doc:     "normalizes x over its last axes to mean 0 and variance 1, multiplies by weight and adds bias, which have the shape of these axes, and returns the mean and the reciprocal standard deviation it used, with extent 1 along them.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
-	Ref:     refkernel.LayerNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LayerNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -403,7 +442,7 @@ func LayerNormAffine(x, weight, bias *core.Tensor, axes int, eps float64) (out, 
 		In:    []*core.Tensor{x, weight, bias},
 		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
 		Shapes: func() ([][]int, error) {
-			return ir.NormAffineShape(x.Shape(), weight.Shape(), bias.Shape(), axes, 3)
+			return shapes.NormAffineShape(x.Shape(), weight.Shape(), bias.Shape(), axes, 3)
 		},
 		Backward: layerNormAffineBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1) | core.SaveOut(2),
@@ -438,8 +477,8 @@ func layerNormAffineGradX(grad *core.Grad) *core.Tensor {
 	mean := core.Wide(grad.Out(1))
 	rstd := core.Wide(grad.Out(2))
 	axes := int(grad.Attr(0).Int)
-	d := ir.HostLastDims(axes)
-	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
+	d := shapes.LastDims(axes)
+	n := float64(shapes.TailNumel(grad.InShape(0), axes))
 	g := Mul(dyOut, weight)
 	m := Sub(Mean(g, d, true, ir.Invalid), Div(dyMean, Mul(rstd, number(n))))
 	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(dyRstd, rstd), number(n)))
@@ -456,10 +495,9 @@ var layerNormAffineGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "rstd*(g - m - (x - mean)*rstd*c)"},
+		{Exprs: []string{"rstd*(g - m - (x - mean)*rstd*c)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGrad},
-	CUDA: cuda.LayerNormAffineGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGrad}, {For: "cuda", Of: &cuda.LayerNormAffineGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -574,10 +612,9 @@ var layerNormAffineGradGradCOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*((x - mean)*rstd)))"},
+		{Exprs: []string{"-(dy*(rstd*((x - mean)*rstd)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradC},
-	CUDA: cuda.LayerNormAffineGradGradC,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradC}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradC}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -599,10 +636,9 @@ var layerNormAffineGradGradMOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*rstd)"},
+		{Exprs: []string{"-(dy*rstd)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradM},
-	CUDA: cuda.LayerNormAffineGradGradM,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradM}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradM}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -624,10 +660,9 @@ var layerNormAffineGradGradMeanOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*(c*rstd))"},
+		{Exprs: []string{"dy*(rstd*(c*rstd))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradMean},
-	CUDA: cuda.LayerNormAffineGradGradMean,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradMean}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradMean}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -636,55 +671,5 @@ var layerNormAffineGradGradMeanOp = ir.Op{
 func layerNormAffineGradGradMean(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradMeanOp,
-	}, dy, rstd, c)
-}
-
-var layerNormAffineGradGradRstdOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_rstd",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradRstd},
-	CUDA: cuda.LayerNormAffineGradGradRstd,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradRstd returns the gradient of layer_norm_affine_grad
-// with respect to rstd, from the gradient dy of its result.
-func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradRstdOp,
-	}, dy, g, x, mean, rstd, m, c)
-}
-
-var layerNormAffineGradGradXOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_x",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*(c*rstd)))"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormAffineGradGradX},
-	CUDA: cuda.LayerNormAffineGradGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradX returns the gradient of layer_norm_affine_grad
-// with respect to x, from the gradient dy of its result.
-func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradXOp,
 	}, dy, rstd, c)
 }

@@ -3,14 +3,62 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var layerNormAffineGradGradRstdOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_rstd",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradRstd}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradRstd}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradRstd returns the gradient of layer_norm_affine_grad
+// with respect to rstd, from the gradient dy of its result.
+func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradRstdOp,
+	}, dy, g, x, mean, rstd, m, c)
+}
+
+var layerNormAffineGradGradXOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_x",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradX}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradX}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradX returns the gradient of layer_norm_affine_grad
+// with respect to x, from the gradient dy of its result.
+func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradXOp,
+	}, dy, rstd, c)
+}
 
 var layerNormGradOp = ir.Op{
 	Name:    "layer_norm_grad",
@@ -22,10 +70,9 @@ var layerNormGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "rstd*(g - m - y*c)"},
+		{Exprs: []string{"rstd*(g - m - y*c)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGrad},
-	CUDA: cuda.LayerNormGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGrad}, {For: "cuda", Of: &cuda.LayerNormGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -120,10 +167,9 @@ var layerNormGradGradCOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*y))"},
+		{Exprs: []string{"-(dy*(rstd*y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradC},
-	CUDA: cuda.LayerNormGradGradC,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradC}, {For: "cuda", Of: &cuda.LayerNormGradGradC}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -145,10 +191,9 @@ var layerNormGradGradMOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*rstd)"},
+		{Exprs: []string{"-(dy*rstd)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradM},
-	CUDA: cuda.LayerNormGradGradM,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradM}, {For: "cuda", Of: &cuda.LayerNormGradGradM}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -170,10 +215,9 @@ var layerNormGradGradRstdOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g - m - y*c)"},
+		{Exprs: []string{"dy*(g - m - y*c)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradRstd},
-	CUDA: cuda.LayerNormGradGradRstd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradRstd}, {For: "cuda", Of: &cuda.LayerNormGradGradRstd}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -195,10 +239,9 @@ var layerNormGradGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*c))"},
+		{Exprs: []string{"-(dy*(rstd*c))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LayerNormGradGradY},
-	CUDA: cuda.LayerNormGradGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradY}, {For: "cuda", Of: &cuda.LayerNormGradGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -258,16 +301,14 @@ func layerNormPartsCompose(x *core.Tensor, axes int, eps float64, weight, bias *
 var layerNormStatsOp = ir.Op{
 	Name:    "layer_norm_stats",
 	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LayerNorm},
-	Ref:     refkernel.LayerNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LayerNorm},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LayerNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -286,7 +327,7 @@ func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *cor
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
 		Shapes: func() ([][]int, error) {
-			return ir.NormStatsShape(x.Shape(), axes, 3)
+			return shapes.NormStatsShape(x.Shape(), axes, 3)
 		},
 		Backward: layerNormStatsBackward,
 		Save:     core.SaveOut(0) | core.SaveOut(2),
@@ -306,8 +347,8 @@ func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
 	out := core.Wide(grad.Out(0))
 	rstd := core.Wide(grad.Out(2))
 	axes := int(grad.Attr(0).Int)
-	d := ir.HostLastDims(axes)
-	n := float64(ir.HostTailNumel(grad.InShape(0), axes))
+	d := shapes.LastDims(axes)
+	n := float64(shapes.TailNumel(grad.InShape(0), axes))
 	m := Sub(Mean(dyOut, d, true, ir.Invalid), Div(dyMean, Mul(rstd, number(n))))
 	c := Add(Mean(Mul(dyOut, out), d, true, ir.Invalid), Div(Mul(dyRstd, rstd), number(n)))
 	return LayerNormGrad(dyOut, out, rstd, m, c)
@@ -316,16 +357,14 @@ func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
 var logSoftmaxOp = ir.Op{
 	Name:    "log_softmax",
 	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "dtype", Kind: ir.AttrDType}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LogSoftmax},
-	Ref:     refkernel.LogSoftmax,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LogSoftmax},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LogSoftmax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LogSoftmax}}},
 }
 
 // LogSoftmaxOp returns the descriptor of log_softmax, which must not be
@@ -335,7 +374,7 @@ func LogSoftmaxOp() *ir.Op {
 }
 
 // LogSoftmax returns the logarithm of softmax along dim, without computing
-// softmax. X becomes dtype first where it is given.
+// softmax. If dtype is given, x is converted to it first.
 func LogSoftmax(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
 	return core.KernelOne(logSoftmaxApply(x, dim, dType))
 }
@@ -347,7 +386,7 @@ func logSoftmaxApply(x *core.Tensor, dim int, dType ir.DType) core.Apply {
 		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(dType)},
 		DType: dType,
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AlongShape(x.Shape(), dim))
+			return oneShape(shapes.AlongShape(x.Shape(), dim))
 		},
 		Backward: logSoftmaxBackward,
 		Save:     core.SaveOut(0),
@@ -378,10 +417,9 @@ var logSoftmaxGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "g - exp(y)*s"},
+		{Exprs: []string{"g - exp(y)*s"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGrad},
-	CUDA: cuda.LogSoftmaxGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGrad}, {For: "cuda", Of: &cuda.LogSoftmaxGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -444,10 +482,9 @@ var logSoftmaxGradGradSOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*exp(y))"},
+		{Exprs: []string{"-(dy*exp(y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGradGradS},
-	CUDA: cuda.LogSoftmaxGradGradS,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradS}, {For: "cuda", Of: &cuda.LogSoftmaxGradGradS}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -469,10 +506,9 @@ var logSoftmaxGradGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(s*exp(y)))"},
+		{Exprs: []string{"-(dy*(s*exp(y)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogSoftmaxGradGradY},
-	CUDA: cuda.LogSoftmaxGradGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradY}, {For: "cuda", Of: &cuda.LogSoftmaxGradGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -544,23 +580,23 @@ var rmsNormOp = ir.Op{
 	Switch:  -1,
 }
 
-// RmsNormOp returns the descriptor of rms_norm, which must not be changed.
-func RmsNormOp() *ir.Op {
+// RMSNormOp returns the descriptor of rms_norm, which must not be changed.
+func RMSNormOp() *ir.Op {
 	return &rmsNormOp
 }
 
-// RmsNorm divides x by the root of its mean square over its last axes, whose
+// RMSNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalized_shape, then multiplies by weight. Eps is added to
 // the mean square; PyTorch's default is the dtype's. The result has the dtype
 // of x, whatever the others have.
-func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
+func RMSNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight}
 	if t := core.Refused(&rmsNormOp, in...); t != nil {
 		return t
 	}
 	if wide, mixed := core.Mixed(&rmsNormOp, in); mixed {
 		out := core.Composing(func() *core.Tensor {
-			return core.As(RmsNorm(core.As(x, wide), normalizedShape, core.As(weight, wide), eps), x.DType())
+			return core.As(RMSNorm(core.As(x, wide), normalizedShape, core.As(weight, wide), eps), x.DType())
 		})
 		core.Composed(&rmsNormOp, in, out)
 		return out
@@ -573,83 +609,19 @@ func RmsNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps flo
 }
 
 func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
-	axes := ir.HostNormalizedRank(x.Shape(), normalizedShape)
+	axes := shapes.NormalizedRank(x.Shape(), normalizedShape)
 	if axes == 0 {
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
-	if weight == nil || !ir.HostEqualInts(weight.Shape(), normalizedShape) {
-		return RmsNormParts(x, axes, eps, weight)
+	if weight == nil || !shapes.EqualInts(weight.Shape(), normalizedShape) {
+		return RMSNormParts(x, axes, eps, weight)
 	}
-	out1, _ := RmsNormAffine(x, weight, axes, eps)
+	out1, _ := RMSNormAffine(x, weight, axes, eps)
 	return out1
 }
 
-// RmsNormOut is RmsNorm with the result written to dst, which has its shape
+// RMSNormOut is RMSNorm with the result written to dst, which has its shape
 // and device.
-func RmsNormOut(dst, x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) error {
-	return core.CopyOut(dst, &rmsNormOp, RmsNorm(x, normalizedShape, weight, eps))
-}
-
-var rmsNormAffineOp = ir.Op{
-	Name:    "rms_norm_affine",
-	Doc:     "divides x by the root of its mean square over its last axes, multiplies by weight, which has the shape of these axes, and returns the reciprocal it multiplied with, with extent 1 along them.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "rstd", Acc: true}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
-	Ref:     refkernel.RMSNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
-	Tags:    ir.TagHidden,
-}
-
-// RmsNormAffineOp returns the descriptor of rms_norm_affine, which must not
-// be changed.
-func RmsNormAffineOp() *ir.Op {
-	return &rmsNormAffineOp
-}
-
-// RmsNormAffine divides x by the root of its mean square over its last axes,
-// multiplies by weight, which has the shape of these axes, and returns the
-// reciprocal it multiplied with, with extent 1 along them.
-func RmsNormAffine(x, weight *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &rmsNormAffineOp,
-		In:    []*core.Tensor{x, weight},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return ir.NormAffineShape(x.Shape(), weight.Shape(), weight.Shape(), axes, 2)
-		},
-		Backward: rmsNormAffineBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1),
-	})
-	return results[0], results[1]
-}
-
-// rmsNormAffineBackward is the gradient of rms_norm_affine.
-func rmsNormAffineBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, rmsNormAffineGradX(grad)))
-	}
-	if grad.Needs(1) {
-		dyOut := core.Wide(grad.Dy(0))
-		x := core.Wide(grad.In(0))
-		rstd := core.Wide(grad.Out(1))
-		grad.Set(1, fit(grad, 1, SumTo(ScaledProduct(dyOut, x, rstd), grad.InShape(1))))
-	}
-}
-
-func rmsNormAffineGradX(grad *core.Grad) *core.Tensor {
-	dyOut := core.Wide(grad.Dy(0))
-	dyRstd := core.Wide(grad.Dy(1))
-	x := core.Wide(grad.In(0))
-	weight := core.Wide(grad.In(1))
-	rstd := core.Wide(grad.Out(1))
-	axes := int(grad.Attr(0).Int)
-	g := Mul(dyOut, weight)
-	c := Add(Mean(ScaledProduct(g, x, rstd), ir.HostLastDims(axes), true, ir.Invalid), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
-	return RmsNormAffineGrad(g, x, rstd, c)
+func RMSNormOut(dst, x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) error {
+	return core.CopyOut(dst, &rmsNormOp, RMSNorm(x, normalizedShape, weight, eps))
 }

@@ -3,14 +3,76 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var rmsNormAffineOp = ir.Op{
+	Name:    "rms_norm_affine",
+	Doc:     "divides x by the root of its mean square over its last axes, multiplies by weight, which has the shape of these axes, and returns the reciprocal it multiplied with, with extent 1 along them.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "rstd", Acc: true}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RMSNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RMSNorm}}},
+	Tags:    ir.TagHidden,
+}
+
+// RMSNormAffineOp returns the descriptor of rms_norm_affine, which must not
+// be changed.
+func RMSNormAffineOp() *ir.Op {
+	return &rmsNormAffineOp
+}
+
+// RMSNormAffine divides x by the root of its mean square over its last axes,
+// multiplies by weight, which has the shape of these axes, and returns the
+// reciprocal it multiplied with, with extent 1 along them.
+func RMSNormAffine(x, weight *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &rmsNormAffineOp,
+		In:    []*core.Tensor{x, weight},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return shapes.NormAffineShape(x.Shape(), weight.Shape(), weight.Shape(), axes, 2)
+		},
+		Backward: rmsNormAffineBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// rmsNormAffineBackward is the gradient of rms_norm_affine.
+func rmsNormAffineBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, rmsNormAffineGradX(grad)))
+	}
+	if grad.Needs(1) {
+		dyOut := core.Wide(grad.Dy(0))
+		x := core.Wide(grad.In(0))
+		rstd := core.Wide(grad.Out(1))
+		grad.Set(1, fit(grad, 1, SumTo(ScaledProduct(dyOut, x, rstd), grad.InShape(1))))
+	}
+}
+
+func rmsNormAffineGradX(grad *core.Grad) *core.Tensor {
+	dyOut := core.Wide(grad.Dy(0))
+	dyRstd := core.Wide(grad.Dy(1))
+	x := core.Wide(grad.In(0))
+	weight := core.Wide(grad.In(1))
+	rstd := core.Wide(grad.Out(1))
+	axes := int(grad.Attr(0).Int)
+	g := Mul(dyOut, weight)
+	c := Add(Mean(ScaledProduct(g, x, rstd), shapes.LastDims(axes), true, ir.Invalid), Div(Mul(dyRstd, rstd), number(float64(shapes.TailNumel(grad.InShape(0), axes)))))
+	return RMSNormAffineGrad(g, x, rstd, c)
+}
 
 var rmsNormAffineGradOp = ir.Op{
 	Name:    "rms_norm_affine_grad",
@@ -22,22 +84,21 @@ var rmsNormAffineGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "rstd*(g - x*rstd*c)"},
+		{Exprs: []string{"rstd*(g - x*rstd*c)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGrad},
-	CUDA: cuda.RmsNormAffineGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGrad}, {For: "cuda", Of: &cuda.RMSNormAffineGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// RmsNormAffineGradOp returns the descriptor of rms_norm_affine_grad, which
+// RMSNormAffineGradOp returns the descriptor of rms_norm_affine_grad, which
 // must not be changed.
-func RmsNormAffineGradOp() *ir.Op {
+func RMSNormAffineGradOp() *ir.Op {
 	return &rmsNormAffineGradOp
 }
 
-// RmsNormAffineGrad returns rstd*(g - x*rstd*c), the gradient of rms_norm
+// RMSNormAffineGrad returns rstd*(g - x*rstd*c), the gradient of rms_norm
 // from its operand x and a mean over its axes.
-func RmsNormAffineGrad(g, x, rstd, c *core.Tensor) *core.Tensor {
+func RMSNormAffineGrad(g, x, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &rmsNormAffineGradOp,
 		Backward: rmsNormAffineGradBackward,
@@ -111,10 +172,9 @@ var rmsNormAffineGradGradCOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*(x*rstd)))"},
+		{Exprs: []string{"-(dy*(rstd*(x*rstd)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradC},
-	CUDA: cuda.RmsNormAffineGradGradC,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradC}, {For: "cuda", Of: &cuda.RMSNormAffineGradGradC}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -136,10 +196,9 @@ var rmsNormAffineGradGradRstdOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g - x*rstd*c - rstd*(c*x))"},
+		{Exprs: []string{"dy*(g - x*rstd*c - rstd*(c*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradRstd},
-	CUDA: cuda.RmsNormAffineGradGradRstd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradRstd}, {For: "cuda", Of: &cuda.RMSNormAffineGradGradRstd}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -161,10 +220,9 @@ var rmsNormAffineGradGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*(c*rstd)))"},
+		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormAffineGradGradX},
-	CUDA: cuda.RmsNormAffineGradGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradX}, {For: "cuda", Of: &cuda.RMSNormAffineGradGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -186,22 +244,21 @@ var rmsNormGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "rstd*(g - y*c)"},
+		{Exprs: []string{"rstd*(g - y*c)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGrad},
-	CUDA: cuda.RmsNormGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGrad}, {For: "cuda", Of: &cuda.RMSNormGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// RmsNormGradOp returns the descriptor of rms_norm_grad, which must not be
+// RMSNormGradOp returns the descriptor of rms_norm_grad, which must not be
 // changed.
-func RmsNormGradOp() *ir.Op {
+func RMSNormGradOp() *ir.Op {
 	return &rmsNormGradOp
 }
 
-// RmsNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
+// RMSNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
 // result y and a mean over its axes.
-func RmsNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
+func RMSNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &rmsNormGradOp,
 		Backward: rmsNormGradBackward,
@@ -273,10 +330,9 @@ var rmsNormGradGradCOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*y))"},
+		{Exprs: []string{"-(dy*(rstd*y))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradC},
-	CUDA: cuda.RmsNormGradGradC,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradC}, {For: "cuda", Of: &cuda.RMSNormGradGradC}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -298,10 +354,9 @@ var rmsNormGradGradRstdOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g - y*c)"},
+		{Exprs: []string{"dy*(g - y*c)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradRstd},
-	CUDA: cuda.RmsNormGradGradRstd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradRstd}, {For: "cuda", Of: &cuda.RMSNormGradGradRstd}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -323,10 +378,9 @@ var rmsNormGradGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(rstd*c))"},
+		{Exprs: []string{"-(dy*(rstd*c))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RmsNormGradGradY},
-	CUDA: cuda.RmsNormGradGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradY}, {For: "cuda", Of: &cuda.RMSNormGradGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -351,22 +405,22 @@ var rmsNormPartsOp = ir.Op{
 	Tags:    ir.TagHidden,
 }
 
-// RmsNormPartsOp returns the descriptor of rms_norm_parts, which must not be
+// RMSNormPartsOp returns the descriptor of rms_norm_parts, which must not be
 // changed.
-func RmsNormPartsOp() *ir.Op {
+func RMSNormPartsOp() *ir.Op {
 	return &rmsNormPartsOp
 }
 
-// RmsNormParts divides x by the root of its mean square over its last axes,
+// RMSNormParts divides x by the root of its mean square over its last axes,
 // then multiplies by weight, which broadcasts.
-func RmsNormParts(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
+func RMSNormParts(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, weight}
 	if t := core.Refused(&rmsNormPartsOp, in...); t != nil {
 		return t
 	}
 	if to, narrow := core.Narrow(&rmsNormPartsOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(RmsNormParts(core.Wide(x), axes, eps, core.Wide(weight)), to)
+			return core.Round(RMSNormParts(core.Wide(x), axes, eps, core.Wide(weight)), to)
 		})
 		core.Composed(&rmsNormPartsOp, in, out)
 		return out
@@ -379,42 +433,40 @@ func RmsNormParts(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *c
 }
 
 func rmsNormPartsCompose(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
-	out1, _ := RmsNormStats(x, axes, eps)
+	out1, _ := RMSNormStats(x, axes, eps)
 	return Affine(out1, weight, nil)
 }
 
 var rmsNormStatsOp = ir.Op{
 	Name:    "rms_norm_stats",
 	Doc:     "divides x by the root of its mean square over its last axes, and returns the reciprocal it multiplied with, with extent 1 along those axes.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}, {Name: "rstd", Acc: true}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.RMSNorm},
-	Ref:     refkernel.RMSNorm,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.RMSNorm},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RMSNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RMSNorm}}},
 	Tags:    ir.TagHidden,
 }
 
-// RmsNormStatsOp returns the descriptor of rms_norm_stats, which must not be
+// RMSNormStatsOp returns the descriptor of rms_norm_stats, which must not be
 // changed.
-func RmsNormStatsOp() *ir.Op {
+func RMSNormStatsOp() *ir.Op {
 	return &rmsNormStatsOp
 }
 
-// RmsNormStats divides x by the root of its mean square over its last axes,
+// RMSNormStats divides x by the root of its mean square over its last axes,
 // and returns the reciprocal it multiplied with, with extent 1 along those
 // axes.
-func RmsNormStats(x *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
+func RMSNormStats(x *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
 	results := core.Kernel(core.Apply{
 		Op:    &rmsNormStatsOp,
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
 		Shapes: func() ([][]int, error) {
-			return ir.NormStatsShape(x.Shape(), axes, 2)
+			return shapes.NormStatsShape(x.Shape(), axes, 2)
 		},
 		Backward: rmsNormStatsBackward,
 		Save:     core.SaveOut(0) | core.SaveOut(1),
@@ -433,8 +485,8 @@ func rmsNormStatsGradX(grad *core.Grad) *core.Tensor {
 	out := core.Wide(grad.Out(0))
 	rstd := core.Wide(grad.Out(1))
 	axes := int(grad.Attr(0).Int)
-	c := Add(Mean(Mul(dyOut, out), ir.HostLastDims(axes), true, ir.Invalid), Div(Mul(dyRstd, rstd), number(float64(ir.HostTailNumel(grad.InShape(0), axes)))))
-	return RmsNormGrad(dyOut, out, rstd, c)
+	c := Add(Mean(Mul(dyOut, out), shapes.LastDims(axes), true, ir.Invalid), Div(Mul(dyRstd, rstd), number(float64(shapes.TailNumel(grad.InShape(0), axes)))))
+	return RMSNormGrad(dyOut, out, rstd, c)
 }
 
 var scaleShiftOp = ir.Op{
@@ -447,10 +499,9 @@ var scaleShiftOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*weight + bias"},
+		{Exprs: []string{"x*weight + bias"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaleShift},
-	CUDA: cuda.ScaleShift,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaleShift}, {For: "cuda", Of: &cuda.ScaleShift}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -497,10 +548,9 @@ var scaledProductOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "g*x*rstd"},
+		{Exprs: []string{"g*x*rstd"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProduct},
-	CUDA: cuda.ScaledProduct,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProduct}, {For: "cuda", Of: &cuda.ScaledProduct}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -576,10 +626,9 @@ var scaledProductGradGOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*x)"},
+		{Exprs: []string{"dy*(rstd*x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradG},
-	CUDA: cuda.ScaledProductGradG,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradG}, {For: "cuda", Of: &cuda.ScaledProductGradG}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -601,10 +650,9 @@ var scaledProductGradRstdOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g*x)"},
+		{Exprs: []string{"dy*(g*x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradRstd},
-	CUDA: cuda.ScaledProductGradRstd,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradRstd}, {For: "cuda", Of: &cuda.ScaledProductGradRstd}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -614,29 +662,4 @@ func scaledProductGradRstd(dy, g, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &scaledProductGradRstdOp,
 	}, dy, g, x)
-}
-
-var scaledProductGradXOp = ir.Op{
-	Name:    "scaled_product_grad_x",
-	Doc:     "returns the gradient of scaled_product with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "dy*(rstd*g)"},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledProductGradX},
-	CUDA: cuda.ScaledProductGradX,
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradX returns the gradient of scaled_product with respect to
-// x, from the gradient dy of its result.
-func scaledProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradXOp,
-	}, dy, g, rstd)
 }

@@ -3,28 +3,50 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var scaledProductGradXOp = ir.Op{
+	Name:    "scaled_product_grad_x",
+	Doc:     "returns the gradient of scaled_product with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(rstd*g)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradX}, {For: "cuda", Of: &cuda.ScaledProductGradX}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradX returns the gradient of scaled_product with respect to
+// x, from the gradient dy of its result.
+func scaledProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradXOp,
+	}, dy, g, rstd)
+}
 
 var softmaxOp = ir.Op{
 	Name:    "softmax",
 	Doc:     "returns exp(x) divided by its sum along dim, computed from x - max(x) so that it does not overflow.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "dtype", Kind: ir.AttrDType}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Softmax},
-	Ref:     refkernel.Softmax,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Softmax},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Softmax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Softmax}}},
 }
 
 // SoftmaxOp returns the descriptor of softmax, which must not be changed.
@@ -34,7 +56,7 @@ func SoftmaxOp() *ir.Op {
 
 // Softmax returns exp(x) divided by its sum along dim, computed from x -
 // max(x) so that it does not overflow. A row of negative infinities gives
-// NaN. X becomes dtype first where it is given.
+// NaN. If dtype is given, x is converted to it first.
 func Softmax(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
 	return core.KernelOne(softmaxApply(x, dim, dType))
 }
@@ -46,7 +68,7 @@ func softmaxApply(x *core.Tensor, dim int, dType ir.DType) core.Apply {
 		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(dType)},
 		DType: dType,
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AlongShape(x.Shape(), dim))
+			return oneShape(shapes.AlongShape(x.Shape(), dim))
 		},
 		Backward: softmaxBackward,
 		Save:     core.SaveOut(0),
@@ -77,10 +99,9 @@ var softmaxGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "y*(g - s)"},
+		{Exprs: []string{"y*(g - s)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGrad},
-	CUDA: cuda.SoftmaxGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGrad}, {For: "cuda", Of: &cuda.SoftmaxGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -143,10 +164,9 @@ var softmaxGradGradSOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*y)"},
+		{Exprs: []string{"-(dy*y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGradGradS},
-	CUDA: cuda.SoftmaxGradGradS,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradS}, {For: "cuda", Of: &cuda.SoftmaxGradGradS}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -168,10 +188,9 @@ var softmaxGradGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(g - s)"},
+		{Exprs: []string{"dy*(g - s)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SoftmaxGradGradY},
-	CUDA: cuda.SoftmaxGradGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradY}, {For: "cuda", Of: &cuda.SoftmaxGradGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -200,8 +219,8 @@ func SoftminOp() *ir.Op {
 	return &softminOp
 }
 
-// Softmin returns softmax of -x along dim. X becomes dtype first where it is
-// given.
+// Softmin returns softmax of -x along dim. If dtype is given, x is converted
+// to it first.
 func Softmin(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&softminOp, in...); t != nil {

@@ -20,10 +20,9 @@ var adamStepOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Joint: []string{"shrink*params - rate*((first + gain1*(grads + decay*params - first))/(sqrt(keep2*second + gain2*((grads + decay*params)*(grads + decay*params))) + eps))", "first + gain1*(grads + decay*params - first)", "keep2*second + gain2*((grads + decay*params)*(grads + decay*params))"}},
+		{Exprs: []string{"shrink*params - rate*((first + gain1*(grads + decay*params - first))/(sqrt(keep2*second + gain2*((grads + decay*params)*(grads + decay*params))) + eps))", "first + gain1*(grads + decay*params - first)", "keep2*second + gain2*((grads + decay*params)*(grads + decay*params))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AdamStep},
-	CUDA: cuda.AdamStep,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdamStep}, {For: "cuda", Of: &cuda.AdamStep}},
 	Tags: ir.TagHidden,
 }
 
@@ -62,10 +61,9 @@ var sgdMomentumStepOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Joint: []string{"params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params))", "momentum*momenta + share*(grads + decay*params)"}},
+		{Exprs: []string{"params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params))", "momentum*momenta + share*(grads + decay*params)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SGDMomentumStep},
-	CUDA: cuda.SGDMomentumStep,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDMomentumStep}, {For: "cuda", Of: &cuda.SGDMomentumStep}},
 	Tags: ir.TagHidden,
 }
 
@@ -105,10 +103,9 @@ var sgdStepOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Joint: []string{"params - rate*(grads + decay*params)"}},
+		{Exprs: []string{"params - rate*(grads + decay*params)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SGDStep},
-	CUDA: cuda.SGDStep,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDStep}, {For: "cuda", Of: &cuda.SGDStep}},
 	Tags: ir.TagHidden,
 }
 

@@ -3,21 +3,21 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var adaptiveAverage1dOp = ir.Op{
-	Name:    "adaptive_average1d",
-	Doc:     "returns n means of windows along the last axis of x.",
+var adaptiveAverageOp = ir.Op{
+	Name:    "adaptive_average",
+	Doc:     "returns m means of windows along axis dim of x, which is negative.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "m", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
@@ -25,80 +25,44 @@ var adaptiveAverage1dOp = ir.Op{
 	Tags:    ir.TagHidden,
 }
 
-// AdaptiveAverage1dOp returns the descriptor of adaptive_average1d, which
-// must not be changed.
-func AdaptiveAverage1dOp() *ir.Op {
-	return &adaptiveAverage1dOp
+// AdaptiveAverageOp returns the descriptor of adaptive_average, which must
+// not be changed.
+func AdaptiveAverageOp() *ir.Op {
+	return &adaptiveAverageOp
 }
 
-// AdaptiveAverage1d returns n means of windows along the last axis of x.
-func AdaptiveAverage1d(x *core.Tensor, n int) *core.Tensor {
+// AdaptiveAverage returns m means of windows along axis dim of x, which is
+// negative.
+func AdaptiveAverage(x *core.Tensor, dim, m int) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.Refused(&adaptiveAverage1dOp, in...); t != nil {
+	if t := core.Refused(&adaptiveAverageOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&adaptiveAverage1dOp, in, in...); narrow {
+	if to, narrow := core.Narrow(&adaptiveAverageOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(AdaptiveAverage1d(core.Wide(x), n), to)
+			return core.Round(AdaptiveAverage(core.Wide(x), dim, m), to)
 		})
-		core.Composed(&adaptiveAverage1dOp, in, out)
+		core.Composed(&adaptiveAverageOp, in, out)
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return adaptiveAverage1dCompose(x, n)
+		return adaptiveAverageCompose(x, dim, m)
 	})
-	core.Composed(&adaptiveAverage1dOp, in, out)
+	core.Composed(&adaptiveAverageOp, in, out)
 	return out
 }
 
-func adaptiveAverage1dCompose(x *core.Tensor, n int) *core.Tensor {
-	return MatMul(x, T(AdaptiveWeights([]int{n, ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), n, core.PlacementLike(x))))
-}
-
-var adaptiveAverage2dOp = ir.Op{
-	Name:    "adaptive_average2d",
-	Doc:     "returns m by n means of windows over the last two axes of x.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "m", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// AdaptiveAverage2dOp returns the descriptor of adaptive_average2d, which
-// must not be changed.
-func AdaptiveAverage2dOp() *ir.Op {
-	return &adaptiveAverage2dOp
-}
-
-// AdaptiveAverage2d returns m by n means of windows over the last two axes of
-// x.
-func AdaptiveAverage2d(x *core.Tensor, m, n int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&adaptiveAverage2dOp, in...); t != nil {
-		return t
+func adaptiveAverageCompose(x *core.Tensor, dim, m int) *core.Tensor {
+	n := shapes.Size(x.Shape(), dim)
+	k := shapes.AdaptiveWindow(n, m)
+	if k == 0 {
+		return Refuse(x, "output_size and the axes of windows must have one element or more")
 	}
-	if to, narrow := core.Narrow(&adaptiveAverage2dOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(AdaptiveAverage2d(core.Wide(x), m, n), to)
-		})
-		core.Composed(&adaptiveAverage2dOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return adaptiveAverage2dCompose(x, m, n)
-	})
-	core.Composed(&adaptiveAverage2dOp, in, out)
-	return out
-}
-
-func adaptiveAverage2dCompose(x *core.Tensor, m, n int) *core.Tensor {
-	rows := AdaptiveWeights([]int{m, ir.HostSize(x.Shape(), -2)}, ir.HostSize(x.Shape(), -2), m, core.PlacementLike(x))
-	cols := AdaptiveWeights([]int{n, ir.HostSize(x.Shape(), -1)}, ir.HostSize(x.Shape(), -1), n, core.PlacementLike(x))
-	return MatMul(rows, MatMul(x, T(cols)))
+	elements := Unflatten(IndexSelect(x, dim, AdaptivePlaces([]int{m * k}, n, m, k, core.PlacementLike(x))), dim, []int{m, k})
+	rest := shapes.OnesInts(0 - dim - 1)
+	inside := Reshape(AdaptiveInside([]int{m, k}, n, m, k, core.PlacementLike(x)), shapes.JoinInts([]int{m, k}, rest))
+	total := Sum(Where(inside, elements, core.ScalarTensor(ir.IntScalar(0))), []int{dim}, false, ir.Invalid)
+	return Div(total, Reshape(AdaptiveLengths([]int{m}, n, m, core.PlacementLike(x)), shapes.JoinInts([]int{m}, rest)))
 }
 
 var adaptiveAvgPool1dOp = ir.Op{
@@ -134,10 +98,11 @@ func AdaptiveAvgPool1d(x *core.Tensor, outputSize int) *core.Tensor {
 }
 
 func adaptiveAvgPool1dCompose(x *core.Tensor, outputSize int) *core.Tensor {
-	if outputSize == 1 {
-		return Mean(WithAxes(x, 2), []int{-1}, true, ir.Invalid)
+	n := shapes.Size(x.Shape(), -1)
+	if n > 0 && outputSize > 0 && n%outputSize == 0 {
+		return Mean(Unflatten(WithAxes(x, 2), -1, []int{outputSize, n / outputSize}), []int{-1}, false, ir.Invalid)
 	}
-	return AdaptiveAverage1d(WithAxes(x, 2), outputSize)
+	return AdaptiveAverage(WithAxes(x, 2), -1, outputSize)
 }
 
 // AdaptiveAvgPool1dOut is AdaptiveAvgPool1d with the result written to dst,
@@ -148,7 +113,7 @@ func AdaptiveAvgPool1dOut(dst, x *core.Tensor, outputSize int) error {
 
 var adaptiveAvgPool2dOp = ir.Op{
 	Name:    "adaptive_avg_pool2d",
-	Doc:     "returns the means of equally spaced windows over the last two axes of x, whose extents in the result are output_size, or both its one number.",
+	Doc:     "returns the means of equally spaced windows over the last two axes of x, to the extents output_size; one number stands for both.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "output_size", Kind: ir.AttrInts}},
@@ -165,12 +130,18 @@ func AdaptiveAvgPool2dOp() *ir.Op {
 }
 
 // AdaptiveAvgPool2d returns the means of equally spaced windows over the last
-// two axes of x, whose extents in the result are output_size, or both its one
-// number.
+// two axes of x, to the extents output_size; one number stands for both.
 func AdaptiveAvgPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&adaptiveAvgPool2dOp, in...); t != nil {
 		return t
+	}
+	if to, narrow := core.Narrow(&adaptiveAvgPool2dOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(AdaptiveAvgPool2d(core.Wide(x), outputSize), to)
+		})
+		core.Composed(&adaptiveAvgPool2dOp, in, out)
+		return out
 	}
 	out := core.Composing(func() *core.Tensor {
 		return adaptiveAvgPool2dCompose(x, outputSize)
@@ -180,20 +151,97 @@ func AdaptiveAvgPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
 }
 
 func adaptiveAvgPool2dCompose(x *core.Tensor, outputSize []int) *core.Tensor {
-	o := ir.HostFillInts(outputSize, 2)
+	o := shapes.FillInts(outputSize, 2)
 	if len(o) != 2 {
 		return Refuse(x, "output_size must be one number or two")
 	}
 	if o[0] == 1 && o[1] == 1 {
 		return Mean(WithAxes(x, 3), []int{-2, -1}, true, ir.Invalid)
 	}
-	return AdaptiveAverage2d(WithAxes(x, 3), o[0], o[1])
+	h := shapes.Size(x.Shape(), -2)
+	w := shapes.Size(x.Shape(), -1)
+	if h > 0 && w > 0 && o[0] > 0 && o[1] > 0 && h%o[0] == 0 && w%o[1] == 0 {
+		rows := Mean(Unflatten(WithAxes(x, 3), -2, []int{o[0], h / o[0]}), []int{-2}, false, ir.Invalid)
+		return Mean(Unflatten(rows, -1, []int{o[1], w / o[1]}), []int{-1}, false, ir.Invalid)
+	}
+	return AdaptiveAverage(AdaptiveAverage(WithAxes(x, 3), -1, o[1]), -2, o[0])
 }
 
 // AdaptiveAvgPool2dOut is AdaptiveAvgPool2d with the result written to dst,
 // which has its shape and device.
 func AdaptiveAvgPool2dOut(dst, x *core.Tensor, outputSize []int) error {
 	return core.CopyOut(dst, &adaptiveAvgPool2dOp, AdaptiveAvgPool2d(x, outputSize))
+}
+
+var adaptiveInsideOp = ir.Op{
+	Name:    "adaptive_inside",
+	Doc:     "returns for the places of adaptive_places whether they are there for the first time.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "m", Kind: ir.AttrInt}, {Name: "k", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassBool,
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Bool,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"index/k*n/m + index%k < ((index/k + 1)*n + m - 1)/m"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptiveInside}, {For: "cuda", Of: &cuda.AdaptiveInside}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// AdaptiveInsideOp returns the descriptor of adaptive_inside, which must not
+// be changed.
+func AdaptiveInsideOp() *ir.Op {
+	return &adaptiveInsideOp
+}
+
+// AdaptiveInside returns for the places of adaptive_places whether they are
+// there for the first time.
+func AdaptiveInside(shape []int, n, m, k int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &adaptiveInsideOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(m), ir.IntValue(k)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var adaptiveLengthsOp = ir.Op{
+	Name:    "adaptive_lengths",
+	Doc:     "returns how many elements each of m windows of n elements has.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "m", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"cast(((index + 1)*n + m - 1)/m - index*n/m)"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptiveLengths}, {For: "cuda", Of: &cuda.AdaptiveLengths}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// AdaptiveLengthsOp returns the descriptor of adaptive_lengths, which must
+// not be changed.
+func AdaptiveLengthsOp() *ir.Op {
+	return &adaptiveLengthsOp
+}
+
+// AdaptiveLengths returns how many elements each of m windows of n elements
+// has.
+func AdaptiveLengths(shape []int, n, m int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &adaptiveLengthsOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(m)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
 }
 
 var adaptiveMaxOp = ir.Op{
@@ -229,7 +277,7 @@ func AdaptiveMax(x, places *core.Tensor, windows []int, k int) (values, indices 
 }
 
 func adaptiveMaxCompose(x, places *core.Tensor, windows []int, k int) (*core.Tensor, *core.Tensor) {
-	n := ir.HostProdInts(windows)
+	n := shapes.ProdInts(windows)
 	elements := Unflatten(IndexSelect(x, -1, Reshape(places, []int{n * k})), -1, []int{n, k})
 	values, at := MaxDim(elements, -1, true)
 	indices := Gather(Expand(Reshape(places, []int{n, k}), core.Look(elements).Shape()), -1, at)
@@ -308,11 +356,14 @@ func AdaptiveMaxPool1dWithIndices(x *core.Tensor, outputSize int) (values, indic
 }
 
 func adaptiveMaxPool1dWithIndicesCompose(x *core.Tensor, outputSize int) (*core.Tensor, *core.Tensor) {
-	n := ir.HostSize(x.Shape(), -1)
-	k := ir.HostAdaptiveWindow(n, outputSize)
+	n := shapes.Size(x.Shape(), -1)
+	k := shapes.AdaptiveWindow(n, outputSize)
 	if k == 0 {
 		bad := Refuse(x, "output_size and the last axis must have one element or more")
 		return bad, bad
+	}
+	if n%outputSize == 0 {
+		return MaxPool1dWithIndices(x, []int{k}, nil, []int{0}, []int{1}, false)
 	}
 	at := AdaptivePlaces([]int{outputSize * k}, n, outputSize, k, core.PlacementLike(x))
 	return AdaptiveMax(WithAxes(x, 2), at, []int{outputSize}, k)
@@ -320,7 +371,7 @@ func adaptiveMaxPool1dWithIndicesCompose(x *core.Tensor, outputSize int) (*core.
 
 var adaptiveMaxPool2dOp = ir.Op{
 	Name:    "adaptive_max_pool2d",
-	Doc:     "returns the largest elements of equally spaced windows over the last two axes of x, whose extents in the result are output_size, or both its one number.",
+	Doc:     "returns the largest elements of equally spaced windows over the last two axes of x, to the extents output_size; one number stands for both.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "output_size", Kind: ir.AttrInts}},
@@ -337,8 +388,8 @@ func AdaptiveMaxPool2dOp() *ir.Op {
 }
 
 // AdaptiveMaxPool2d returns the largest elements of equally spaced windows
-// over the last two axes of x, whose extents in the result are output_size,
-// or both its one number.
+// over the last two axes of x, to the extents output_size; one number stands
+// for both.
 func AdaptiveMaxPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&adaptiveMaxPool2dOp, in...); t != nil {
@@ -398,16 +449,16 @@ func AdaptiveMaxPool2dWithIndices(x *core.Tensor, outputSize []int) (values, ind
 }
 
 func adaptiveMaxPool2dWithIndicesCompose(x *core.Tensor, outputSize []int) (*core.Tensor, *core.Tensor) {
-	o := ir.HostPadPairs(ir.HostFillInts(outputSize, 2), 1)
-	h := ir.HostAdaptiveWindow(ir.HostSize(x.Shape(), -2), o[0])
-	w := ir.HostAdaptiveWindow(ir.HostSize(x.Shape(), -1), o[1])
+	o := shapes.PadPairs(shapes.FillInts(outputSize, 2), 1)
+	h := shapes.AdaptiveWindow(shapes.Size(x.Shape(), -2), o[0])
+	w := shapes.AdaptiveWindow(shapes.Size(x.Shape(), -1), o[1])
 	if h == 0 || w == 0 || len(o) != 2 {
 		bad := Refuse(x, "output_size must be one number or two, and these and the last two axes have one element or more")
 		return bad, bad
 	}
-	rows := Reshape(AdaptivePlaces([]int{o[0] * h}, ir.HostSize(x.Shape(), -2), o[0], h, core.PlacementLike(x)), []int{o[0], 1, h, 1})
-	cols := Reshape(AdaptivePlaces([]int{o[1] * w}, ir.HostSize(x.Shape(), -1), o[1], w, core.PlacementLike(x)), []int{1, o[1], 1, w})
-	at := Reshape(Add(Mul(rows, core.ScalarTensor(ir.IntScalar(int64(ir.HostSize(x.Shape(), -1))))), cols), []int{o[0] * o[1] * h * w})
+	rows := Reshape(AdaptivePlaces([]int{o[0] * h}, shapes.Size(x.Shape(), -2), o[0], h, core.PlacementLike(x)), []int{o[0], 1, h, 1})
+	cols := Reshape(AdaptivePlaces([]int{o[1] * w}, shapes.Size(x.Shape(), -1), o[1], w, core.PlacementLike(x)), []int{1, o[1], 1, w})
+	at := Reshape(Add(Mul(rows, core.ScalarTensor(ir.IntScalar(int64(shapes.Size(x.Shape(), -1))))), cols), []int{o[0] * o[1] * h * w})
 	return AdaptiveMax(Flatten(WithAxes(x, 3), -2, -1), at, o, h*w)
 }
 
@@ -422,10 +473,9 @@ var adaptivePlacesOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)", Indexed: true},
+		{Exprs: []string{"min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AdaptivePlaces},
-	CUDA: cuda.AdaptivePlaces,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptivePlaces}, {For: "cuda", Of: &cuda.AdaptivePlaces}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -448,54 +498,17 @@ func AdaptivePlaces(shape []int, n, m, k int, place *core.Placement) *core.Tenso
 	})
 }
 
-var adaptiveWeightsOp = ir.Op{
-	Name:    "adaptive_weights",
-	Doc:     "returns the matrix [m, n] that averages n elements to m.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "m", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "where(index%n >= index/n*n/m && index%n < ((index/n + 1)*n + m - 1)/m, 1/cast(((index/n + 1)*n + m - 1)/m - index/n*n/m), 0)", Indexed: true},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AdaptiveWeights},
-	CUDA: cuda.AdaptiveWeights,
-	Tags: ir.TagFactory | ir.TagHidden,
-}
-
-// AdaptiveWeightsOp returns the descriptor of adaptive_weights, which must
-// not be changed.
-func AdaptiveWeightsOp() *ir.Op {
-	return &adaptiveWeightsOp
-}
-
-// AdaptiveWeights returns the matrix [m, n] that averages n elements to m.
-func AdaptiveWeights(shape []int, n, m int, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &adaptiveWeightsOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(m)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
 var avgPoolOp = ir.Op{
 	Name:    "avg_pool",
 	Doc:     "returns the mean of each window over the last len(kernel) axes of x.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}, {Name: "count_include_pad", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.AvgPool},
-	Ref:     refkernel.AvgPool,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.AvgPool},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPool)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.AvgPool}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -512,7 +525,7 @@ func AvgPool(x *core.Tensor, kernel, stride, padding []int, ceilMode, countInclu
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.BoolValue(ceilMode), ir.BoolValue(countIncludePad)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AvgPoolShape(x.Shape(), kernel, stride, padding, ceilMode))
+			return oneShape(shapes.AvgPoolShape(x.Shape(), kernel, stride, padding, ceilMode))
 		},
 		Backward: avgPoolBackward,
 	})
@@ -549,7 +562,7 @@ func AvgPool1dOp() *ir.Op {
 
 // AvgPool1d returns the mean of each window along the last axis of x. Windows
 // are kernel_size apart unless stride is given. Padding counts as zeros, or
-// with count_include_pad of false not at all.
+// does not count if count_include_pad is false.
 func AvgPool1d(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&avgPool1dOp, in...); t != nil {
@@ -593,7 +606,7 @@ func AvgPool2dOp() *ir.Op {
 // AvgPool2d returns the mean of each window over the last two axes of x.
 // Kernel_size, stride and padding have one number for both axes or two.
 // Windows are kernel_size apart unless stride is given. Padding counts as
-// zeros, or with count_include_pad of false not at all.
+// zeros, or does not count if count_include_pad is false.
 func AvgPool2d(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&avgPool2dOp, in...); t != nil {
@@ -619,16 +632,14 @@ func AvgPool2dOut(dst, x *core.Tensor, kernelSize, stride, padding []int, ceilMo
 var avgPoolGradOp = ir.Op{
 	Name:    "avg_pool_grad",
 	Doc:     "returns the gradient of avg_pool with respect to its input of the given shape, from the gradient g of its result.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}},
 	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}, {Name: "count_include_pad", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.AvgPoolGrad},
-	Ref:     refkernel.AvgPoolGrad,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.AvgPoolGrad},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPoolGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.AvgPoolGrad}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -646,7 +657,7 @@ func AvgPoolGrad(g *core.Tensor, input, kernel, stride, padding []int, ceilMode,
 		In:    []*core.Tensor{g},
 		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.BoolValue(ceilMode), ir.BoolValue(countIncludePad)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.AvgPoolGradShape(g.Shape(), input, kernel, stride, padding, ceilMode))
+			return oneShape(shapes.AvgPoolGradShape(g.Shape(), input, kernel, stride, padding, ceilMode))
 		},
 		Backward: avgPoolGradBackward,
 	})

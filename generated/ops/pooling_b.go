@@ -3,11 +3,10 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/composite"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -43,26 +42,24 @@ func AvgPoolN(x *core.Tensor, n int, kernelSize, stride, padding []int, ceilMode
 }
 
 func avgPoolNCompose(x *core.Tensor, n int, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
-	k := ir.HostFillInts(kernelSize, n)
+	k := shapes.FillInts(kernelSize, n)
 	if stride == nil {
-		return AvgPool(x, k, k, ir.HostFillInts(padding, n), ceilMode, countIncludePad)
+		return AvgPool(x, k, k, shapes.FillInts(padding, n), ceilMode, countIncludePad)
 	}
-	return AvgPool(x, k, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ceilMode, countIncludePad)
+	return AvgPool(x, k, shapes.FillInts(stride, n), shapes.FillInts(padding, n), ceilMode, countIncludePad)
 }
 
 var maxPoolOp = ir.Op{
 	Name:    "max_pool",
 	Doc:     "returns the largest element of each window over the last len(kernel) axes of x, and its place in these axes read as one in row-major order.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MaxPool},
-	Ref:     refkernel.MaxPool,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.MaxPool},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaxPool)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MaxPool}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -80,7 +77,7 @@ func MaxPool(x *core.Tensor, kernel, stride, padding, dilation []int, ceilMode b
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.BoolValue(ceilMode)},
 		Shapes: func() ([][]int, error) {
-			return ir.MaxPoolShape(x.Shape(), kernel, stride, padding, dilation, ceilMode)
+			return shapes.MaxPoolShape(x.Shape(), kernel, stride, padding, dilation, ceilMode)
 		},
 		Backward: maxPoolBackward,
 		Save:     core.SaveOut(1),
@@ -252,55 +249,6 @@ func maxPool2dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, di
 	return MaxPoolIndices(WithAxes(x, 3), 2, kernelSize, stride, padding, dilation, ceilMode)
 }
 
-var maxPoolGradOp = ir.Op{
-	Name:    "max_pool_grad",
-	Doc:     "is max_unpool as a kernel.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MaxPoolGrad},
-	Ref:     refkernel.MaxPoolGrad,
-	Tags:    ir.TagHidden,
-}
-
-// MaxPoolGradOp returns the descriptor of max_pool_grad, which must not be
-// changed.
-func MaxPoolGradOp() *ir.Op {
-	return &maxPoolGradOp
-}
-
-// MaxPoolGrad is max_unpool as a kernel.
-func MaxPoolGrad(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &maxPoolGradOp,
-		In:    []*core.Tensor{g, indices},
-		Attrs: []ir.Value{ir.IntsValue(input), ir.IntValue(axes)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MaxPoolGradShape(g.Shape(), indices.Shape(), input, axes))
-		},
-		Backward: maxPoolGradBackward,
-		Save:     core.SaveIn(1),
-	})
-}
-
-// maxPoolGradBackward is the gradient of max_pool_grad.
-func maxPoolGradBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, maxPoolGradGradG(grad)))
-}
-
-func maxPoolGradGradG(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	indices := grad.In(1)
-	input := grad.Attr(0).Ints
-	axes := int(grad.Attr(1).Int)
-	windows := ir.HostMergeTail(grad.InShape(1), axes)
-	return Reshape(Gather(Reshape(dy, ir.HostMergeTail(input, axes)), -1, Reshape(indices, windows)), grad.InShape(0))
-}
-
 var maxPoolIndicesOp = ir.Op{
 	Name:    "max_pool_indices",
 	Doc:     "returns max_pool over the last n axes.",
@@ -332,23 +280,25 @@ func MaxPoolIndices(x *core.Tensor, n int, kernelSize, stride, padding, dilation
 }
 
 func maxPoolIndicesCompose(x *core.Tensor, n int, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
-	k := ir.HostFillInts(kernelSize, n)
+	k := shapes.FillInts(kernelSize, n)
 	if stride == nil {
-		return MaxPool(x, k, k, ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
+		return MaxPool(x, k, k, shapes.FillInts(padding, n), shapes.FillInts(dilation, n), ceilMode)
 	}
-	return MaxPool(x, k, ir.HostFillInts(stride, n), ir.HostFillInts(padding, n), ir.HostFillInts(dilation, n), ceilMode)
+	return MaxPool(x, k, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), ceilMode)
 }
 
 var maxUnpoolOp = ir.Op{
 	Name:    "max_unpool",
-	Doc:     "returns a tensor of shape input that is 0 but for the places in the last axes that indices name, each with the sum of its elements of g.",
-	Kind:    ir.Composition,
+	Doc:     "returns a tensor of shape input that is 0, except at the places in the last axes that indices name, each with the sum of its elements of g.",
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaxUnpool)}},
+	Parts:   true,
 	Tags:    ir.TagHidden,
 }
 
@@ -358,23 +308,41 @@ func MaxUnpoolOp() *ir.Op {
 	return &maxUnpoolOp
 }
 
-// MaxUnpool returns a tensor of shape input that is 0 but for the places in
-// the last axes that indices name, each with the sum of its elements of g.
+// MaxUnpool returns a tensor of shape input that is 0, except at the places
+// in the last axes that indices name, each with the sum of its elements of g.
 func MaxUnpool(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	in := []*core.Tensor{g, indices}
-	if t := core.Refused(&maxUnpoolOp, in...); t != nil {
-		return t
+	if core.InParts(&maxUnpoolOp, nil, g, indices) {
+		return MaxUnpoolParts(g, indices, input, axes)
 	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.MaxUnpool(MaxUnpoolParts, MaxPoolGrad, g, indices, input, axes)
+	return core.KernelOne(core.Apply{
+		Op:    &maxUnpoolOp,
+		In:    []*core.Tensor{g, indices},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntValue(axes)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.MaxUnpoolShape(g.Shape(), indices.Shape(), input, axes))
+		},
+		Backward: maxUnpoolBackward,
+		Save:     core.SaveIn(1),
 	})
-	core.Composed(&maxUnpoolOp, in, out)
-	return out
+}
+
+// maxUnpoolBackward is the gradient of max_unpool.
+func maxUnpoolBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, maxUnpoolGradG(grad)))
+}
+
+func maxUnpoolGradG(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	indices := grad.In(1)
+	input := grad.Attr(0).Ints
+	axes := int(grad.Attr(1).Int)
+	windows := shapes.MergeTail(grad.InShape(1), axes)
+	return Reshape(Gather(Reshape(dy, shapes.MergeTail(input, axes)), -1, Reshape(indices, windows)), grad.InShape(0))
 }
 
 var maxUnpool1dOp = ir.Op{
 	Name:    "max_unpool1d",
-	Doc:     "returns a tensor that is 0 but for the elements of x, put at the places along the last axis that indices, as of max_pool1d_with_indices, name.",
+	Doc:     "returns a tensor that is 0, except for the elements of x, put at the places along the last axis that indices, as of max_pool1d_with_indices, name.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_size", Kind: ir.AttrInts}},
@@ -391,11 +359,11 @@ func MaxUnpool1dOp() *ir.Op {
 	return &maxUnpool1dOp
 }
 
-// MaxUnpool1d returns a tensor that is 0 but for the elements of x, put at
-// the places along the last axis that indices, as of max_pool1d_with_indices,
-// name. Its extent is what the pooling most likely had, or output_size, which
-// is less than a stride away from that. Where two elements have one place,
-// either is there.
+// MaxUnpool1d returns a tensor that is 0, except for the elements of x, put
+// at the places along the last axis that indices, as of
+// max_pool1d_with_indices, name. Its extent is what the pooling most likely
+// had, or output_size, which is less than a stride away from that. If two
+// elements have one place, either of them is kept.
 func MaxUnpool1d(x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) *core.Tensor {
 	in := []*core.Tensor{x, indices}
 	if t := core.Refused(&maxUnpool1dOp, in...); t != nil {
@@ -490,12 +458,12 @@ func MaxUnpoolN(x, indices *core.Tensor, n int, kernelSize, stride, padding, out
 }
 
 func maxUnpoolNCompose(x, indices *core.Tensor, n int, kernelSize, stride, padding, outputSize []int) *core.Tensor {
-	to := ir.HostUnpooled(x.Shape(), n, kernelSize, stride, padding, outputSize)
-	if len(to) == 0 || !ir.HostEqualInts(x.Shape(), indices.Shape()) {
+	to := shapes.Unpooled(x.Shape(), n, kernelSize, stride, padding, outputSize)
+	if len(to) == 0 || !shapes.EqualInts(x.Shape(), indices.Shape()) {
 		return Refuse(x, "indices must have the shape of x, lists suit its windows, and output_size be less than a stride away from (n-1)*stride - 2*padding + kernel_size")
 	}
-	windows := ir.HostMergeTail(x.Shape(), n)
-	return Reshape(Scatter(Zeros(ir.HostMergeTail(to, n), core.PlacementLike(x)), -1, Reshape(indices, windows), Reshape(x, windows)), to)
+	windows := shapes.MergeTail(x.Shape(), n)
+	return Reshape(Scatter(Zeros(shapes.MergeTail(to, n), core.PlacementLike(x)), -1, Reshape(indices, windows), Reshape(x, windows)), to)
 }
 
 var maxUnpoolPartsOp = ir.Op{
@@ -531,7 +499,7 @@ func MaxUnpoolParts(g, indices *core.Tensor, input []int, axes int) *core.Tensor
 }
 
 func maxUnpoolPartsCompose(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	flat := ir.HostMergeTail(input, axes)
-	windows := ir.HostMergeTail(indices.Shape(), axes)
+	flat := shapes.MergeTail(input, axes)
+	windows := shapes.MergeTail(indices.Shape(), axes)
 	return Reshape(ScatterAdd(Zeros(flat, core.PlacementLike(g)), -1, Reshape(indices, windows), Reshape(g, windows)), input)
 }

@@ -3,13 +3,12 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/composite"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -18,7 +17,7 @@ var bernoulliOp = ir.Op{
 	Doc:     "returns 1 with the probability that x holds for each element, else 0.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
@@ -64,16 +63,15 @@ var bernoulliElementsOp = ir.Op{
 	Doc:     "returns bernoulli of probabilities that were checked.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "checked", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(checked == 0 && uniform(seed, offset) < x, 1, 0)", Indexed: true},
+		{Exprs: []string{"where(checked == 0 && uniform(seed, offset) < x, 1, 0)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.BernoulliElements},
-	CUDA: cuda.BernoulliElements,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BernoulliElements}, {For: "cuda", Of: &cuda.BernoulliElements}},
 	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 
@@ -135,7 +133,7 @@ var drawOp = ir.Op{
 	Doc:     "returns n positions along the last axis of x, which holds running sums of probabilities, drawn with replacement.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
@@ -173,16 +171,16 @@ func Draw(x *core.Tensor, n int, seed, offset int64) *core.Tensor {
 }
 
 func drawCompose(x *core.Tensor, n int, seed, offset int64) *core.Tensor {
-	total := Narrow(x, -1, ir.HostSize(x.Shape(), -1)-1, 1)
-	return Searchsorted(x, ScaledUniform(Expand(total, ir.HostWithSize(core.Look(total).Shape(), -1, n)), ir.HostGridOf(x.DType()), seed, offset), true)
+	total := Narrow(x, -1, shapes.Size(x.Shape(), -1)-1, 1)
+	return Searchsorted(x, ScaledUniform(Expand(total, shapes.WithSize(core.Look(total).Shape(), -1, n)), shapes.GridOf(x.DType()), seed, offset), true)
 }
 
 var dropoutOp = ir.Op{
 	Name:    "dropout",
-	Doc:     "returns x with each element times 0 with probability p and otherwise times 1/(1 - p), so that NaN comes of an infinity that is dropped.",
+	Doc:     "returns x with each element multiplied by 0 with probability p and otherwise by 1/(1 - p).",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
@@ -195,9 +193,9 @@ func DropoutOp() *ir.Op {
 	return &dropoutOp
 }
 
-// Dropout returns x with each element times 0 with probability p and
-// otherwise times 1/(1 - p), so that NaN comes of an infinity that is
-// dropped. It always drops; outside of training leave it out. P must be
+// Dropout returns x with each element multiplied by 0 with probability p and
+// otherwise by 1/(1 - p). A dropped infinity becomes NaN. Elements are
+// dropped whether or not a model trains: call it in training only. P must be
 // between 0 and 1.
 func Dropout(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
 	in := []*core.Tensor{x}
@@ -205,10 +203,14 @@ func Dropout(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.Dropout(InRange, DropoutElements, Ones, Mul, x, p, seed, offset)
+		return dropoutCompose(x, p, seed, offset)
 	})
 	core.Composed(&dropoutOp, in, out)
 	return out
+}
+
+func dropoutCompose(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
+	return DropoutElements(InRange(x, "p", p, 0, 1), p, seed, offset)
 }
 
 // DropoutOut is Dropout with the result written to dst, which has its shape
@@ -217,22 +219,64 @@ func DropoutOut(dst, x *core.Tensor, p float64, seed, offset int64) error {
 	return core.CopyOut(dst, &dropoutOp, Dropout(x, p, seed, offset))
 }
 
-var dropoutElementsOp = ir.Op{
-	Name:    "dropout_elements",
-	Doc:     "returns dropout of a p between 0 and 1.",
+var dropoutAgainOp = ir.Op{
+	Name:    "dropout_again",
+	Doc:     "returns x with the elements that are not kept times 0, and the others times 1/(1 - p).",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	In:      []ir.Operand{{Name: "x"}, {Name: "kept", DTypes: ir.ClassBool, Fixed: ir.Bool}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*where(uniform(seed, offset) < p, 0, 1/(1 - p))", Indexed: true},
+		{Exprs: []string{"x*where(kept, 1/(1 - p), 0)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.DropoutElements},
-	CUDA: cuda.DropoutElements,
-	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DropoutAgain}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// DropoutAgainOp returns the descriptor of dropout_again, which must not be
+// changed.
+func DropoutAgainOp() *ir.Op {
+	return &dropoutAgainOp
+}
+
+// DropoutAgain returns x with the elements that are not kept times 0, and the
+// others times 1/(1 - p).
+func DropoutAgain(x, kept *core.Tensor, p float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &dropoutAgainOp,
+		Attrs:    []ir.Value{ir.FloatValue(p)},
+		Backward: dropoutAgainBackward,
+		Save:     core.SaveIn(1),
+	}, x, kept)
+}
+
+// dropoutAgainBackward is the gradient of dropout_again.
+func dropoutAgainBackward(grad *core.Grad) {
+	dy := grad.WideSpread(0, grad.Dy(0))
+	kept := grad.In(1)
+	p := grad.Attr(0).Scalar.Float()
+	grad.Set(0, fit(grad, 0, DropoutAgain(dy, kept, p)))
+}
+
+var dropoutElementsOp = ir.Op{
+	Name:    "dropout_elements",
+	Doc:     "returns dropout of a p between 0 and 1.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"x*where(uniform(seed, offset) < p, 0, 1/(1 - p))"}, Indexed: true},
+	},
+	Code:  []ir.Code{{For: "cuda", Of: &cuda.DropoutElements}},
+	Parts: true,
+	Tags:  ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 
 // DropoutElementsOp returns the descriptor of dropout_elements, which must
@@ -243,6 +287,9 @@ func DropoutElementsOp() *ir.Op {
 
 // DropoutElements returns dropout of a p between 0 and 1.
 func DropoutElements(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
+	if core.InParts(&dropoutElementsOp, nil, x) {
+		return DropoutOnce(x, p, seed, offset)
+	}
 	return core.Elementwise(core.Apply{
 		Op:       &dropoutElementsOp,
 		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
@@ -259,6 +306,85 @@ func dropoutElementsBackward(grad *core.Grad) {
 	grad.Set(0, DropoutElements(dy, p, seed, offset))
 }
 
+var dropoutKeptOp = ir.Op{
+	Name:    "dropout_kept",
+	Doc:     "returns dropout of a p between 0 and 1, and which elements it keeps.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "kept", DType: ir.Bool}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"x*where(uniform(seed, offset) >= p, 1/(1 - p), 0)", "uniform(seed, offset) >= p"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DropoutKept}},
+	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
+}
+
+// DropoutKeptOp returns the descriptor of dropout_kept, which must not be
+// changed.
+func DropoutKeptOp() *ir.Op {
+	return &dropoutKeptOp
+}
+
+// DropoutKept returns dropout of a p between 0 and 1, and which elements it
+// keeps.
+func DropoutKept(x *core.Tensor, p float64, seed, offset int64) (out, kept *core.Tensor) {
+	results := core.ElementwiseAll(core.Apply{
+		Op:       &dropoutKeptOp,
+		Attrs:    []ir.Value{ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)},
+		Backward: dropoutKeptBackward,
+		Save:     core.SaveOut(1),
+	}, x)
+	return results[0], results[1]
+}
+
+// dropoutKeptBackward is the gradient of dropout_kept.
+func dropoutKeptBackward(grad *core.Grad) {
+	dyOut := grad.Dy(0)
+	kept := grad.Out(1)
+	p := grad.Attr(0).Scalar.Float()
+	grad.Set(0, DropoutAgain(dyOut, kept, p))
+}
+
+var dropoutOnceOp = ir.Op{
+	Name:    "dropout_once",
+	Doc:     "is dropout_elements with numbers that are drawn once, for the gradient too.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSeeded | ir.TagHidden,
+}
+
+// DropoutOnceOp returns the descriptor of dropout_once, which must not be
+// changed.
+func DropoutOnceOp() *ir.Op {
+	return &dropoutOnceOp
+}
+
+// DropoutOnce is dropout_elements with numbers that are drawn once, for the
+// gradient too.
+func DropoutOnce(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&dropoutOnceOp, in...); t != nil {
+		return t
+	}
+	out := dropoutOnceCompose(x, p, seed, offset)
+	core.Composed(&dropoutOnceOp, in, out)
+	return out
+}
+
+func dropoutOnceCompose(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
+	out1, _ := DropoutKept(x, p, seed, offset)
+	return out1
+}
+
 var foldWholeOp = ir.Op{
 	Name:    "fold_whole",
 	Doc:     "returns the number from low to before high that lies a multiple of their distance from x + low.",
@@ -270,10 +396,9 @@ var foldWholeOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "low + remainder(x, high - low)"},
+		{Exprs: []string{"low + remainder(x, high - low)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.FoldWhole},
-	CUDA: cuda.FoldWhole,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FoldWhole}, {For: "cuda", Of: &cuda.FoldWhole}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -294,10 +419,10 @@ func FoldWhole(x *core.Tensor, low, high int) *core.Tensor {
 
 var multinomialOp = ir.Op{
 	Name:    "multinomial",
-	Doc:     "draws n of the elements along the last axis of x with probabilities in proportion to x, and returns their int64 positions.",
+	Doc:     "draws n of the elements along the last axis of x with probabilities proportional to x, and returns their int64 positions.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}, {Name: "replacement", Kind: ir.AttrBool}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}, {Name: "replacement", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
@@ -312,10 +437,11 @@ func MultinomialOp() *ir.Op {
 }
 
 // Multinomial draws n of the elements along the last axis of x with
-// probabilities in proportion to x, and returns their int64 positions.
-// Without replacement none is drawn twice, and n may be at most the number of
+// probabilities proportional to x, and returns their int64 positions. Without
+// replacement no element is drawn twice, and n may be at most the number of
 // elements. Elements that are negative, infinite or NaN are an error, and so
-// are rows of zeros alone; accelerators report it where the host next waits.
+// is a row that is all zeros; accelerators report it where the host next
+// waits.
 func Multinomial(x *core.Tensor, n int, seed, offset int64, replacement bool) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&multinomialOp, in...); t != nil {
@@ -362,10 +488,9 @@ var noProbabilityOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "!(x >= 0 && x <= 1)"},
+		{Exprs: []string{"!(x >= 0 && x <= 1)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NoProbability},
-	CUDA: cuda.NoProbability,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NoProbability}, {For: "cuda", Of: &cuda.NoProbability}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -392,10 +517,9 @@ var noWeightOp = ir.Op{
 	Promote: ir.PromoteCompare,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "!(x >= 0 && isfinite(x))"},
+		{Exprs: []string{"!(x >= 0 && isfinite(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NoWeight},
-	CUDA: cuda.NoWeight,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NoWeight}, {For: "cuda", Of: &cuda.NoWeight}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -414,16 +538,14 @@ func NoWeight(x *core.Tensor) *core.Tensor {
 var probabilitiesOp = ir.Op{
 	Name:    "probabilities",
 	Doc:     "returns the positions of the true elements of bad; that there are n of them, which is 0, is checked.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "bad"}},
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Probabilities},
-	Ref:     refkernel.Probabilities,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Probabilities},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Probabilities)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Probabilities}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -441,7 +563,7 @@ func Probabilities(bad *core.Tensor, n int) *core.Tensor {
 		In:    []*core.Tensor{bad},
 		Attrs: []ir.Value{ir.IntValue(n)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.NonzeroShape(bad.Shape(), n))
+			return oneShape(shapes.NonzeroShape(bad.Shape(), n))
 		},
 	})
 }
@@ -451,16 +573,15 @@ var raceOp = ir.Op{
 	Doc:     "returns log(x) minus the logarithm of an exponential variable, whose order draws without replacement.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)", Indexed: true},
+		{Exprs: []string{"where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Race},
-	CUDA: cuda.Race,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Race}, {For: "cuda", Of: &cuda.Race}},
 	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 
@@ -482,7 +603,7 @@ var randOp = ir.Op{
 	Name:    "rand",
 	Doc:     "returns random numbers uniform in [0, 1).",
 	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
@@ -509,17 +630,17 @@ func Rand(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
 }
 
 func randCompose(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
-	if ir.HostIsComplex(core.Look(Empty([]int{0}, place)).DType()) {
+	if shapes.IsComplex(core.Look(Empty([]int{0}, place)).DType()) {
 		return UniformParts(shape, seed, offset, place)
 	}
-	return UniformGrid(shape, ir.HostGridOf(core.Look(Empty([]int{0}, place)).DType()), seed, offset, place)
+	return UniformGrid(shape, shapes.GridOf(core.Look(Empty([]int{0}, place)).DType()), seed, offset, place)
 }
 
 var randintOp = ir.Op{
 	Name:    "randint",
 	Doc:     "returns random whole numbers uniform from low to before high, which must be greater.",
 	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
@@ -535,116 +656,16 @@ func RandintOp() *ir.Op {
 // Randint returns random whole numbers uniform from low to before high, which
 // must be greater. Without OfType they are int64.
 func Randint(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	out := core.Composing(func() *core.Tensor {
-		return composite.Randint(InRange, RandintElements, RandomWhole, FoldWhole, shape, low, high, seed, offset, place)
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return randintCompose(shape, low, high, seed, offset, place)
+		})
 	})
 	core.Composed(&randintOp, nil, out)
 	return out
 }
 
-var randintElementsOp = ir.Op{
-	Name:    "randint_elements",
-	Doc:     "returns randint of a high that is greater than low.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteFixed,
-	Fixed:   ir.Int64,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "low + remainder(random_bits(seed, offset), high - low)", Indexed: true},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RandintElements},
-	CUDA: cuda.RandintElements,
-	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
-}
-
-// RandintElementsOp returns the descriptor of randint_elements, which must
-// not be changed.
-func RandintElementsOp() *ir.Op {
-	return &randintElementsOp
-}
-
-// RandintElements returns randint of a high that is greater than low.
-func RandintElements(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &randintElementsOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
-var randnOp = ir.Op{
-	Name:    "randn",
-	Doc:     "returns random numbers of the standard normal distribution, the parts of complex ones with variance 1/2.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "normal(seed, offset)", Indexed: true},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Randn},
-	CUDA: cuda.Randn,
-	Tags: ir.TagSeeded | ir.TagFactory,
-}
-
-// RandnOp returns the descriptor of randn, which must not be changed.
-func RandnOp() *ir.Op {
-	return &randnOp
-}
-
-// Randn returns random numbers of the standard normal distribution, the parts
-// of complex ones with variance 1/2.
-func Randn(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &randnOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(seed), ir.IntValue(offset)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
-var randomKeysOp = ir.Op{
-	Name:    "random_keys",
-	Doc:     "returns random non-negative int64 numbers.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteFixed,
-	Fixed:   ir.Int64,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Expr: "random_bits(seed, offset)&MaxValue", Indexed: true},
-	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RandomKeys},
-	CUDA: cuda.RandomKeys,
-	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
-}
-
-// RandomKeysOp returns the descriptor of random_keys, which must not be
-// changed.
-func RandomKeysOp() *ir.Op {
-	return &randomKeysOp
-}
-
-// RandomKeys returns random non-negative int64 numbers.
-func RandomKeys(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &randomKeysOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(seed), ir.IntValue(offset)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
+func randintCompose(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	return InRange(RandintElements(shape, low, high, seed, offset, place), "high - low", float64(high-low), 1, 9.3e+18)
 }

@@ -9,21 +9,163 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var randomWholeOp = ir.Op{
-	Name:    "random_whole",
-	Doc:     "returns random int64 numbers.",
+var randintElementsOp = ir.Op{
+	Name:    "randint_elements",
+	Doc:     "returns randint of a high that is greater than low.",
 	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.SetOf(ir.Int64),
 	Promote: ir.PromoteFixed,
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "random_bits(seed, offset)", Indexed: true},
+		{Exprs: []string{"low + remainder(random_bits(seed, offset), high - low)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.RandomWhole},
-	CUDA: cuda.RandomWhole,
+	Code:  []ir.Code{{For: "cuda", Of: &cuda.RandintElements}},
+	Parts: true,
+	Tags:  ir.TagSeeded | ir.TagFactory | ir.TagHidden,
+}
+
+// RandintElementsOp returns the descriptor of randint_elements, which must
+// not be changed.
+func RandintElementsOp() *ir.Op {
+	return &randintElementsOp
+}
+
+// RandintElements returns randint of a high that is greater than low.
+func RandintElements(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	if core.InParts(&randintElementsOp, place) {
+		return RandintFolded(shape, low, high, seed, offset, place)
+	}
+	return core.Elementwise(core.Apply{
+		Op:    &randintElementsOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var randintFoldedOp = ir.Op{
+	Name:    "randint_folded",
+	Doc:     "is randint_elements, drawn before it is brought to where it belongs.",
+	Kind:    ir.Composition,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSeeded | ir.TagFactory | ir.TagHidden,
+}
+
+// RandintFoldedOp returns the descriptor of randint_folded, which must not be
+// changed.
+func RandintFoldedOp() *ir.Op {
+	return &randintFoldedOp
+}
+
+// RandintFolded is randint_elements, drawn before it is brought to where it
+// belongs.
+func RandintFolded(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return randintFoldedCompose(shape, low, high, seed, offset, place)
+		})
+	})
+	core.Composed(&randintFoldedOp, nil, out)
+	return out
+}
+
+func randintFoldedCompose(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	return FoldWhole(RandomWhole(shape, seed, offset, place), low, high)
+}
+
+var randnOp = ir.Op{
+	Name:    "randn",
+	Doc:     "returns random numbers of the standard normal distribution, the parts of complex ones with variance 1/2.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"normal(seed, offset)"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Randn}, {For: "cuda", Of: &cuda.Randn}},
+	Tags: ir.TagSeeded | ir.TagFactory,
+}
+
+// RandnOp returns the descriptor of randn, which must not be changed.
+func RandnOp() *ir.Op {
+	return &randnOp
+}
+
+// Randn returns random numbers of the standard normal distribution, the parts
+// of complex ones with variance 1/2.
+func Randn(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &randnOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(seed), ir.IntValue(offset)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var randomKeysOp = ir.Op{
+	Name:    "random_keys",
+	Doc:     "returns random non-negative int64 numbers.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"random_bits(seed, offset)&MaxValue"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RandomKeys}, {For: "cuda", Of: &cuda.RandomKeys}},
+	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
+}
+
+// RandomKeysOp returns the descriptor of random_keys, which must not be
+// changed.
+func RandomKeysOp() *ir.Op {
+	return &randomKeysOp
+}
+
+// RandomKeys returns random non-negative int64 numbers.
+func RandomKeys(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &randomKeysOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(seed), ir.IntValue(offset)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var randomWholeOp = ir.Op{
+	Name:    "random_whole",
+	Doc:     "returns random int64 numbers.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"random_bits(seed, offset)"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RandomWhole}, {For: "cuda", Of: &cuda.RandomWhole}},
 	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 
@@ -49,7 +191,7 @@ var randpermOp = ir.Op{
 	Name:    "randperm",
 	Doc:     "returns the numbers 0 to n-1 in random order.",
 	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
@@ -85,16 +227,15 @@ var scaledUniformOp = ir.Op{
 	Doc:     "returns x times random numbers uniform in [0, 1) that are multiples of 1/grid, so that no result is rounded to x.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "grid", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "grid", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "x*(floor(uniform(seed, offset)*grid)/grid)", Indexed: true},
+		{Exprs: []string{"x*(floor(uniform(seed, offset)*grid)/grid)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ScaledUniform},
-	CUDA: cuda.ScaledUniform,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledUniform}, {For: "cuda", Of: &cuda.ScaledUniform}},
 	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 
@@ -117,16 +258,15 @@ var uniformGridOp = ir.Op{
 	Name:    "uniform_grid",
 	Doc:     "returns random numbers uniform in [0, 1) that are multiples of 1/grid.",
 	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "grid", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "grid", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "floor(uniform(seed, offset)*grid)/grid", Indexed: true},
+		{Exprs: []string{"floor(uniform(seed, offset)*grid)/grid"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.UniformGrid},
-	CUDA: cuda.UniformGrid,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.UniformGrid}, {For: "cuda", Of: &cuda.UniformGrid}},
 	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 
@@ -153,16 +293,15 @@ var uniformPartsOp = ir.Op{
 	Name:    "uniform_parts",
 	Doc:     "returns complex random numbers whose parts are uniform in [0, 1).",
 	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "uniform(seed, offset)", Indexed: true},
+		{Exprs: []string{"uniform(seed, offset)"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.UniformParts},
-	CUDA: cuda.UniformParts,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.UniformParts}, {For: "cuda", Of: &cuda.UniformParts}},
 	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 

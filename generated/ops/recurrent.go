@@ -3,10 +3,10 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -53,7 +53,7 @@ func GRU(x, h, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, reve
 }
 
 func gruCompose(x, h, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, reverse bool) *core.Tensor {
-	both := []int{1, ir.HostSize(inputWeight.Shape(), 0)}
+	both := []int{1, shapes.Size(inputWeight.Shape(), 0)}
 	bias := Cat([]*core.Tensor{Reshape(RNNBias(inputWeight, inputBias, nil), both), Reshape(RNNBias(inputWeight, stateBias, nil), both)}, 0)
 	return GRULayer(RNNMatMul(WithRank(x, 3), T(inputWeight)), h, stateWeight, bias, reverse)
 }
@@ -96,7 +96,7 @@ func GRULayer(gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor {
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.GRU(GRUSequence, GRUSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Sub, Mul, Sigmoid, Tanh, Clone, gates, h, weight, bias, reverse)
+		return composite.GRU(composite.Recurrence{GRUSequence: GRUSequence, GRUSequenceGrad: GRUSequenceGrad, RNNMatMul: RNNMatMul, Transpose: Transpose, Narrow: Narrow, Cat: Cat, Reshape: Reshape, Sum: Sum, Add: Add, Sub: Sub, Mul: Mul, Sigmoid: Sigmoid, Tanh: Tanh, Clone: Clone}, gates, h, weight, bias, reverse)
 	})
 	core.Composed(&gruLayerOp, in, out)
 	return out
@@ -105,16 +105,14 @@ func GRULayer(gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor {
 var gruSequenceOp = ir.Op{
 	Name:    "gru_sequence",
 	Doc:     "returns the outputs of a GRU over gates, from the last step to the first with reverse.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "gates"}, {Name: "h"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.GRUSequence},
-	Ref:     refkernel.GRUSequence,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.GRUSequence},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GRUSequence)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GRUSequence}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -132,7 +130,7 @@ func GRUSequence(gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor
 		In:    []*core.Tensor{gates, h, weight, bias},
 		Attrs: []ir.Value{ir.BoolValue(reverse)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.GRUSequenceShape(gates.Shape(), h.Shape(), weight.Shape(), bias.Shape()))
+			return oneShape(shapes.GRUSequenceShape(gates.Shape(), h.Shape(), weight.Shape(), bias.Shape()))
 		},
 	})
 }
@@ -140,16 +138,14 @@ func GRUSequence(gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor
 var gruSequenceGradOp = ir.Op{
 	Name:    "gru_sequence_grad",
 	Doc:     "returns the gradients of gates, of what the outputs before each step gave to them, and of h of gru_sequence, from that of its result, what those gave, and the outputs before each step.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "gates"}, {Name: "inner"}, {Name: "before"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "d_gates"}, {Name: "d_inner"}, {Name: "d_h"}},
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.GRUSequenceGrad},
-	Ref:     refkernel.GRUSequenceGrad,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.GRUSequenceGrad},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GRUSequenceGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GRUSequenceGrad}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -168,7 +164,7 @@ func GRUSequenceGrad(g, gates, inner, before, weight, bias *core.Tensor, reverse
 		In:    []*core.Tensor{g, gates, inner, before, weight, bias},
 		Attrs: []ir.Value{ir.BoolValue(reverse)},
 		Shapes: func() ([][]int, error) {
-			return ir.GRUSequenceGradShape(g.Shape(), gates.Shape(), inner.Shape(), before.Shape(), weight.Shape(), bias.Shape())
+			return shapes.GRUSequenceGradShape(g.Shape(), gates.Shape(), inner.Shape(), before.Shape(), weight.Shape(), bias.Shape())
 		},
 	})
 	return results[0], results[1], results[2]
@@ -251,7 +247,7 @@ func LSTMLayer(gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells
 		return outs[0], outs[1]
 	}
 	defer core.Ended(&lstmLayerOp, in, &out, &cells)
-	out, cells = composite.LSTM(LSTMSequence, LSTMSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Mul, Sigmoid, Tanh, Clone, gates, h, c, weight, bias, reverse)
+	out, cells = composite.LSTM(composite.Recurrence{LSTMSequence: LSTMSequence, LSTMSequenceGrad: LSTMSequenceGrad, RNNMatMul: RNNMatMul, Transpose: Transpose, Narrow: Narrow, Cat: Cat, Reshape: Reshape, Sum: Sum, Add: Add, Mul: Mul, Sigmoid: Sigmoid, Tanh: Tanh, Clone: Clone}, gates, h, c, weight, bias, reverse)
 	core.Composed(&lstmLayerOp, in, out, cells)
 	return out, cells
 }
@@ -259,16 +255,14 @@ func LSTMLayer(gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells
 var lstmSequenceOp = ir.Op{
 	Name:    "lstm_sequence",
 	Doc:     "returns the outputs and cells of an LSTM over gates, from the last step to the first with reverse.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "gates"}, {Name: "h"}, {Name: "c"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}, {Name: "cells"}},
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LSTMSequence},
-	Ref:     refkernel.LSTMSequence,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LSTMSequence},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LSTMSequence)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LSTMSequence}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -286,7 +280,7 @@ func LSTMSequence(gates, h, c, weight, bias *core.Tensor, reverse bool) (out, ce
 		In:    []*core.Tensor{gates, h, c, weight, bias},
 		Attrs: []ir.Value{ir.BoolValue(reverse)},
 		Shapes: func() ([][]int, error) {
-			return ir.LSTMSequenceShape(gates.Shape(), h.Shape(), c.Shape(), weight.Shape(), bias.Shape())
+			return shapes.LSTMSequenceShape(gates.Shape(), h.Shape(), c.Shape(), weight.Shape(), bias.Shape())
 		},
 	})
 	return results[0], results[1]
@@ -295,16 +289,14 @@ func LSTMSequence(gates, h, c, weight, bias *core.Tensor, reverse bool) (out, ce
 var lstmSequenceGradOp = ir.Op{
 	Name:    "lstm_sequence_grad",
 	Doc:     "returns the gradients of gates, h and c of lstm_sequence, from those of its results, what the outputs before each step gave to the gates, and the cells before each step.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "g_cells"}, {Name: "gates"}, {Name: "inner"}, {Name: "before"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "d_gates"}, {Name: "d_h"}, {Name: "d_c"}},
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.LSTMSequenceGrad},
-	Ref:     refkernel.LSTMSequenceGrad,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.LSTMSequenceGrad},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LSTMSequenceGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LSTMSequenceGrad}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -323,7 +315,7 @@ func LSTMSequenceGrad(g, gCells, gates, inner, before, weight, bias *core.Tensor
 		In:    []*core.Tensor{g, gCells, gates, inner, before, weight, bias},
 		Attrs: []ir.Value{ir.BoolValue(reverse)},
 		Shapes: func() ([][]int, error) {
-			return ir.LSTMSequenceGradShape(g.Shape(), gCells.Shape(), gates.Shape(), inner.Shape(), before.Shape(), weight.Shape(), bias.Shape())
+			return shapes.LSTMSequenceGradShape(g.Shape(), gCells.Shape(), gates.Shape(), inner.Shape(), before.Shape(), weight.Shape(), bias.Shape())
 		},
 	})
 	return results[0], results[1], results[2]
@@ -413,7 +405,7 @@ func RNNBias(weight, inputBias, stateBias *core.Tensor) *core.Tensor {
 
 func rnnBiasCompose(weight, inputBias, stateBias *core.Tensor) *core.Tensor {
 	if inputBias == nil && stateBias == nil {
-		return Zeros([]int{ir.HostSize(weight.Shape(), 0)}, core.PlacementLike(weight))
+		return Zeros([]int{shapes.Size(weight.Shape(), 0)}, core.PlacementLike(weight))
 	}
 	if inputBias == nil {
 		return stateBias
@@ -456,7 +448,7 @@ func RNNLayer(x, h, weight, bias *core.Tensor, rectified, reverse bool) *core.Te
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.RNN(RNNSequence, RNNSequenceGrad, RNNMatMul, Transpose, Narrow, Cat, Reshape, Sum, Add, Tanh, Relu, Clone, x, h, weight, bias, rectified, reverse)
+		return composite.RNN(composite.Recurrence{RNNSequence: RNNSequence, RNNSequenceGrad: RNNSequenceGrad, RNNMatMul: RNNMatMul, Transpose: Transpose, Narrow: Narrow, Cat: Cat, Reshape: Reshape, Sum: Sum, Add: Add, Tanh: Tanh, ReLU: ReLU, Clone: Clone}, x, h, weight, bias, rectified, reverse)
 	})
 	core.Composed(&rnnLayerOp, in, out)
 	return out
@@ -465,15 +457,13 @@ func RNNLayer(x, h, weight, bias *core.Tensor, rectified, reverse bool) *core.Te
 var rnnMatMulOp = ir.Op{
 	Name:    "rnn_matmul",
 	Doc:     "returns x @ y for x [..., m, k] and y [k, n], by the precision of recurrent layers.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.MatMul},
-	Ref:     refkernel.MatMul,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.RecurrentMatMul},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RecurrentMatMul}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -490,7 +480,7 @@ func RNNMatMul(x, y *core.Tensor) *core.Tensor {
 		Op: &rnnMatMulOp,
 		In: []*core.Tensor{x, y},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.MatMulShape(x.Shape(), y.Shape()))
+			return oneShape(shapes.MatMulShape(x.Shape(), y.Shape()))
 		},
 		Backward: rnnMatMulBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -513,16 +503,14 @@ func rnnMatMulBackward(grad *core.Grad) {
 var rnnSequenceOp = ir.Op{
 	Name:    "rnn_sequence",
 	Doc:     "returns the outputs of a recurrence over x by tanh, or relu, from the last step to the first with reverse.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "h"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "rectified", Kind: ir.AttrBool}, {Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.RNNSequence},
-	Ref:     refkernel.RNNSequence,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.RNNSequence},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RNNSequence)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RNNSequence}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -540,7 +528,7 @@ func RNNSequence(x, h, weight, bias *core.Tensor, rectified, reverse bool) *core
 		In:    []*core.Tensor{x, h, weight, bias},
 		Attrs: []ir.Value{ir.BoolValue(rectified), ir.BoolValue(reverse)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.RNNSequenceShape(x.Shape(), h.Shape(), weight.Shape(), bias.Shape()))
+			return oneShape(shapes.RNNSequenceShape(x.Shape(), h.Shape(), weight.Shape(), bias.Shape()))
 		},
 	})
 }
@@ -548,16 +536,14 @@ func RNNSequence(x, h, weight, bias *core.Tensor, rectified, reverse bool) *core
 var rnnSequenceGradOp = ir.Op{
 	Name:    "rnn_sequence_grad",
 	Doc:     "returns the gradients of x and h of rnn_sequence, from that of its result, and this.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "out_before"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "rectified", Kind: ir.AttrBool}, {Name: "reverse", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "d_x"}, {Name: "d_h"}},
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.RNNSequenceGrad},
-	Ref:     refkernel.RNNSequenceGrad,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.RNNSequenceGrad},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RNNSequenceGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RNNSequenceGrad}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -575,7 +561,7 @@ func RNNSequenceGrad(g, outBefore, weight *core.Tensor, rectified, reverse bool)
 		In:    []*core.Tensor{g, outBefore, weight},
 		Attrs: []ir.Value{ir.BoolValue(rectified), ir.BoolValue(reverse)},
 		Shapes: func() ([][]int, error) {
-			return ir.RNNSequenceGradShape(g.Shape(), outBefore.Shape(), weight.Shape())
+			return shapes.RNNSequenceGradShape(g.Shape(), outBefore.Shape(), weight.Shape())
 		},
 	})
 	return results[0], results[1]

@@ -3,9 +3,11 @@
 package ops
 
 import (
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -22,8 +24,7 @@ var allOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "true", Map: "x != 0", Combine: "a && b", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Reduce: cpu.All},
-	CUDA: cuda.All,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.All}, {For: "cuda", Of: &cuda.All}},
 	Tags: ir.TagReduction,
 }
 
@@ -67,8 +68,7 @@ var anyOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "false", Map: "x != 0", Combine: "a || b", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Reduce: cpu.Any},
-	CUDA: cuda.Any,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Any}, {For: "cuda", Of: &cuda.Any}},
 	Tags: ir.TagReduction,
 }
 
@@ -140,16 +140,16 @@ func ComplexLogsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 }
 
 func complexLogsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	if ir.HostReducedNumel(x.Shape(), dim) == 0 {
+	if shapes.ReducedNumel(x.Shape(), dim) == 0 {
 		return Log(Sum(x, dim, keepDim, ir.Invalid))
 	}
 	m := Max(RealPart(x), dim, true)
-	top := MaskedFill(m, LogicalNot(Isfinite(m)), core.ScalarTensor(ir.IntScalar(0)))
+	top := MaskedFill(m, LogicalNot(IsFinite(m)), core.ScalarTensor(ir.IntScalar(0)))
 	s := Add(Log(Sum(Exp(Sub(x, top)), dim, true, ir.Invalid)), top)
 	if keepDim {
 		return s
 	}
-	return Reshape(s, ir.HostReducedShape(x.Shape(), dim))
+	return Reshape(s, shapes.ReducedShape(x.Shape(), dim))
 }
 
 // complexLogsumexpBackward is the gradient of complex_logsumexp.
@@ -158,7 +158,7 @@ func complexLogsumexpBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
 	dim := grad.Attr(0).Ints
-	grad.Set(0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), Conj(Exp(Sub(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim)))))))
+	grad.Set(0, Mul(Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)), Conj(Exp(Sub(x, Reshape(out, shapes.KeptShape(grad.InShape(0), dim)))))))
 }
 
 var countNonzeroOp = ir.Op{
@@ -174,8 +174,7 @@ var countNonzeroOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "int(x != 0)", Combine: "a + b", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Reduce: cpu.CountNonzero},
-	CUDA: cuda.CountNonzero,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CountNonzero}, {For: "cuda", Of: &cuda.CountNonzero}},
 	Tags: ir.TagReduction,
 }
 
@@ -207,72 +206,53 @@ func CountNonzeroOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 	return core.ReduceOut(dst, countNonzeroApply(x, dim, keepDim))
 }
 
-var floatLogsumexpOp = ir.Op{
-	Name:    "float_logsumexp",
-	Doc:     "returns logsumexp of floating-point numbers.",
-	Kind:    ir.Composition,
+var deviationOp = ir.Op{
+	Name:    "deviation",
+	Doc:     "returns the square root of spread.",
+	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Attrs:   []ir.Attr{{Name: "divisor", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagHidden,
+	Bodies: []ir.Body{
+		{States: []ir.State{
+			{Name: "sum", Init: "0", Map: "x - first.pivot", Combine: "a.sum + b.sum"},
+			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
+		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"sqrt(max(a.squares - a.sum*(a.sum/count), 0)/divisor)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Deviation}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Deviation}}},
+	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 
-// FloatLogsumexpOp returns the descriptor of float_logsumexp, which must not
-// be changed.
-func FloatLogsumexpOp() *ir.Op {
-	return &floatLogsumexpOp
+// DeviationOp returns the descriptor of deviation, which must not be changed.
+func DeviationOp() *ir.Op {
+	return &deviationOp
 }
 
-// FloatLogsumexp returns logsumexp of floating-point numbers.
-func FloatLogsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&floatLogsumexpOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&floatLogsumexpOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(FloatLogsumexp(core.Wide(x), dim, keepDim), to)
-		})
-		core.Composed(&floatLogsumexpOp, in, out)
-		return out
-	}
-	results := core.Custom(core.Apply{
-		Op:       &floatLogsumexpOp,
+// Deviation returns the square root of spread. Its gradient is zero where it
+// is zero.
+func Deviation(x *core.Tensor, divisor float64, dim []int, keepDim bool) *core.Tensor {
+	return core.Reduce(core.Apply{
+		Op:       &deviationOp,
 		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
-		Backward: floatLogsumexpBackward,
+		Attrs:    []ir.Value{ir.FloatValue(divisor), ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		Backward: deviationBackward,
 		Save:     core.SaveIn(0) | core.SaveOut(0),
-	}, func() []*core.Tensor {
-		return []*core.Tensor{core.Composing(func() *core.Tensor {
-			return floatLogsumexpCompose(x, dim, keepDim)
-		})}
 	})
-	return results[0]
 }
 
-func floatLogsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	if ir.HostReducedNumel(x.Shape(), dim) == 0 {
-		return Log(Sum(x, dim, keepDim, ir.Invalid))
-	}
-	m := Max(x, dim, true)
-	top := MaskedFill(m, LogicalNot(Isfinite(m)), core.ScalarTensor(ir.IntScalar(0)))
-	s := Add(Log(Sum(Exp(Sub(x, top)), dim, true, ir.Invalid)), top)
-	if keepDim {
-		return s
-	}
-	return Reshape(s, ir.HostReducedShape(x.Shape(), dim))
-}
-
-// floatLogsumexpBackward is the gradient of float_logsumexp.
-func floatLogsumexpBackward(grad *core.Grad) {
+// deviationBackward is the gradient of deviation.
+func deviationBackward(grad *core.Grad) {
 	dy := core.Wide(grad.Dy(0))
 	x := core.Wide(grad.In(0))
 	out := core.Wide(grad.Out(0))
-	dim := grad.Attr(0).Ints
-	grad.Set(0, fit(grad, 0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), Exp(Sub(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim)))))))
+	divisor := grad.Attr(0).Scalar.Float()
+	dim := grad.Attr(1).Ints
+	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Reshape(MaskedFill(Div(dy, Mul(out, number(divisor))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))), shapes.KeptShape(grad.InShape(0), dim)))))
 }
 
 var logsumexpOp = ir.Op{
@@ -294,7 +274,7 @@ func LogsumexpOp() *ir.Op {
 
 // Logsumexp returns the logarithm of the sum of exp(x) over dim, without
 // overflow on the way; negative infinity over no elements. Without axes all
-// are folded. Integers become the default float.
+// are reduced. Integers become the default float.
 func Logsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&logsumexpOp, in...); t != nil {
@@ -308,10 +288,10 @@ func Logsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 }
 
 func logsumexpCompose(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	if ir.HostIsFloat(x.DType()) {
+	if shapes.IsFloat(x.DType()) {
 		return FloatLogsumexp(x, dim, keepDim)
 	}
-	if ir.HostIsComplex(x.DType()) {
+	if shapes.IsComplex(x.DType()) {
 		return ComplexLogsumexp(x, dim, keepDim)
 	}
 	return FloatLogsumexp(Mul(x, number(1)), dim, keepDim)
@@ -325,7 +305,7 @@ func LogsumexpOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 
 var maxOp = ir.Op{
 	Name:    "max",
-	Doc:     "returns the largest element of x over dim; NaN if there is one; of bools true is the larger.",
+	Doc:     "returns the largest element of x over dim; NaN if there is one; true is larger than false.",
 	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
@@ -337,8 +317,7 @@ var maxOp = ir.Op{
 		{Init: "Lowest", Map: "x", Combine: "max(a, b)", Finish: "a"},
 	},
 	EmptyFail: true,
-	CPU:       ir.CPUKernels{Reduce: cpu.Max},
-	CUDA:      cuda.Max,
+	Code:      []ir.Code{{For: "cpu", Of: &cpu.Max}, {For: "cuda", Of: &cuda.Max}},
 	Tags:      ir.TagReduction,
 }
 
@@ -347,9 +326,10 @@ func MaxOp() *ir.Op {
 	return &maxOp
 }
 
-// Max returns the largest element of x over dim; NaN if there is one; of
-// bools true is the larger. It is PyTorch's amax: equal largest elements
-// share the gradient. No elements is an error. With positions, see max_dim.
+// Max returns the largest element of x over dim; NaN if there is one; true is
+// larger than false. It is PyTorch's amax: equal largest elements share the
+// gradient. An x without elements is an error. For the positions, see
+// max_dim.
 func Max(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	return core.Reduce(maxApply(x, dim, keepDim))
 }
@@ -376,8 +356,8 @@ func MaxOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 func maxBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
-	dy := Reshape(core.Wide(grad.Dy(0)), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
-	share := ToDType(Eq(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), grad.Dims()))), dy.DType())
+	dy := Reshape(core.Wide(grad.Dy(0)), shapes.KeptShape(grad.InShape(0), grad.Dims()))
+	share := ToType(Eq(x, Reshape(out, shapes.KeptShape(grad.InShape(0), grad.Dims()))), dy.DType())
 	dy = Div(Mul(dy, share), Sum(share, grad.Dims(), true, ir.Invalid))
 	grad.Set(0, fit(grad, 0, dy))
 }
@@ -434,8 +414,7 @@ var meanOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a/count"},
 	},
-	CPU:  ir.CPUKernels{Reduce: cpu.Mean},
-	CUDA: cuda.Mean,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Mean}, {For: "cuda", Of: &cuda.Mean}},
 	Tags: ir.TagReduction,
 }
 
@@ -445,8 +424,8 @@ func MeanOp() *ir.Op {
 }
 
 // Mean returns the mean of the elements of x over dim, and NaN over no
-// elements. Integers become the default float, where PyTorch refuses them; x
-// becomes dtype first where it is given.
+// elements. Integers become the default float, where PyTorch refuses them; if
+// dtype is given, x is converted to it first.
 func Mean(x *core.Tensor, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
 	return core.Reduce(meanApply(x, dim, keepDim, dType))
 }
@@ -471,15 +450,15 @@ func MeanOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error
 
 // meanBackward is the gradient of mean.
 func meanBackward(grad *core.Grad) {
-	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
-	count := float64(ir.HostReducedNumel(grad.InShape(0), grad.Dims()))
+	dy := Reshape(grad.Dy(0), shapes.KeptShape(grad.InShape(0), grad.Dims()))
+	count := float64(shapes.ReducedNumel(grad.InShape(0), grad.Dims()))
 	dy = Mul(dy, number(1/count))
 	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
 }
 
 var minOp = ir.Op{
 	Name:    "min",
-	Doc:     "returns the smallest element of x over dim; NaN if there is one; of bools true is the larger.",
+	Doc:     "returns the smallest element of x over dim; NaN if there is one; true is larger than false.",
 	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
@@ -491,8 +470,7 @@ var minOp = ir.Op{
 		{Init: "Highest", Map: "x", Combine: "min(a, b)", Finish: "a"},
 	},
 	EmptyFail: true,
-	CPU:       ir.CPUKernels{Reduce: cpu.Min},
-	CUDA:      cuda.Min,
+	Code:      []ir.Code{{For: "cpu", Of: &cpu.Min}, {For: "cuda", Of: &cuda.Min}},
 	Tags:      ir.TagReduction,
 }
 
@@ -501,9 +479,10 @@ func MinOp() *ir.Op {
 	return &minOp
 }
 
-// Min returns the smallest element of x over dim; NaN if there is one; of
-// bools true is the larger. It is PyTorch's amin: equal smallest elements
-// share the gradient. No elements is an error. With positions, see min_dim.
+// Min returns the smallest element of x over dim; NaN if there is one; true
+// is larger than false. It is PyTorch's amin: equal smallest elements share
+// the gradient. An x without elements is an error. For the positions, see
+// min_dim.
 func Min(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	return core.Reduce(minApply(x, dim, keepDim))
 }
@@ -530,8 +509,8 @@ func MinOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 func minBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
-	dy := Reshape(core.Wide(grad.Dy(0)), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
-	share := ToDType(Eq(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), grad.Dims()))), dy.DType())
+	dy := Reshape(core.Wide(grad.Dy(0)), shapes.KeptShape(grad.InShape(0), grad.Dims()))
+	share := ToType(Eq(x, Reshape(out, shapes.KeptShape(grad.InShape(0), grad.Dims()))), dy.DType())
 	dy = Div(Mul(dy, share), Sum(share, grad.Dims(), true, ir.Invalid))
 	grad.Set(0, fit(grad, 0, dy))
 }
@@ -575,6 +554,61 @@ func minDimCompose(x *core.Tensor, dim int, keepDim bool) (*core.Tensor, *core.T
 	return Squeeze(found, []int{dim}), Squeeze(at, []int{dim})
 }
 
+var momentsOp = ir.Op{
+	Name:    "moments",
+	Doc:     "returns spread of x over dim and the mean, in one pass.",
+	Kind:    ir.Reduction,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "divisor", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "variance"}, {Name: "average"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{States: []ir.State{
+			{Name: "sum", Init: "0", Map: "x - first.pivot", Combine: "a.sum + b.sum"},
+			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
+		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor", "first.pivot + a.sum/count"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Moments}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Moments}}},
+	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
+}
+
+// MomentsOp returns the descriptor of moments, which must not be changed.
+func MomentsOp() *ir.Op {
+	return &momentsOp
+}
+
+// Moments returns spread of x over dim and the mean, in one pass.
+func Moments(x *core.Tensor, divisor float64, dim []int, keepDim bool) (variance, average *core.Tensor) {
+	results := core.ReduceAll(core.Apply{
+		Op:       &momentsOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.FloatValue(divisor), ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		Backward: momentsBackward,
+		Save:     core.SaveIn(0),
+	})
+	return results[0], results[1]
+}
+
+// momentsBackward is the gradient of moments.
+func momentsBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, momentsGradX(grad)))
+}
+
+func momentsGradX(grad *core.Grad) *core.Tensor {
+	dyVariance := core.Wide(grad.Dy(0))
+	dyAverage := core.Wide(grad.Dy(1))
+	x := core.Wide(grad.In(0))
+	divisor := grad.Attr(0).Scalar.Float()
+	dim := grad.Attr(1).Ints
+	kept := shapes.KeptShape(grad.InShape(0), dim)
+	spread := Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Div(Mul(Reshape(dyVariance, kept), core.ScalarTensor(ir.IntScalar(2))), number(divisor)))
+	return Add(spread, Div(Reshape(dyAverage, kept), number(float64(shapes.ReducedNumel(grad.InShape(0), dim)))))
+}
+
 var normOp = ir.Op{
 	Name:    "norm",
 	Doc:     "returns the p-norm of the elements of x over dim: the sum of abs(x)^p, to the power 1/p.",
@@ -595,7 +629,7 @@ func NormOp() *ir.Op {
 // Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
 // to the power 1/p. Infinities give the largest and the smallest absolute
 // value, and 0 the number of elements that are not zero. Elements of zero
-// have a gradient of zero. X becomes dtype first where it is given.
+// have a gradient of zero. If dtype is given, x is converted to it first.
 func Norm(x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&normOp, in...); t != nil {
@@ -610,7 +644,7 @@ func Norm(x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) *c
 
 func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
 	y := InDType(x, dType)
-	if ir.HostIsComplex(core.Look(y).DType()) {
+	if shapes.IsComplex(core.Look(y).DType()) {
 		return NormReal(Abs(y), p, dim, keepDim)
 	}
 	return NormReal(y, p, dim, keepDim)
@@ -620,48 +654,4 @@ func normCompose(x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DT
 // device.
 func NormOut(dst, x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) error {
 	return core.CopyOut(dst, &normOp, Norm(x, p, dim, keepDim, dType))
-}
-
-var normOneOp = ir.Op{
-	Name:    "norm_one",
-	Doc:     "returns the sum of the absolute values of the elements of x over dim.",
-	Kind:    ir.Reduction,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Init: "cast(0)", Map: "abs(x)", Combine: "a + b", Finish: "a"},
-	},
-	CPU:  ir.CPUKernels{Reduce: cpu.NormOne},
-	CUDA: cuda.NormOne,
-	Tags: ir.TagReduction | ir.TagHidden,
-}
-
-// NormOneOp returns the descriptor of norm_one, which must not be changed.
-func NormOneOp() *ir.Op {
-	return &normOneOp
-}
-
-// NormOne returns the sum of the absolute values of the elements of x over
-// dim.
-func NormOne(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
-	return core.Reduce(core.Apply{
-		Op:       &normOneOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
-		Dims:     dim,
-		KeepDim:  keepDim,
-		Backward: normOneBackward,
-		Save:     core.SaveIn(0),
-	})
-}
-
-// normOneBackward is the gradient of norm_one.
-func normOneBackward(grad *core.Grad) {
-	x := grad.In(0)
-	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
-	grad.Set(0, Mul(dy, Sign(x)))
 }

@@ -3,15 +3,56 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/composite"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var normOneOp = ir.Op{
+	Name:    "norm_one",
+	Doc:     "returns the sum of the absolute values of the elements of x over dim.",
+	Kind:    ir.Reduction,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "cast(0)", Map: "abs(x)", Combine: "a + b", Finish: "a"},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormOne}, {For: "cuda", Of: &cuda.NormOne}},
+	Tags: ir.TagReduction | ir.TagHidden,
+}
+
+// NormOneOp returns the descriptor of norm_one, which must not be changed.
+func NormOneOp() *ir.Op {
+	return &normOneOp
+}
+
+// NormOne returns the sum of the absolute values of the elements of x over
+// dim.
+func NormOne(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
+	return core.Reduce(core.Apply{
+		Op:       &normOneOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		Backward: normOneBackward,
+		Save:     core.SaveIn(0),
+	})
+}
+
+// normOneBackward is the gradient of norm_one.
+func normOneBackward(grad *core.Grad) {
+	x := grad.In(0)
+	dy := Reshape(grad.Dy(0), shapes.KeptShape(grad.InShape(0), grad.Dims()))
+	grad.Set(0, Mul(dy, Sign(x)))
+}
 
 var normRealOp = ir.Op{
 	Name:    "norm_real",
@@ -54,10 +95,10 @@ func normRealCompose(x *core.Tensor, p float64, dim []int, keepDim bool) *core.T
 	if p == 0 {
 		return Sum(NotZero(x), dim, keepDim, ir.Invalid)
 	}
-	if ir.HostIsInf(p) && p > 0 {
+	if shapes.IsInf(p) && p > 0 {
 		return Max(Abs(x), dim, keepDim)
 	}
-	if ir.HostIsInf(p) {
+	if shapes.IsInf(p) {
 		return Min(Abs(x), dim, keepDim)
 	}
 	return PowerNorm(x, p, dim, keepDim)
@@ -76,8 +117,7 @@ var normTwoOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x*x", Combine: "a + b", Finish: "sqrt(a)"},
 	},
-	CPU:  ir.CPUKernels{Reduce: cpu.NormTwo},
-	CUDA: cuda.NormTwo,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwo}, {For: "cuda", Of: &cuda.NormTwo}},
 	Tags: ir.TagReduction | ir.TagHidden,
 }
 
@@ -106,7 +146,7 @@ func normTwoBackward(grad *core.Grad) {
 	x := grad.In(0)
 	out := grad.Out(0)
 	dim := grad.Attr(0).Ints
-	grad.Set(0, NormTwoGrad(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim))))
+	grad.Set(0, NormTwoGrad(Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)), x, Reshape(out, shapes.KeptShape(grad.InShape(0), dim))))
 }
 
 var normTwoGradOp = ir.Op{
@@ -119,10 +159,9 @@ var normTwoGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(n == 0, 0, g*(x/n))"},
+		{Exprs: []string{"where(n == 0, 0, g*(x/n))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGrad},
-	CUDA: cuda.NormTwoGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGrad}, {For: "cuda", Of: &cuda.NormTwoGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -200,10 +239,9 @@ var normTwoGradGradGOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(n == 0, 0, dy*(x/n))"},
+		{Exprs: []string{"where(n == 0, 0, dy*(x/n))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGradGradG},
-	CUDA: cuda.NormTwoGradGradG,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradG}, {For: "cuda", Of: &cuda.NormTwoGradGradG}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -225,10 +263,9 @@ var normTwoGradGradNOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(n == 0, 0, dy*(g*(-(x/n)/n)))"},
+		{Exprs: []string{"where(n == 0, 0, dy*(g*(-(x/n)/n)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGradGradN},
-	CUDA: cuda.NormTwoGradGradN,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradN}, {For: "cuda", Of: &cuda.NormTwoGradGradN}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -250,10 +287,9 @@ var normTwoGradGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(n == 0, 0, dy*(g/n))"},
+		{Exprs: []string{"where(n == 0, 0, dy*(g/n))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NormTwoGradGradX},
-	CUDA: cuda.NormTwoGradGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradX}, {For: "cuda", Of: &cuda.NormTwoGradGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -275,10 +311,9 @@ var notZeroOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 0, 1)"},
+		{Exprs: []string{"where(x == 0, 0, 1)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.NotZero},
-	CUDA: cuda.NotZero,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NotZero}, {For: "cuda", Of: &cuda.NotZero}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -331,8 +366,8 @@ func Ordered(x *core.Tensor) *core.Tensor {
 }
 
 func orderedCompose(x *core.Tensor) *core.Tensor {
-	if ir.HostIsBool(x.DType()) {
-		return ToDType(x, ir.Uint8)
+	if shapes.IsBool(x.DType()) {
+		return ToType(x, ir.Uint8)
 	}
 	return x
 }
@@ -395,7 +430,7 @@ func powerNormBackward(grad *core.Grad) {
 	out := core.Wide(grad.Out(0))
 	p := grad.Attr(0).Scalar.Float()
 	dim := grad.Attr(1).Ints
-	grad.Set(0, fit(grad, 0, Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), DistanceSlope(x, Reshape(out, ir.HostKeptShape(grad.InShape(0), dim)), p))))
+	grad.Set(0, fit(grad, 0, Mul(Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)), DistanceSlope(x, Reshape(out, shapes.KeptShape(grad.InShape(0), dim)), p))))
 }
 
 var prodOp = ir.Op{
@@ -411,8 +446,7 @@ var prodOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Reduce: cpu.Prod},
-	CUDA: cuda.Prod,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Prod}, {For: "cuda", Of: &cuda.Prod}},
 	Tags: ir.TagReduction,
 }
 
@@ -459,14 +493,14 @@ func prodGradX(grad *core.Grad) *core.Tensor {
 	if ir.NumElements(grad.InShape(0)) == 0 {
 		return Zeros(grad.InShape(0), core.PlacementLike(dy))
 	}
-	perm := ir.HostReducedLast(len(grad.InShape(0)), dim)
-	moved := Permute(Conj(ToDType(x, core.Look(dy).DType())), perm)
-	folded := ir.HostReducedRank(len(grad.InShape(0)), dim)
-	flat := Reshape(moved, ir.HostMergeTail(core.Look(moved).Shape(), folded))
+	perm := shapes.ReducedLast(len(grad.InShape(0)), dim)
+	moved := Permute(Conj(ToType(x, core.Look(dy).DType())), perm)
+	folded := shapes.ReducedRank(len(grad.InShape(0)), dim)
+	flat := Reshape(moved, shapes.MergeTail(core.Look(moved).Shape(), folded))
 	before := PadConstant(Cumprod(flat, -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1))
 	after := Flip(PadConstant(Cumprod(Flip(flat, []int{-1}), -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1)), []int{-1})
 	others := Reshape(Mul(before, after), core.Look(moved).Shape())
-	return Mul(Permute(others, ir.HostInversePerm(perm)), Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)))
+	return Mul(Permute(others, shapes.InversePerm(perm)), Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)))
 }
 
 var rootOp = ir.Op{
@@ -479,10 +513,9 @@ var rootOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "sqrt(x)"},
+		{Exprs: []string{"sqrt(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Root},
-	CUDA: cuda.Root,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Root}, {For: "cuda", Of: &cuda.Root}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -511,14 +544,21 @@ func rootBackward(grad *core.Grad) {
 var spreadOp = ir.Op{
 	Name:    "spread",
 	Doc:     "returns the sum of the squared distances of the elements of x over dim from their mean, divided by divisor.",
-	Kind:    ir.Composition,
+	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "divisor", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Attrs:   []ir.Attr{{Name: "divisor", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagHidden,
+	Bodies: []ir.Body{
+		{States: []ir.State{
+			{Name: "sum", Init: "0", Map: "x - first.pivot", Combine: "a.sum + b.sum"},
+			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
+		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Spread}}},
+	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 
 // SpreadOp returns the descriptor of spread, which must not be changed.
@@ -528,110 +568,68 @@ func SpreadOp() *ir.Op {
 
 // Spread returns the sum of the squared distances of the elements of x over
 // dim from their mean, divided by divisor.
-func Spread(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&spreadOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&spreadOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(Spread(core.Wide(x), dim, divisor, keepDim), to)
-		})
-		core.Composed(&spreadOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.OnAccelerators(SpreadFolded, SpreadParts, x, dim, divisor, keepDim)
-	})
-	core.Composed(&spreadOp, in, out)
-	return out
-}
-
-var spreadFoldedOp = ir.Op{
-	Name:    "spread_folded",
-	Doc:     "returns spread, of one pass over x.",
-	Kind:    ir.Kernel,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "divisor", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Spread},
-	Ref:     refkernel.Spread,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Spread},
-	Tags:    ir.TagHidden,
-}
-
-// SpreadFoldedOp returns the descriptor of spread_folded, which must not be
-// changed.
-func SpreadFoldedOp() *ir.Op {
-	return &spreadFoldedOp
-}
-
-// SpreadFolded returns spread, of one pass over x.
-func SpreadFolded(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &spreadFoldedOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntsValue(dim), ir.FloatValue(divisor), ir.BoolValue(keepDim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ReduceShape(x.Shape(), dim, keepDim))
-		},
-		Backward: spreadFoldedBackward,
+func Spread(x *core.Tensor, divisor float64, dim []int, keepDim bool) *core.Tensor {
+	return core.Reduce(core.Apply{
+		Op:       &spreadOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.FloatValue(divisor), ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		Backward: spreadBackward,
 		Save:     core.SaveIn(0),
 	})
 }
 
-// spreadFoldedBackward is the gradient of spread_folded.
-func spreadFoldedBackward(grad *core.Grad) {
+// spreadBackward is the gradient of spread.
+func spreadBackward(grad *core.Grad) {
 	dy := core.Wide(grad.Dy(0))
 	x := core.Wide(grad.In(0))
-	dim := grad.Attr(0).Ints
-	divisor := grad.Attr(1).Scalar.Float()
-	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Div(Mul(Reshape(dy, ir.HostKeptShape(grad.InShape(0), dim)), core.ScalarTensor(ir.IntScalar(2))), number(divisor)))))
+	divisor := grad.Attr(0).Scalar.Float()
+	dim := grad.Attr(1).Ints
+	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Div(Mul(Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)), core.ScalarTensor(ir.IntScalar(2))), number(divisor)))))
 }
 
-var spreadPartsOp = ir.Op{
-	Name:    "spread_parts",
-	Doc:     "returns spread, of parts.",
+var stdOp = ir.Op{
+	Name:    "std",
+	Doc:     "returns the square root of var.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "divisor", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagHidden,
 }
 
-// SpreadPartsOp returns the descriptor of spread_parts, which must not be
-// changed.
-func SpreadPartsOp() *ir.Op {
-	return &spreadPartsOp
+// StdOp returns the descriptor of std, which must not be changed.
+func StdOp() *ir.Op {
+	return &stdOp
 }
 
-// SpreadParts returns spread, of parts.
-func SpreadParts(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
+// Std returns the square root of var. Its gradient is zero where it is zero.
+// On GPUs it is infinite where float32 cannot hold the square of a distance
+// from the mean, which begins at 1.8e19; elsewhere it is not.
+func Std(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
 	in := []*core.Tensor{x}
-	if t := core.Refused(&spreadPartsOp, in...); t != nil {
+	if t := core.Refused(&stdOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&spreadPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(SpreadParts(core.Wide(x), dim, divisor, keepDim), to)
-		})
-		core.Composed(&spreadPartsOp, in, out)
-		return out
-	}
 	out := core.Composing(func() *core.Tensor {
-		return spreadPartsCompose(x, dim, divisor, keepDim)
+		return stdCompose(x, dim, correction, keepDim)
 	})
-	core.Composed(&spreadPartsOp, in, out)
+	core.Composed(&stdOp, in, out)
 	return out
 }
 
-func spreadPartsCompose(x *core.Tensor, dim []int, divisor float64, keepDim bool) *core.Tensor {
-	d := Sub(x, Mean(x, dim, true, ir.Invalid))
-	return Div(Sum(Mul(d, d), dim, keepDim, ir.Invalid), number(divisor))
+func stdCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
+	if shapes.IsComplex(x.DType()) {
+		return Root(Var(x, dim, correction, keepDim))
+	}
+	return Deviation(x, max(float64(shapes.ReducedNumel(x.Shape(), dim))-correction, 0), dim, keepDim)
+}
+
+// StdOut is Std with the result written to dst, which has its shape and
+// device.
+func StdOut(dst, x *core.Tensor, dim []int, correction float64, keepDim bool) error {
+	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
 }

@@ -6,57 +6,9 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
-
-var stdOp = ir.Op{
-	Name:    "std",
-	Doc:     "returns the square root of var.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// StdOp returns the descriptor of std, which must not be changed.
-func StdOp() *ir.Op {
-	return &stdOp
-}
-
-// Std returns the square root of var. Its gradient is zero where it is zero.
-// Distances from the mean whose squares the dtype of sums does not hold,
-// 1.8e19 of float32, make it infinite, where PyTorch's is not on the CPU.
-func Std(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&stdOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&stdOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(Std(core.Wide(x), dim, correction, keepDim), to)
-		})
-		core.Composed(&stdOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return stdCompose(x, dim, correction, keepDim)
-	})
-	core.Composed(&stdOp, in, out)
-	return out
-}
-
-func stdCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
-	return Root(Var(x, dim, correction, keepDim))
-}
-
-// StdOut is Std with the result written to dst, which has its shape and
-// device.
-func StdOut(dst, x *core.Tensor, dim []int, correction float64, keepDim bool) error {
-	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
-}
 
 var sumOp = ir.Op{
 	Name:    "sum",
@@ -71,8 +23,7 @@ var sumOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Reduce: cpu.Sum},
-	CUDA: cuda.Sum,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sum}, {For: "cuda", Of: &cuda.Sum}},
 	Tags: ir.TagReduction,
 }
 
@@ -108,7 +59,7 @@ func SumOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error 
 
 // sumBackward is the gradient of sum.
 func sumBackward(grad *core.Grad) {
-	dy := Reshape(grad.Dy(0), ir.HostKeptShape(grad.InShape(0), grad.Dims()))
+	dy := Reshape(grad.Dy(0), shapes.KeptShape(grad.InShape(0), grad.Dims()))
 	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
 }
 
@@ -144,10 +95,10 @@ func SumTo(x *core.Tensor, shape []int) *core.Tensor {
 }
 
 func sumToCompose(x *core.Tensor, shape []int) *core.Tensor {
-	if ir.HostEqualInts(x.Shape(), shape) {
+	if shapes.EqualInts(x.Shape(), shape) {
 		return x
 	}
-	return Reshape(Sum(x, ir.HostSumToDims(x.Shape(), shape), true, x.DType()), shape)
+	return Reshape(Sum(x, shapes.SumToDims(x.Shape(), shape), true, x.DType()), shape)
 }
 
 // SumToOut is SumTo with the result written to dst, which has its shape and
@@ -158,7 +109,7 @@ func SumToOut(dst, x *core.Tensor, shape []int) error {
 
 var varMeanOp = ir.Op{
 	Name:    "var_mean",
-	Doc:     "returns var and mean of x over dim.",
+	Doc:     "returns the variance and the mean of x over dim.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
@@ -173,18 +124,11 @@ func VarMeanOp() *ir.Op {
 	return &varMeanOp
 }
 
-// VarMean returns var and mean of x over dim.
+// VarMean returns the variance and the mean of x over dim.
 func VarMean(x *core.Tensor, dim []int, correction float64, keepDim bool) (variance, mean *core.Tensor) {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&varMeanOp, in...); t != nil {
 		return t, t
-	}
-	if to, narrow := core.Narrow(&varMeanOp, in, in...); narrow {
-		outs := core.ComposingAll(func() []*core.Tensor {
-			return core.RoundAll(list(VarMean(core.Wide(x), dim, correction, keepDim)), to)
-		})
-		core.Composed(&varMeanOp, in, outs...)
-		return outs[0], outs[1]
 	}
 	variance, mean = varMeanCompose(x, dim, correction, keepDim)
 	core.Composed(&varMeanOp, in, variance, mean)
@@ -192,7 +136,11 @@ func VarMean(x *core.Tensor, dim []int, correction float64, keepDim bool) (varia
 }
 
 func varMeanCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) (*core.Tensor, *core.Tensor) {
-	return Var(x, dim, correction, keepDim), Mean(x, dim, keepDim, ir.Invalid)
+	if shapes.IsComplex(x.DType()) {
+		return Var(x, dim, correction, keepDim), Mean(x, dim, keepDim, ir.Invalid)
+	}
+	v, m := Moments(x, max(float64(shapes.ReducedNumel(x.Shape(), dim))-correction, 0), dim, keepDim)
+	return v, m
 }
 
 var varOp = ir.Op{
@@ -214,7 +162,8 @@ func VarOp() *ir.Op {
 
 // Var returns the variance of the elements of x over dim: the sum of the
 // squared distances from the mean, divided by their number less correction.
-// NaN or infinity where that is 0. Of complex numbers it is real.
+// Where that is 0 the result is NaN or infinite. For complex numbers it is
+// real.
 func Var(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&varOp, in...); t != nil {
@@ -228,11 +177,11 @@ func Var(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tens
 }
 
 func varCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
-	if ir.HostIsComplex(x.DType()) {
+	if shapes.IsComplex(x.DType()) {
 		d := Sub(x, Mean(x, dim, true, ir.Invalid))
-		return Div(Sum(RealPart(Mul(d, Conj(d))), dim, keepDim, ir.Invalid), number(max(float64(ir.HostReducedNumel(x.Shape(), dim))-correction, 0)))
+		return Div(Sum(RealPart(Mul(d, Conj(d))), dim, keepDim, ir.Invalid), number(max(float64(shapes.ReducedNumel(x.Shape(), dim))-correction, 0)))
 	}
-	return Spread(x, dim, max(float64(ir.HostReducedNumel(x.Shape(), dim))-correction, 0), keepDim)
+	return Spread(x, max(float64(shapes.ReducedNumel(x.Shape(), dim))-correction, 0), dim, keepDim)
 }
 
 // VarOut is Var with the result written to dst, which has its shape and

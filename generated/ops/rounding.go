@@ -19,10 +19,9 @@ var ceilOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "ceil(x)"},
+		{Exprs: []string{"ceil(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Ceil},
-	CUDA: cuda.Ceil,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ceil}, {For: "cuda", Of: &cuda.Ceil}},
 	Tags: ir.TagPointwise,
 }
 
@@ -70,10 +69,9 @@ var floorOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "floor(x)"},
+		{Exprs: []string{"floor(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Floor},
-	CUDA: cuda.Floor,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Floor}, {For: "cuda", Of: &cuda.Floor}},
 	Tags: ir.TagPointwise,
 }
 
@@ -111,9 +109,50 @@ func floorBackward(grad *core.Grad) {
 	grad.Set(0, Zeros(grad.InShape(0), core.PlacementLike(dy)))
 }
 
+var frexpOp = ir.Op{
+	Name:    "frexp",
+	Doc:     "returns a mantissa and an exponent for each element of x, which is mantissa times 2 to the power exponent.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "mantissa"}, {Name: "exponent", DType: ir.Int64}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(x != 0 && isfinite(x), where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) >= 1, 0.5*(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))), where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) < 0.5, 2*(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))), x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1)))), x)", "where(x != 0 && isfinite(x), int(floor(log2(abs(x))) + 1 + where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) >= 1, 1, where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) < 0.5, -1, 0))), 0)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Frexp}, {For: "cuda", Of: &cuda.Frexp}},
+	Tags: ir.TagPointwise,
+}
+
+// FrexpOp returns the descriptor of frexp, which must not be changed.
+func FrexpOp() *ir.Op {
+	return &frexpOp
+}
+
+// Frexp returns a mantissa and an exponent for each element of x, which is
+// mantissa times 2 to the power exponent. The absolute value of mantissa is
+// at least 0.5 and below 1. Zeros, infinities and NaN are their own mantissa,
+// and have the exponent 0. PyTorch's exponents are int32.
+func Frexp(x *core.Tensor) (mantissa, exponent *core.Tensor) {
+	results := core.ElementwiseAll(core.Apply{
+		Op:       &frexpOp,
+		Backward: frexpBackward,
+		Save:     core.SaveOut(1),
+	}, x)
+	return results[0], results[1]
+}
+
+// frexpBackward is the gradient of frexp.
+func frexpBackward(grad *core.Grad) {
+	dyMantissa := core.Wide(grad.Dy(0))
+	exponent := grad.Out(1)
+	grad.Set(0, fit(grad, 0, Div(dyMantissa, Exp2(ToType(exponent, core.Look(dyMantissa).DType())))))
+}
+
 var roundOp = ir.Op{
 	Name:    "round",
-	Doc:     "returns the integer nearest to x, the even one of two.",
+	Doc:     "returns the integer nearest to x, and of two equally near the even one.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -121,10 +160,9 @@ var roundOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "round(x)"},
+		{Exprs: []string{"round(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Round},
-	CUDA: cuda.Round,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Round}, {For: "cuda", Of: &cuda.Round}},
 	Tags: ir.TagPointwise,
 }
 
@@ -133,7 +171,8 @@ func RoundOp() *ir.Op {
 	return &roundOp
 }
 
-// Round returns the integer nearest to x, the even one of two.
+// Round returns the integer nearest to x, and of two equally near the even
+// one.
 func Round(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(roundApply(), x)
 }
@@ -172,10 +211,9 @@ var truncOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "trunc(x)"},
+		{Exprs: []string{"trunc(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Trunc},
-	CUDA: cuda.Trunc,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Trunc}, {For: "cuda", Of: &cuda.Trunc}},
 	Tags: ir.TagPointwise,
 }
 

@@ -3,18 +3,18 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var affineBaseOp = ir.Op{
 	Name:    "affine_base",
-	Doc:     "returns the coordinates of every place of a grid, with a one after them, as a matrix.",
+	Doc:     "returns the coordinates of every place of a grid, followed by a one, as a matrix.",
 	Kind:    ir.Elementwise,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "cols", Kind: ir.AttrInt}, {Name: "w", Kind: ir.AttrInt}, {Name: "h", Kind: ir.AttrInt}, {Name: "xs", Kind: ir.AttrFloat}, {Name: "xo", Kind: ir.AttrFloat}, {Name: "ys", Kind: ir.AttrFloat}, {Name: "yo", Kind: ir.AttrFloat}, {Name: "zs", Kind: ir.AttrFloat}, {Name: "zo", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -22,10 +22,9 @@ var affineBaseOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(index%cols == cols - 1, 1, where(index%cols == 0, cast(index/cols%w)*xs + xo, where(index%cols == 1, cast(index/cols/w%h)*ys + yo, cast(index/cols/w/h)*zs + zo)))", Indexed: true},
+		{Exprs: []string{"where(index%cols == cols - 1, 1, where(index%cols == 0, cast(index/cols%w)*xs + xo, where(index%cols == 1, cast(index/cols/w%h)*ys + yo, cast(index/cols/w/h)*zs + zo)))"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AffineBase},
-	CUDA: cuda.AffineBase,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AffineBase}, {For: "cuda", Of: &cuda.AffineBase}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -35,8 +34,8 @@ func AffineBaseOp() *ir.Op {
 	return &affineBaseOp
 }
 
-// AffineBase returns the coordinates of every place of a grid, with a one
-// after them, as a matrix.
+// AffineBase returns the coordinates of every place of a grid, followed by a
+// one, as a matrix.
 func AffineBase(shape []int, cols, w, h int, xs, xo, ys, yo, zs, zo float64, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:    &affineBaseOp,
@@ -91,21 +90,21 @@ func AffineGrid(theta *core.Tensor, size []int, alignCorners bool) *core.Tensor 
 
 func affineGridCompose(theta *core.Tensor, size []int, alignCorners bool) *core.Tensor {
 	axes := len(size) - 2
-	if axes != 2 && axes != 3 || !ir.HostEqualInts(theta.Shape(), []int{size[0], axes, axes + 1}) || ir.HostProdInts(size) < 1 {
+	if axes != 2 && axes != 3 || !shapes.EqualInts(theta.Shape(), []int{size[0], axes, axes + 1}) || shapes.ProdInts(size) < 1 {
 		return Refuse(WithRank(theta, 3), "theta must be [n, 2, 3] for a size [n, channels, height, width], or [n, 3, 4] for one with a depth, and no extent less than 1")
 	}
 	h := size[len(size)-2]
 	w := size[len(size)-1]
-	xs := ir.HostGridStep(w, alignCorners)
-	xo := ir.HostGridStart(w, alignCorners)
-	ys := ir.HostGridStep(h, alignCorners)
-	yo := ir.HostGridStart(h, alignCorners)
+	xs := shapes.GridStep(w, alignCorners)
+	xo := shapes.GridStart(w, alignCorners)
+	ys := shapes.GridStep(h, alignCorners)
+	yo := shapes.GridStart(h, alignCorners)
 	if axes == 2 {
 		flat := AffineBase([]int{h * w, 3}, 3, w, h, xs, xo, ys, yo, 0, 0, core.PlacementLike(theta))
 		return Reshape(MatMul(flat, Transpose(theta, 1, 2)), []int{size[0], h, w, 2})
 	}
 	d := size[2]
-	deep := AffineBase([]int{d * h * w, 4}, 4, w, h, xs, xo, ys, yo, ir.HostGridStep(d, alignCorners), ir.HostGridStart(d, alignCorners), core.PlacementLike(theta))
+	deep := AffineBase([]int{d * h * w, 4}, 4, w, h, xs, xo, ys, yo, shapes.GridStep(d, alignCorners), shapes.GridStart(d, alignCorners), core.PlacementLike(theta))
 	return Reshape(MatMul(deep, Transpose(theta, 1, 2)), []int{size[0], d, h, w, 3})
 }
 
@@ -138,10 +137,11 @@ func GridSampleOp() *ir.Op {
 // out height, out width]. A place is coordinates from -1 to 1 along width,
 // height and depth: from edge to edge of x, or with align_corners from the
 // centre of its first element to that of its last. Beyond x lie zeros, its
-// border, or its reflection. Bicubic takes two spatial axes. At a coordinate
-// that is NaN or infinite, bicubic gives NaN and so does bilinear with zeros;
-// else infinity lies outside, and with border NaN is the first element, with
-// reflection both are.
+// border, or its reflection. Bicubic takes two spatial axes. A coordinate
+// that is NaN or infinite gives NaN with bicubic, and with bilinear and
+// padding by zeros. Otherwise an infinite coordinate lies outside of x. NaN
+// stands for the first element with padding by the border, and so do NaN and
+// infinity with reflection.
 func GridSample(x, grid *core.Tensor, interpolation Interpolation, paddingMode PaddingMode, alignCorners bool) *core.Tensor {
 	in := []*core.Tensor{x, grid}
 	if t := core.Refused(&gridSampleOp, in...); t != nil {
@@ -170,16 +170,14 @@ func GridSampleOut(dst, x, grid *core.Tensor, interpolation Interpolation, paddi
 var gridSampledOp = ir.Op{
 	Name:    "grid_sampled",
 	Doc:     "returns x sampled at the places in grid, differentiated by their coordinates as order says.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "grid"}},
 	Attrs:   []ir.Attr{{Name: "order", Kind: ir.AttrInts}, {Name: "interpolation", Kind: ir.AttrEnum, Enum: []string{"bilinear", "nearest", "bicubic"}}, {Name: "padding_mode", Kind: ir.AttrEnum, Enum: []string{"zeros", "border", "reflection"}}, {Name: "align_corners", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.GridSample},
-	Ref:     refkernel.GridSample,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.GridSample},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSample)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GridSample}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -197,7 +195,7 @@ func GridSampled(x, grid *core.Tensor, order []int, interpolation Interpolation,
 		In:    []*core.Tensor{x, grid},
 		Attrs: []ir.Value{ir.IntsValue(order), ir.IntValue(interpolation), ir.IntValue(paddingMode), ir.BoolValue(alignCorners)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.GridSampleShape(x.Shape(), grid.Shape(), order))
+			return oneShape(shapes.GridSampleShape(x.Shape(), grid.Shape(), order))
 		},
 		Backward: gridSampledBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),
@@ -224,16 +222,14 @@ func gridSampledBackward(grad *core.Grad) {
 var gridSampledGradGridOp = ir.Op{
 	Name:    "grid_sampled_grad_grid",
 	Doc:     "returns the gradient of grid_sampled with respect to grid, from the gradient g of its result.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "grid"}},
 	Attrs:   []ir.Attr{{Name: "order", Kind: ir.AttrInts}, {Name: "interpolation", Kind: ir.AttrEnum, Enum: []string{"bilinear", "nearest", "bicubic"}}, {Name: "padding_mode", Kind: ir.AttrEnum, Enum: []string{"zeros", "border", "reflection"}}, {Name: "align_corners", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.GridSampleGradGrid},
-	Ref:     refkernel.GridSampleGradGrid,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.GridSampleGradGrid},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSampleGradGrid)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GridSampleGradGrid}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -251,7 +247,7 @@ func GridSampledGradGrid(g, x, grid *core.Tensor, order []int, interpolation Int
 		In:    []*core.Tensor{g, x, grid},
 		Attrs: []ir.Value{ir.IntsValue(order), ir.IntValue(interpolation), ir.IntValue(paddingMode), ir.BoolValue(alignCorners)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.GridSampleGradGridShape(g.Shape(), x.Shape(), grid.Shape(), order))
+			return oneShape(shapes.GridSampleGradGridShape(g.Shape(), x.Shape(), grid.Shape(), order))
 		},
 		Backward: gridSampledGradGridBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
@@ -279,12 +275,12 @@ func gridSampledGradGridGradG(grad *core.Grad) *core.Tensor {
 	interpolation := Interpolation(grad.Attr(1).Int)
 	paddingMode := PaddingMode(grad.Attr(2).Int)
 	alignCorners := grad.Attr(3).Int != 0
-	first := Mul(Unsqueeze(Select(dy, -1, 0), 1), GridSampled(x, grid, ir.HostRaised(order, 0), interpolation, paddingMode, alignCorners))
-	both := Add(first, Mul(Unsqueeze(Select(dy, -1, 1), 1), GridSampled(x, grid, ir.HostRaised(order, 1), interpolation, paddingMode, alignCorners)))
+	first := Mul(Unsqueeze(Select(dy, -1, 0), 1), GridSampled(x, grid, shapes.Raised(order, 0), interpolation, paddingMode, alignCorners))
+	both := Add(first, Mul(Unsqueeze(Select(dy, -1, 1), 1), GridSampled(x, grid, shapes.Raised(order, 1), interpolation, paddingMode, alignCorners)))
 	if len(order) == 2 {
 		return both
 	}
-	return Add(both, Mul(Unsqueeze(Select(dy, -1, 2), 1), GridSampled(x, grid, ir.HostRaised(order, 2), interpolation, paddingMode, alignCorners)))
+	return Add(both, Mul(Unsqueeze(Select(dy, -1, 2), 1), GridSampled(x, grid, shapes.Raised(order, 2), interpolation, paddingMode, alignCorners)))
 }
 
 func gridSampledGradGridGradX(grad *core.Grad) *core.Tensor {
@@ -295,12 +291,12 @@ func gridSampledGradGridGradX(grad *core.Grad) *core.Tensor {
 	interpolation := Interpolation(grad.Attr(1).Int)
 	paddingMode := PaddingMode(grad.Attr(2).Int)
 	alignCorners := grad.Attr(3).Int != 0
-	first := GridSampledGradInput(Mul(g, Unsqueeze(Select(dy, -1, 0), 1)), grid, grad.InShape(1), ir.HostRaised(order, 0), interpolation, paddingMode, alignCorners)
-	both := Add(first, GridSampledGradInput(Mul(g, Unsqueeze(Select(dy, -1, 1), 1)), grid, grad.InShape(1), ir.HostRaised(order, 1), interpolation, paddingMode, alignCorners))
+	first := GridSampledGradInput(Mul(g, Unsqueeze(Select(dy, -1, 0), 1)), grid, grad.InShape(1), shapes.Raised(order, 0), interpolation, paddingMode, alignCorners)
+	both := Add(first, GridSampledGradInput(Mul(g, Unsqueeze(Select(dy, -1, 1), 1)), grid, grad.InShape(1), shapes.Raised(order, 1), interpolation, paddingMode, alignCorners))
 	if len(order) == 2 {
 		return both
 	}
-	return Add(both, GridSampledGradInput(Mul(g, Unsqueeze(Select(dy, -1, 2), 1)), grid, grad.InShape(1), ir.HostRaised(order, 2), interpolation, paddingMode, alignCorners))
+	return Add(both, GridSampledGradInput(Mul(g, Unsqueeze(Select(dy, -1, 2), 1)), grid, grad.InShape(1), shapes.Raised(order, 2), interpolation, paddingMode, alignCorners))
 }
 
 func gridSampledGradGridGradGrid(grad *core.Grad) *core.Tensor {
@@ -312,27 +308,25 @@ func gridSampledGradGridGradGrid(grad *core.Grad) *core.Tensor {
 	interpolation := Interpolation(grad.Attr(1).Int)
 	paddingMode := PaddingMode(grad.Attr(2).Int)
 	alignCorners := grad.Attr(3).Int != 0
-	first := GridSampledGradGrid(Mul(g, Unsqueeze(Select(dy, -1, 0), 1)), x, grid, ir.HostRaised(order, 0), interpolation, paddingMode, alignCorners)
-	both := Add(first, GridSampledGradGrid(Mul(g, Unsqueeze(Select(dy, -1, 1), 1)), x, grid, ir.HostRaised(order, 1), interpolation, paddingMode, alignCorners))
+	first := GridSampledGradGrid(Mul(g, Unsqueeze(Select(dy, -1, 0), 1)), x, grid, shapes.Raised(order, 0), interpolation, paddingMode, alignCorners)
+	both := Add(first, GridSampledGradGrid(Mul(g, Unsqueeze(Select(dy, -1, 1), 1)), x, grid, shapes.Raised(order, 1), interpolation, paddingMode, alignCorners))
 	if len(order) == 2 {
 		return both
 	}
-	return Add(both, GridSampledGradGrid(Mul(g, Unsqueeze(Select(dy, -1, 2), 1)), x, grid, ir.HostRaised(order, 2), interpolation, paddingMode, alignCorners))
+	return Add(both, GridSampledGradGrid(Mul(g, Unsqueeze(Select(dy, -1, 2), 1)), x, grid, shapes.Raised(order, 2), interpolation, paddingMode, alignCorners))
 }
 
 var gridSampledGradInputOp = ir.Op{
 	Name:    "grid_sampled_grad_input",
 	Doc:     "returns the gradient of grid_sampled with respect to its input of the given shape, from the gradient g of its result.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "grid"}},
 	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "order", Kind: ir.AttrInts}, {Name: "interpolation", Kind: ir.AttrEnum, Enum: []string{"bilinear", "nearest", "bicubic"}}, {Name: "padding_mode", Kind: ir.AttrEnum, Enum: []string{"zeros", "border", "reflection"}}, {Name: "align_corners", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.GridSampleGradInput},
-	Ref:     refkernel.GridSampleGradInput,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.GridSampleGradInput},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSampleGradInput)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GridSampleGradInput}}},
 	Tags:    ir.TagNondeterministic | ir.TagHidden,
 }
 
@@ -350,7 +344,7 @@ func GridSampledGradInput(g, grid *core.Tensor, input, order []int, interpolatio
 		In:    []*core.Tensor{g, grid},
 		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(order), ir.IntValue(interpolation), ir.IntValue(paddingMode), ir.BoolValue(alignCorners)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.GridSampleGradInputShape(g.Shape(), grid.Shape(), input, order))
+			return oneShape(shapes.GridSampleGradInputShape(g.Shape(), grid.Shape(), input, order))
 		},
 		Backward: gridSampledGradInputBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),

@@ -23,8 +23,7 @@ var cumprodOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Scan: cpu.Cumprod},
-	CUDA: cuda.Cumprod,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumprod}, {For: "cuda", Of: &cuda.Cumprod}},
 }
 
 // CumprodOp returns the descriptor of cumprod, which must not be changed.
@@ -34,7 +33,7 @@ func CumprodOp() *ir.Op {
 
 // Cumprod returns the products of the elements of x up to each along dim.
 // Bools and integers are multiplied as int64 unless dtype is given. The
-// gradient is right where x has zeros; its own gradient is not, there.
+// gradient is right where x has zeros, but its own gradient is not.
 func Cumprod(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
 	return core.Scan(cumprodApply(x, dim, dType))
 }
@@ -88,8 +87,7 @@ var cumsumOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Scan: cpu.Cumsum},
-	CUDA: cuda.Cumsum,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumsum}, {For: "cuda", Of: &cuda.Cumsum}},
 }
 
 // CumsumOp returns the descriptor of cumsum, which must not be changed.
@@ -137,10 +135,9 @@ var logOverOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))"},
+		{Exprs: []string{"where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogOver},
-	CUDA: cuda.LogOver,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOver}, {For: "cuda", Of: &cuda.LogOver}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -169,7 +166,7 @@ func logOverBackward(grad *core.Grad) {
 		g := grad.WideSpread(0, g)
 		y := grad.WideSpread(0, y)
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(Isnan(g), dy, Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Div(dy, g), number(0)))))
+			grad.Set(0, fit(grad, 0, Where(IsNaN(g), dy, Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Div(dy, g), number(0)))))
 		} else {
 			grad.Set(0, fit(grad, 0, logOverGradG(dy, g, y)))
 		}
@@ -179,7 +176,7 @@ func logOverBackward(grad *core.Grad) {
 		g := grad.WideSpread(1, g)
 		y := grad.WideSpread(1, y)
 		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(Isnan(g), number(0), Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Neg(dy), number(0)))))
+			grad.Set(1, fit(grad, 1, Where(IsNaN(g), number(0), Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Neg(dy), number(0)))))
 		} else {
 			grad.Set(1, fit(grad, 1, logOverGradY(dy, g, y)))
 		}
@@ -196,10 +193,9 @@ var logOverGradGOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))"},
+		{Exprs: []string{"where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogOverGradG},
-	CUDA: cuda.LogOverGradG,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradG}, {For: "cuda", Of: &cuda.LogOverGradG}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -221,10 +217,9 @@ var logOverGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))"},
+		{Exprs: []string{"where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LogOverGradY},
-	CUDA: cuda.LogOverGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradY}, {For: "cuda", Of: &cuda.LogOverGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -249,8 +244,7 @@ var logcumsumexpOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "-Inf", Map: "x", Combine: "where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b))))", Finish: "a"},
 	},
-	CPU:  ir.CPUKernels{Scan: cpu.Logcumsumexp},
-	CUDA: cuda.Logcumsumexp,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logcumsumexp}, {For: "cuda", Of: &cuda.Logcumsumexp}},
 }
 
 // LogcumsumexpOp returns the descriptor of logcumsumexp, which must not be
@@ -291,10 +285,10 @@ func logcumsumexpGradX(grad *core.Grad) *core.Tensor {
 	dy := core.Wide(grad.Dy(0))
 	x := core.Wide(grad.In(0))
 	dim := int(grad.Attr(0).Int)
-	z := ToDType(x, ir.Float64)
+	z := ToType(x, ir.Float64)
 	y := Logcumsumexp(z, dim)
-	g := ToDType(dy, ir.Float64)
-	return ToDType(Sub(Exp(Add(ReverseLogcumsumexp(LogOver(g, y), dim), z)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(g), y), dim), z))), grad.InDType(0))
+	g := ToType(dy, ir.Float64)
+	return ToType(Sub(Exp(Add(ReverseLogcumsumexp(LogOver(g, y), dim), z)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(g), y), dim), z))), grad.InDType(0))
 }
 
 var reverseCumsumOp = ir.Op{

@@ -3,28 +3,26 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/kernel"
-	cudakernel "github.com/sinter-go/sinter/backend/cuda/kernel"
-	refkernel "github.com/sinter-go/sinter/backend/ref/kernel"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var argmaxOp = ir.Op{
 	Name:    "argmax",
 	Doc:     "returns the int64 index of the largest element along the one axis dim, or in x read in row-major order when dim is not given.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ArgMax},
-	Ref:     refkernel.ArgMax,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ArgMax},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ArgMax}}},
 }
 
 // ArgmaxOp returns the descriptor of argmax, which must not be changed.
@@ -34,8 +32,8 @@ func ArgmaxOp() *ir.Op {
 
 // Argmax returns the int64 index of the largest element along the one axis
 // dim, or in x read in row-major order when dim is not given. The first of
-// equal elements wins, and NaN is larger than any number. No elements is an
-// error.
+// equal elements wins, and NaN is larger than any number. An x without
+// elements is an error.
 func Argmax(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	return core.KernelOne(argmaxApply(x, dim, keepDim))
 }
@@ -46,7 +44,7 @@ func argmaxApply(x *core.Tensor, dim []int, keepDim bool) core.Apply {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ArgReduceShape(x.Shape(), dim, keepDim))
+			return oneShape(shapes.ArgReduceShape(x.Shape(), dim, keepDim))
 		},
 	}
 }
@@ -60,16 +58,14 @@ func ArgmaxOut(dst, x *core.Tensor, dim []int, keepDim bool) error {
 var argminOp = ir.Op{
 	Name:    "argmin",
 	Doc:     "returns the int64 index of the smallest element along the one axis dim, or in x read in row-major order when dim is not given.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.ArgMin},
-	Ref:     refkernel.ArgMin,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.ArgMin},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMin)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ArgMin}}},
 }
 
 // ArgminOp returns the descriptor of argmin, which must not be changed.
@@ -79,8 +75,8 @@ func ArgminOp() *ir.Op {
 
 // Argmin returns the int64 index of the smallest element along the one axis
 // dim, or in x read in row-major order when dim is not given. The first of
-// equal elements wins, and a NaN wins over any number. No elements is an
-// error.
+// equal elements wins, and a NaN wins over any number. An x without elements
+// is an error.
 func Argmin(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 	return core.KernelOne(argminApply(x, dim, keepDim))
 }
@@ -91,7 +87,7 @@ func argminApply(x *core.Tensor, dim []int, keepDim bool) core.Apply {
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.ArgReduceShape(x.Shape(), dim, keepDim))
+			return oneShape(shapes.ArgReduceShape(x.Shape(), dim, keepDim))
 		},
 	}
 }
@@ -222,7 +218,7 @@ func kthvalueCompose(x *core.Tensor, k, dim int, keepDim bool) (*core.Tensor, *c
 	if len(x.Shape()) == 0 {
 		return Sort(InRange(x, "k", float64(k), 1, 1), dim, false)
 	}
-	sorted, order := SortFirst(InRange(WithDim(x, dim), "k", float64(k), 1, float64(ir.HostSize(x.Shape(), dim))), dim, k, false)
+	sorted, order := SortFirst(InRange(WithDim(x, dim), "k", float64(k), 1, float64(shapes.Size(x.Shape(), dim))), dim, k, false)
 	value := Narrow(sorted, dim, k-1, 1)
 	placeArg := Narrow(order, dim, k-1, 1)
 	if keepDim {
@@ -234,16 +230,14 @@ func kthvalueCompose(x *core.Tensor, k, dim int, keepDim bool) (*core.Tensor, *c
 var searchsortedOp = ir.Op{
 	Name:    "searchsorted",
 	Doc:     "returns where along the last axis of sorted each of values would be inserted to keep the order: before equal elements, or after them with right.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "sorted"}, {Name: "values"}},
 	Attrs:   []ir.Attr{{Name: "right", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.SearchSorted},
-	Ref:     refkernel.SearchSorted,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.SearchSorted},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SearchSorted)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.SearchSorted}}},
 }
 
 // SearchsortedOp returns the descriptor of searchsorted, which must not be
@@ -267,7 +261,7 @@ func searchsortedApply(sorted, values *core.Tensor, right bool) core.Apply {
 		In:    []*core.Tensor{sorted, values},
 		Attrs: []ir.Value{ir.BoolValue(right)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(ir.SearchsortedShape(sorted.Shape(), values.Shape()))
+			return oneShape(shapes.SearchsortedShape(sorted.Shape(), values.Shape()))
 		},
 	}
 }
@@ -280,17 +274,15 @@ func SearchsortedOut(dst, sorted, values *core.Tensor, right bool) error {
 
 var sortOp = ir.Op{
 	Name:    "sort",
-	Doc:     "returns the elements of x in ascending order along dim, and where each came from.",
-	Kind:    ir.Kernel,
+	Doc:     "returns the elements of x in ascending order along dim, and the position that each came from.",
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "descending", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.Sort},
-	Ref:     refkernel.Sort,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.Sort},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Sort)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Sort}}},
 	Tags:    ir.TagExact,
 }
 
@@ -299,15 +291,16 @@ func SortOp() *ir.Op {
 	return &sortOp
 }
 
-// Sort returns the elements of x in ascending order along dim, and where each
-// came from. Equal elements keep their order; NaN is larger than any number.
+// Sort returns the elements of x in ascending order along dim, and the
+// position that each came from. Equal elements keep their order, and NaN is
+// larger than any number.
 func Sort(x *core.Tensor, dim int, descending bool) (values, indices *core.Tensor) {
 	results := core.Kernel(core.Apply{
 		Op:    &sortOp,
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(descending)},
 		Shapes: func() ([][]int, error) {
-			return ir.SortShape(x.Shape(), dim)
+			return shapes.SortShape(x.Shape(), dim)
 		},
 		Backward: sortBackward,
 		Save:     core.SaveOut(1),
@@ -326,16 +319,14 @@ func sortBackward(grad *core.Grad) {
 var sortFirstOp = ir.Op{
 	Name:    "sort_first",
 	Doc:     "returns the first k elements along dim of those that sort returns, and where each came from.",
-	Kind:    ir.Kernel,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "k", Kind: ir.AttrInt}, {Name: "descending", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	CPU:     ir.CPUKernels{Kernel: kernel.SortFirst},
-	Ref:     refkernel.SortFirst,
-	CUDA:    ir.CUDAKernels{Launch: cudakernel.SortFirst},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SortFirst)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.SortFirst}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -353,7 +344,7 @@ func SortFirst(x *core.Tensor, dim, k int, descending bool) (values, indices *co
 		In:    []*core.Tensor{x},
 		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(k), ir.BoolValue(descending)},
 		Shapes: func() ([][]int, error) {
-			return ir.SortFirstShape(x.Shape(), dim, k)
+			return shapes.SortFirstShape(x.Shape(), dim, k)
 		},
 		Backward: sortFirstBackward,
 		Save:     core.SaveOut(1),
@@ -371,7 +362,7 @@ func sortFirstBackward(grad *core.Grad) {
 
 var topkOp = ir.Op{
 	Name:    "topk",
-	Doc:     "returns the k largest elements of x along dim in descending order, or with largest of false the smallest in ascending order, and their int64 positions.",
+	Doc:     "returns the k largest elements of x along dim in descending order, or if largest is false the k smallest in ascending order, and their int64 positions.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "k", Kind: ir.AttrInt}, {Name: "dim", Kind: ir.AttrInt}, {Name: "largest", Kind: ir.AttrBool}},
@@ -387,7 +378,7 @@ func TopkOp() *ir.Op {
 }
 
 // Topk returns the k largest elements of x along dim in descending order, or
-// with largest of false the smallest in ascending order, and their int64
+// if largest is false the k smallest in ascending order, and their int64
 // positions.
 func Topk(x *core.Tensor, k, dim int, largest bool) (values, indices *core.Tensor) {
 	in := []*core.Tensor{x}
@@ -403,12 +394,12 @@ func topkCompose(x *core.Tensor, k, dim int, largest bool) (*core.Tensor, *core.
 	if len(x.Shape()) == 0 {
 		return Sort(InRange(x, "k", float64(k), 1, 1), dim, false)
 	}
-	return SortFirst(InRange(WithDim(x, dim), "k", float64(k), 0, float64(ir.HostSize(x.Shape(), dim))), dim, k, largest)
+	return SortFirst(InRange(WithDim(x, dim), "k", float64(k), 0, float64(shapes.Size(x.Shape(), dim))), dim, k, largest)
 }
 
 var uniqueOp = ir.Op{
 	Name:    "unique",
-	Doc:     "returns the different elements of x in ascending order, for each element of x its place among them (with x's shape), and how often each occurs.",
+	Doc:     "returns the distinct elements of x in ascending order, the place of each element of x among them (with x's shape), and how often each occurs.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "values"}, {Name: "inverse", DType: ir.Int64}, {Name: "counts", DType: ir.Int64}},
@@ -423,9 +414,9 @@ func UniqueOp() *ir.Op {
 	return &uniqueOp
 }
 
-// Unique returns the different elements of x in ascending order, for each
-// element of x its place among them (with x's shape), and how often each
-// occurs. Every NaN is different. The host waits for the number of values.
+// Unique returns the distinct elements of x in ascending order, the place of
+// each element of x among them (with x's shape), and how often each occurs.
+// Every NaN counts as distinct. The host waits for the number of values.
 func Unique(x *core.Tensor) (values, inverse, counts *core.Tensor) {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&uniqueOp, in...); t != nil {
@@ -475,10 +466,9 @@ var zerosIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cast(0)"},
+		{Exprs: []string{"cast(0)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ZerosIndex},
-	CUDA: cuda.ZerosIndex,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ZerosIndex}, {For: "cuda", Of: &cuda.ZerosIndex}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

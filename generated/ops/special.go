@@ -20,10 +20,9 @@ var digammaOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "digamma(x)"},
+		{Exprs: []string{"digamma(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Digamma},
-	CUDA: cuda.Digamma,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Digamma}, {For: "cuda", Of: &cuda.Digamma}},
 	Tags: ir.TagPointwise,
 }
 
@@ -73,10 +72,9 @@ var erfOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "erf(x)"},
+		{Exprs: []string{"erf(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Erf},
-	CUDA: cuda.Erf,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Erf}, {For: "cuda", Of: &cuda.Erf}},
 	Tags: ir.TagPointwise,
 }
 
@@ -132,10 +130,9 @@ var erfGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(TwoOverSqrtPi*exp(-(x*x)))"},
+		{Exprs: []string{"dy*(TwoOverSqrtPi*exp(-(x*x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ErfGradX},
-	CUDA: cuda.ErfGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfGradX}, {For: "cuda", Of: &cuda.ErfGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -157,10 +154,9 @@ var erfcOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "erfc(x)"},
+		{Exprs: []string{"erfc(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Erfc},
-	CUDA: cuda.Erfc,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Erfc}, {For: "cuda", Of: &cuda.Erfc}},
 	Tags: ir.TagPointwise,
 }
 
@@ -216,10 +212,9 @@ var erfcGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "-(dy*(TwoOverSqrtPi*exp(-(x*x))))"},
+		{Exprs: []string{"-(dy*(TwoOverSqrtPi*exp(-(x*x))))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ErfcGradX},
-	CUDA: cuda.ErfcGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfcGradX}, {For: "cuda", Of: &cuda.ErfcGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -241,10 +236,9 @@ var erfinvOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "erfinv(x)"},
+		{Exprs: []string{"erfinv(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Erfinv},
-	CUDA: cuda.Erfinv,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Erfinv}, {For: "cuda", Of: &cuda.Erfinv}},
 	Tags: ir.TagPointwise,
 }
 
@@ -300,10 +294,9 @@ var erfinvGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(exp(erfinv(x)*erfinv(x))/TwoOverSqrtPi)"},
+		{Exprs: []string{"dy*(exp(erfinv(x)*erfinv(x))/TwoOverSqrtPi)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ErfinvGradX},
-	CUDA: cuda.ErfinvGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfinvGradX}, {For: "cuda", Of: &cuda.ErfinvGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -325,10 +318,9 @@ var lgammaOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "lgamma(x)"},
+		{Exprs: []string{"lgamma(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Lgamma},
-	CUDA: cuda.Lgamma,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Lgamma}, {For: "cuda", Of: &cuda.Lgamma}},
 	Tags: ir.TagPointwise,
 }
 
@@ -385,10 +377,9 @@ var lgammaGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*digamma(x)"},
+		{Exprs: []string{"dy*digamma(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.LgammaGradX},
-	CUDA: cuda.LgammaGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LgammaGradX}, {For: "cuda", Of: &cuda.LgammaGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -402,7 +393,7 @@ func lgammaGradX(dy, x *core.Tensor) *core.Tensor {
 
 var reflectedTrigammaOp = ir.Op{
 	Name:    "reflected_trigamma",
-	Doc:     "returns the derivative of digamma at x, from y, that at x, or where this is less than 0.5 at 1 - x.",
+	Doc:     "returns the derivative of digamma at x, from y, the derivative at x, or at 1 - x where x is less than 0.5.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -410,10 +401,9 @@ var reflectedTrigammaOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)"},
+		{Exprs: []string{"where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectedTrigamma},
-	CUDA: cuda.ReflectedTrigamma,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigamma}, {For: "cuda", Of: &cuda.ReflectedTrigamma}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -423,8 +413,8 @@ func ReflectedTrigammaOp() *ir.Op {
 	return &reflectedTrigammaOp
 }
 
-// ReflectedTrigamma returns the derivative of digamma at x, from y, that at
-// x, or where this is less than 0.5 at 1 - x.
+// ReflectedTrigamma returns the derivative of digamma at x, from y, the
+// derivative at x, or at 1 - x where x is less than 0.5.
 func ReflectedTrigamma(x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &reflectedTrigammaOp,
@@ -469,10 +459,9 @@ var reflectedTrigammaGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)"},
+		{Exprs: []string{"where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectedTrigammaGradX},
-	CUDA: cuda.ReflectedTrigammaGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigammaGradX}, {For: "cuda", Of: &cuda.ReflectedTrigammaGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -494,10 +483,9 @@ var reflectedTrigammaGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x < 0.5, -dy, dy)"},
+		{Exprs: []string{"where(x < 0.5, -dy, dy)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.ReflectedTrigammaGradY},
-	CUDA: cuda.ReflectedTrigammaGradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigammaGradY}, {For: "cuda", Of: &cuda.ReflectedTrigammaGradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -560,10 +548,9 @@ var trigammaRightOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)"},
+		{Exprs: []string{"1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TrigammaRight},
-	CUDA: cuda.TrigammaRight,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TrigammaRight}, {For: "cuda", Of: &cuda.TrigammaRight}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -605,10 +592,9 @@ var trigammaRightGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))"},
+		{Exprs: []string{"dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TrigammaRightGradX},
-	CUDA: cuda.TrigammaRightGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TrigammaRightGradX}, {For: "cuda", Of: &cuda.TrigammaRightGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

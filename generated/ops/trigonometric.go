@@ -19,10 +19,9 @@ var acosOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "acos(x)"},
+		{Exprs: []string{"acos(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Acos},
-	CUDA: cuda.Acos,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Acos}, {For: "cuda", Of: &cuda.Acos}},
 	Tags: ir.TagPointwise,
 }
 
@@ -79,10 +78,9 @@ var acosGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(-1/sqrt(1 - x*x))"},
+		{Exprs: []string{"dy*conj(-1/sqrt(1 - x*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AcosGradX},
-	CUDA: cuda.AcosGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AcosGradX}, {For: "cuda", Of: &cuda.AcosGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -104,10 +102,9 @@ var acoshOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "acosh(x)"},
+		{Exprs: []string{"acosh(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Acosh},
-	CUDA: cuda.Acosh,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Acosh}, {For: "cuda", Of: &cuda.Acosh}},
 	Tags: ir.TagPointwise,
 }
 
@@ -164,10 +161,9 @@ var acoshGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))"},
+		{Exprs: []string{"dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AcoshGradX},
-	CUDA: cuda.AcoshGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AcoshGradX}, {For: "cuda", Of: &cuda.AcoshGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -189,10 +185,9 @@ var asinOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "asin(x)"},
+		{Exprs: []string{"asin(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Asin},
-	CUDA: cuda.Asin,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Asin}, {For: "cuda", Of: &cuda.Asin}},
 	Tags: ir.TagPointwise,
 }
 
@@ -249,10 +244,9 @@ var asinGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/sqrt(1 - x*x))"},
+		{Exprs: []string{"dy*conj(1/sqrt(1 - x*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AsinGradX},
-	CUDA: cuda.AsinGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinGradX}, {For: "cuda", Of: &cuda.AsinGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -274,10 +268,9 @@ var asinhOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "asinh(x)"},
+		{Exprs: []string{"asinh(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Asinh},
-	CUDA: cuda.Asinh,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Asinh}, {For: "cuda", Of: &cuda.Asinh}},
 	Tags: ir.TagPointwise,
 }
 
@@ -333,10 +326,9 @@ var asinhGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/sqrt(x*x + 1))"},
+		{Exprs: []string{"dy*conj(1/sqrt(x*x + 1))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AsinhGradX},
-	CUDA: cuda.AsinhGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinhGradX}, {For: "cuda", Of: &cuda.AsinhGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -358,10 +350,9 @@ var atanOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "atan(x)"},
+		{Exprs: []string{"atan(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Atan},
-	CUDA: cuda.Atan,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan}, {For: "cuda", Of: &cuda.Atan}},
 	Tags: ir.TagPointwise,
 }
 
@@ -417,10 +408,9 @@ var atan2Op = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "atan2(y, x)"},
+		{Exprs: []string{"atan2(y, x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Atan2},
-	CUDA: cuda.Atan2,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2}, {For: "cuda", Of: &cuda.Atan2}},
 	Tags: ir.TagPointwise,
 }
 
@@ -497,10 +487,9 @@ var atan2GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(y == 0 && x == 0, 0, dy*(-y/hypot(y, x)/hypot(y, x)))"},
+		{Exprs: []string{"where(y == 0 && x == 0, 0, dy*(-y/hypot(y, x)/hypot(y, x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Atan2GradX},
-	CUDA: cuda.Atan2GradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2GradX}, {For: "cuda", Of: &cuda.Atan2GradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -522,10 +511,9 @@ var atan2GradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(y == 0 && x == 0, 0, dy*(x/hypot(y, x)/hypot(y, x)))"},
+		{Exprs: []string{"where(y == 0 && x == 0, 0, dy*(x/hypot(y, x)/hypot(y, x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Atan2GradY},
-	CUDA: cuda.Atan2GradY,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2GradY}, {For: "cuda", Of: &cuda.Atan2GradY}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -547,10 +535,9 @@ var atanGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/(1 + x*x))"},
+		{Exprs: []string{"dy*conj(1/(1 + x*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AtanGradX},
-	CUDA: cuda.AtanGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanGradX}, {For: "cuda", Of: &cuda.AtanGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -572,10 +559,9 @@ var atanhOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "atanh(x)"},
+		{Exprs: []string{"atanh(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Atanh},
-	CUDA: cuda.Atanh,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atanh}, {For: "cuda", Of: &cuda.Atanh}},
 	Tags: ir.TagPointwise,
 }
 
@@ -632,10 +618,9 @@ var atanhGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1/(1 - x*x))"},
+		{Exprs: []string{"dy*conj(1/(1 - x*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.AtanhGradX},
-	CUDA: cuda.AtanhGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanhGradX}, {For: "cuda", Of: &cuda.AtanhGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -20,10 +20,9 @@ var cosOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cos(x)"},
+		{Exprs: []string{"cos(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Cos},
-	CUDA: cuda.Cos,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cos}, {For: "cuda", Of: &cuda.Cos}},
 	Tags: ir.TagPointwise,
 }
 
@@ -79,10 +78,9 @@ var cosGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(-sin(x))"},
+		{Exprs: []string{"dy*conj(-sin(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CosGradX},
-	CUDA: cuda.CosGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CosGradX}, {For: "cuda", Of: &cuda.CosGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -104,10 +102,9 @@ var coshOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "cosh(x)"},
+		{Exprs: []string{"cosh(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Cosh},
-	CUDA: cuda.Cosh,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cosh}, {For: "cuda", Of: &cuda.Cosh}},
 	Tags: ir.TagPointwise,
 }
 
@@ -163,10 +160,9 @@ var coshGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(sinh(x))"},
+		{Exprs: []string{"dy*conj(sinh(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.CoshGradX},
-	CUDA: cuda.CoshGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CoshGradX}, {For: "cuda", Of: &cuda.CoshGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -188,10 +184,9 @@ var sinOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "sin(x)"},
+		{Exprs: []string{"sin(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Sin},
-	CUDA: cuda.Sin,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sin}, {For: "cuda", Of: &cuda.Sin}},
 	Tags: ir.TagPointwise,
 }
 
@@ -247,10 +242,9 @@ var sinGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(cos(x))"},
+		{Exprs: []string{"dy*conj(cos(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SinGradX},
-	CUDA: cuda.SinGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SinGradX}, {For: "cuda", Of: &cuda.SinGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -272,10 +266,9 @@ var sincOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))"},
+		{Exprs: []string{"where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Sinc},
-	CUDA: cuda.Sinc,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sinc}, {For: "cuda", Of: &cuda.Sinc}},
 	Tags: ir.TagPointwise,
 }
 
@@ -325,10 +318,9 @@ var sincGradOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)"},
+		{Exprs: []string{"where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SincGrad},
-	CUDA: cuda.SincGrad,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SincGrad}, {For: "cuda", Of: &cuda.SincGrad}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -369,10 +361,9 @@ var sincGradGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))"},
+		{Exprs: []string{"where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SincGradGradX},
-	CUDA: cuda.SincGradGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SincGradGradX}, {For: "cuda", Of: &cuda.SincGradGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -394,10 +385,9 @@ var sinhOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "sinh(x)"},
+		{Exprs: []string{"sinh(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Sinh},
-	CUDA: cuda.Sinh,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sinh}, {For: "cuda", Of: &cuda.Sinh}},
 	Tags: ir.TagPointwise,
 }
 
@@ -453,10 +443,9 @@ var sinhGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(cosh(x))"},
+		{Exprs: []string{"dy*conj(cosh(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.SinhGradX},
-	CUDA: cuda.SinhGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SinhGradX}, {For: "cuda", Of: &cuda.SinhGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -478,10 +467,9 @@ var tanOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "tan(x)"},
+		{Exprs: []string{"tan(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Tan},
-	CUDA: cuda.Tan,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Tan}, {For: "cuda", Of: &cuda.Tan}},
 	Tags: ir.TagPointwise,
 }
 
@@ -537,10 +525,9 @@ var tanGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1 + tan(x)*tan(x))"},
+		{Exprs: []string{"dy*conj(1 + tan(x)*tan(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TanGradX},
-	CUDA: cuda.TanGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TanGradX}, {For: "cuda", Of: &cuda.TanGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -562,10 +549,9 @@ var tanhOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "tanh(x)"},
+		{Exprs: []string{"tanh(x)"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.Tanh},
-	CUDA: cuda.Tanh,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Tanh}, {For: "cuda", Of: &cuda.Tanh}},
 	Tags: ir.TagPointwise,
 }
 
@@ -621,10 +607,9 @@ var tanhGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "dy*conj(1 - tanh(x)*tanh(x))"},
+		{Exprs: []string{"dy*conj(1 - tanh(x)*tanh(x))"}},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.TanhGradX},
-	CUDA: cuda.TanhGradX,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TanhGradX}, {For: "cuda", Of: &cuda.TanhGradX}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -4,13 +4,14 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
 var asStridedOp = ir.Op{
 	Name:    "as_strided",
-	Doc:     "returns a view of x's storage with the given size, strides and offset in elements; without an offset, x's own.",
+	Doc:     "returns a view of x's storage with the given size, strides and offset, counted in elements.",
 	Kind:    ir.ViewBody,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "offset", Kind: ir.AttrInt}},
@@ -28,9 +29,9 @@ func AsStridedOp() *ir.Op {
 }
 
 // AsStrided returns a view of x's storage with the given size, strides and
-// offset in elements; without an offset, x's own. Elements outside the
-// storage are an error. Elements that appear more than once get the sum of
-// their gradients.
+// offset, counted in elements. Without an offset it begins where x begins.
+// Elements outside the storage are an error. Elements that appear more than
+// once get the sum of their gradients.
 func AsStrided(x *core.Tensor, size, stride []int, offset int) *core.Tensor {
 	layout, err := ir.AsStridedView(x.Layout(), size, stride, offset)
 	return core.View(core.Apply{
@@ -129,7 +130,7 @@ func BroadcastToOut(dst, x *core.Tensor, shape []int) error {
 
 var chunkOp = ir.Op{
 	Name:    "chunk",
-	Doc:     "returns at most n parts of x along dim with equally many elements, of which the last may have fewer.",
+	Doc:     "returns at most n parts of x along dim with equally many elements; the last may have fewer.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "dim", Kind: ir.AttrInt}},
@@ -144,8 +145,8 @@ func ChunkOp() *ir.Op {
 	return &chunkOp
 }
 
-// Chunk returns at most n parts of x along dim with equally many elements, of
-// which the last may have fewer. As in PyTorch, there can be fewer than n.
+// Chunk returns at most n parts of x along dim with equally many elements;
+// the last may have fewer. As in PyTorch, there can be fewer than n.
 func Chunk(x *core.Tensor, n, dim int) []*core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&chunkOp, in...); t != nil {
@@ -185,7 +186,7 @@ func Contiguous(x *core.Tensor) *core.Tensor {
 }
 
 func contiguousCompose(x *core.Tensor) *core.Tensor {
-	if ir.HostIsContiguous(x.Layout()) {
+	if shapes.IsContiguous(x.Layout()) {
 		return x
 	}
 	return Clone(x)
@@ -230,7 +231,7 @@ func DiagEmbed(x *core.Tensor, offset int) *core.Tensor {
 }
 
 func diagEmbedCompose(x *core.Tensor, offset int) *core.Tensor {
-	return DiagonalGrad(WithAxes(x, 1), ir.HostEmbeddedShape(x.Shape(), offset), offset, -2, -1)
+	return DiagonalGrad(WithAxes(x, 1), shapes.EmbeddedShape(x.Shape(), offset), offset, -2, -1)
 }
 
 // DiagEmbedOut is DiagEmbed with the result written to dst, which has its
@@ -402,7 +403,7 @@ func ExpandAsOut(dst, x, other *core.Tensor) error {
 
 var flattenOp = ir.Op{
 	Name:    "flatten",
-	Doc:     "returns x with the axes start to end, both included, made one.",
+	Doc:     "returns x with the axes from start to end, both included, joined into one.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "start", Kind: ir.AttrInt}, {Name: "end", Kind: ir.AttrInt}},
@@ -417,8 +418,8 @@ func FlattenOp() *ir.Op {
 	return &flattenOp
 }
 
-// Flatten returns x with the axes start to end, both included, made one. A
-// scalar becomes a tensor of one element.
+// Flatten returns x with the axes from start to end, both included, joined
+// into one. A scalar becomes a tensor of one element.
 func Flatten(x *core.Tensor, start, end int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&flattenOp, in...); t != nil {
@@ -432,12 +433,12 @@ func Flatten(x *core.Tensor, start, end int) *core.Tensor {
 }
 
 func flattenCompose(x *core.Tensor, start, end int) *core.Tensor {
-	first := ir.HostNormDim(len(x.Shape()), start)
-	last := ir.HostNormDim(len(x.Shape()), end)
+	first := shapes.NormDim(len(x.Shape()), start)
+	last := shapes.NormDim(len(x.Shape()), end)
 	if first < 0 || last >= max(len(x.Shape()), 1) || first > last {
 		return Refuse(x, "start and end must be axes of x, and start not after end")
 	}
-	return Reshape(x, ir.HostMergeDims(x.Shape(), start, end))
+	return Reshape(x, shapes.MergeDims(x.Shape(), start, end))
 }
 
 // FlattenOut is Flatten with the result written to dst, which has its shape
@@ -448,7 +449,7 @@ func FlattenOut(dst, x *core.Tensor, start, end int) error {
 
 var movedimOp = ir.Op{
 	Name:    "movedim",
-	Doc:     "returns x with the axes in source moved to the places in destination; the others keep their order.",
+	Doc:     "returns x with the axes in source moved to the places in destination; the other axes keep their order.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "source", Kind: ir.AttrInts}, {Name: "destination", Kind: ir.AttrInts}},
@@ -464,7 +465,7 @@ func MovedimOp() *ir.Op {
 }
 
 // Movedim returns x with the axes in source moved to the places in
-// destination; the others keep their order.
+// destination; the other axes keep their order.
 func Movedim(x *core.Tensor, source, destination []int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&movedimOp, in...); t != nil {
@@ -479,7 +480,7 @@ func movedimCompose(x *core.Tensor, source, destination []int) *core.Tensor {
 	if len(source) != len(destination) {
 		return Refuse(x, "source and destination must have one axis each for every axis to move")
 	}
-	return Permute(x, ir.HostMovePerm(len(x.Shape()), source, destination))
+	return Permute(x, shapes.MovePerm(len(x.Shape()), source, destination))
 }
 
 // MovedimOut is Movedim with the result written to dst, which has its shape
@@ -560,7 +561,7 @@ func narrowBackward(grad *core.Grad) {
 	dim := int(grad.Attr(0).Int)
 	start := int(grad.Attr(1).Int)
 	length := int(grad.Attr(2).Int)
-	grad.Set(0, PadConstant(dy, ir.HostPadNarrow(grad.InShape(0), dim, start, length), ir.IntScalar(0)))
+	grad.Set(0, PadConstant(dy, shapes.PadNarrow(grad.InShape(0), dim, start, length), ir.IntScalar(0)))
 }
 
 var permuteOp = ir.Op{
@@ -597,49 +598,43 @@ func Permute(x *core.Tensor, dims []int) *core.Tensor {
 func permuteBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	dims := grad.Attr(0).Ints
-	grad.Set(0, Permute(dy, ir.HostInversePerm(dims)))
+	grad.Set(0, Permute(dy, shapes.InversePerm(dims)))
 }
 
-var reshapeOp = ir.Op{
-	Name:    "reshape",
-	Doc:     "returns x as shape, read in row-major order; one extent may be -1 for what is left.",
-	Kind:    ir.Composition,
+var regionOp = ir.Op{
+	Name:    "region",
+	Doc:     "returns the elements of x that are step apart along each axis, as many as extents says, from start on.",
+	Kind:    ir.ViewBody,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Attrs:   []ir.Attr{{Name: "start", Kind: ir.AttrInts}, {Name: "extents", Kind: ir.AttrInts}, {Name: "step", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
 }
 
-// ReshapeOp returns the descriptor of reshape, which must not be changed.
-func ReshapeOp() *ir.Op {
-	return &reshapeOp
+// RegionOp returns the descriptor of region, which must not be changed.
+func RegionOp() *ir.Op {
+	return &regionOp
 }
 
-// Reshape returns x as shape, read in row-major order; one extent may be -1
-// for what is left. It is a view where one exists, else a copy.
-func Reshape(x *core.Tensor, shape []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&reshapeOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return reshapeCompose(x, shape)
-	})
-	core.Composed(&reshapeOp, in, out)
-	return out
+// Region returns the elements of x that are step apart along each axis, as
+// many as extents says, from start on.
+func Region(x *core.Tensor, start, extents, step []int) *core.Tensor {
+	layout, err := ir.RegionView(x.Layout(), start, extents, step)
+	return core.View(core.Apply{
+		Op:       &regionOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(start), ir.IntsValue(extents), ir.IntsValue(step)},
+		Backward: regionBackward,
+	}, layout, err)
 }
 
-func reshapeCompose(x *core.Tensor, shape []int) *core.Tensor {
-	if ir.HostCanView(x.Layout(), shape) {
-		return View(x, shape)
-	}
-	return View(Clone(x), shape)
-}
-
-// ReshapeOut is Reshape with the result written to dst, which has its shape
-// and device.
-func ReshapeOut(dst, x *core.Tensor, shape []int) error {
-	return core.CopyOut(dst, &reshapeOp, Reshape(x, shape))
+// regionBackward is the gradient of region.
+func regionBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	start := grad.Attr(0).Ints
+	step := grad.Attr(2).Ints
+	grad.Set(0, RegionPlaced(dy, grad.InShape(0), start, step))
 }

@@ -4,9 +4,152 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var regionPlacedOp = ir.Op{
+	Name:    "region_placed",
+	Doc:     "returns zeros of the shape input with g as their region.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "start", Kind: ir.AttrInts}, {Name: "step", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// RegionPlacedOp returns the descriptor of region_placed, which must not be
+// changed.
+func RegionPlacedOp() *ir.Op {
+	return &regionPlacedOp
+}
+
+// RegionPlaced returns zeros of the shape input with g as their region.
+func RegionPlaced(g *core.Tensor, input, start, step []int) *core.Tensor {
+	in := []*core.Tensor{g}
+	if t := core.Refused(&regionPlacedOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &regionPlacedOp,
+		In:       []*core.Tensor{g},
+		Attrs:    []ir.Value{ir.IntsValue(input), ir.IntsValue(start), ir.IntsValue(step)},
+		Backward: regionPlacedBackward,
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return composite.RegionPlaced(Region, g, input, start, step)
+		})}
+	})
+	return results[0]
+}
+
+// regionPlacedBackward is the gradient of region_placed.
+func regionPlacedBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	start := grad.Attr(1).Ints
+	step := grad.Attr(2).Ints
+	grad.Set(0, Region(dy, start, grad.InShape(0), step))
+}
+
+var regionPutOp = ir.Op{
+	Name:    "region_put",
+	Doc:     "returns a copy of x whose region of src's shape is src.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "start", Kind: ir.AttrInts}, {Name: "step", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// RegionPutOp returns the descriptor of region_put, which must not be
+// changed.
+func RegionPutOp() *ir.Op {
+	return &regionPutOp
+}
+
+// RegionPut returns a copy of x whose region of src's shape is src.
+func RegionPut(x, src *core.Tensor, start, step []int) *core.Tensor {
+	in := []*core.Tensor{x, src}
+	if t := core.Refused(&regionPutOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &regionPutOp,
+		In:       []*core.Tensor{x, src},
+		Attrs:    []ir.Value{ir.IntsValue(start), ir.IntsValue(step)},
+		Backward: regionPutBackward,
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return composite.RegionPut(Region, x, src, start, step)
+		})}
+	})
+	return results[0]
+}
+
+// regionPutBackward is the gradient of region_put.
+func regionPutBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	start := grad.Attr(0).Ints
+	step := grad.Attr(1).Ints
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, RegionPut(dy, Expand(Zeros([]int{}, core.PlacementLike(dy)), grad.InShape(1)), start, step)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, Region(dy, start, grad.InShape(1), step)))
+	}
+}
+
+var reshapeOp = ir.Op{
+	Name:    "reshape",
+	Doc:     "returns x as shape, read in row-major order; one extent may be -1 and is then computed from the others.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// ReshapeOp returns the descriptor of reshape, which must not be changed.
+func ReshapeOp() *ir.Op {
+	return &reshapeOp
+}
+
+// Reshape returns x as shape, read in row-major order; one extent may be -1
+// and is then computed from the others. It is a view where one exists, else a
+// copy.
+func Reshape(x *core.Tensor, shape []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&reshapeOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return reshapeCompose(x, shape)
+	})
+	core.Composed(&reshapeOp, in, out)
+	return out
+}
+
+func reshapeCompose(x *core.Tensor, shape []int) *core.Tensor {
+	if shapes.CanView(x.Layout(), shape) {
+		return View(x, shape)
+	}
+	return View(Clone(x), shape)
+}
+
+// ReshapeOut is Reshape with the result written to dst, which has its shape
+// and device.
+func ReshapeOut(dst, x *core.Tensor, shape []int) error {
+	return core.CopyOut(dst, &reshapeOp, Reshape(x, shape))
+}
 
 var reshapeAsOp = ir.Op{
 	Name:    "reshape_as",
@@ -81,7 +224,7 @@ func selectBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	dim := int(grad.Attr(0).Int)
 	index := int(grad.Attr(1).Int)
-	grad.Set(0, PadConstant(Unsqueeze(dy, ir.HostNormDim(len(grad.InShape(0)), dim)), ir.HostPadNarrow(grad.InShape(0), dim, index, 1), ir.IntScalar(0)))
+	grad.Set(0, PadConstant(Unsqueeze(dy, shapes.NormDim(len(grad.InShape(0)), dim)), shapes.PadNarrow(grad.InShape(0), dim, index, 1), ir.IntScalar(0)))
 }
 
 var sliceOp = ir.Op{
@@ -103,8 +246,8 @@ func SliceOp() *ir.Op {
 }
 
 // Slice returns every step-th element of x from start to before end along
-// dim. Negative bounds count from the end, and bounds outside are cut, as
-// Python's. Step is positive.
+// dim. Negative bounds count from the end, and bounds out of range are cut,
+// as in Python. Step is positive.
 func Slice(x *core.Tensor, dim, start, end, step int) *core.Tensor {
 	layout, err := ir.SliceView(x.Layout(), dim, start, end, step)
 	return core.View(core.Apply{
@@ -159,65 +302,17 @@ func SliceGrad(g *core.Tensor, input []int, dim, start, end, step int) *core.Ten
 }
 
 func sliceGradCompose(g *core.Tensor, input []int, dim, start, end, step int) *core.Tensor {
-	if step == 1 || ir.HostSize(g.Shape(), dim) == 0 {
-		from := ir.HostSliceStart(input, dim, start, end)
-		return PadConstant(g, ir.HostPadDim(len(g.Shape()), dim, from, ir.HostSize(input, dim)-from-ir.HostSize(g.Shape(), dim)), ir.IntScalar(0))
+	if step == 1 || shapes.Size(g.Shape(), dim) == 0 {
+		from := shapes.SliceStart(input, dim, start, end)
+		return PadConstant(g, shapes.PadDim(len(g.Shape()), dim, from, shapes.Size(input, dim)-from-shapes.Size(g.Shape(), dim)), ir.IntScalar(0))
 	}
-	return SlicePlaced(g, input, dim, start, end, step)
-}
-
-var slicePlacedOp = ir.Op{
-	Name:    "slice_placed",
-	Doc:     "returns zeros of the shape input but for g, which is their slice.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInt}, {Name: "start", Kind: ir.AttrInt}, {Name: "end", Kind: ir.AttrInt}, {Name: "step", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// SlicePlacedOp returns the descriptor of slice_placed, which must not be
-// changed.
-func SlicePlacedOp() *ir.Op {
-	return &slicePlacedOp
-}
-
-// SlicePlaced returns zeros of the shape input but for g, which is their
-// slice.
-func SlicePlaced(g *core.Tensor, input []int, dim, start, end, step int) *core.Tensor {
-	in := []*core.Tensor{g}
-	if t := core.Refused(&slicePlacedOp, in...); t != nil {
-		return t
-	}
-	results := core.Custom(core.Apply{
-		Op:       &slicePlacedOp,
-		In:       []*core.Tensor{g},
-		Attrs:    []ir.Value{ir.IntsValue(input), ir.IntValue(dim), ir.IntValue(start), ir.IntValue(end), ir.IntValue(step)},
-		Backward: slicePlacedBackward,
-	}, func() []*core.Tensor {
-		return []*core.Tensor{core.Composing(func() *core.Tensor {
-			return composite.SlicePlaced(Slice, g, input, dim, start, end, step)
-		})}
-	})
-	return results[0]
-}
-
-// slicePlacedBackward is the gradient of slice_placed.
-func slicePlacedBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	dim := int(grad.Attr(1).Int)
-	start := int(grad.Attr(2).Int)
-	end := int(grad.Attr(3).Int)
-	step := int(grad.Attr(4).Int)
-	grad.Set(0, Slice(dy, dim, start, end, step))
+	from := shapes.WithSize(shapes.FillInts([]int{0}, len(g.Shape())), dim, shapes.SliceStart(input, dim, start, end))
+	return RegionPlaced(g, input, from, shapes.WithSize(shapes.OnesInts(len(g.Shape())), dim, step))
 }
 
 var splitOp = ir.Op{
 	Name:    "split",
-	Doc:     "returns the parts of x along dim with size elements each, of which the last may have fewer.",
+	Doc:     "returns the parts of x along dim with size elements each; the last may have fewer.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "size", Kind: ir.AttrInt}, {Name: "dim", Kind: ir.AttrInt}},
@@ -232,8 +327,8 @@ func SplitOp() *ir.Op {
 	return &splitOp
 }
 
-// Split returns the parts of x along dim with size elements each, of which
-// the last may have fewer.
+// Split returns the parts of x along dim with size elements each; the last
+// may have fewer.
 func Split(x *core.Tensor, size, dim int) []*core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&splitOp, in...); t != nil {
@@ -276,7 +371,7 @@ func SplitSizes(x *core.Tensor, sizes []int, dim int) []*core.Tensor {
 
 var squeezeOp = ir.Op{
 	Name:    "squeeze",
-	Doc:     "returns x without those of the axes dims that have extent 1; without dims, without every such axis.",
+	Doc:     "returns x without the axes in dims that have extent 1, or, if dims is empty, without any axis of extent 1.",
 	Kind:    ir.ViewBody,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}},
@@ -292,8 +387,8 @@ func SqueezeOp() *ir.Op {
 	return &squeezeOp
 }
 
-// Squeeze returns x without those of the axes dims that have extent 1;
-// without dims, without every such axis.
+// Squeeze returns x without the axes in dims that have extent 1, or, if dims
+// is empty, without any axis of extent 1.
 func Squeeze(x *core.Tensor, dims []int) *core.Tensor {
 	layout, err := ir.SqueezeView(x.Layout(), dims)
 	return core.View(core.Apply{
@@ -485,7 +580,7 @@ func Unflatten(x *core.Tensor, dim int, sizes []int) *core.Tensor {
 }
 
 func unflattenCompose(x *core.Tensor, dim int, sizes []int) *core.Tensor {
-	return Reshape(WithDim(x, dim), ir.HostSplitDim(x.Shape(), dim, sizes))
+	return Reshape(WithDim(x, dim), shapes.SplitDim(x.Shape(), dim, sizes))
 }
 
 // UnflattenOut is Unflatten with the result written to dst, which has its
@@ -496,7 +591,7 @@ func UnflattenOut(dst, x *core.Tensor, dim int, sizes []int) error {
 
 var unfoldOp = ir.Op{
 	Name:    "unfold",
-	Doc:     "returns windows of length elements along dim, step apart, as a new last axis; axis dim counts them.",
+	Doc:     "returns windows of length elements along dim, step apart, as a new last axis; axis dim counts the windows.",
 	Kind:    ir.ViewBody,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "length", Kind: ir.AttrInt}, {Name: "step", Kind: ir.AttrInt}},
@@ -513,7 +608,7 @@ func UnfoldOp() *ir.Op {
 }
 
 // Unfold returns windows of length elements along dim, step apart, as a new
-// last axis; axis dim counts them. A scalar is read as one element.
+// last axis; axis dim counts the windows. A scalar is read as one element.
 func Unfold(x *core.Tensor, dim, length, step int) *core.Tensor {
 	layout, err := ir.UnfoldView(x.Layout(), dim, length, step)
 	return core.View(core.Apply{
@@ -570,80 +665,7 @@ func unfoldGradCompose(g *core.Tensor, input []int, dim, length, step int) *core
 	if len(input) == 0 {
 		return SumTo(g, input)
 	}
-	axis := ir.HostNormDim(len(g.Shape())-1, dim)
+	axis := shapes.NormDim(len(g.Shape())-1, dim)
 	row := Flatten(Movedim(g, []int{-1}, []int{axis + 1}), axis, axis+1)
-	return IndexAdd(Zeros(input, core.PlacementLike(g)), axis, WindowIndex([]int{ir.HostSize(core.Look(row).Shape(), axis)}, length, step, core.PlacementLike(g)), row)
-}
-
-var unsqueezeOp = ir.Op{
-	Name:    "unsqueeze",
-	Doc:     "returns x with an axis of extent 1 put before axis dim, which may be one past the last.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView,
-}
-
-// UnsqueezeOp returns the descriptor of unsqueeze, which must not be changed.
-func UnsqueezeOp() *ir.Op {
-	return &unsqueezeOp
-}
-
-// Unsqueeze returns x with an axis of extent 1 put before axis dim, which may
-// be one past the last.
-func Unsqueeze(x *core.Tensor, dim int) *core.Tensor {
-	layout, err := ir.UnsqueezeView(x.Layout(), dim)
-	return core.View(core.Apply{
-		Op:       &unsqueezeOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntValue(dim)},
-		Backward: unsqueezeBackward,
-	}, layout, err)
-}
-
-// unsqueezeBackward is the gradient of unsqueeze.
-func unsqueezeBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, Reshape(dy, grad.InShape(0)))
-}
-
-var viewOp = ir.Op{
-	Name:    "view",
-	Doc:     "returns x as shape, read in row-major order; one extent may be -1 for what is left.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView,
-}
-
-// ViewOp returns the descriptor of view, which must not be changed.
-func ViewOp() *ir.Op {
-	return &viewOp
-}
-
-// View returns x as shape, read in row-major order; one extent may be -1 for
-// what is left. A shape that x's strides cannot express is an error; reshape
-// copies then.
-func View(x *core.Tensor, shape []int) *core.Tensor {
-	layout, err := ir.ReshapeView(x.Layout(), shape)
-	return core.View(core.Apply{
-		Op:       &viewOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(shape)},
-		Backward: viewBackward,
-	}, layout, err)
-}
-
-// viewBackward is the gradient of view.
-func viewBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, Reshape(dy, grad.InShape(0)))
+	return IndexAdd(Zeros(input, core.PlacementLike(g)), axis, WindowIndex([]int{shapes.Size(core.Look(row).Shape(), axis)}, length, step, core.PlacementLike(g)), row)
 }

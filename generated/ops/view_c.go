@@ -9,6 +9,79 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var unsqueezeOp = ir.Op{
+	Name:    "unsqueeze",
+	Doc:     "returns x with an axis of extent 1 put before axis dim, which may be one past the last.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView,
+}
+
+// UnsqueezeOp returns the descriptor of unsqueeze, which must not be changed.
+func UnsqueezeOp() *ir.Op {
+	return &unsqueezeOp
+}
+
+// Unsqueeze returns x with an axis of extent 1 put before axis dim, which may
+// be one past the last.
+func Unsqueeze(x *core.Tensor, dim int) *core.Tensor {
+	layout, err := ir.UnsqueezeView(x.Layout(), dim)
+	return core.View(core.Apply{
+		Op:       &unsqueezeOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(dim)},
+		Backward: unsqueezeBackward,
+	}, layout, err)
+}
+
+// unsqueezeBackward is the gradient of unsqueeze.
+func unsqueezeBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, Reshape(dy, grad.InShape(0)))
+}
+
+var viewOp = ir.Op{
+	Name:    "view",
+	Doc:     "returns x as shape, read in row-major order; one extent may be -1 and is then computed from the others.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView,
+}
+
+// ViewOp returns the descriptor of view, which must not be changed.
+func ViewOp() *ir.Op {
+	return &viewOp
+}
+
+// View returns x as shape, read in row-major order; one extent may be -1 and
+// is then computed from the others. A shape that x's strides cannot express
+// is an error; reshape copies then.
+func View(x *core.Tensor, shape []int) *core.Tensor {
+	layout, err := ir.ReshapeView(x.Layout(), shape)
+	return core.View(core.Apply{
+		Op:       &viewOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(shape)},
+		Backward: viewBackward,
+	}, layout, err)
+}
+
+// viewBackward is the gradient of view.
+func viewBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, Reshape(dy, grad.InShape(0)))
+}
+
 var viewAsOp = ir.Op{
 	Name:    "view_as",
 	Doc:     "returns x as a view with the shape of other.",
@@ -57,10 +130,9 @@ var windowIndexOp = ir.Op{
 	Fixed:   ir.Int64,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Expr: "index/length*step + index%length", Indexed: true},
+		{Exprs: []string{"index/length*step + index%length"}, Indexed: true},
 	},
-	CPU:  ir.CPUKernels{Elementwise: cpu.WindowIndex},
-	CUDA: cuda.WindowIndex,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.WindowIndex}, {For: "cuda", Of: &cuda.WindowIndex}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

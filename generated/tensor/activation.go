@@ -6,228 +6,205 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
-// A CeluOption is an option of Celu: Alpha.
-type CeluOption interface {
-	option
-	celuOption()
+// celuOptions reads the options of CELU.
+func celuOptions(opts []Option) (alpha ir.Scalar, err error) {
+	o := option.Read(opts)
+	alpha = core.ReadScalar(&o, "Alpha", ir.IntScalar(1))
+	return alpha, o.Err("Alpha")
 }
 
-func (AlphaOption) celuOption() {}
-
-// Celu returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
+// CELU returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 //
-// Dtypes: float. Options: Alpha (1).
-func Celu(x Tensor, opts ...CeluOption) Tensor {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+func CELU(x Tensor, opts ...Option) Tensor {
+	alpha, err := celuOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.CeluOp(), err))
+		return Wrap(core.Refuse(ops.CELUOp(), err, x.Handle()))
 	}
-	return Wrap(ops.Celu(x.Handle(), alphaValue))
+	return Wrap(ops.CELU(x.Handle(), alpha))
 }
 
-// Celu is the function Celu on x. It returns x where it is positive and
-// alpha*(exp(x/alpha) - 1) elsewhere.
-func (x Tensor) Celu(opts ...CeluOption) Tensor {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.CeluOp(), err))
-	}
-	return Wrap(ops.Celu(x.Handle(), alphaValue))
-}
-
-// CeluOut is Celu with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CeluOut(dst, x Tensor, opts ...CeluOption) error {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return core.Fail(ops.CeluOp(), err).Err()
-	}
-	return ops.CeluOut(dst.Handle(), x.Handle(), alphaValue)
-}
-
-// CeluInPlace is Celu with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) CeluInPlace(opts ...CeluOption) error {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return core.Fail(ops.CeluOp(), err).Err()
-	}
-	return ops.CeluInPlace(x.Handle(), alphaValue)
-}
-
-// An EluOption is an option of Elu: Alpha.
-type EluOption interface {
-	option
-	eluOption()
-}
-
-func (AlphaOption) eluOption() {}
-
-// Elu returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
+// CELU returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 //
-// Dtypes: float. Options: Alpha (1).
-func Elu(x Tensor, opts ...EluOption) Tensor {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+func (x Tensor) CELU(opts ...Option) Tensor {
+	alpha, err := celuOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.EluOp(), err))
+		return Wrap(core.Refuse(ops.CELUOp(), err, x.Handle()))
 	}
-	return Wrap(ops.Elu(x.Handle(), alphaValue))
+	return Wrap(ops.CELU(x.Handle(), alpha))
 }
 
-// Elu is the function Elu on x. It returns x where it is positive and
-// alpha*(exp(x) - 1) elsewhere.
-func (x Tensor) Elu(opts ...EluOption) Tensor {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.EluOp(), err))
-	}
-	return Wrap(ops.Elu(x.Handle(), alphaValue))
-}
-
-// EluOut is Elu with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func EluOut(dst, x Tensor, opts ...EluOption) error {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return core.Fail(ops.EluOp(), err).Err()
-	}
-	return ops.EluOut(dst.Handle(), x.Handle(), alphaValue)
-}
-
-// EluInPlace is Elu with the result written to x, which must have the
+// CELUInPlace is CELU with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) EluInPlace(opts ...EluOption) error {
-	s := collect(options{alpha: ir.IntScalar(1)}, opts)
-	alphaValue, err := ir.ScalarOf(s.alpha)
+//
+// Options: Alpha (1).
+func (x Tensor) CELUInPlace(opts ...Option) error {
+	alpha, err := celuOptions(opts)
 	if err != nil {
-		return core.Fail(ops.EluOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Refuse(ops.CELUOp(), err, x.Handle()).Err())
 	}
-	return ops.EluInPlace(x.Handle(), alphaValue)
+	return ops.CELUInPlace(x.Handle(), alpha)
 }
 
-// A GeluOption is an option of Gelu: a value of Approximate.
-type GeluOption interface {
-	option
-	geluOption()
+// eluOptions reads the options of ELU.
+func eluOptions(opts []Option) (alpha ir.Scalar, err error) {
+	o := option.Read(opts)
+	alpha = core.ReadScalar(&o, "Alpha", ir.IntScalar(1))
+	return alpha, o.Err("Alpha")
 }
 
-func (Approximate) geluOption() {}
+// ELU returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+func ELU(x Tensor, opts ...Option) Tensor {
+	alpha, err := eluOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ELUOp(), err, x.Handle()))
+	}
+	return Wrap(ops.ELU(x.Handle(), alpha))
+}
 
-// Gelu returns the Gaussian error linear unit of each element of x: x times
+// ELU returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+func (x Tensor) ELU(opts ...Option) Tensor {
+	alpha, err := eluOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ELUOp(), err, x.Handle()))
+	}
+	return Wrap(ops.ELU(x.Handle(), alpha))
+}
+
+// ELUInPlace is ELU with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+//
+// Options: Alpha (1).
+func (x Tensor) ELUInPlace(opts ...Option) error {
+	alpha, err := eluOptions(opts)
+	if err != nil {
+		return core.NotWritten(x.Handle(), core.Refuse(ops.ELUOp(), err, x.Handle()).Err())
+	}
+	return ops.ELUInPlace(x.Handle(), alpha)
+}
+
+// geluOptions reads the options of GELU.
+func geluOptions(opts []Option) (approximate ops.Approximate, err error) {
+	o := option.Read(opts)
+	approximate = ops.Approximate(option.Choice(&o, Approximate(ops.ApproximateNone)))
+	return approximate, o.Err("Approximate")
+}
+
+// GELU returns the Gaussian error linear unit of each element of x: x times
 // the probability that a standard normal variable is below x. The form tanh
 // approximates it to within 5e-4.
 //
-// Dtypes: float. Options: Approximate (none).
-func Gelu(x Tensor, opts ...GeluOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Gelu(x.Handle(), s.approximate))
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Approximate
+// (ApproximateNone).
+func GELU(x Tensor, opts ...Option) Tensor {
+	approximate, err := geluOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GELUOp(), err, x.Handle()))
+	}
+	return Wrap(ops.GELU(x.Handle(), approximate))
 }
 
-// Gelu is the function Gelu on x. It returns the Gaussian error linear unit
-// of each element of x: x times the probability that a standard normal
-// variable is below x.
-func (x Tensor) Gelu(opts ...GeluOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Gelu(x.Handle(), s.approximate))
+// GELU returns the Gaussian error linear unit of each element of x: x times
+// the probability that a standard normal variable is below x.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Approximate
+// (ApproximateNone).
+func (x Tensor) GELU(opts ...Option) Tensor {
+	approximate, err := geluOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GELUOp(), err, x.Handle()))
+	}
+	return Wrap(ops.GELU(x.Handle(), approximate))
 }
 
-// GeluOut is Gelu with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func GeluOut(dst, x Tensor, opts ...GeluOption) error {
-	s := collect(options{}, opts)
-	return ops.GeluOut(dst.Handle(), x.Handle(), s.approximate)
-}
-
-// GeluInPlace is Gelu with the result written to x, which must have the
+// GELUInPlace is GELU with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) GeluInPlace(opts ...GeluOption) error {
-	s := collect(options{}, opts)
-	return ops.GeluInPlace(x.Handle(), s.approximate)
+//
+// Options: Approximate (ApproximateNone).
+func (x Tensor) GELUInPlace(opts ...Option) error {
+	approximate, err := geluOptions(opts)
+	if err != nil {
+		return core.NotWritten(x.Handle(), core.Refuse(ops.GELUOp(), err, x.Handle()).Err())
+	}
+	return ops.GELUInPlace(x.Handle(), approximate)
 }
 
-// Glu returns a*sigmoid(b), where a and b are the two halves of x along dim.
+// GLU returns a*sigmoid(b), where a and b are the two halves of x along dim.
 // An odd number of elements along dim is an error.
 //
-// Dtypes: float.
-func Glu(x Tensor, dim int) Tensor {
-	return Wrap(ops.Glu(x.Handle(), dim))
+// Dtypes: float. Gradient: x.
+func GLU(x Tensor, dim int) Tensor {
+	return Wrap(ops.GLU(x.Handle(), dim))
 }
 
-// Glu is the function Glu on x. It returns a*sigmoid(b), where a and b are
-// the two halves of x along dim.
-func (x Tensor) Glu(dim int) Tensor {
-	return Wrap(ops.Glu(x.Handle(), dim))
+// GLU returns a*sigmoid(b), where a and b are the two halves of x along dim.
+//
+// Dtypes: float. Gradient: x.
+func (x Tensor) GLU(dim int) Tensor {
+	return Wrap(ops.GLU(x.Handle(), dim))
 }
 
-// GluOut is Glu with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func GluOut(dst, x Tensor, dim int) error {
-	return ops.GluOut(dst.Handle(), x.Handle(), dim)
+// hardshrinkOptions reads the options of Hardshrink.
+func hardshrinkOptions(opts []Option) (lambd float64, err error) {
+	o := option.Read(opts)
+	lambd = o.Float("Lambd", 0.5)
+	return lambd, o.Err("Lambd")
 }
-
-// A HardshrinkOption is an option of Hardshrink: Lambd.
-type HardshrinkOption interface {
-	option
-	hardshrinkOption()
-}
-
-func (LambdOption) hardshrinkOption() {}
 
 // Hardshrink returns x, and 0 where abs(x) <= lambd.
 //
-// Dtypes: float. Options: Lambd (0.5).
-func Hardshrink(x Tensor, opts ...HardshrinkOption) Tensor {
-	s := collect(options{lambd: 0.5}, opts)
-	return Wrap(ops.Hardshrink(x.Handle(), s.lambd))
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+func Hardshrink(x Tensor, opts ...Option) Tensor {
+	lambd, err := hardshrinkOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.HardshrinkOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Hardshrink(x.Handle(), lambd))
 }
 
-// Hardshrink is the function Hardshrink on x. It returns x, and 0 where
-// abs(x) <= lambd.
-func (x Tensor) Hardshrink(opts ...HardshrinkOption) Tensor {
-	s := collect(options{lambd: 0.5}, opts)
-	return Wrap(ops.Hardshrink(x.Handle(), s.lambd))
-}
-
-// HardshrinkOut is Hardshrink with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func HardshrinkOut(dst, x Tensor, opts ...HardshrinkOption) error {
-	s := collect(options{lambd: 0.5}, opts)
-	return ops.HardshrinkOut(dst.Handle(), x.Handle(), s.lambd)
+// Hardshrink returns x, and 0 where abs(x) <= lambd.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+func (x Tensor) Hardshrink(opts ...Option) Tensor {
+	lambd, err := hardshrinkOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.HardshrinkOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Hardshrink(x.Handle(), lambd))
 }
 
 // HardshrinkInPlace is Hardshrink with the result written to x, which must
 // have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) HardshrinkInPlace(opts ...HardshrinkOption) error {
-	s := collect(options{lambd: 0.5}, opts)
-	return ops.HardshrinkInPlace(x.Handle(), s.lambd)
+//
+// Options: Lambd (0.5).
+func (x Tensor) HardshrinkInPlace(opts ...Option) error {
+	lambd, err := hardshrinkOptions(opts)
+	if err != nil {
+		return core.NotWritten(x.Handle(), core.Refuse(ops.HardshrinkOp(), err, x.Handle()).Err())
+	}
+	return ops.HardshrinkInPlace(x.Handle(), lambd)
 }
 
 // Hardsigmoid returns x/6 + 1/2 limited to 0 and 1.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Hardsigmoid(x Tensor) Tensor {
 	return Wrap(ops.Hardsigmoid(x.Handle()))
 }
 
-// Hardsigmoid is the function Hardsigmoid on x. It returns x/6 + 1/2 limited
-// to 0 and 1.
+// Hardsigmoid returns x/6 + 1/2 limited to 0 and 1.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Hardsigmoid() Tensor {
 	return Wrap(ops.Hardsigmoid(x.Handle()))
-}
-
-// HardsigmoidOut is Hardsigmoid with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func HardsigmoidOut(dst, x Tensor) error {
-	return ops.HardsigmoidOut(dst.Handle(), x.Handle())
 }
 
 // HardsigmoidInPlace is Hardsigmoid with the result written to x, which must
@@ -238,20 +215,16 @@ func (x Tensor) HardsigmoidInPlace() error {
 
 // Hardswish returns x*hardsigmoid(x).
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Hardswish(x Tensor) Tensor {
 	return Wrap(ops.Hardswish(x.Handle()))
 }
 
-// Hardswish is the function Hardswish on x. It returns x*hardsigmoid(x).
+// Hardswish returns x*hardsigmoid(x).
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Hardswish() Tensor {
 	return Wrap(ops.Hardswish(x.Handle()))
-}
-
-// HardswishOut is Hardswish with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func HardswishOut(dst, x Tensor) error {
-	return ops.HardswishOut(dst.Handle(), x.Handle())
 }
 
 // HardswishInPlace is Hardswish with the result written to x, which must have
@@ -260,94 +233,65 @@ func (x Tensor) HardswishInPlace() error {
 	return ops.HardswishInPlace(x.Handle())
 }
 
-// A HardtanhOption is an option of Hardtanh: Lo or Hi.
-type HardtanhOption interface {
-	option
-	hardtanhOption()
+// hardtanhOptions reads the options of Hardtanh.
+func hardtanhOptions(opts []Option) (lo, hi ir.Scalar, err error) {
+	o := option.Read(opts)
+	lo = core.ReadScalar(&o, "Lo", ir.IntScalar(-1))
+	hi = core.ReadScalar(&o, "Hi", ir.IntScalar(1))
+	return lo, hi, o.Err("Lo, Hi")
 }
-
-func (LoOption) hardtanhOption() {}
-func (HiOption) hardtanhOption() {}
 
 // Hardtanh returns x limited to lo and hi. The gradient at both is 0. PyTorch
 // calls them min_val and max_val.
 //
-// Dtypes: int, float. Options: Lo (-1), Hi (1).
-func Hardtanh(x Tensor, opts ...HardtanhOption) Tensor {
-	s := collect(options{lo: ir.IntScalar(-1), hi: ir.IntScalar(1)}, opts)
-	loValue, err := ir.ScalarOf(s.lo)
+// Dtypes: int, float. Shape: that of x. Gradient: x. Options: Lo (-1), Hi
+// (1).
+func Hardtanh(x Tensor, opts ...Option) Tensor {
+	lo, hi, err := hardtanhOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.HardtanhOp(), err))
+		return Wrap(core.Refuse(ops.HardtanhOp(), err, x.Handle()))
 	}
-	hiValue, err := ir.ScalarOf(s.hi)
-	if err != nil {
-		return Wrap(core.Fail(ops.HardtanhOp(), err))
-	}
-	return Wrap(ops.Hardtanh(x.Handle(), loValue, hiValue))
+	return Wrap(ops.Hardtanh(x.Handle(), lo, hi))
 }
 
-// Hardtanh is the function Hardtanh on x. It returns x limited to lo and hi.
-func (x Tensor) Hardtanh(opts ...HardtanhOption) Tensor {
-	s := collect(options{lo: ir.IntScalar(-1), hi: ir.IntScalar(1)}, opts)
-	loValue, err := ir.ScalarOf(s.lo)
+// Hardtanh returns x limited to lo and hi.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Options: Lo (-1), Hi
+// (1).
+func (x Tensor) Hardtanh(opts ...Option) Tensor {
+	lo, hi, err := hardtanhOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.HardtanhOp(), err))
+		return Wrap(core.Refuse(ops.HardtanhOp(), err, x.Handle()))
 	}
-	hiValue, err := ir.ScalarOf(s.hi)
-	if err != nil {
-		return Wrap(core.Fail(ops.HardtanhOp(), err))
-	}
-	return Wrap(ops.Hardtanh(x.Handle(), loValue, hiValue))
-}
-
-// HardtanhOut is Hardtanh with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func HardtanhOut(dst, x Tensor, opts ...HardtanhOption) error {
-	s := collect(options{lo: ir.IntScalar(-1), hi: ir.IntScalar(1)}, opts)
-	loValue, err := ir.ScalarOf(s.lo)
-	if err != nil {
-		return core.Fail(ops.HardtanhOp(), err).Err()
-	}
-	hiValue, err := ir.ScalarOf(s.hi)
-	if err != nil {
-		return core.Fail(ops.HardtanhOp(), err).Err()
-	}
-	return ops.HardtanhOut(dst.Handle(), x.Handle(), loValue, hiValue)
+	return Wrap(ops.Hardtanh(x.Handle(), lo, hi))
 }
 
 // HardtanhInPlace is Hardtanh with the result written to x, which must have
 // the result's shape, and a dtype that the result's casts to.
-func (x Tensor) HardtanhInPlace(opts ...HardtanhOption) error {
-	s := collect(options{lo: ir.IntScalar(-1), hi: ir.IntScalar(1)}, opts)
-	loValue, err := ir.ScalarOf(s.lo)
+//
+// Options: Lo (-1), Hi (1).
+func (x Tensor) HardtanhInPlace(opts ...Option) error {
+	lo, hi, err := hardtanhOptions(opts)
 	if err != nil {
-		return core.Fail(ops.HardtanhOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Refuse(ops.HardtanhOp(), err, x.Handle()).Err())
 	}
-	hiValue, err := ir.ScalarOf(s.hi)
-	if err != nil {
-		return core.Fail(ops.HardtanhOp(), err).Err()
-	}
-	return ops.HardtanhInPlace(x.Handle(), loValue, hiValue)
+	return ops.HardtanhInPlace(x.Handle(), lo, hi)
 }
 
-// Heaviside returns 0 where x is negative, 1 where it is positive, and values
-// where it is 0.
+// Heaviside returns 0 where x is negative, 1 where it is positive, values
+// where it is 0, and NaN where it is NaN, as in NumPy; PyTorch has 0 there.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func Heaviside(x, values Tensor) Tensor {
 	return Wrap(ops.Heaviside(x.Handle(), values.Handle()))
 }
 
-// Heaviside is the function Heaviside on x. It returns 0 where x is negative,
-// 1 where it is positive, and values where it is 0.
+// Heaviside returns 0 where x is negative, 1 where it is positive, values
+// where it is 0, and NaN where it is NaN, as in NumPy; PyTorch has 0 there.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func (x Tensor) Heaviside(values Tensor) Tensor {
 	return Wrap(ops.Heaviside(x.Handle(), values.Handle()))
-}
-
-// HeavisideOut is Heaviside with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func HeavisideOut(dst, x, values Tensor) error {
-	return ops.HeavisideOut(dst.Handle(), x.Handle(), values.Handle())
 }
 
 // HeavisideInPlace is Heaviside with the result written to x, which must have
@@ -356,61 +300,62 @@ func (x Tensor) HeavisideInPlace(values Tensor) error {
 	return ops.HeavisideInPlace(x.Handle(), values.Handle())
 }
 
-// A LeakyReluOption is an option of LeakyRelu: NegativeSlope.
-type LeakyReluOption interface {
-	option
-	leakyReluOption()
+// leakyReLUOptions reads the options of LeakyReLU.
+func leakyReLUOptions(opts []Option) (negativeSlope float64, err error) {
+	o := option.Read(opts)
+	negativeSlope = o.Float("NegativeSlope", 0.01)
+	return negativeSlope, o.Err("NegativeSlope")
 }
 
-func (NegativeSlopeOption) leakyReluOption() {}
-
-// LeakyRelu returns x where it is positive and negative_slope*x elsewhere.
-// The gradient at 0 is negative_slope.
+// LeakyReLU returns x where it is positive and NegativeSlope*x elsewhere. The
+// gradient at 0 is NegativeSlope.
 //
-// Dtypes: float. Options: NegativeSlope (0.01).
-func LeakyRelu(x Tensor, opts ...LeakyReluOption) Tensor {
-	s := collect(options{negativeSlope: 0.01}, opts)
-	return Wrap(ops.LeakyRelu(x.Handle(), s.negativeSlope))
+// Dtypes: float. Shape: that of x. Gradient: x. Options: NegativeSlope
+// (0.01).
+func LeakyReLU(x Tensor, opts ...Option) Tensor {
+	negativeSlope, err := leakyReLUOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LeakyReLUOp(), err, x.Handle()))
+	}
+	return Wrap(ops.LeakyReLU(x.Handle(), negativeSlope))
 }
 
-// LeakyRelu is the function LeakyRelu on x. It returns x where it is positive
-// and negative_slope*x elsewhere.
-func (x Tensor) LeakyRelu(opts ...LeakyReluOption) Tensor {
-	s := collect(options{negativeSlope: 0.01}, opts)
-	return Wrap(ops.LeakyRelu(x.Handle(), s.negativeSlope))
+// LeakyReLU returns x where it is positive and NegativeSlope*x elsewhere.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: NegativeSlope
+// (0.01).
+func (x Tensor) LeakyReLU(opts ...Option) Tensor {
+	negativeSlope, err := leakyReLUOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LeakyReLUOp(), err, x.Handle()))
+	}
+	return Wrap(ops.LeakyReLU(x.Handle(), negativeSlope))
 }
 
-// LeakyReluOut is LeakyRelu with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LeakyReluOut(dst, x Tensor, opts ...LeakyReluOption) error {
-	s := collect(options{negativeSlope: 0.01}, opts)
-	return ops.LeakyReluOut(dst.Handle(), x.Handle(), s.negativeSlope)
-}
-
-// LeakyReluInPlace is LeakyRelu with the result written to x, which must have
+// LeakyReLUInPlace is LeakyReLU with the result written to x, which must have
 // the result's shape, and a dtype that the result's casts to.
-func (x Tensor) LeakyReluInPlace(opts ...LeakyReluOption) error {
-	s := collect(options{negativeSlope: 0.01}, opts)
-	return ops.LeakyReluInPlace(x.Handle(), s.negativeSlope)
+//
+// Options: NegativeSlope (0.01).
+func (x Tensor) LeakyReLUInPlace(opts ...Option) error {
+	negativeSlope, err := leakyReLUOptions(opts)
+	if err != nil {
+		return core.NotWritten(x.Handle(), core.Refuse(ops.LeakyReLUOp(), err, x.Handle()).Err())
+	}
+	return ops.LeakyReLUInPlace(x.Handle(), negativeSlope)
 }
 
 // Logsigmoid returns log(sigmoid(x)), without overflow on the way.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Logsigmoid(x Tensor) Tensor {
 	return Wrap(ops.Logsigmoid(x.Handle()))
 }
 
-// Logsigmoid is the function Logsigmoid on x. It returns log(sigmoid(x)),
-// without overflow on the way.
+// Logsigmoid returns log(sigmoid(x)), without overflow on the way.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Logsigmoid() Tensor {
 	return Wrap(ops.Logsigmoid(x.Handle()))
-}
-
-// LogsigmoidOut is Logsigmoid with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogsigmoidOut(dst, x Tensor) error {
-	return ops.LogsigmoidOut(dst.Handle(), x.Handle())
 }
 
 // LogsigmoidInPlace is Logsigmoid with the result written to x, which must
@@ -421,20 +366,16 @@ func (x Tensor) LogsigmoidInPlace() error {
 
 // Mish returns x*tanh(log(1 + exp(x))).
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Mish(x Tensor) Tensor {
 	return Wrap(ops.Mish(x.Handle()))
 }
 
-// Mish is the function Mish on x. It returns x*tanh(log(1 + exp(x))).
+// Mish returns x*tanh(log(1 + exp(x))).
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Mish() Tensor {
 	return Wrap(ops.Mish(x.Handle()))
-}
-
-// MishOut is Mish with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func MishOut(dst, x Tensor) error {
-	return ops.MishOut(dst.Handle(), x.Handle())
 }
 
 // MishInPlace is Mish with the result written to x, which must have the
@@ -443,193 +384,228 @@ func (x Tensor) MishInPlace() error {
 	return ops.MishInPlace(x.Handle())
 }
 
-// Prelu returns x where it is positive and weight*x elsewhere. A weight of
-// one axis has one element, or one a channel, axis 1 of x; of other ranks, or
-// where x has fewer than three axes, it broadcasts.
+// PReLU returns x where it is positive and weight*x elsewhere. A weight of
+// one axis has one element, or one for each channel, which is axis 1 of x. A
+// weight of another rank broadcasts, and so does one for an x of fewer than
+// three axes.
 //
-// Dtypes: float.
-func Prelu(x, weight Tensor) Tensor {
-	return Wrap(ops.Prelu(x.Handle(), weight.Handle()))
+// Dtypes: float. Gradient: x, weight.
+func PReLU(x, weight Tensor) Tensor {
+	return Wrap(ops.PReLU(x.Handle(), weight.Handle()))
 }
 
-// Prelu is the function Prelu on x. It returns x where it is positive and
-// weight*x elsewhere.
-func (x Tensor) Prelu(weight Tensor) Tensor {
-	return Wrap(ops.Prelu(x.Handle(), weight.Handle()))
-}
-
-// PreluOut is Prelu with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func PreluOut(dst, x, weight Tensor) error {
-	return ops.PreluOut(dst.Handle(), x.Handle(), weight.Handle())
-}
-
-// Relu returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
+// PReLU returns x where it is positive and weight*x elsewhere.
 //
-// Dtypes: int, float.
-func Relu(x Tensor) Tensor {
-	return Wrap(ops.Relu(x.Handle()))
+// Dtypes: float. Gradient: x, weight.
+func (x Tensor) PReLU(weight Tensor) Tensor {
+	return Wrap(ops.PReLU(x.Handle(), weight.Handle()))
 }
 
-// Relu is the function Relu on x. It returns max(x, 0).
-func (x Tensor) Relu() Tensor {
-	return Wrap(ops.Relu(x.Handle()))
+// ReLU returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
+func ReLU(x Tensor) Tensor {
+	return Wrap(ops.ReLU(x.Handle()))
 }
 
-// ReluOut is Relu with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ReluOut(dst, x Tensor) error {
-	return ops.ReluOut(dst.Handle(), x.Handle())
+// ReLU returns max(x, 0).
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
+func (x Tensor) ReLU() Tensor {
+	return Wrap(ops.ReLU(x.Handle()))
 }
 
-// ReluInPlace is Relu with the result written to x, which must have the
+// ReLUInPlace is ReLU with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) ReluInPlace() error {
-	return ops.ReluInPlace(x.Handle())
+func (x Tensor) ReLUInPlace() error {
+	return ops.ReLUInPlace(x.Handle())
 }
 
-// Relu6 returns x limited to 0 and 6. The gradient at both is 0.
+// ReLU6 returns x limited to 0 and 6. The gradient at both is 0.
 //
-// Dtypes: int, float.
-func Relu6(x Tensor) Tensor {
-	return Wrap(ops.Relu6(x.Handle()))
+// Dtypes: int, float. Shape: that of x. Gradient: x.
+func ReLU6(x Tensor) Tensor {
+	return Wrap(ops.ReLU6(x.Handle()))
 }
 
-// Relu6 is the function Relu6 on x. It returns x limited to 0 and 6.
-func (x Tensor) Relu6() Tensor {
-	return Wrap(ops.Relu6(x.Handle()))
+// ReLU6 returns x limited to 0 and 6.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
+func (x Tensor) ReLU6() Tensor {
+	return Wrap(ops.ReLU6(x.Handle()))
 }
 
-// Relu6Out is Relu6 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Relu6Out(dst, x Tensor) error {
-	return ops.Relu6Out(dst.Handle(), x.Handle())
-}
-
-// Relu6InPlace is Relu6 with the result written to x, which must have the
+// ReLU6InPlace is ReLU6 with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) Relu6InPlace() error {
-	return ops.Relu6InPlace(x.Handle())
+func (x Tensor) ReLU6InPlace() error {
+	return ops.ReLU6InPlace(x.Handle())
 }
 
-// Selu returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
+// SELU returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
 // elsewhere, with the constants of self-normalizing networks.
 //
-// Dtypes: float.
-func Selu(x Tensor) Tensor {
-	return Wrap(ops.Selu(x.Handle()))
+// Dtypes: float. Shape: that of x. Gradient: x.
+func SELU(x Tensor) Tensor {
+	return Wrap(ops.SELU(x.Handle()))
 }
 
-// Selu is the function Selu on x. It returns scale*x where it is positive and
-// scale*alpha*(exp(x) - 1) elsewhere, with the constants of self-normalizing
-// networks.
-func (x Tensor) Selu() Tensor {
-	return Wrap(ops.Selu(x.Handle()))
-}
-
-// SeluOut is Selu with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SeluOut(dst, x Tensor) error {
-	return ops.SeluOut(dst.Handle(), x.Handle())
-}
-
-// SeluInPlace is Selu with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) SeluInPlace() error {
-	return ops.SeluInPlace(x.Handle())
-}
-
-// Silu returns x*sigmoid(x), also called swish.
+// SELU returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
+// elsewhere, with the constants of self-normalizing networks.
 //
-// Dtypes: float, complex.
-func Silu(x Tensor) Tensor {
-	return Wrap(ops.Silu(x.Handle()))
+// Dtypes: float. Shape: that of x. Gradient: x.
+func (x Tensor) SELU() Tensor {
+	return Wrap(ops.SELU(x.Handle()))
 }
 
-// Silu is the function Silu on x. It returns x*sigmoid(x), also called swish.
-func (x Tensor) Silu() Tensor {
-	return Wrap(ops.Silu(x.Handle()))
-}
-
-// SiluOut is Silu with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SiluOut(dst, x Tensor) error {
-	return ops.SiluOut(dst.Handle(), x.Handle())
-}
-
-// SiluInPlace is Silu with the result written to x, which must have the
+// SELUInPlace is SELU with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) SiluInPlace() error {
-	return ops.SiluInPlace(x.Handle())
+func (x Tensor) SELUInPlace() error {
+	return ops.SELUInPlace(x.Handle())
 }
 
-// A SoftplusOption is an option of Softplus: Beta or Limit.
-type SoftplusOption interface {
-	option
-	softplusOption()
+// SiLU returns x*sigmoid(x), also called swish.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
+func SiLU(x Tensor) Tensor {
+	return Wrap(ops.SiLU(x.Handle()))
 }
 
-func (BetaOption) softplusOption()  {}
-func (LimitOption) softplusOption() {}
+// SiLU returns x*sigmoid(x), also called swish.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
+func (x Tensor) SiLU() Tensor {
+	return Wrap(ops.SiLU(x.Handle()))
+}
+
+// SiLUInPlace is SiLU with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) SiLUInPlace() error {
+	return ops.SiLUInPlace(x.Handle())
+}
+
+// softplusOptions reads the options of Softplus.
+func softplusOptions(opts []Option) (beta, limit ir.Scalar, err error) {
+	o := option.Read(opts)
+	beta = core.ReadScalar(&o, "Beta", ir.IntScalar(1))
+	limit = core.ReadScalar(&o, "Limit", ir.IntScalar(20))
+	return beta, limit, o.Err("Beta, Limit")
+}
 
 // Softplus returns log(1 + exp(beta*x))/beta, and x where beta*x is greater
 // than limit. PyTorch calls limit threshold.
 //
-// Dtypes: float. Options: Beta (1), Limit (20).
-func Softplus(x Tensor, opts ...SoftplusOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), limit: ir.IntScalar(20)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Beta (1), Limit
+// (20).
+func Softplus(x Tensor, opts ...Option) Tensor {
+	beta, limit, err := softplusOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.SoftplusOp(), err))
+		return Wrap(core.Refuse(ops.SoftplusOp(), err, x.Handle()))
 	}
-	limitValue, err := ir.ScalarOf(s.limit)
-	if err != nil {
-		return Wrap(core.Fail(ops.SoftplusOp(), err))
-	}
-	return Wrap(ops.Softplus(x.Handle(), betaValue, limitValue))
+	return Wrap(ops.Softplus(x.Handle(), beta, limit))
 }
 
-// Softplus is the function Softplus on x. It returns log(1 +
-// exp(beta*x))/beta, and x where beta*x is greater than limit.
-func (x Tensor) Softplus(opts ...SoftplusOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), limit: ir.IntScalar(20)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// Softplus returns log(1 + exp(beta*x))/beta, and x where beta*x is greater
+// than limit.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Beta (1), Limit
+// (20).
+func (x Tensor) Softplus(opts ...Option) Tensor {
+	beta, limit, err := softplusOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.SoftplusOp(), err))
+		return Wrap(core.Refuse(ops.SoftplusOp(), err, x.Handle()))
 	}
-	limitValue, err := ir.ScalarOf(s.limit)
-	if err != nil {
-		return Wrap(core.Fail(ops.SoftplusOp(), err))
-	}
-	return Wrap(ops.Softplus(x.Handle(), betaValue, limitValue))
-}
-
-// SoftplusOut is Softplus with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SoftplusOut(dst, x Tensor, opts ...SoftplusOption) error {
-	s := collect(options{beta: ir.IntScalar(1), limit: ir.IntScalar(20)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
-	if err != nil {
-		return core.Fail(ops.SoftplusOp(), err).Err()
-	}
-	limitValue, err := ir.ScalarOf(s.limit)
-	if err != nil {
-		return core.Fail(ops.SoftplusOp(), err).Err()
-	}
-	return ops.SoftplusOut(dst.Handle(), x.Handle(), betaValue, limitValue)
+	return Wrap(ops.Softplus(x.Handle(), beta, limit))
 }
 
 // SoftplusInPlace is Softplus with the result written to x, which must have
 // the result's shape, and a dtype that the result's casts to.
-func (x Tensor) SoftplusInPlace(opts ...SoftplusOption) error {
-	s := collect(options{beta: ir.IntScalar(1), limit: ir.IntScalar(20)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+//
+// Options: Beta (1), Limit (20).
+func (x Tensor) SoftplusInPlace(opts ...Option) error {
+	beta, limit, err := softplusOptions(opts)
 	if err != nil {
-		return core.Fail(ops.SoftplusOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Refuse(ops.SoftplusOp(), err, x.Handle()).Err())
 	}
-	limitValue, err := ir.ScalarOf(s.limit)
+	return ops.SoftplusInPlace(x.Handle(), beta, limit)
+}
+
+// softshrinkOptions reads the options of Softshrink.
+func softshrinkOptions(opts []Option) (lambd float64, err error) {
+	o := option.Read(opts)
+	lambd = o.Float("Lambd", 0.5)
+	return lambd, o.Err("Lambd")
+}
+
+// Softshrink returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+func Softshrink(x Tensor, opts ...Option) Tensor {
+	lambd, err := softshrinkOptions(opts)
 	if err != nil {
-		return core.Fail(ops.SoftplusOp(), err).Err()
+		return Wrap(core.Refuse(ops.SoftshrinkOp(), err, x.Handle()))
 	}
-	return ops.SoftplusInPlace(x.Handle(), betaValue, limitValue)
+	return Wrap(ops.Softshrink(x.Handle(), lambd))
+}
+
+// Softshrink returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+func (x Tensor) Softshrink(opts ...Option) Tensor {
+	lambd, err := softshrinkOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SoftshrinkOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Softshrink(x.Handle(), lambd))
+}
+
+// SoftshrinkInPlace is Softshrink with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+//
+// Options: Lambd (0.5).
+func (x Tensor) SoftshrinkInPlace(opts ...Option) error {
+	lambd, err := softshrinkOptions(opts)
+	if err != nil {
+		return core.NotWritten(x.Handle(), core.Refuse(ops.SoftshrinkOp(), err, x.Handle()).Err())
+	}
+	return ops.SoftshrinkInPlace(x.Handle(), lambd)
+}
+
+// Softsign returns x/(1 + abs(x)).
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
+func Softsign(x Tensor) Tensor {
+	return Wrap(ops.Softsign(x.Handle()))
+}
+
+// Softsign returns x/(1 + abs(x)).
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
+func (x Tensor) Softsign() Tensor {
+	return Wrap(ops.Softsign(x.Handle()))
+}
+
+// SoftsignInPlace is Softsign with the result written to x, which must have
+// the result's shape, and a dtype that the result's casts to.
+func (x Tensor) SoftsignInPlace() error {
+	return ops.SoftsignInPlace(x.Handle())
+}
+
+// Tanhshrink returns x - tanh(x).
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
+func Tanhshrink(x Tensor) Tensor {
+	return Wrap(ops.Tanhshrink(x.Handle()))
+}
+
+// Tanhshrink returns x - tanh(x).
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
+func (x Tensor) Tanhshrink() Tensor {
+	return Wrap(ops.Tanhshrink(x.Handle()))
+}
+
+// TanhshrinkInPlace is Tanhshrink with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) TanhshrinkInPlace() error {
+	return ops.TanhshrinkInPlace(x.Handle())
 }

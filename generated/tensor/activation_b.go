@@ -8,95 +8,10 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-// A SoftshrinkOption is an option of Softshrink: Lambd.
-type SoftshrinkOption interface {
-	option
-	softshrinkOption()
-}
-
-func (LambdOption) softshrinkOption() {}
-
-// Softshrink returns x moved toward 0 by lambd, and 0 where it is nearer than
-// that.
+// Threshold returns x where it is greater than limit or NaN, and value
+// elsewhere.
 //
-// Dtypes: float. Options: Lambd (0.5).
-func Softshrink(x Tensor, opts ...SoftshrinkOption) Tensor {
-	s := collect(options{lambd: 0.5}, opts)
-	return Wrap(ops.Softshrink(x.Handle(), s.lambd))
-}
-
-// Softshrink is the function Softshrink on x. It returns x moved toward 0 by
-// lambd, and 0 where it is nearer than that.
-func (x Tensor) Softshrink(opts ...SoftshrinkOption) Tensor {
-	s := collect(options{lambd: 0.5}, opts)
-	return Wrap(ops.Softshrink(x.Handle(), s.lambd))
-}
-
-// SoftshrinkOut is Softshrink with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func SoftshrinkOut(dst, x Tensor, opts ...SoftshrinkOption) error {
-	s := collect(options{lambd: 0.5}, opts)
-	return ops.SoftshrinkOut(dst.Handle(), x.Handle(), s.lambd)
-}
-
-// SoftshrinkInPlace is Softshrink with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) SoftshrinkInPlace(opts ...SoftshrinkOption) error {
-	s := collect(options{lambd: 0.5}, opts)
-	return ops.SoftshrinkInPlace(x.Handle(), s.lambd)
-}
-
-// Softsign returns x/(1 + abs(x)).
-//
-// Dtypes: float, complex.
-func Softsign(x Tensor) Tensor {
-	return Wrap(ops.Softsign(x.Handle()))
-}
-
-// Softsign is the function Softsign on x. It returns x/(1 + abs(x)).
-func (x Tensor) Softsign() Tensor {
-	return Wrap(ops.Softsign(x.Handle()))
-}
-
-// SoftsignOut is Softsign with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SoftsignOut(dst, x Tensor) error {
-	return ops.SoftsignOut(dst.Handle(), x.Handle())
-}
-
-// SoftsignInPlace is Softsign with the result written to x, which must have
-// the result's shape, and a dtype that the result's casts to.
-func (x Tensor) SoftsignInPlace() error {
-	return ops.SoftsignInPlace(x.Handle())
-}
-
-// Tanhshrink returns x - tanh(x).
-//
-// Dtypes: float, complex.
-func Tanhshrink(x Tensor) Tensor {
-	return Wrap(ops.Tanhshrink(x.Handle()))
-}
-
-// Tanhshrink is the function Tanhshrink on x. It returns x - tanh(x).
-func (x Tensor) Tanhshrink() Tensor {
-	return Wrap(ops.Tanhshrink(x.Handle()))
-}
-
-// TanhshrinkOut is Tanhshrink with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func TanhshrinkOut(dst, x Tensor) error {
-	return ops.TanhshrinkOut(dst.Handle(), x.Handle())
-}
-
-// TanhshrinkInPlace is Tanhshrink with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) TanhshrinkInPlace() error {
-	return ops.TanhshrinkInPlace(x.Handle())
-}
-
-// Threshold returns x where it is greater than limit and value elsewhere.
-//
-// Dtypes: int, float.
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func Threshold(x Tensor, limit, value Scalar) Tensor {
 	limitValue, err := ir.ScalarOf(limit)
 	if err != nil {
@@ -109,8 +24,10 @@ func Threshold(x Tensor, limit, value Scalar) Tensor {
 	return Wrap(ops.Threshold(x.Handle(), limitValue, valueValue))
 }
 
-// Threshold is the function Threshold on x. It returns x where it is greater
-// than limit and value elsewhere.
+// Threshold returns x where it is greater than limit or NaN, and value
+// elsewhere.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func (x Tensor) Threshold(limit, value Scalar) Tensor {
 	limitValue, err := ir.ScalarOf(limit)
 	if err != nil {
@@ -123,30 +40,16 @@ func (x Tensor) Threshold(limit, value Scalar) Tensor {
 	return Wrap(ops.Threshold(x.Handle(), limitValue, valueValue))
 }
 
-// ThresholdOut is Threshold with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func ThresholdOut(dst, x Tensor, limit, value Scalar) error {
-	limitValue, err := ir.ScalarOf(limit)
-	if err != nil {
-		return core.Fail(ops.ThresholdOp(), err).Err()
-	}
-	valueValue, err := ir.ScalarOf(value)
-	if err != nil {
-		return core.Fail(ops.ThresholdOp(), err).Err()
-	}
-	return ops.ThresholdOut(dst.Handle(), x.Handle(), limitValue, valueValue)
-}
-
 // ThresholdInPlace is Threshold with the result written to x, which must have
 // the result's shape, and a dtype that the result's casts to.
 func (x Tensor) ThresholdInPlace(limit, value Scalar) error {
 	limitValue, err := ir.ScalarOf(limit)
 	if err != nil {
-		return core.Fail(ops.ThresholdOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Fail(ops.ThresholdOp(), err).Err())
 	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
-		return core.Fail(ops.ThresholdOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Fail(ops.ThresholdOp(), err).Err())
 	}
 	return ops.ThresholdInPlace(x.Handle(), limitValue, valueValue)
 }

@@ -6,45 +6,38 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
-// Abs returns the absolute value of each element of x; of a complex one its
+// Abs returns the absolute value of each element of x; for a complex x its
 // modulus, as a real tensor. The gradient at zero is zero.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
 func Abs(x Tensor) Tensor {
 	return Wrap(ops.Abs(x.Handle()))
 }
 
-// Abs is the function Abs on x. It returns the absolute value of each element
-// of x; of a complex one its modulus, as a real tensor.
+// Abs returns the absolute value of each element of x; for a complex x its
+// modulus, as a real tensor.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Abs() Tensor {
 	return Wrap(ops.Abs(x.Handle()))
 }
 
-// AbsOut is Abs with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func AbsOut(dst, x Tensor) error {
-	return ops.AbsOut(dst.Handle(), x.Handle())
-}
-
-// Add returns x + y, element by element. Integers wrap; of bools it is
-// logical or. PyTorch's alpha is add_scaled.
+// Add returns x + y, element by element. Integers wrap; for bools it is
+// logical or. PyTorch's alpha is AddScaled.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: x, y.
 func Add(x, y Tensor) Tensor {
 	return Wrap(ops.Add(x.Handle(), y.Handle()))
 }
 
-// Add is the function Add on x. It returns x + y, element by element.
+// Add returns x + y, element by element.
+//
+// Dtypes: all. Operands broadcast. Gradient: x, y.
 func (x Tensor) Add(y Tensor) Tensor {
 	return Wrap(ops.Add(x.Handle(), y.Handle()))
-}
-
-// AddOut is Add with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func AddOut(dst, x, y Tensor) error {
-	return ops.AddOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // AddInPlace is Add with the result written to x, which must have the
@@ -59,16 +52,10 @@ func AddScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Add(x.Handle(), number(ops.AddOp(), y)))
 }
 
-// AddScalar is the function AddScalar on x. It returns x + y, element by
-// element.
+// AddScalar is Add where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) AddScalar(y Scalar) Tensor {
 	return Wrap(ops.Add(x.Handle(), number(ops.AddOp(), y)))
-}
-
-// AddScalarOut is AddScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func AddScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.AddOut(dst.Handle(), x.Handle(), number(ops.AddOp(), y))
 }
 
 // AddScalarInPlace is AddScalar with the result written to x, which must have
@@ -80,7 +67,7 @@ func (x Tensor) AddScalarInPlace(y Scalar) error {
 // AddScaled returns x + alpha*y, element by element. It is PyTorch's add with
 // alpha.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
 func AddScaled(x, y Tensor, alpha Scalar) Tensor {
 	alphaValue, err := ir.ScalarOf(alpha)
 	if err != nil {
@@ -89,8 +76,9 @@ func AddScaled(x, y Tensor, alpha Scalar) Tensor {
 	return Wrap(ops.AddScaled(x.Handle(), y.Handle(), alphaValue))
 }
 
-// AddScaled is the function AddScaled on x. It returns x + alpha*y, element
-// by element.
+// AddScaled returns x + alpha*y, element by element.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
 func (x Tensor) AddScaled(y Tensor, alpha Scalar) Tensor {
 	alphaValue, err := ir.ScalarOf(alpha)
 	if err != nil {
@@ -99,152 +87,118 @@ func (x Tensor) AddScaled(y Tensor, alpha Scalar) Tensor {
 	return Wrap(ops.AddScaled(x.Handle(), y.Handle(), alphaValue))
 }
 
-// AddScaledOut is AddScaled with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func AddScaledOut(dst, x, y Tensor, alpha Scalar) error {
-	alphaValue, err := ir.ScalarOf(alpha)
-	if err != nil {
-		return core.Fail(ops.AddScaledOp(), err).Err()
-	}
-	return ops.AddScaledOut(dst.Handle(), x.Handle(), y.Handle(), alphaValue)
-}
-
 // AddScaledInPlace is AddScaled with the result written to x, which must have
 // the result's shape, and a dtype that the result's casts to.
 func (x Tensor) AddScaledInPlace(y Tensor, alpha Scalar) error {
 	alphaValue, err := ir.ScalarOf(alpha)
 	if err != nil {
-		return core.Fail(ops.AddScaledOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Fail(ops.AddScaledOp(), err).Err())
 	}
 	return ops.AddScaledInPlace(x.Handle(), y.Handle(), alphaValue)
 }
 
-// An AddcdivOption is an option of Addcdiv: Value.
-type AddcdivOption interface {
-	option
-	addcdivOption()
+// addcdivOptions reads the options of Addcdiv.
+func addcdivOptions(opts []Option) (value ir.Scalar, err error) {
+	o := option.Read(opts)
+	value = core.ReadScalar(&o, "Value", ir.IntScalar(1))
+	return value, o.Err("Value")
 }
-
-func (ValueOption) addcdivOption() {}
 
 // Addcdiv returns x + value*y/z, element by element. Integers become the
 // default float.
 //
-// Dtypes: float, complex. Options: Value (1).
-func Addcdiv(x, y, z Tensor, opts ...AddcdivOption) Tensor {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y, z. Options:
+// Value (1).
+func Addcdiv(x, y, z Tensor, opts ...Option) Tensor {
+	value, err := addcdivOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.AddcdivOp(), err))
+		return Wrap(core.Refuse(ops.AddcdivOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	return Wrap(ops.Addcdiv(x.Handle(), y.Handle(), z.Handle(), valueValue))
+	return Wrap(ops.Addcdiv(x.Handle(), y.Handle(), z.Handle(), value))
 }
 
-// Addcdiv is the function Addcdiv on x. It returns x + value*y/z, element by
-// element.
-func (x Tensor) Addcdiv(y, z Tensor, opts ...AddcdivOption) Tensor {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
+// Addcdiv returns x + value*y/z, element by element.
+//
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y, z. Options:
+// Value (1).
+func (x Tensor) Addcdiv(y, z Tensor, opts ...Option) Tensor {
+	value, err := addcdivOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.AddcdivOp(), err))
+		return Wrap(core.Refuse(ops.AddcdivOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	return Wrap(ops.Addcdiv(x.Handle(), y.Handle(), z.Handle(), valueValue))
-}
-
-// AddcdivOut is Addcdiv with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AddcdivOut(dst, x, y, z Tensor, opts ...AddcdivOption) error {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
-	if err != nil {
-		return core.Fail(ops.AddcdivOp(), err).Err()
-	}
-	return ops.AddcdivOut(dst.Handle(), x.Handle(), y.Handle(), z.Handle(), valueValue)
+	return Wrap(ops.Addcdiv(x.Handle(), y.Handle(), z.Handle(), value))
 }
 
 // AddcdivInPlace is Addcdiv with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) AddcdivInPlace(y, z Tensor, opts ...AddcdivOption) error {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
+//
+// Options: Value (1).
+func (x Tensor) AddcdivInPlace(y, z Tensor, opts ...Option) error {
+	value, err := addcdivOptions(opts)
 	if err != nil {
-		return core.Fail(ops.AddcdivOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Refuse(ops.AddcdivOp(), err, x.Handle(), y.Handle(), z.Handle()).Err())
 	}
-	return ops.AddcdivInPlace(x.Handle(), y.Handle(), z.Handle(), valueValue)
+	return ops.AddcdivInPlace(x.Handle(), y.Handle(), z.Handle(), value)
 }
 
-// An AddcmulOption is an option of Addcmul: Value.
-type AddcmulOption interface {
-	option
-	addcmulOption()
+// addcmulOptions reads the options of Addcmul.
+func addcmulOptions(opts []Option) (value ir.Scalar, err error) {
+	o := option.Read(opts)
+	value = core.ReadScalar(&o, "Value", ir.IntScalar(1))
+	return value, o.Err("Value")
 }
-
-func (ValueOption) addcmulOption() {}
 
 // Addcmul returns x + value*y*z, element by element.
 //
-// Dtypes: int, float, complex. Options: Value (1).
-func Addcmul(x, y, z Tensor, opts ...AddcmulOption) Tensor {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y, z.
+// Options: Value (1).
+func Addcmul(x, y, z Tensor, opts ...Option) Tensor {
+	value, err := addcmulOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.AddcmulOp(), err))
+		return Wrap(core.Refuse(ops.AddcmulOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	return Wrap(ops.Addcmul(x.Handle(), y.Handle(), z.Handle(), valueValue))
+	return Wrap(ops.Addcmul(x.Handle(), y.Handle(), z.Handle(), value))
 }
 
-// Addcmul is the function Addcmul on x. It returns x + value*y*z, element by
-// element.
-func (x Tensor) Addcmul(y, z Tensor, opts ...AddcmulOption) Tensor {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
+// Addcmul returns x + value*y*z, element by element.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y, z.
+// Options: Value (1).
+func (x Tensor) Addcmul(y, z Tensor, opts ...Option) Tensor {
+	value, err := addcmulOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.AddcmulOp(), err))
+		return Wrap(core.Refuse(ops.AddcmulOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	return Wrap(ops.Addcmul(x.Handle(), y.Handle(), z.Handle(), valueValue))
-}
-
-// AddcmulOut is Addcmul with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AddcmulOut(dst, x, y, z Tensor, opts ...AddcmulOption) error {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
-	if err != nil {
-		return core.Fail(ops.AddcmulOp(), err).Err()
-	}
-	return ops.AddcmulOut(dst.Handle(), x.Handle(), y.Handle(), z.Handle(), valueValue)
+	return Wrap(ops.Addcmul(x.Handle(), y.Handle(), z.Handle(), value))
 }
 
 // AddcmulInPlace is Addcmul with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) AddcmulInPlace(y, z Tensor, opts ...AddcmulOption) error {
-	s := collect(options{value: ir.IntScalar(1)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
+//
+// Options: Value (1).
+func (x Tensor) AddcmulInPlace(y, z Tensor, opts ...Option) error {
+	value, err := addcmulOptions(opts)
 	if err != nil {
-		return core.Fail(ops.AddcmulOp(), err).Err()
+		return core.NotWritten(x.Handle(), core.Refuse(ops.AddcmulOp(), err, x.Handle(), y.Handle(), z.Handle()).Err())
 	}
-	return ops.AddcmulInPlace(x.Handle(), y.Handle(), z.Handle(), valueValue)
+	return ops.AddcmulInPlace(x.Handle(), y.Handle(), z.Handle(), value)
 }
 
 // Clamp returns x limited to lo and hi, element by element; hi where lo is
 // larger. NaN stays NaN. The gradient reaches x where lo <= x <= hi, and
 // elsewhere the limit.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo, hi.
 func Clamp(x, lo, hi Tensor) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), lo.Handle(), hi.Handle()))
 }
 
-// Clamp is the function Clamp on x. It returns x limited to lo and hi,
-// element by element; hi where lo is larger.
+// Clamp returns x limited to lo and hi, element by element; hi where lo is
+// larger.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo, hi.
 func (x Tensor) Clamp(lo, hi Tensor) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), lo.Handle(), hi.Handle()))
-}
-
-// ClampOut is Clamp with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ClampOut(dst, x, lo, hi Tensor) error {
-	return ops.ClampOut(dst.Handle(), x.Handle(), lo.Handle(), hi.Handle())
 }
 
 // ClampInPlace is Clamp with the result written to x, which must have the
@@ -258,16 +212,9 @@ func ClampScalar(x Tensor, lo, hi Scalar) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), number(ops.ClampOp(), lo), number(ops.ClampOp(), hi)))
 }
 
-// ClampScalar is the function ClampScalar on x. It returns x limited to lo
-// and hi, element by element; hi where lo is larger.
+// ClampScalar is Clamp where lo and hi are numbers.
 func (x Tensor) ClampScalar(lo, hi Scalar) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), number(ops.ClampOp(), lo), number(ops.ClampOp(), hi)))
-}
-
-// ClampScalarOut is ClampScalar with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func ClampScalarOut(dst, x Tensor, lo, hi Scalar) error {
-	return ops.ClampOut(dst.Handle(), x.Handle(), number(ops.ClampOp(), lo), number(ops.ClampOp(), hi))
 }
 
 // ClampScalarInPlace is ClampScalar with the result written to x, which must
@@ -279,21 +226,16 @@ func (x Tensor) ClampScalarInPlace(lo, hi Scalar) error {
 // ClampMax returns the smaller of x and hi, element by element. NaN stays
 // NaN. The gradient reaches x where x <= hi.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, hi.
 func ClampMax(x, hi Tensor) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), hi.Handle()))
 }
 
-// ClampMax is the function ClampMax on x. It returns the smaller of x and hi,
-// element by element.
+// ClampMax returns the smaller of x and hi, element by element.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, hi.
 func (x Tensor) ClampMax(hi Tensor) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), hi.Handle()))
-}
-
-// ClampMaxOut is ClampMax with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ClampMaxOut(dst, x, hi Tensor) error {
-	return ops.ClampMaxOut(dst.Handle(), x.Handle(), hi.Handle())
 }
 
 // ClampMaxInPlace is ClampMax with the result written to x, which must have
@@ -308,17 +250,10 @@ func ClampMaxScalar(x Tensor, hi Scalar) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), number(ops.ClampMaxOp(), hi)))
 }
 
-// ClampMaxScalar is the function ClampMaxScalar on x. It returns the smaller
-// of x and hi, element by element.
+// ClampMaxScalar is ClampMax where hi is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) ClampMaxScalar(hi Scalar) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), number(ops.ClampMaxOp(), hi)))
-}
-
-// ClampMaxScalarOut is ClampMaxScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func ClampMaxScalarOut(dst, x Tensor, hi Scalar) error {
-	return ops.ClampMaxOut(dst.Handle(), x.Handle(), number(ops.ClampMaxOp(), hi))
 }
 
 // ClampMaxScalarInPlace is ClampMaxScalar with the result written to x, which
@@ -330,21 +265,16 @@ func (x Tensor) ClampMaxScalarInPlace(hi Scalar) error {
 // ClampMin returns the larger of x and lo, element by element. NaN stays NaN.
 // The gradient reaches x where x >= lo.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo.
 func ClampMin(x, lo Tensor) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), lo.Handle()))
 }
 
-// ClampMin is the function ClampMin on x. It returns the larger of x and lo,
-// element by element.
+// ClampMin returns the larger of x and lo, element by element.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo.
 func (x Tensor) ClampMin(lo Tensor) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), lo.Handle()))
-}
-
-// ClampMinOut is ClampMin with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ClampMinOut(dst, x, lo Tensor) error {
-	return ops.ClampMinOut(dst.Handle(), x.Handle(), lo.Handle())
 }
 
 // ClampMinInPlace is ClampMin with the result written to x, which must have
@@ -359,17 +289,10 @@ func ClampMinScalar(x Tensor, lo Scalar) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), number(ops.ClampMinOp(), lo)))
 }
 
-// ClampMinScalar is the function ClampMinScalar on x. It returns the larger
-// of x and lo, element by element.
+// ClampMinScalar is ClampMin where lo is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) ClampMinScalar(lo Scalar) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), number(ops.ClampMinOp(), lo)))
-}
-
-// ClampMinScalarOut is ClampMinScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func ClampMinScalarOut(dst, x Tensor, lo Scalar) error {
-	return ops.ClampMinOut(dst.Handle(), x.Handle(), number(ops.ClampMinOp(), lo))
 }
 
 // ClampMinScalarInPlace is ClampMinScalar with the result written to x, which
@@ -381,21 +304,17 @@ func (x Tensor) ClampMinScalarInPlace(lo Scalar) error {
 // Copysign returns the absolute value of x with the sign of y, element by
 // element. The sign of zero and of NaN counts.
 //
-// Dtypes: float.
+// Dtypes: float. Operands broadcast. Gradient: x, y.
 func Copysign(x, y Tensor) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), y.Handle()))
 }
 
-// Copysign is the function Copysign on x. It returns the absolute value of x
-// with the sign of y, element by element.
+// Copysign returns the absolute value of x with the sign of y, element by
+// element.
+//
+// Dtypes: float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Copysign(y Tensor) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), y.Handle()))
-}
-
-// CopysignOut is Copysign with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CopysignOut(dst, x, y Tensor) error {
-	return ops.CopysignOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // CopysignInPlace is Copysign with the result written to x, which must have
@@ -410,17 +329,10 @@ func CopysignScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), number(ops.CopysignOp(), y)))
 }
 
-// CopysignScalar is the function CopysignScalar on x. It returns the absolute
-// value of x with the sign of y, element by element.
+// CopysignScalar is Copysign where y is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) CopysignScalar(y Scalar) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), number(ops.CopysignOp(), y)))
-}
-
-// CopysignScalarOut is CopysignScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func CopysignScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.CopysignOut(dst.Handle(), x.Handle(), number(ops.CopysignOp(), y))
 }
 
 // CopysignScalarInPlace is CopysignScalar with the result written to x, which
@@ -431,20 +343,16 @@ func (x Tensor) CopysignScalarInPlace(y Scalar) error {
 
 // Deg2rad returns x degrees in radians. Integers become the default float.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Deg2rad(x Tensor) Tensor {
 	return Wrap(ops.Deg2rad(x.Handle()))
 }
 
-// Deg2rad is the function Deg2rad on x. It returns x degrees in radians.
+// Deg2rad returns x degrees in radians.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Deg2rad() Tensor {
 	return Wrap(ops.Deg2rad(x.Handle()))
-}
-
-// Deg2radOut is Deg2rad with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Deg2radOut(dst, x Tensor) error {
-	return ops.Deg2radOut(dst.Handle(), x.Handle())
 }
 
 // Deg2radInPlace is Deg2rad with the result written to x, which must have the
@@ -454,22 +362,18 @@ func (x Tensor) Deg2radInPlace() error {
 }
 
 // Div returns x / y, element by element. Integers and bools become the
-// default float. PyTorch's rounding modes are floor_divide and trunc_divide.
+// default float. PyTorch's rounding modes are FloorDivide and TruncDivide.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
 func Div(x, y Tensor) Tensor {
 	return Wrap(ops.Div(x.Handle(), y.Handle()))
 }
 
-// Div is the function Div on x. It returns x / y, element by element.
+// Div returns x / y, element by element.
+//
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
 func (x Tensor) Div(y Tensor) Tensor {
 	return Wrap(ops.Div(x.Handle(), y.Handle()))
-}
-
-// DivOut is Div with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func DivOut(dst, x, y Tensor) error {
-	return ops.DivOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // DivInPlace is Div with the result written to x, which must have the
@@ -484,16 +388,10 @@ func DivScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Div(x.Handle(), number(ops.DivOp(), y)))
 }
 
-// DivScalar is the function DivScalar on x. It returns x / y, element by
-// element.
+// DivScalar is Div where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) DivScalar(y Scalar) Tensor {
 	return Wrap(ops.Div(x.Handle(), number(ops.DivOp(), y)))
-}
-
-// DivScalarOut is DivScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func DivScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.DivOut(dst.Handle(), x.Handle(), number(ops.DivOp(), y))
 }
 
 // DivScalarInPlace is DivScalar with the result written to x, which must have
@@ -505,21 +403,17 @@ func (x Tensor) DivScalarInPlace(y Scalar) error {
 // FloorDivide returns the largest integer not above x / y, element by
 // element, in the dtype of x and y. The gradient is zero.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func FloorDivide(x, y Tensor) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), y.Handle()))
 }
 
-// FloorDivide is the function FloorDivide on x. It returns the largest
-// integer not above x / y, element by element, in the dtype of x and y.
+// FloorDivide returns the largest integer not above x / y, element by
+// element, in the dtype of x and y.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func (x Tensor) FloorDivide(y Tensor) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), y.Handle()))
-}
-
-// FloorDivideOut is FloorDivide with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func FloorDivideOut(dst, x, y Tensor) error {
-	return ops.FloorDivideOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // FloorDivideInPlace is FloorDivide with the result written to x, which must
@@ -534,18 +428,10 @@ func FloorDivideScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), number(ops.FloorDivideOp(), y)))
 }
 
-// FloorDivideScalar is the function FloorDivideScalar on x. It returns the
-// largest integer not above x / y, element by element, in the dtype of x and
-// y.
+// FloorDivideScalar is FloorDivide where y is a number, which does not widen
+// the other operands' dtype within its category.
 func (x Tensor) FloorDivideScalar(y Scalar) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), number(ops.FloorDivideOp(), y)))
-}
-
-// FloorDivideScalarOut is FloorDivideScalar with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func FloorDivideScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.FloorDivideOut(dst.Handle(), x.Handle(), number(ops.FloorDivideOp(), y))
 }
 
 // FloorDivideScalarInPlace is FloorDivideScalar with the result written to x,
@@ -557,21 +443,17 @@ func (x Tensor) FloorDivideScalarInPlace(y Scalar) error {
 // Fmax returns the larger of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func Fmax(x, y Tensor) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), y.Handle()))
 }
 
-// Fmax is the function Fmax on x. It returns the larger of x and y, element
-// by element, and the other one where one is NaN.
+// Fmax returns the larger of x and y, element by element, and the other one
+// where one is NaN.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Fmax(y Tensor) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), y.Handle()))
-}
-
-// FmaxOut is Fmax with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FmaxOut(dst, x, y Tensor) error {
-	return ops.FmaxOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // FmaxInPlace is Fmax with the result written to x, which must have the
@@ -586,16 +468,10 @@ func FmaxScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), number(ops.FmaxOp(), y)))
 }
 
-// FmaxScalar is the function FmaxScalar on x. It returns the larger of x and
-// y, element by element, and the other one where one is NaN.
+// FmaxScalar is Fmax where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) FmaxScalar(y Scalar) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), number(ops.FmaxOp(), y)))
-}
-
-// FmaxScalarOut is FmaxScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func FmaxScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.FmaxOut(dst.Handle(), x.Handle(), number(ops.FmaxOp(), y))
 }
 
 // FmaxScalarInPlace is FmaxScalar with the result written to x, which must
@@ -607,21 +483,17 @@ func (x Tensor) FmaxScalarInPlace(y Scalar) error {
 // Fmin returns the smaller of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func Fmin(x, y Tensor) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), y.Handle()))
 }
 
-// Fmin is the function Fmin on x. It returns the smaller of x and y, element
-// by element, and the other one where one is NaN.
+// Fmin returns the smaller of x and y, element by element, and the other one
+// where one is NaN.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Fmin(y Tensor) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), y.Handle()))
-}
-
-// FminOut is Fmin with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FminOut(dst, x, y Tensor) error {
-	return ops.FminOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // FminInPlace is Fmin with the result written to x, which must have the
@@ -636,20 +508,153 @@ func FminScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), number(ops.FminOp(), y)))
 }
 
-// FminScalar is the function FminScalar on x. It returns the smaller of x and
-// y, element by element, and the other one where one is NaN.
+// FminScalar is Fmin where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) FminScalar(y Scalar) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), number(ops.FminOp(), y)))
-}
-
-// FminScalarOut is FminScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func FminScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.FminOut(dst.Handle(), x.Handle(), number(ops.FminOp(), y))
 }
 
 // FminScalarInPlace is FminScalar with the result written to x, which must
 // have the result's shape, and a dtype that the result's casts to.
 func (x Tensor) FminScalarInPlace(y Scalar) error {
 	return ops.FminInPlace(x.Handle(), number(ops.FminOp(), y))
+}
+
+// Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
+// it has the sign of x, as Go's %.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+func Fmod(x, y Tensor) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
+}
+
+// Fmod returns x - y*trunc(x / y), element by element.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+func (x Tensor) Fmod(y Tensor) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
+}
+
+// FmodInPlace is Fmod with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) FmodInPlace(y Tensor) error {
+	return ops.FmodInPlace(x.Handle(), y.Handle())
+}
+
+// FmodScalar is Fmod where y is a number, which does not widen the other
+// operands' dtype within its category.
+func FmodScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
+}
+
+// FmodScalar is Fmod where y is a number, which does not widen the other
+// operands' dtype within its category.
+func (x Tensor) FmodScalar(y Scalar) Tensor {
+	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
+}
+
+// FmodScalarInPlace is FmodScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) FmodScalarInPlace(y Scalar) error {
+	return ops.FmodInPlace(x.Handle(), number(ops.FmodOp(), y))
+}
+
+// Frac returns x - trunc(x), the fraction with the sign of x.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
+func Frac(x Tensor) Tensor {
+	return Wrap(ops.Frac(x.Handle()))
+}
+
+// Frac returns x - trunc(x), the fraction with the sign of x.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
+func (x Tensor) Frac() Tensor {
+	return Wrap(ops.Frac(x.Handle()))
+}
+
+// FracInPlace is Frac with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) FracInPlace() error {
+	return ops.FracInPlace(x.Handle())
+}
+
+// Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
+// way.
+//
+// Dtypes: float. Operands broadcast. Gradient: x, y.
+func Hypot(x, y Tensor) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
+}
+
+// Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
+// way.
+//
+// Dtypes: float. Operands broadcast. Gradient: x, y.
+func (x Tensor) Hypot(y Tensor) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
+}
+
+// HypotInPlace is Hypot with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) HypotInPlace(y Tensor) error {
+	return ops.HypotInPlace(x.Handle(), y.Handle())
+}
+
+// HypotScalar is Hypot where y is a number, which does not widen the other
+// operands' dtype within its category.
+func HypotScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
+}
+
+// HypotScalar is Hypot where y is a number, which does not widen the other
+// operands' dtype within its category.
+func (x Tensor) HypotScalar(y Scalar) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
+}
+
+// HypotScalarInPlace is HypotScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) HypotScalarInPlace(y Scalar) error {
+	return ops.HypotInPlace(x.Handle(), number(ops.HypotOp(), y))
+}
+
+// Lerp returns x + weight*(end - x), element by element, computed from the
+// nearer of x and end.
+//
+// Dtypes: float, complex. Operands broadcast. Gradient: x, end, weight.
+func Lerp(x, end, weight Tensor) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
+}
+
+// Lerp returns x + weight*(end - x), element by element, computed from the
+// nearer of x and end.
+//
+// Dtypes: float, complex. Operands broadcast. Gradient: x, end, weight.
+func (x Tensor) Lerp(end, weight Tensor) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
+}
+
+// LerpInPlace is Lerp with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) LerpInPlace(end, weight Tensor) error {
+	return ops.LerpInPlace(x.Handle(), end.Handle(), weight.Handle())
+}
+
+// LerpScalar is Lerp where weight is a number, which does not widen the other
+// operands' dtype within its category.
+func LerpScalar(x, end Tensor, weight Scalar) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
+}
+
+// LerpScalar is Lerp where weight is a number, which does not widen the other
+// operands' dtype within its category.
+func (x Tensor) LerpScalar(end Tensor, weight Scalar) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
+}
+
+// LerpScalarInPlace is LerpScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) LerpScalarInPlace(end Tensor, weight Scalar) error {
+	return ops.LerpInPlace(x.Handle(), end.Handle(), number(ops.LerpOp(), weight))
 }

@@ -4,203 +4,25 @@ package tensor
 
 import (
 	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"math"
 )
 
-// Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
-// it has the sign of x, as Go's %.
-//
-// Dtypes: int, float.
-func Fmod(x, y Tensor) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
-}
-
-// Fmod is the function Fmod on x. It returns x - y*trunc(x / y), element by
-// element.
-func (x Tensor) Fmod(y Tensor) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
-}
-
-// FmodOut is Fmod with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FmodOut(dst, x, y Tensor) error {
-	return ops.FmodOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// FmodInPlace is Fmod with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) FmodInPlace(y Tensor) error {
-	return ops.FmodInPlace(x.Handle(), y.Handle())
-}
-
-// FmodScalar is Fmod where y is a number, which does not widen the other
-// operands' dtype within its category.
-func FmodScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
-}
-
-// FmodScalar is the function FmodScalar on x. It returns x - y*trunc(x / y),
-// element by element.
-func (x Tensor) FmodScalar(y Scalar) Tensor {
-	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
-}
-
-// FmodScalarOut is FmodScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func FmodScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.FmodOut(dst.Handle(), x.Handle(), number(ops.FmodOp(), y))
-}
-
-// FmodScalarInPlace is FmodScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) FmodScalarInPlace(y Scalar) error {
-	return ops.FmodInPlace(x.Handle(), number(ops.FmodOp(), y))
-}
-
-// Frac returns x - trunc(x), the fraction with the sign of x.
-//
-// Dtypes: float.
-func Frac(x Tensor) Tensor {
-	return Wrap(ops.Frac(x.Handle()))
-}
-
-// Frac is the function Frac on x. It returns x - trunc(x), the fraction with
-// the sign of x.
-func (x Tensor) Frac() Tensor {
-	return Wrap(ops.Frac(x.Handle()))
-}
-
-// FracOut is Frac with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FracOut(dst, x Tensor) error {
-	return ops.FracOut(dst.Handle(), x.Handle())
-}
-
-// FracInPlace is Frac with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) FracInPlace() error {
-	return ops.FracInPlace(x.Handle())
-}
-
-// Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
-// way.
-//
-// Dtypes: float.
-func Hypot(x, y Tensor) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
-}
-
-// Hypot is the function Hypot on x. It returns sqrt(x*x + y*y), element by
-// element, without overflow on the way.
-func (x Tensor) Hypot(y Tensor) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
-}
-
-// HypotOut is Hypot with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func HypotOut(dst, x, y Tensor) error {
-	return ops.HypotOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// HypotInPlace is Hypot with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) HypotInPlace(y Tensor) error {
-	return ops.HypotInPlace(x.Handle(), y.Handle())
-}
-
-// HypotScalar is Hypot where y is a number, which does not widen the other
-// operands' dtype within its category.
-func HypotScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
-}
-
-// HypotScalar is the function HypotScalar on x. It returns sqrt(x*x + y*y),
-// element by element, without overflow on the way.
-func (x Tensor) HypotScalar(y Scalar) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
-}
-
-// HypotScalarOut is HypotScalar with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func HypotScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.HypotOut(dst.Handle(), x.Handle(), number(ops.HypotOp(), y))
-}
-
-// HypotScalarInPlace is HypotScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) HypotScalarInPlace(y Scalar) error {
-	return ops.HypotInPlace(x.Handle(), number(ops.HypotOp(), y))
-}
-
-// Lerp returns x + weight*(end - x), element by element, computed from the
-// nearer of x and end.
-//
-// Dtypes: float, complex.
-func Lerp(x, end, weight Tensor) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
-}
-
-// Lerp is the function Lerp on x. It returns x + weight*(end - x), element by
-// element, computed from the nearer of x and end.
-func (x Tensor) Lerp(end, weight Tensor) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
-}
-
-// LerpOut is Lerp with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func LerpOut(dst, x, end, weight Tensor) error {
-	return ops.LerpOut(dst.Handle(), x.Handle(), end.Handle(), weight.Handle())
-}
-
-// LerpInPlace is Lerp with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) LerpInPlace(end, weight Tensor) error {
-	return ops.LerpInPlace(x.Handle(), end.Handle(), weight.Handle())
-}
-
-// LerpScalar is Lerp where weight is a number, which does not widen the other
-// operands' dtype within its category.
-func LerpScalar(x, end Tensor, weight Scalar) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
-}
-
-// LerpScalar is the function LerpScalar on x. It returns x + weight*(end -
-// x), element by element, computed from the nearer of x and end.
-func (x Tensor) LerpScalar(end Tensor, weight Scalar) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
-}
-
-// LerpScalarOut is LerpScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LerpScalarOut(dst, x, end Tensor, weight Scalar) error {
-	return ops.LerpOut(dst.Handle(), x.Handle(), end.Handle(), number(ops.LerpOp(), weight))
-}
-
-// LerpScalarInPlace is LerpScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) LerpScalarInPlace(end Tensor, weight Scalar) error {
-	return ops.LerpInPlace(x.Handle(), end.Handle(), number(ops.LerpOp(), weight))
-}
-
 // Maximum returns the larger of x and y, element by element. A NaN in either
-// gives NaN; of bools true is the larger. Where they are equal each gets half
+// gives NaN; true is larger than false. Where they are equal, each gets half
 // of the gradient.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
 func Maximum(x, y Tensor) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), y.Handle()))
 }
 
-// Maximum is the function Maximum on x. It returns the larger of x and y,
-// element by element.
+// Maximum returns the larger of x and y, element by element.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Maximum(y Tensor) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), y.Handle()))
-}
-
-// MaximumOut is Maximum with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func MaximumOut(dst, x, y Tensor) error {
-	return ops.MaximumOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // MaximumInPlace is Maximum with the result written to x, which must have the
@@ -215,17 +37,10 @@ func MaximumScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), number(ops.MaximumOp(), y)))
 }
 
-// MaximumScalar is the function MaximumScalar on x. It returns the larger of
-// x and y, element by element.
+// MaximumScalar is Maximum where y is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) MaximumScalar(y Scalar) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), number(ops.MaximumOp(), y)))
-}
-
-// MaximumScalarOut is MaximumScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func MaximumScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.MaximumOut(dst.Handle(), x.Handle(), number(ops.MaximumOp(), y))
 }
 
 // MaximumScalarInPlace is MaximumScalar with the result written to x, which
@@ -235,24 +50,19 @@ func (x Tensor) MaximumScalarInPlace(y Scalar) error {
 }
 
 // Minimum returns the smaller of x and y, element by element. A NaN in either
-// gives NaN; of bools true is the larger. Where they are equal each gets half
+// gives NaN; true is larger than false. Where they are equal, each gets half
 // of the gradient.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
 func Minimum(x, y Tensor) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), y.Handle()))
 }
 
-// Minimum is the function Minimum on x. It returns the smaller of x and y,
-// element by element.
+// Minimum returns the smaller of x and y, element by element.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Minimum(y Tensor) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), y.Handle()))
-}
-
-// MinimumOut is Minimum with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func MinimumOut(dst, x, y Tensor) error {
-	return ops.MinimumOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // MinimumInPlace is Minimum with the result written to x, which must have the
@@ -267,17 +77,10 @@ func MinimumScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), number(ops.MinimumOp(), y)))
 }
 
-// MinimumScalar is the function MinimumScalar on x. It returns the smaller of
-// x and y, element by element.
+// MinimumScalar is Minimum where y is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) MinimumScalar(y Scalar) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), number(ops.MinimumOp(), y)))
-}
-
-// MinimumScalarOut is MinimumScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func MinimumScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.MinimumOut(dst.Handle(), x.Handle(), number(ops.MinimumOp(), y))
 }
 
 // MinimumScalarInPlace is MinimumScalar with the result written to x, which
@@ -286,23 +89,19 @@ func (x Tensor) MinimumScalarInPlace(y Scalar) error {
 	return ops.MinimumInPlace(x.Handle(), number(ops.MinimumOp(), y))
 }
 
-// Mul returns x * y, element by element. Integers wrap; of bools it is
+// Mul returns x * y, element by element. Integers wrap; for bools it is
 // logical and.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: x, y.
 func Mul(x, y Tensor) Tensor {
 	return Wrap(ops.Mul(x.Handle(), y.Handle()))
 }
 
-// Mul is the function Mul on x. It returns x * y, element by element.
+// Mul returns x * y, element by element.
+//
+// Dtypes: all. Operands broadcast. Gradient: x, y.
 func (x Tensor) Mul(y Tensor) Tensor {
 	return Wrap(ops.Mul(x.Handle(), y.Handle()))
-}
-
-// MulOut is Mul with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func MulOut(dst, x, y Tensor) error {
-	return ops.MulOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // MulInPlace is Mul with the result written to x, which must have the
@@ -317,16 +116,10 @@ func MulScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Mul(x.Handle(), number(ops.MulOp(), y)))
 }
 
-// MulScalar is the function MulScalar on x. It returns x * y, element by
-// element.
+// MulScalar is Mul where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) MulScalar(y Scalar) Tensor {
 	return Wrap(ops.Mul(x.Handle(), number(ops.MulOp(), y)))
-}
-
-// MulScalarOut is MulScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func MulScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.MulOut(dst.Handle(), x.Handle(), number(ops.MulOp(), y))
 }
 
 // MulScalarInPlace is MulScalar with the result written to x, which must have
@@ -335,64 +128,66 @@ func (x Tensor) MulScalarInPlace(y Scalar) error {
 	return ops.MulInPlace(x.Handle(), number(ops.MulOp(), y))
 }
 
-// A NanToNumOption is an option of NanToNum: Nan, Posinf or Neginf.
-type NanToNumOption interface {
-	option
-	nanToNumOption()
+// naNToNumOptions reads the options of NaNToNum.
+func naNToNumOptions(opts []Option) (naN, posinf, neginf float64, err error) {
+	o := option.Read(opts)
+	naN = o.Float("NaN", 0)
+	posinf = o.Float("Posinf", math.Inf(1))
+	neginf = o.Float("Neginf", math.Inf(-1))
+	return naN, posinf, neginf, o.Err("NaN, Posinf, Neginf")
 }
 
-func (NanOption) nanToNumOption()    {}
-func (PosinfOption) nanToNumOption() {}
-func (NeginfOption) nanToNumOption() {}
-
-// NanToNum returns x with NaN and the infinities replaced. Posinf and neginf
+// NaNToNum returns x with NaN and the infinities replaced. Posinf and neginf
 // stay unless they are given; PyTorch's default for them is the largest
 // number of the dtype. Integers and bools stay as they are.
 //
-// Dtypes: bool, int, float. Options: Nan (0), Posinf (+Inf), Neginf (-Inf).
-func NanToNum(x Tensor, opts ...NanToNumOption) Tensor {
-	s := collect(options{posinf: math.Inf(1), neginf: math.Inf(-1)}, opts)
-	return Wrap(ops.NanToNum(x.Handle(), s.nan, s.posinf, s.neginf))
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Options: NaN (0),
+// Posinf (+Inf), Neginf (-Inf).
+func NaNToNum(x Tensor, opts ...Option) Tensor {
+	naN, posinf, neginf, err := naNToNumOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NaNToNumOp(), err, x.Handle()))
+	}
+	return Wrap(ops.NaNToNum(x.Handle(), naN, posinf, neginf))
 }
 
-// NanToNum is the function NanToNum on x. It returns x with NaN and the
-// infinities replaced.
-func (x Tensor) NanToNum(opts ...NanToNumOption) Tensor {
-	s := collect(options{posinf: math.Inf(1), neginf: math.Inf(-1)}, opts)
-	return Wrap(ops.NanToNum(x.Handle(), s.nan, s.posinf, s.neginf))
-}
-
-// NanToNumOut is NanToNum with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func NanToNumOut(dst, x Tensor, opts ...NanToNumOption) error {
-	s := collect(options{posinf: math.Inf(1), neginf: math.Inf(-1)}, opts)
-	return ops.NanToNumOut(dst.Handle(), x.Handle(), s.nan, s.posinf, s.neginf)
-}
-
-// NanToNumInPlace is NanToNum with the result written to x, which must have
-// the result's shape, and a dtype that the result's casts to.
-func (x Tensor) NanToNumInPlace(opts ...NanToNumOption) error {
-	s := collect(options{posinf: math.Inf(1), neginf: math.Inf(-1)}, opts)
-	return ops.NanToNumInPlace(x.Handle(), s.nan, s.posinf, s.neginf)
-}
-
-// Neg returns -x. Integers wrap, so the least one is its own negative; of
-// uint8 it is 256 - x.
+// NaNToNum returns x with NaN and the infinities replaced.
 //
-// Dtypes: int, float, complex.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Options: NaN (0),
+// Posinf (+Inf), Neginf (-Inf).
+func (x Tensor) NaNToNum(opts ...Option) Tensor {
+	naN, posinf, neginf, err := naNToNumOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NaNToNumOp(), err, x.Handle()))
+	}
+	return Wrap(ops.NaNToNum(x.Handle(), naN, posinf, neginf))
+}
+
+// NaNToNumInPlace is NaNToNum with the result written to x, which must have
+// the result's shape, and a dtype that the result's casts to.
+//
+// Options: NaN (0), Posinf (+Inf), Neginf (-Inf).
+func (x Tensor) NaNToNumInPlace(opts ...Option) error {
+	naN, posinf, neginf, err := naNToNumOptions(opts)
+	if err != nil {
+		return core.NotWritten(x.Handle(), core.Refuse(ops.NaNToNumOp(), err, x.Handle()).Err())
+	}
+	return ops.NaNToNumInPlace(x.Handle(), naN, posinf, neginf)
+}
+
+// Neg returns -x. Integers wrap, so the least integer is its own negative;
+// for uint8 the result is 256 - x.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
 func Neg(x Tensor) Tensor {
 	return Wrap(ops.Neg(x.Handle()))
 }
 
-// Neg is the function Neg on x. It returns -x.
+// Neg returns -x.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Neg() Tensor {
 	return Wrap(ops.Neg(x.Handle()))
-}
-
-// NegOut is Neg with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func NegOut(dst, x Tensor) error {
-	return ops.NegOut(dst.Handle(), x.Handle())
 }
 
 // NegInPlace is Neg with the result written to x, which must have the
@@ -403,41 +198,32 @@ func (x Tensor) NegInPlace() error {
 
 // Positive returns x.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Gradient: x.
 func Positive(x Tensor) Tensor {
 	return Wrap(ops.Positive(x.Handle()))
 }
 
-// Positive is the function Positive on x. It returns x.
+// Positive returns x.
+//
+// Dtypes: int, float, complex. Gradient: x.
 func (x Tensor) Positive() Tensor {
 	return Wrap(ops.Positive(x.Handle()))
-}
-
-// PositiveOut is Positive with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func PositiveOut(dst, x Tensor) error {
-	return ops.PositiveOut(dst.Handle(), x.Handle())
 }
 
 // Pow returns x to the power y, element by element. An integer to a negative
 // power is 0 unless x is 1 or -1. The gradient of x is zero where y is zero,
 // and that of y is zero where x is zero and y is not negative.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
 func Pow(x, y Tensor) Tensor {
 	return Wrap(ops.Pow(x.Handle(), y.Handle()))
 }
 
-// Pow is the function Pow on x. It returns x to the power y, element by
-// element.
+// Pow returns x to the power y, element by element.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
 func (x Tensor) Pow(y Tensor) Tensor {
 	return Wrap(ops.Pow(x.Handle(), y.Handle()))
-}
-
-// PowOut is Pow with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func PowOut(dst, x, y Tensor) error {
-	return ops.PowOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // PowInPlace is Pow with the result written to x, which must have the
@@ -452,16 +238,10 @@ func PowScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Pow(x.Handle(), number(ops.PowOp(), y)))
 }
 
-// PowScalar is the function PowScalar on x. It returns x to the power y,
-// element by element.
+// PowScalar is Pow where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) PowScalar(y Scalar) Tensor {
 	return Wrap(ops.Pow(x.Handle(), number(ops.PowOp(), y)))
-}
-
-// PowScalarOut is PowScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func PowScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.PowOut(dst.Handle(), x.Handle(), number(ops.PowOp(), y))
 }
 
 // PowScalarInPlace is PowScalar with the result written to x, which must have
@@ -472,20 +252,16 @@ func (x Tensor) PowScalarInPlace(y Scalar) error {
 
 // Rad2deg returns x radians in degrees. Integers become the default float.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Rad2deg(x Tensor) Tensor {
 	return Wrap(ops.Rad2deg(x.Handle()))
 }
 
-// Rad2deg is the function Rad2deg on x. It returns x radians in degrees.
+// Rad2deg returns x radians in degrees.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Rad2deg() Tensor {
 	return Wrap(ops.Rad2deg(x.Handle()))
-}
-
-// Rad2degOut is Rad2deg with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Rad2degOut(dst, x Tensor) error {
-	return ops.Rad2degOut(dst.Handle(), x.Handle())
 }
 
 // Rad2degInPlace is Rad2deg with the result written to x, which must have the
@@ -494,24 +270,19 @@ func (x Tensor) Rad2degInPlace() error {
 	return ops.Rad2degInPlace(x.Handle())
 }
 
-// Rdiv returns y / x, element by element, for numbers on the left. Integers
+// Rdiv returns y / x, element by element, for a number on the left. Integers
 // and bools become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
 func Rdiv(x, y Tensor) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), y.Handle()))
 }
 
-// Rdiv is the function Rdiv on x. It returns y / x, element by element, for
-// numbers on the left.
+// Rdiv returns y / x, element by element, for a number on the left.
+//
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
 func (x Tensor) Rdiv(y Tensor) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), y.Handle()))
-}
-
-// RdivOut is Rdiv with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RdivOut(dst, x, y Tensor) error {
-	return ops.RdivOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // RdivInPlace is Rdiv with the result written to x, which must have the
@@ -526,16 +297,10 @@ func RdivScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), number(ops.RdivOp(), y)))
 }
 
-// RdivScalar is the function RdivScalar on x. It returns y / x, element by
-// element, for numbers on the left.
+// RdivScalar is Rdiv where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) RdivScalar(y Scalar) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), number(ops.RdivOp(), y)))
-}
-
-// RdivScalarOut is RdivScalar with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func RdivScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.RdivOut(dst.Handle(), x.Handle(), number(ops.RdivOp(), y))
 }
 
 // RdivScalarInPlace is RdivScalar with the result written to x, which must
@@ -546,20 +311,16 @@ func (x Tensor) RdivScalarInPlace(y Scalar) error {
 
 // Reciprocal returns 1/x. Integers and bools become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Reciprocal(x Tensor) Tensor {
 	return Wrap(ops.Reciprocal(x.Handle()))
 }
 
-// Reciprocal is the function Reciprocal on x. It returns 1/x.
+// Reciprocal returns 1/x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Reciprocal() Tensor {
 	return Wrap(ops.Reciprocal(x.Handle()))
-}
-
-// ReciprocalOut is Reciprocal with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func ReciprocalOut(dst, x Tensor) error {
-	return ops.ReciprocalOut(dst.Handle(), x.Handle())
 }
 
 // ReciprocalInPlace is Reciprocal with the result written to x, which must
@@ -571,21 +332,16 @@ func (x Tensor) ReciprocalInPlace() error {
 // Remainder returns x - y*floor(x / y), element by element. Where it is not
 // zero it has the sign of y, as Python's %.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func Remainder(x, y Tensor) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), y.Handle()))
 }
 
-// Remainder is the function Remainder on x. It returns x - y*floor(x / y),
-// element by element.
+// Remainder returns x - y*floor(x / y), element by element.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Remainder(y Tensor) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), y.Handle()))
-}
-
-// RemainderOut is Remainder with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func RemainderOut(dst, x, y Tensor) error {
-	return ops.RemainderOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // RemainderInPlace is Remainder with the result written to x, which must have
@@ -600,21 +356,231 @@ func RemainderScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), number(ops.RemainderOp(), y)))
 }
 
-// RemainderScalar is the function RemainderScalar on x. It returns x -
-// y*floor(x / y), element by element.
+// RemainderScalar is Remainder where y is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) RemainderScalar(y Scalar) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), number(ops.RemainderOp(), y)))
-}
-
-// RemainderScalarOut is RemainderScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func RemainderScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.RemainderOut(dst.Handle(), x.Handle(), number(ops.RemainderOp(), y))
 }
 
 // RemainderScalarInPlace is RemainderScalar with the result written to x,
 // which must have the result's shape, and a dtype that the result's casts to.
 func (x Tensor) RemainderScalarInPlace(y Scalar) error {
 	return ops.RemainderInPlace(x.Handle(), number(ops.RemainderOp(), y))
+}
+
+// Rpow returns y to the power x, element by element, for a number on the
+// left.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+func Rpow(x, y Tensor) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
+}
+
+// Rpow returns y to the power x, element by element, for a number on the
+// left.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+func (x Tensor) Rpow(y Tensor) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
+}
+
+// RpowInPlace is Rpow with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) RpowInPlace(y Tensor) error {
+	return ops.RpowInPlace(x.Handle(), y.Handle())
+}
+
+// RpowScalar is Rpow where y is a number, which does not widen the other
+// operands' dtype within its category.
+func RpowScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
+}
+
+// RpowScalar is Rpow where y is a number, which does not widen the other
+// operands' dtype within its category.
+func (x Tensor) RpowScalar(y Scalar) Tensor {
+	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
+}
+
+// RpowScalarInPlace is RpowScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) RpowScalarInPlace(y Scalar) error {
+	return ops.RpowInPlace(x.Handle(), number(ops.RpowOp(), y))
+}
+
+// Rsub returns y - x, element by element, for a number on the left. Integers
+// wrap; bools are an error.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+func Rsub(x, y Tensor) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
+}
+
+// Rsub returns y - x, element by element, for a number on the left.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+func (x Tensor) Rsub(y Tensor) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
+}
+
+// RsubInPlace is Rsub with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) RsubInPlace(y Tensor) error {
+	return ops.RsubInPlace(x.Handle(), y.Handle())
+}
+
+// RsubScalar is Rsub where y is a number, which does not widen the other
+// operands' dtype within its category.
+func RsubScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
+}
+
+// RsubScalar is Rsub where y is a number, which does not widen the other
+// operands' dtype within its category.
+func (x Tensor) RsubScalar(y Scalar) Tensor {
+	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
+}
+
+// RsubScalarInPlace is RsubScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) RsubScalarInPlace(y Scalar) error {
+	return ops.RsubInPlace(x.Handle(), number(ops.RsubOp(), y))
+}
+
+// Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
+// is 0; of a real tensor it is sign.
+//
+// Dtypes: all. Gradient: x.
+func Sgn(x Tensor) Tensor {
+	return Wrap(ops.Sgn(x.Handle()))
+}
+
+// Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
+// is 0; of a real tensor it is sign.
+//
+// Dtypes: all. Gradient: x.
+func (x Tensor) Sgn() Tensor {
+	return Wrap(ops.Sgn(x.Handle()))
+}
+
+// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN,
+// and bools stay as they are. The gradient is zero.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x.
+func Sign(x Tensor) Tensor {
+	return Wrap(ops.Sign(x.Handle()))
+}
+
+// Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN,
+// and bools stay as they are.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x.
+func (x Tensor) Sign() Tensor {
+	return Wrap(ops.Sign(x.Handle()))
+}
+
+// SignInPlace is Sign with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) SignInPlace() error {
+	return ops.SignInPlace(x.Handle())
+}
+
+// Square returns x*x.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+func Square(x Tensor) Tensor {
+	return Wrap(ops.Square(x.Handle()))
+}
+
+// Square returns x*x.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+func (x Tensor) Square() Tensor {
+	return Wrap(ops.Square(x.Handle()))
+}
+
+// SquareInPlace is Square with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) SquareInPlace() error {
+	return ops.SquareInPlace(x.Handle())
+}
+
+// Sub returns x - y, element by element. Integers wrap; bools are an error,
+// use LogicalXor.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+func Sub(x, y Tensor) Tensor {
+	return Wrap(ops.Sub(x.Handle(), y.Handle()))
+}
+
+// Sub returns x - y, element by element.
+//
+// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+func (x Tensor) Sub(y Tensor) Tensor {
+	return Wrap(ops.Sub(x.Handle(), y.Handle()))
+}
+
+// SubInPlace is Sub with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) SubInPlace(y Tensor) error {
+	return ops.SubInPlace(x.Handle(), y.Handle())
+}
+
+// SubScalar is Sub where y is a number, which does not widen the other
+// operands' dtype within its category.
+func SubScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
+}
+
+// SubScalar is Sub where y is a number, which does not widen the other
+// operands' dtype within its category.
+func (x Tensor) SubScalar(y Scalar) Tensor {
+	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
+}
+
+// SubScalarInPlace is SubScalar with the result written to x, which must have
+// the result's shape, and a dtype that the result's casts to.
+func (x Tensor) SubScalarInPlace(y Scalar) error {
+	return ops.SubInPlace(x.Handle(), number(ops.SubOp(), y))
+}
+
+// TruncDivide returns x / y with its fraction removed, element by element, in
+// the dtype of x and y. It is PyTorch's div with rounding_mode trunc. The
+// gradient is zero.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+func TruncDivide(x, y Tensor) Tensor {
+	return Wrap(ops.TruncDivide(x.Handle(), y.Handle()))
+}
+
+// TruncDivide returns x / y with its fraction removed, element by element, in
+// the dtype of x and y.
+//
+// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+func (x Tensor) TruncDivide(y Tensor) Tensor {
+	return Wrap(ops.TruncDivide(x.Handle(), y.Handle()))
+}
+
+// TruncDivideInPlace is TruncDivide with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) TruncDivideInPlace(y Tensor) error {
+	return ops.TruncDivideInPlace(x.Handle(), y.Handle())
+}
+
+// TruncDivideScalar is TruncDivide where y is a number, which does not widen
+// the other operands' dtype within its category.
+func TruncDivideScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.TruncDivide(x.Handle(), number(ops.TruncDivideOp(), y)))
+}
+
+// TruncDivideScalar is TruncDivide where y is a number, which does not widen
+// the other operands' dtype within its category.
+func (x Tensor) TruncDivideScalar(y Scalar) Tensor {
+	return Wrap(ops.TruncDivide(x.Handle(), number(ops.TruncDivideOp(), y)))
+}
+
+// TruncDivideScalarInPlace is TruncDivideScalar with the result written to x,
+// which must have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) TruncDivideScalarInPlace(y Scalar) error {
+	return ops.TruncDivideInPlace(x.Handle(), number(ops.TruncDivideOp(), y))
 }

@@ -5,77 +5,37 @@ package tensor
 import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
-// A BackwardOption adjusts a backward pass: Retain, CreateGraph or
-// WithGradient.
-type BackwardOption struct {
-	apply func(*backwardPass)
-}
-
-type backwardPass struct {
-	core  core.BackwardOptions
-	grads []Tensor
-}
-
-func backwardOptions(opts []BackwardOption) *backwardPass {
-	p := &backwardPass{core: core.BackwardOptions{Ops: &engineOperators}}
-	for _, o := range opts {
-		if o.apply != nil {
-			o.apply(p)
-		}
-	}
-	return p
-}
-
-// gradients returns the handles of the gradients given, nil for none.
-func (p *backwardPass) gradients() []*core.Tensor {
-	if p.grads == nil {
-		return nil
-	}
-	return handles(p.grads)
-}
-
 // Retain keeps what gradients need, so that the same graph can be walked
-// again.
-func Retain() BackwardOption {
-	return BackwardOption{func(p *backwardPass) {
-		p.core.Retain = true
-	}}
+// again. It is an option of Backward and Gradients.
+func Retain(on ...bool) Option {
+	return option.Flag("Retain", on)
 }
 
 // CreateGraph records the backward pass itself, so that gradients can be
-// differentiated.
-func CreateGraph() BackwardOption {
-	return BackwardOption{func(p *backwardPass) {
-		p.core.CreateGraph = true
-	}}
+// differentiated. It is an option of Backward and Gradients.
+func CreateGraph(on ...bool) Option {
+	return option.Flag("CreateGraph", on)
 }
 
-// WithGradient gives the gradients of the outputs the pass starts from, one
-// for each.
-func WithGradient(grads ...Tensor) BackwardOption {
-	return BackwardOption{func(p *backwardPass) {
-		p.grads = grads
-	}}
-}
-
-// A TransferOption adjusts a copy between devices.
-type TransferOption struct {
-	nonBlocking bool
+// WithGradient gives the gradients of the outputs that a pass starts from,
+// one for each. It is an option of Backward and Gradients.
+func WithGradient(grads ...Tensor) Option {
+	if len(grads) == 0 {
+		return nil
+	}
+	return option.Value("WithGradient", handles(grads))
 }
 
 // NonBlocking lets a copy between pinned host memory and an accelerator go on
 // after the call returns. To the host it gives a pinned tensor, whose
 // elements are there once the accelerator's current stream has passed the
-// copy. Memory that is not pinned is read before the call returns.
-var NonBlocking = TransferOption{nonBlocking: true}
-
-func transferOptions(opts []TransferOption) (t core.TransferOptions) {
-	for _, o := range opts {
-		t.NonBlocking = t.NonBlocking || o.nonBlocking
-	}
-	return t
+// copy. Memory that is not pinned is read before the call returns. It is an
+// option of To and CopyFrom.
+func NonBlocking(on ...bool) Option {
+	return option.Flag("NonBlocking", on)
 }
 
 // RequireGrad makes t a leaf that collects its gradient, and returns t, or a
@@ -152,33 +112,32 @@ func (t Tensor) Detach() Tensor {
 // Backward computes the gradients of t with respect to all leaves it was made
 // from and adds them to theirs. t must have one element, unless WithGradient
 // gives its own gradient. When it returns an error no gradient was changed.
-func (t Tensor) Backward(opts ...BackwardOption) error {
-	o := backwardOptions(opts)
-	return core.Backward([]*core.Tensor{t.Handle()}, o.gradients(), o.core)
+//
+// Options: Retain, CreateGraph, WithGradient.
+func (t Tensor) Backward(opts ...Option) error {
+	how, grads, err := core.BackwardOf(opts, &engineOperators)
+	if err != nil {
+		return err
+	}
+	return core.Backward([]*core.Tensor{t.Handle()}, grads, how)
 }
 
 // Gradients returns the gradients of outputs with respect to inputs, which
 // need not be leaves, and changes no tensor's gradient. Each output must have
 // one element, unless WithGradient gives gradients for all. The gradient with
 // respect to an input that no output depends on is the zero Tensor.
-func Gradients(outputs, inputs []Tensor, opts ...BackwardOption) ([]Tensor, error) {
-	o := backwardOptions(opts)
-	gs, err := core.Gradients(handles(outputs), o.gradients(), handles(inputs), o.core)
+//
+// Options: Retain, CreateGraph, WithGradient.
+func Gradients(outputs, inputs []Tensor, opts ...Option) ([]Tensor, error) {
+	how, grads, err := core.BackwardOf(opts, &engineOperators)
+	if err != nil {
+		return nil, err
+	}
+	gs, err := core.Gradients(handles(outputs), grads, handles(inputs), how)
 	if err != nil {
 		return nil, err
 	}
 	return wrapAll(gs), nil
-}
-
-// NoGrad calls f with recording for differentiation switched off for the
-// calling goroutine.
-func NoGrad(f func()) {
-	core.NoGrad(f)
-}
-
-// EnableGrad calls f with recording switched on for the calling goroutine.
-func EnableGrad(f func()) {
-	core.EnableGrad(f)
 }
 
 // GradEnabled reports whether operators of the calling goroutine are recorded

@@ -6,21 +6,16 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // BitwiseAnd returns the bits that x and y both have.
 //
-// Dtypes: bool, int.
+// Dtypes: bool, int. Operands broadcast. Gradient: none.
 func BitwiseAnd(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), y.Handle()))
 }
 
-// BitwiseAnd is the function BitwiseAnd on x. It returns the bits that x and
-// y both have.
+// BitwiseAnd returns the bits that x and y both have.
+//
+// Dtypes: bool, int. Operands broadcast. Gradient: none.
 func (x Tensor) BitwiseAnd(y Tensor) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), y.Handle()))
-}
-
-// BitwiseAndOut is BitwiseAnd with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func BitwiseAndOut(dst, x, y Tensor) error {
-	return ops.BitwiseAndOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // BitwiseAndInPlace is BitwiseAnd with the result written to x, which must
@@ -35,17 +30,10 @@ func BitwiseAndScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), number(ops.BitwiseAndOp(), y)))
 }
 
-// BitwiseAndScalar is the function BitwiseAndScalar on x. It returns the bits
-// that x and y both have.
+// BitwiseAndScalar is BitwiseAnd where y is a number, which does not widen
+// the other operands' dtype within its category.
 func (x Tensor) BitwiseAndScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), number(ops.BitwiseAndOp(), y)))
-}
-
-// BitwiseAndScalarOut is BitwiseAndScalar with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func BitwiseAndScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.BitwiseAndOut(dst.Handle(), x.Handle(), number(ops.BitwiseAndOp(), y))
 }
 
 // BitwiseAndScalarInPlace is BitwiseAndScalar with the result written to x,
@@ -57,22 +45,17 @@ func (x Tensor) BitwiseAndScalarInPlace(y Scalar) error {
 // BitwiseLeftShift returns x shifted left by y bits; 0 where y is not less
 // than the width, or negative.
 //
-// Dtypes: int.
+// Dtypes: int. Operands broadcast. Gradient: none.
 func BitwiseLeftShift(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), y.Handle()))
 }
 
-// BitwiseLeftShift is the function BitwiseLeftShift on x. It returns x
-// shifted left by y bits; 0 where y is not less than the width, or negative.
+// BitwiseLeftShift returns x shifted left by y bits; 0 where y is not less
+// than the width, or negative.
+//
+// Dtypes: int. Operands broadcast. Gradient: none.
 func (x Tensor) BitwiseLeftShift(y Tensor) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), y.Handle()))
-}
-
-// BitwiseLeftShiftOut is BitwiseLeftShift with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func BitwiseLeftShiftOut(dst, x, y Tensor) error {
-	return ops.BitwiseLeftShiftOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // BitwiseLeftShiftInPlace is BitwiseLeftShift with the result written to x,
@@ -87,18 +70,10 @@ func BitwiseLeftShiftScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), number(ops.BitwiseLeftShiftOp(), y)))
 }
 
-// BitwiseLeftShiftScalar is the function BitwiseLeftShiftScalar on x. It
-// returns x shifted left by y bits; 0 where y is not less than the width, or
-// negative.
+// BitwiseLeftShiftScalar is BitwiseLeftShift where y is a number, which does
+// not widen the other operands' dtype within its category.
 func (x Tensor) BitwiseLeftShiftScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), number(ops.BitwiseLeftShiftOp(), y)))
-}
-
-// BitwiseLeftShiftScalarOut is BitwiseLeftShiftScalar with the result written
-// to dst, which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func BitwiseLeftShiftScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.BitwiseLeftShiftOut(dst.Handle(), x.Handle(), number(ops.BitwiseLeftShiftOp(), y))
 }
 
 // BitwiseLeftShiftScalarInPlace is BitwiseLeftShiftScalar with the result
@@ -108,23 +83,18 @@ func (x Tensor) BitwiseLeftShiftScalarInPlace(y Scalar) error {
 	return ops.BitwiseLeftShiftInPlace(x.Handle(), number(ops.BitwiseLeftShiftOp(), y))
 }
 
-// BitwiseNot returns x with every bit changed; of a bool its negation.
+// BitwiseNot returns x with every bit changed; for a bool its negation.
 //
-// Dtypes: bool, int.
+// Dtypes: bool, int. Shape: that of x. Gradient: none.
 func BitwiseNot(x Tensor) Tensor {
 	return Wrap(ops.BitwiseNot(x.Handle()))
 }
 
-// BitwiseNot is the function BitwiseNot on x. It returns x with every bit
-// changed; of a bool its negation.
+// BitwiseNot returns x with every bit changed; for a bool its negation.
+//
+// Dtypes: bool, int. Shape: that of x. Gradient: none.
 func (x Tensor) BitwiseNot() Tensor {
 	return Wrap(ops.BitwiseNot(x.Handle()))
-}
-
-// BitwiseNotOut is BitwiseNot with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func BitwiseNotOut(dst, x Tensor) error {
-	return ops.BitwiseNotOut(dst.Handle(), x.Handle())
 }
 
 // BitwiseNotInPlace is BitwiseNot with the result written to x, which must
@@ -135,21 +105,16 @@ func (x Tensor) BitwiseNotInPlace() error {
 
 // BitwiseOr returns the bits that x or y has.
 //
-// Dtypes: bool, int.
+// Dtypes: bool, int. Operands broadcast. Gradient: none.
 func BitwiseOr(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), y.Handle()))
 }
 
-// BitwiseOr is the function BitwiseOr on x. It returns the bits that x or y
-// has.
+// BitwiseOr returns the bits that x or y has.
+//
+// Dtypes: bool, int. Operands broadcast. Gradient: none.
 func (x Tensor) BitwiseOr(y Tensor) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), y.Handle()))
-}
-
-// BitwiseOrOut is BitwiseOr with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func BitwiseOrOut(dst, x, y Tensor) error {
-	return ops.BitwiseOrOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // BitwiseOrInPlace is BitwiseOr with the result written to x, which must have
@@ -164,17 +129,10 @@ func BitwiseOrScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), number(ops.BitwiseOrOp(), y)))
 }
 
-// BitwiseOrScalar is the function BitwiseOrScalar on x. It returns the bits
-// that x or y has.
+// BitwiseOrScalar is BitwiseOr where y is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) BitwiseOrScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), number(ops.BitwiseOrOp(), y)))
-}
-
-// BitwiseOrScalarOut is BitwiseOrScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func BitwiseOrScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.BitwiseOrOut(dst.Handle(), x.Handle(), number(ops.BitwiseOrOp(), y))
 }
 
 // BitwiseOrScalarInPlace is BitwiseOrScalar with the result written to x,
@@ -183,26 +141,20 @@ func (x Tensor) BitwiseOrScalarInPlace(y Scalar) error {
 	return ops.BitwiseOrInPlace(x.Handle(), number(ops.BitwiseOrOp(), y))
 }
 
-// BitwiseRightShift returns x shifted right by y bits, its sign kept; by at
-// most the width, and by the width where y is negative.
+// BitwiseRightShift returns x shifted right by y bits, and keeps its sign;
+// the shift is at most the width, and the width if y is negative.
 //
-// Dtypes: int.
+// Dtypes: int. Operands broadcast. Gradient: none.
 func BitwiseRightShift(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), y.Handle()))
 }
 
-// BitwiseRightShift is the function BitwiseRightShift on x. It returns x
-// shifted right by y bits, its sign kept; by at most the width, and by the
-// width where y is negative.
+// BitwiseRightShift returns x shifted right by y bits, and keeps its sign;
+// the shift is at most the width, and the width if y is negative.
+//
+// Dtypes: int. Operands broadcast. Gradient: none.
 func (x Tensor) BitwiseRightShift(y Tensor) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), y.Handle()))
-}
-
-// BitwiseRightShiftOut is BitwiseRightShift with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func BitwiseRightShiftOut(dst, x, y Tensor) error {
-	return ops.BitwiseRightShiftOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // BitwiseRightShiftInPlace is BitwiseRightShift with the result written to x,
@@ -217,18 +169,10 @@ func BitwiseRightShiftScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), number(ops.BitwiseRightShiftOp(), y)))
 }
 
-// BitwiseRightShiftScalar is the function BitwiseRightShiftScalar on x. It
-// returns x shifted right by y bits, its sign kept; by at most the width, and
-// by the width where y is negative.
+// BitwiseRightShiftScalar is BitwiseRightShift where y is a number, which
+// does not widen the other operands' dtype within its category.
 func (x Tensor) BitwiseRightShiftScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), number(ops.BitwiseRightShiftOp(), y)))
-}
-
-// BitwiseRightShiftScalarOut is BitwiseRightShiftScalar with the result
-// written to dst, which must have the result's shape and device, and a dtype
-// that the result's casts to.
-func BitwiseRightShiftScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.BitwiseRightShiftOut(dst.Handle(), x.Handle(), number(ops.BitwiseRightShiftOp(), y))
 }
 
 // BitwiseRightShiftScalarInPlace is BitwiseRightShiftScalar with the result
@@ -240,21 +184,16 @@ func (x Tensor) BitwiseRightShiftScalarInPlace(y Scalar) error {
 
 // BitwiseXor returns the bits that one of x and y has.
 //
-// Dtypes: bool, int.
+// Dtypes: bool, int. Operands broadcast. Gradient: none.
 func BitwiseXor(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), y.Handle()))
 }
 
-// BitwiseXor is the function BitwiseXor on x. It returns the bits that one of
-// x and y has.
+// BitwiseXor returns the bits that one of x and y has.
+//
+// Dtypes: bool, int. Operands broadcast. Gradient: none.
 func (x Tensor) BitwiseXor(y Tensor) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), y.Handle()))
-}
-
-// BitwiseXorOut is BitwiseXor with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func BitwiseXorOut(dst, x, y Tensor) error {
-	return ops.BitwiseXorOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // BitwiseXorInPlace is BitwiseXor with the result written to x, which must
@@ -269,17 +208,10 @@ func BitwiseXorScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), number(ops.BitwiseXorOp(), y)))
 }
 
-// BitwiseXorScalar is the function BitwiseXorScalar on x. It returns the bits
-// that one of x and y has.
+// BitwiseXorScalar is BitwiseXor where y is a number, which does not widen
+// the other operands' dtype within its category.
 func (x Tensor) BitwiseXorScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), number(ops.BitwiseXorOp(), y)))
-}
-
-// BitwiseXorScalarOut is BitwiseXorScalar with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func BitwiseXorScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.BitwiseXorOut(dst.Handle(), x.Handle(), number(ops.BitwiseXorOp(), y))
 }
 
 // BitwiseXorScalarInPlace is BitwiseXorScalar with the result written to x,

@@ -2,57 +2,59 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
 
-// An AllcloseOption is an option of Allclose: Rtol, Atol or EqualNan.
-type AllcloseOption interface {
-	option
-	allcloseOption()
+// allCloseOptions reads the options of AllClose.
+func allCloseOptions(opts []Option) (rtol, atol float64, equalNaN bool, err error) {
+	o := option.Read(opts)
+	rtol = o.Float("Rtol", 1e-05)
+	atol = o.Float("Atol", 1e-08)
+	equalNaN = o.Flag("EqualNaN", false)
+	return rtol, atol, equalNaN, o.Err("Rtol, Atol, EqualNaN")
 }
 
-func (RtolOption) allcloseOption()     {}
-func (AtolOption) allcloseOption()     {}
-func (EqualNanOption) allcloseOption() {}
-
-// Allclose returns, as a bool scalar, whether isclose is true of every
+// AllClose returns, as a bool scalar, whether isclose is true of every
 // element.
 //
-// Dtypes: all. Options: Rtol (1e-05), Atol (1e-08), EqualNan (false).
-func Allclose(x, y Tensor, opts ...AllcloseOption) Tensor {
-	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
-	return Wrap(ops.Allclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))
+// Dtypes: all. Gradient: none. Options: Rtol (1e-05), Atol (1e-08), EqualNaN
+// (false).
+func AllClose(x, y Tensor, opts ...Option) Tensor {
+	rtol, atol, equalNaN, err := allCloseOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AllCloseOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.AllClose(x.Handle(), y.Handle(), rtol, atol, equalNaN))
 }
 
-// Allclose is the function Allclose on x. It returns, as a bool scalar,
-// whether isclose is true of every element.
-func (x Tensor) Allclose(y Tensor, opts ...AllcloseOption) Tensor {
-	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
-	return Wrap(ops.Allclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))
-}
-
-// AllcloseOut is Allclose with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AllcloseOut(dst, x, y Tensor, opts ...AllcloseOption) error {
-	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
-	return ops.AllcloseOut(dst.Handle(), x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan)
+// AllClose returns, as a bool scalar, whether isclose is true of every
+// element.
+//
+// Dtypes: all. Gradient: none. Options: Rtol (1e-05), Atol (1e-08), EqualNaN
+// (false).
+func (x Tensor) AllClose(y Tensor, opts ...Option) Tensor {
+	rtol, atol, equalNaN, err := allCloseOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AllCloseOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.AllClose(x.Handle(), y.Handle(), rtol, atol, equalNaN))
 }
 
 // Eq returns whether x equals y. NaN equals nothing.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: none.
 func Eq(x, y Tensor) Tensor {
 	return Wrap(ops.Eq(x.Handle(), y.Handle()))
 }
 
-// Eq is the function Eq on x. It returns whether x equals y.
+// Eq returns whether x equals y.
+//
+// Dtypes: all. Operands broadcast. Gradient: none.
 func (x Tensor) Eq(y Tensor) Tensor {
 	return Wrap(ops.Eq(x.Handle(), y.Handle()))
-}
-
-// EqOut is Eq with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func EqOut(dst, x, y Tensor) error {
-	return ops.EqOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // EqScalar is Eq where y is a number, which does not widen the other
@@ -61,54 +63,40 @@ func EqScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Eq(x.Handle(), number(ops.EqOp(), y)))
 }
 
-// EqScalar is the function EqScalar on x. It returns whether x equals y.
+// EqScalar is Eq where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) EqScalar(y Scalar) Tensor {
 	return Wrap(ops.Eq(x.Handle(), number(ops.EqOp(), y)))
-}
-
-// EqScalarOut is EqScalar with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func EqScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.EqOut(dst.Handle(), x.Handle(), number(ops.EqOp(), y))
 }
 
 // Equal returns, as a bool scalar, whether x and y have one shape and equal
 // elements.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: none.
 func Equal(x, y Tensor) Tensor {
 	return Wrap(ops.Equal(x.Handle(), y.Handle()))
 }
 
-// Equal is the function Equal on x. It returns, as a bool scalar, whether x
-// and y have one shape and equal elements.
+// Equal returns, as a bool scalar, whether x and y have one shape and equal
+// elements.
+//
+// Dtypes: all. Gradient: none.
 func (x Tensor) Equal(y Tensor) Tensor {
 	return Wrap(ops.Equal(x.Handle(), y.Handle()))
 }
 
-// EqualOut is Equal with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func EqualOut(dst, x, y Tensor) error {
-	return ops.EqualOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
 // Ge returns whether x is greater than or equal to y.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func Ge(x, y Tensor) Tensor {
 	return Wrap(ops.Ge(x.Handle(), y.Handle()))
 }
 
-// Ge is the function Ge on x. It returns whether x is greater than or equal
-// to y.
+// Ge returns whether x is greater than or equal to y.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func (x Tensor) Ge(y Tensor) Tensor {
 	return Wrap(ops.Ge(x.Handle(), y.Handle()))
-}
-
-// GeOut is Ge with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func GeOut(dst, x, y Tensor) error {
-	return ops.GeOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // GeScalar is Ge where y is a number, which does not widen the other
@@ -117,34 +105,24 @@ func GeScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Ge(x.Handle(), number(ops.GeOp(), y)))
 }
 
-// GeScalar is the function GeScalar on x. It returns whether x is greater
-// than or equal to y.
+// GeScalar is Ge where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) GeScalar(y Scalar) Tensor {
 	return Wrap(ops.Ge(x.Handle(), number(ops.GeOp(), y)))
 }
 
-// GeScalarOut is GeScalar with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func GeScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.GeOut(dst.Handle(), x.Handle(), number(ops.GeOp(), y))
-}
-
 // Gt returns whether x is greater than y.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func Gt(x, y Tensor) Tensor {
 	return Wrap(ops.Gt(x.Handle(), y.Handle()))
 }
 
-// Gt is the function Gt on x. It returns whether x is greater than y.
+// Gt returns whether x is greater than y.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func (x Tensor) Gt(y Tensor) Tensor {
 	return Wrap(ops.Gt(x.Handle(), y.Handle()))
-}
-
-// GtOut is Gt with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func GtOut(dst, x, y Tensor) error {
-	return ops.GtOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // GtScalar is Gt where y is a number, which does not widen the other
@@ -153,125 +131,102 @@ func GtScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Gt(x.Handle(), number(ops.GtOp(), y)))
 }
 
-// GtScalar is the function GtScalar on x. It returns whether x is greater
-// than y.
+// GtScalar is Gt where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) GtScalar(y Scalar) Tensor {
 	return Wrap(ops.Gt(x.Handle(), number(ops.GtOp(), y)))
 }
 
-// GtScalarOut is GtScalar with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func GtScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.GtOut(dst.Handle(), x.Handle(), number(ops.GtOp(), y))
+// isCloseOptions reads the options of IsClose.
+func isCloseOptions(opts []Option) (rtol, atol float64, equalNaN bool, err error) {
+	o := option.Read(opts)
+	rtol = o.Float("Rtol", 1e-05)
+	atol = o.Float("Atol", 1e-08)
+	equalNaN = o.Flag("EqualNaN", false)
+	return rtol, atol, equalNaN, o.Err("Rtol, Atol, EqualNaN")
 }
 
-// An IscloseOption is an option of Isclose: Rtol, Atol or EqualNan.
-type IscloseOption interface {
-	option
-	iscloseOption()
-}
-
-func (RtolOption) iscloseOption()     {}
-func (AtolOption) iscloseOption()     {}
-func (EqualNanOption) iscloseOption() {}
-
-// Isclose returns whether abs(x - y) <= atol + rtol*abs(y), element by
-// element. Equal infinities are close; NaN is close to NaN with equal_nan.
+// IsClose returns whether abs(x - y) <= atol + rtol*abs(y), element by
+// element. Equal infinities are close; NaN is close to NaN with EqualNaN.
 // Integers are compared as the default float.
 //
-// Dtypes: float, complex. Options: Rtol (1e-05), Atol (1e-08), EqualNan
-// (false).
-func Isclose(x, y Tensor, opts ...IscloseOption) Tensor {
-	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
-	return Wrap(ops.Isclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))
+// Dtypes: float, complex. Operands broadcast. Gradient: none. Options: Rtol
+// (1e-05), Atol (1e-08), EqualNaN (false).
+func IsClose(x, y Tensor, opts ...Option) Tensor {
+	rtol, atol, equalNaN, err := isCloseOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IsCloseOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.IsClose(x.Handle(), y.Handle(), rtol, atol, equalNaN))
 }
 
-// Isclose is the function Isclose on x. It returns whether abs(x - y) <= atol
-// + rtol*abs(y), element by element.
-func (x Tensor) Isclose(y Tensor, opts ...IscloseOption) Tensor {
-	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
-	return Wrap(ops.Isclose(x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan))
-}
-
-// IscloseOut is Isclose with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IscloseOut(dst, x, y Tensor, opts ...IscloseOption) error {
-	s := collect(options{rtol: 1e-05, atol: 1e-08}, opts)
-	return ops.IscloseOut(dst.Handle(), x.Handle(), y.Handle(), s.rtol, s.atol, s.equalNan)
-}
-
-// Isfinite returns whether x is neither infinite nor NaN.
+// IsClose returns whether abs(x - y) <= atol + rtol*abs(y), element by
+// element.
 //
-// Dtypes: all.
-func Isfinite(x Tensor) Tensor {
-	return Wrap(ops.Isfinite(x.Handle()))
+// Dtypes: float, complex. Operands broadcast. Gradient: none. Options: Rtol
+// (1e-05), Atol (1e-08), EqualNaN (false).
+func (x Tensor) IsClose(y Tensor, opts ...Option) Tensor {
+	rtol, atol, equalNaN, err := isCloseOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IsCloseOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.IsClose(x.Handle(), y.Handle(), rtol, atol, equalNaN))
 }
 
-// Isfinite is the function Isfinite on x. It returns whether x is neither
-// infinite nor NaN.
-func (x Tensor) Isfinite() Tensor {
-	return Wrap(ops.Isfinite(x.Handle()))
-}
-
-// IsfiniteOut is Isfinite with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IsfiniteOut(dst, x Tensor) error {
-	return ops.IsfiniteOut(dst.Handle(), x.Handle())
-}
-
-// Isinf returns whether x is infinite.
+// IsFinite returns whether x is neither infinite nor NaN.
 //
-// Dtypes: all.
-func Isinf(x Tensor) Tensor {
-	return Wrap(ops.Isinf(x.Handle()))
+// Dtypes: all. Shape: that of x. Gradient: none.
+func IsFinite(x Tensor) Tensor {
+	return Wrap(ops.IsFinite(x.Handle()))
 }
 
-// Isinf is the function Isinf on x. It returns whether x is infinite.
-func (x Tensor) Isinf() Tensor {
-	return Wrap(ops.Isinf(x.Handle()))
-}
-
-// IsinfOut is Isinf with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IsinfOut(dst, x Tensor) error {
-	return ops.IsinfOut(dst.Handle(), x.Handle())
-}
-
-// Isnan returns whether x is NaN.
+// IsFinite returns whether x is neither infinite nor NaN.
 //
-// Dtypes: all.
-func Isnan(x Tensor) Tensor {
-	return Wrap(ops.Isnan(x.Handle()))
+// Dtypes: all. Shape: that of x. Gradient: none.
+func (x Tensor) IsFinite() Tensor {
+	return Wrap(ops.IsFinite(x.Handle()))
 }
 
-// Isnan is the function Isnan on x. It returns whether x is NaN.
-func (x Tensor) Isnan() Tensor {
-	return Wrap(ops.Isnan(x.Handle()))
+// IsInf returns whether x is infinite.
+//
+// Dtypes: all. Shape: that of x. Gradient: none.
+func IsInf(x Tensor) Tensor {
+	return Wrap(ops.IsInf(x.Handle()))
 }
 
-// IsnanOut is Isnan with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IsnanOut(dst, x Tensor) error {
-	return ops.IsnanOut(dst.Handle(), x.Handle())
+// IsInf returns whether x is infinite.
+//
+// Dtypes: all. Shape: that of x. Gradient: none.
+func (x Tensor) IsInf() Tensor {
+	return Wrap(ops.IsInf(x.Handle()))
+}
+
+// IsNaN returns whether x is NaN.
+//
+// Dtypes: all. Shape: that of x. Gradient: none.
+func IsNaN(x Tensor) Tensor {
+	return Wrap(ops.IsNaN(x.Handle()))
+}
+
+// IsNaN returns whether x is NaN.
+//
+// Dtypes: all. Shape: that of x. Gradient: none.
+func (x Tensor) IsNaN() Tensor {
+	return Wrap(ops.IsNaN(x.Handle()))
 }
 
 // Le returns whether x is less than or equal to y.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func Le(x, y Tensor) Tensor {
 	return Wrap(ops.Le(x.Handle(), y.Handle()))
 }
 
-// Le is the function Le on x. It returns whether x is less than or equal to
-// y.
+// Le returns whether x is less than or equal to y.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func (x Tensor) Le(y Tensor) Tensor {
 	return Wrap(ops.Le(x.Handle(), y.Handle()))
-}
-
-// LeOut is Le with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func LeOut(dst, x, y Tensor) error {
-	return ops.LeOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // LeScalar is Le where y is a number, which does not widen the other
@@ -280,34 +235,24 @@ func LeScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Le(x.Handle(), number(ops.LeOp(), y)))
 }
 
-// LeScalar is the function LeScalar on x. It returns whether x is less than
-// or equal to y.
+// LeScalar is Le where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) LeScalar(y Scalar) Tensor {
 	return Wrap(ops.Le(x.Handle(), number(ops.LeOp(), y)))
 }
 
-// LeScalarOut is LeScalar with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func LeScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.LeOut(dst.Handle(), x.Handle(), number(ops.LeOp(), y))
-}
-
 // Lt returns whether x is less than y.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func Lt(x, y Tensor) Tensor {
 	return Wrap(ops.Lt(x.Handle(), y.Handle()))
 }
 
-// Lt is the function Lt on x. It returns whether x is less than y.
+// Lt returns whether x is less than y.
+//
+// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
 func (x Tensor) Lt(y Tensor) Tensor {
 	return Wrap(ops.Lt(x.Handle(), y.Handle()))
-}
-
-// LtOut is Lt with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func LtOut(dst, x, y Tensor) error {
-	return ops.LtOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // LtScalar is Lt where y is a number, which does not widen the other
@@ -316,34 +261,24 @@ func LtScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Lt(x.Handle(), number(ops.LtOp(), y)))
 }
 
-// LtScalar is the function LtScalar on x. It returns whether x is less than
-// y.
+// LtScalar is Lt where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) LtScalar(y Scalar) Tensor {
 	return Wrap(ops.Lt(x.Handle(), number(ops.LtOp(), y)))
 }
 
-// LtScalarOut is LtScalar with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func LtScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.LtOut(dst.Handle(), x.Handle(), number(ops.LtOp(), y))
-}
-
 // Ne returns whether x differs from y. NaN differs from everything.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: none.
 func Ne(x, y Tensor) Tensor {
 	return Wrap(ops.Ne(x.Handle(), y.Handle()))
 }
 
-// Ne is the function Ne on x. It returns whether x differs from y.
+// Ne returns whether x differs from y.
+//
+// Dtypes: all. Operands broadcast. Gradient: none.
 func (x Tensor) Ne(y Tensor) Tensor {
 	return Wrap(ops.Ne(x.Handle(), y.Handle()))
-}
-
-// NeOut is Ne with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func NeOut(dst, x, y Tensor) error {
-	return ops.NeOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // NeScalar is Ne where y is a number, which does not widen the other
@@ -352,33 +287,22 @@ func NeScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Ne(x.Handle(), number(ops.NeOp(), y)))
 }
 
-// NeScalar is the function NeScalar on x. It returns whether x differs from
-// y.
+// NeScalar is Ne where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) NeScalar(y Scalar) Tensor {
 	return Wrap(ops.Ne(x.Handle(), number(ops.NeOp(), y)))
 }
 
-// NeScalarOut is NeScalar with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func NeScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.NeOut(dst.Handle(), x.Handle(), number(ops.NeOp(), y))
-}
-
 // Signbit returns whether the sign of x is set, which tells -0 from 0.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none.
 func Signbit(x Tensor) Tensor {
 	return Wrap(ops.Signbit(x.Handle()))
 }
 
-// Signbit is the function Signbit on x. It returns whether the sign of x is
-// set, which tells -0 from 0.
+// Signbit returns whether the sign of x is set, which tells -0 from 0.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none.
 func (x Tensor) Signbit() Tensor {
 	return Wrap(ops.Signbit(x.Handle()))
-}
-
-// SignbitOut is Signbit with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SignbitOut(dst, x Tensor) error {
-	return ops.SignbitOut(dst.Handle(), x.Handle())
 }

@@ -4,102 +4,80 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// Angle returns the angle of each element of x, in [-pi, pi]: of a real one
+// Angle returns the angle of each element of x, in [-pi, pi]: for a real one
 // 0, or pi where it is negative. NaN stays NaN; integers and bools become the
 // default float.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Angle(x Tensor) Tensor {
 	return Wrap(ops.Angle(x.Handle()))
 }
 
-// Angle is the function Angle on x. It returns the angle of each element of
-// x, in [-pi, pi]: of a real one 0, or pi where it is negative.
+// Angle returns the angle of each element of x, in [-pi, pi]: for a real one
+// 0, or pi where it is negative.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Angle() Tensor {
 	return Wrap(ops.Angle(x.Handle()))
-}
-
-// AngleOut is Angle with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AngleOut(dst, x Tensor) error {
-	return ops.AngleOut(dst.Handle(), x.Handle())
 }
 
 // Conj returns the complex conjugate of each element of x; of a real tensor
 // the tensor itself.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Conj(x Tensor) Tensor {
 	return Wrap(ops.Conj(x.Handle()))
 }
 
-// Conj is the function Conj on x. It returns the complex conjugate of each
-// element of x; of a real tensor the tensor itself.
+// Conj returns the complex conjugate of each element of x; of a real tensor
+// the tensor itself.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Conj() Tensor {
 	return Wrap(ops.Conj(x.Handle()))
 }
 
-// ConjOut is Conj with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ConjOut(dst, x Tensor) error {
-	return ops.ConjOut(dst.Handle(), x.Handle())
-}
-
 // Imag returns the imaginary part of each element of a complex tensor.
 //
-// Dtypes: complex.
+// Dtypes: complex. Shape: that of x. Gradient: x.
 func Imag(x Tensor) Tensor {
 	return Wrap(ops.Imag(x.Handle()))
 }
 
-// Imag is the function Imag on x. It returns the imaginary part of each
-// element of a complex tensor.
+// Imag returns the imaginary part of each element of a complex tensor.
+//
+// Dtypes: complex. Shape: that of x. Gradient: x.
 func (x Tensor) Imag() Tensor {
 	return Wrap(ops.Imag(x.Handle()))
-}
-
-// ImagOut is Imag with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ImagOut(dst, x Tensor) error {
-	return ops.ImagOut(dst.Handle(), x.Handle())
 }
 
 // Complex returns the complex tensor with the given parts. It is PyTorch's
 // complex.
 //
-// Dtypes: float.
+// Dtypes: float. Gradient: re, im.
 func Complex(re, im Tensor) Tensor {
 	return Wrap(ops.Complex(re.Handle(), im.Handle()))
 }
 
-// Complex is the function Complex on re. It returns the complex tensor with
-// the given parts.
+// Complex returns the complex tensor with the given parts.
+//
+// Dtypes: float. Gradient: re, im.
 func (re Tensor) Complex(im Tensor) Tensor {
 	return Wrap(ops.Complex(re.Handle(), im.Handle()))
 }
 
-// ComplexOut is Complex with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ComplexOut(dst, re, im Tensor) error {
-	return ops.ComplexOut(dst.Handle(), re.Handle(), im.Handle())
-}
-
-// Real returns the real part of each element of x; of a real tensor the
+// Real returns the real part of each element of x; for a real tensor the
 // tensor itself. The result is a copy.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Real(x Tensor) Tensor {
 	return Wrap(ops.Real(x.Handle()))
 }
 
-// Real is the function Real on x. It returns the real part of each element of
-// x; of a real tensor the tensor itself.
+// Real returns the real part of each element of x; for a real tensor the
+// tensor itself.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Real() Tensor {
 	return Wrap(ops.Real(x.Handle()))
-}
-
-// RealOut is Real with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RealOut(dst, x Tensor) error {
-	return ops.RealOut(dst.Handle(), x.Handle())
 }

@@ -2,220 +2,221 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
 
-// A Conv1dOption is an option of Conv1d: Bias, Stride, Padding, Dilation,
-// Groups or a value of AutoPad.
-type Conv1dOption interface {
-	option
-	conv1dOption()
+// conv1dOptions reads the options of Conv1d.
+func conv1dOptions(opts []Option) (bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad ops.AutoPad, err error) {
+	o := option.Read(opts)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	stride = o.Ints("Stride", []int{1})
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	groups = o.Int("Groups", 1)
+	autoPad = ops.AutoPad(option.Choice(&o, AutoPad(ops.AutoPadNone)))
+	return bias, stride, padding, dilation, groups, autoPad, o.Err("Bias, Stride, Padding, Dilation, Groups, AutoPad")
 }
-
-func (BiasOption) conv1dOption()     {}
-func (StrideOption) conv1dOption()   {}
-func (PaddingOption) conv1dOption()  {}
-func (DilationOption) conv1dOption() {}
-func (GroupsOption) conv1dOption()   {}
-func (AutoPad) conv1dOption()        {}
 
 // Conv1d returns the cross-correlation of x [n, channels, length] (or
 // [channels, length]) with weight [out, channels/groups, kernel], plus bias
-// [out]. Padding is the number of zeros on both sides. Auto_pad is PyTorch's
+// [out]. Padding is the number of zeros on both sides. AutoPad is PyTorch's
 // padding by name: with same the result is as long as x, which takes a stride
-// of 1, and a zero more at the end where the number of zeros is odd; with
-// valid there are none. These zeros are elements as any: of a weight that is
-// infinite or NaN they make NaN. On a GPU such products may also be left out,
-// as its library decides.
+// of 1, and has one more zero at the end if the number of zeros is odd; with
+// valid there are no zeros. The zeros of the padding are multiplied like any
+// element, so a weight that is infinite or NaN makes NaN of them. On a GPU
+// such products may also be left out, as its library decides.
 //
-// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
-// Dilation ([1]), Groups (1), AutoPad (none).
-func Conv1d(x, weight Tensor, opts ...Conv1dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+func Conv1d(x, weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, dilation, groups, autoPad, err := conv1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.Conv1dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), bias, stride, padding, dilation, groups, autoPad))
 }
 
-// Conv1d is the function Conv1d on x. It returns the cross-correlation of x
-// [n, channels, length] (or [channels, length]) with weight [out,
-// channels/groups, kernel], plus bias [out].
-func (x Tensor) Conv1d(weight Tensor, opts ...Conv1dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
+// Conv1d returns the cross-correlation of x [n, channels, length] (or
+// [channels, length]) with weight [out, channels/groups, kernel], plus bias
+// [out].
+//
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+func (x Tensor) Conv1d(weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, dilation, groups, autoPad, err := conv1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.Conv1dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Conv1d(x.Handle(), weight.Handle(), bias, stride, padding, dilation, groups, autoPad))
 }
 
-// Conv1dOut is Conv1d with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Conv1dOut(dst, x, weight Tensor, opts ...Conv1dOption) error {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return ops.Conv1dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad)
+// conv2dOptions reads the options of Conv2d.
+func conv2dOptions(opts []Option) (bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad ops.AutoPad, err error) {
+	o := option.Read(opts)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	stride = o.Ints("Stride", []int{1})
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	groups = o.Int("Groups", 1)
+	autoPad = ops.AutoPad(option.Choice(&o, AutoPad(ops.AutoPadNone)))
+	return bias, stride, padding, dilation, groups, autoPad, o.Err("Bias, Stride, Padding, Dilation, Groups, AutoPad")
 }
-
-// A Conv2dOption is an option of Conv2d: Bias, Stride, Padding, Dilation,
-// Groups or a value of AutoPad.
-type Conv2dOption interface {
-	option
-	conv2dOption()
-}
-
-func (BiasOption) conv2dOption()     {}
-func (StrideOption) conv2dOption()   {}
-func (PaddingOption) conv2dOption()  {}
-func (DilationOption) conv2dOption() {}
-func (GroupsOption) conv2dOption()   {}
-func (AutoPad) conv2dOption()        {}
 
 // Conv2d returns the cross-correlation of x [n, channels, height, width] (or
 // [channels, height, width]) with weight [out, channels/groups, kernel
 // height, kernel width], plus bias [out]. Stride, padding (zeros on both
-// sides) and dilation have one number for both axes or two. Auto_pad and what
-// is said of zeros are as for conv1d.
+// sides) and dilation have one number for both axes or two. AutoPad and zeros
+// are as for Conv1d.
 //
-// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
-// Dilation ([1]), Groups (1), AutoPad (none).
-func Conv2d(x, weight Tensor, opts ...Conv2dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+func Conv2d(x, weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, dilation, groups, autoPad, err := conv2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.Conv2dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), bias, stride, padding, dilation, groups, autoPad))
 }
 
-// Conv2d is the function Conv2d on x. It returns the cross-correlation of x
-// [n, channels, height, width] (or [channels, height, width]) with weight
-// [out, channels/groups, kernel height, kernel width], plus bias [out].
-func (x Tensor) Conv2d(weight Tensor, opts ...Conv2dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
+// Conv2d returns the cross-correlation of x [n, channels, height, width] (or
+// [channels, height, width]) with weight [out, channels/groups, kernel
+// height, kernel width], plus bias [out].
+//
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+func (x Tensor) Conv2d(weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, dilation, groups, autoPad, err := conv2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.Conv2dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Conv2d(x.Handle(), weight.Handle(), bias, stride, padding, dilation, groups, autoPad))
 }
 
-// Conv2dOut is Conv2d with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Conv2dOut(dst, x, weight Tensor, opts ...Conv2dOption) error {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return ops.Conv2dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad)
+// conv3dOptions reads the options of Conv3d.
+func conv3dOptions(opts []Option) (bias *core.Tensor, stride, padding, dilation []int, groups int, autoPad ops.AutoPad, err error) {
+	o := option.Read(opts)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	stride = o.Ints("Stride", []int{1})
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	groups = o.Int("Groups", 1)
+	autoPad = ops.AutoPad(option.Choice(&o, AutoPad(ops.AutoPadNone)))
+	return bias, stride, padding, dilation, groups, autoPad, o.Err("Bias, Stride, Padding, Dilation, Groups, AutoPad")
 }
-
-// A Conv3dOption is an option of Conv3d: Bias, Stride, Padding, Dilation,
-// Groups or a value of AutoPad.
-type Conv3dOption interface {
-	option
-	conv3dOption()
-}
-
-func (BiasOption) conv3dOption()     {}
-func (StrideOption) conv3dOption()   {}
-func (PaddingOption) conv3dOption()  {}
-func (DilationOption) conv3dOption() {}
-func (GroupsOption) conv3dOption()   {}
-func (AutoPad) conv3dOption()        {}
 
 // Conv3d returns the cross-correlation of x [n, channels, depth, height,
 // width] (or without n) with weight [out, channels/groups, kernel depth,
 // height, width], plus bias [out]. Stride, padding and dilation have one
-// number or three. Auto_pad and what is said of zeros are as for conv1d.
+// number or three. AutoPad and zeros are as for Conv1d.
 //
-// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
-// Dilation ([1]), Groups (1), AutoPad (none).
-func Conv3d(x, weight Tensor, opts ...Conv3dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+func Conv3d(x, weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, dilation, groups, autoPad, err := conv3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.Conv3dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), bias, stride, padding, dilation, groups, autoPad))
 }
 
-// Conv3d is the function Conv3d on x. It returns the cross-correlation of x
-// [n, channels, depth, height, width] (or without n) with weight [out,
-// channels/groups, kernel depth, height, width], plus bias [out].
-func (x Tensor) Conv3d(weight Tensor, opts ...Conv3dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad))
+// Conv3d returns the cross-correlation of x [n, channels, depth, height,
+// width] (or without n) with weight [out, channels/groups, kernel depth,
+// height, width], plus bias [out].
+//
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+func (x Tensor) Conv3d(weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, dilation, groups, autoPad, err := conv3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.Conv3dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Conv3d(x.Handle(), weight.Handle(), bias, stride, padding, dilation, groups, autoPad))
 }
 
-// Conv3dOut is Conv3d with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Conv3dOut(dst, x, weight Tensor, opts ...Conv3dOption) error {
-	s := collect(options{stride: []int{1}, padding: []int{0}, dilation: []int{1}, groups: 1}, opts)
-	return ops.Conv3dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.dilation, s.groups, s.autoPad)
+// convTranspose1dOptions reads the options of ConvTranspose1d.
+func convTranspose1dOptions(opts []Option) (bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int, err error) {
+	o := option.Read(opts)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	stride = o.Ints("Stride", []int{1})
+	padding = o.Ints("Padding", []int{0})
+	outputPadding = o.Ints("OutputPadding", []int{0})
+	groups = o.Int("Groups", 1)
+	dilation = o.Ints("Dilation", []int{1})
+	return bias, stride, padding, outputPadding, groups, dilation, o.Err("Bias, Stride, Padding, OutputPadding, Groups, Dilation")
 }
-
-// A ConvTranspose1dOption is an option of ConvTranspose1d: Bias, Stride,
-// Padding, OutputPadding, Groups or Dilation.
-type ConvTranspose1dOption interface {
-	option
-	convTranspose1dOption()
-}
-
-func (BiasOption) convTranspose1dOption()          {}
-func (StrideOption) convTranspose1dOption()        {}
-func (PaddingOption) convTranspose1dOption()       {}
-func (OutputPaddingOption) convTranspose1dOption() {}
-func (GroupsOption) convTranspose1dOption()        {}
-func (DilationOption) convTranspose1dOption()      {}
 
 // ConvTranspose1d returns the transposed convolution of x [n, in, length]
 // with weight [in, out/groups, kernel], plus bias [out]: the gradient of
-// conv1d with respect to its input. The result has (length-1)*stride -
-// 2*padding + dilation*(kernel-1) + output_padding + 1 elements. Padding
+// Conv1d with respect to its input. The result has (length-1)*stride -
+// 2*padding + dilation*(kernel-1) + OutputPadding + 1 elements. Padding
 // leaves out elements of the whole result; nothing is multiplied with it. On
-// a GPU a weight that is infinite or NaN may make NaN of elements that it
-// does not reach, next to the ends or between strides.
+// a GPU a weight that is infinite or NaN may also give NaN in elements next
+// to the ends or between strides, which it does not reach.
 //
-// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
-// OutputPadding ([0]), Groups (1), Dilation ([1]).
-func ConvTranspose1d(x, weight Tensor, opts ...ConvTranspose1dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
-	return Wrap(ops.ConvTranspose1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+func ConvTranspose1d(x, weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ConvTranspose1dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.ConvTranspose1d(x.Handle(), weight.Handle(), bias, stride, padding, outputPadding, groups, dilation))
 }
 
-// ConvTranspose1d is the function ConvTranspose1d on x. It returns the
-// transposed convolution of x [n, in, length] with weight [in, out/groups,
-// kernel], plus bias [out]: the gradient of conv1d with respect to its input.
-func (x Tensor) ConvTranspose1d(weight Tensor, opts ...ConvTranspose1dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
-	return Wrap(ops.ConvTranspose1d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))
+// ConvTranspose1d returns the transposed convolution of x [n, in, length]
+// with weight [in, out/groups, kernel], plus bias [out]: the gradient of
+// Conv1d with respect to its input.
+//
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+func (x Tensor) ConvTranspose1d(weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ConvTranspose1dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.ConvTranspose1d(x.Handle(), weight.Handle(), bias, stride, padding, outputPadding, groups, dilation))
 }
 
-// ConvTranspose1dOut is ConvTranspose1d with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func ConvTranspose1dOut(dst, x, weight Tensor, opts ...ConvTranspose1dOption) error {
-	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
-	return ops.ConvTranspose1dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation)
+// convTranspose2dOptions reads the options of ConvTranspose2d.
+func convTranspose2dOptions(opts []Option) (bias *core.Tensor, stride, padding, outputPadding []int, groups int, dilation []int, err error) {
+	o := option.Read(opts)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	stride = o.Ints("Stride", []int{1})
+	padding = o.Ints("Padding", []int{0})
+	outputPadding = o.Ints("OutputPadding", []int{0})
+	groups = o.Int("Groups", 1)
+	dilation = o.Ints("Dilation", []int{1})
+	return bias, stride, padding, outputPadding, groups, dilation, o.Err("Bias, Stride, Padding, OutputPadding, Groups, Dilation")
 }
-
-// A ConvTranspose2dOption is an option of ConvTranspose2d: Bias, Stride,
-// Padding, OutputPadding, Groups or Dilation.
-type ConvTranspose2dOption interface {
-	option
-	convTranspose2dOption()
-}
-
-func (BiasOption) convTranspose2dOption()          {}
-func (StrideOption) convTranspose2dOption()        {}
-func (PaddingOption) convTranspose2dOption()       {}
-func (OutputPaddingOption) convTranspose2dOption() {}
-func (GroupsOption) convTranspose2dOption()        {}
-func (DilationOption) convTranspose2dOption()      {}
 
 // ConvTranspose2d returns the transposed convolution of x [n, in, height,
 // width] with weight [in, out/groups, kernel height, kernel width], plus bias
-// [out]: the gradient of conv2d with respect to its input. Lists have one
+// [out]: the gradient of Conv2d with respect to its input. Lists have one
 // number for both axes or two.
 //
-// Dtypes: float, complex. Options: Bias, Stride ([1]), Padding ([0]),
-// OutputPadding ([0]), Groups (1), Dilation ([1]).
-func ConvTranspose2d(x, weight Tensor, opts ...ConvTranspose2dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
-	return Wrap(ops.ConvTranspose2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+func ConvTranspose2d(x, weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ConvTranspose2dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.ConvTranspose2d(x.Handle(), weight.Handle(), bias, stride, padding, outputPadding, groups, dilation))
 }
 
-// ConvTranspose2d is the function ConvTranspose2d on x. It returns the
-// transposed convolution of x [n, in, height, width] with weight [in,
-// out/groups, kernel height, kernel width], plus bias [out]: the gradient of
-// conv2d with respect to its input.
-func (x Tensor) ConvTranspose2d(weight Tensor, opts ...ConvTranspose2dOption) Tensor {
-	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
-	return Wrap(ops.ConvTranspose2d(x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation))
-}
-
-// ConvTranspose2dOut is ConvTranspose2d with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func ConvTranspose2dOut(dst, x, weight Tensor, opts ...ConvTranspose2dOption) error {
-	s := collect(options{stride: []int{1}, padding: []int{0}, outputPadding: []int{0}, groups: 1, dilation: []int{1}}, opts)
-	return ops.ConvTranspose2dOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias, s.stride, s.padding, s.outputPadding, s.groups, s.dilation)
+// ConvTranspose2d returns the transposed convolution of x [n, in, height,
+// width] with weight [in, out/groups, kernel height, kernel width], plus bias
+// [out]: the gradient of Conv2d with respect to its input.
+//
+// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
+// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+func (x Tensor) ConvTranspose2d(weight Tensor, opts ...Option) Tensor {
+	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ConvTranspose2dOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.ConvTranspose2d(x.Handle(), weight.Handle(), bias, stride, padding, outputPadding, groups, dilation))
 }

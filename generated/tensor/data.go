@@ -6,39 +6,30 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"slices"
 )
 
 // Cat joins tensors along dim. All have the same shape except along dim, and
 // the result has the sum of their extents there. Dtypes promote.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: xs.
 func Cat(xs []Tensor, dim int) Tensor {
 	return Wrap(ops.Cat(handles(xs), dim))
 }
 
-// CatOut is Cat with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func CatOut(dst Tensor, xs []Tensor, dim int) error {
-	return ops.CatOut(dst.Handle(), handles(xs), dim)
-}
-
 // Clone returns a contiguous copy of x.
 //
-// Dtypes: all.
+// Dtypes: all. Shape: that of x. Gradient: x.
 func Clone(x Tensor) Tensor {
 	return Wrap(ops.Clone(x.Handle()))
 }
 
-// Clone is the function Clone on x. It returns a contiguous copy of x.
+// Clone returns a contiguous copy of x.
+//
+// Dtypes: all. Shape: that of x. Gradient: x.
 func (x Tensor) Clone() Tensor {
 	return Wrap(ops.Clone(x.Handle()))
-}
-
-// CloneOut is Clone with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CloneOut(dst, x Tensor) error {
-	return ops.CloneOut(dst.Handle(), x.Handle())
 }
 
 // CloneInPlace is Clone with the result written to x, which must have the
@@ -47,34 +38,29 @@ func (x Tensor) CloneInPlace() error {
 	return ops.CloneInPlace(x.Handle())
 }
 
-// Flip reverses the order of the elements along each axis in dims. The result
-// is a copy.
+// Flip returns x with the order of its elements reversed along each axis in
+// dims. The result is a copy.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Flip(x Tensor, dims ...int) Tensor {
 	return Wrap(ops.Flip(x.Handle(), slices.Clone(dims)))
 }
 
-// Flip is the function Flip on x. It reverses the order of the elements along
-// each axis in dims.
+// Flip returns x with the order of its elements reversed along each axis in
+// dims.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Flip(dims ...int) Tensor {
 	return Wrap(ops.Flip(x.Handle(), slices.Clone(dims)))
 }
 
-// FlipOut is Flip with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FlipOut(dst, x Tensor, dims ...int) error {
-	return ops.FlipOut(dst.Handle(), x.Handle(), slices.Clone(dims))
+// padOptions reads the options of Pad.
+func padOptions(opts []Option) (mode ops.Mode, value ir.Scalar, err error) {
+	o := option.Read(opts)
+	mode = ops.Mode(option.Choice(&o, Mode(ops.ModeConstant)))
+	value = core.ReadScalar(&o, "Value", ir.IntScalar(0))
+	return mode, value, o.Err("Mode, Value")
 }
-
-// A PadOption is an option of Pad: a value of Mode or Value.
-type PadOption interface {
-	option
-	padOption()
-}
-
-func (Mode) padOption()        {}
-func (ValueOption) padOption() {}
 
 // Pad surrounds x with elements. Padding holds how many before and after the
 // last axis, then before and after the axis before it, and so on; negative
@@ -84,186 +70,146 @@ func (ValueOption) padOption() {}
 // most the last three axes, reflect with fewer elements than an axis has,
 // circular with no more than are left.
 //
-// Dtypes: all. Options: Mode (constant), Value (0).
-func Pad(x Tensor, padding []int, opts ...PadOption) Tensor {
-	s := collect(options{value: ir.IntScalar(0)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
+// Dtypes: all. Gradient: x. Options: Mode (ModeConstant), Value (0).
+func Pad(x Tensor, padding []int, opts ...Option) Tensor {
+	mode, value, err := padOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.PadOp(), err))
+		return Wrap(core.Refuse(ops.PadOp(), err, x.Handle()))
 	}
-	return Wrap(ops.Pad(x.Handle(), slices.Clone(padding), s.mode, valueValue))
+	return Wrap(ops.Pad(x.Handle(), slices.Clone(padding), mode, value))
 }
 
-// Pad is the function Pad on x. It surrounds x with elements.
-func (x Tensor) Pad(padding []int, opts ...PadOption) Tensor {
-	s := collect(options{value: ir.IntScalar(0)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
-	if err != nil {
-		return Wrap(core.Fail(ops.PadOp(), err))
-	}
-	return Wrap(ops.Pad(x.Handle(), slices.Clone(padding), s.mode, valueValue))
-}
-
-// PadOut is Pad with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func PadOut(dst, x Tensor, padding []int, opts ...PadOption) error {
-	s := collect(options{value: ir.IntScalar(0)}, opts)
-	valueValue, err := ir.ScalarOf(s.value)
-	if err != nil {
-		return core.Fail(ops.PadOp(), err).Err()
-	}
-	return ops.PadOut(dst.Handle(), x.Handle(), slices.Clone(padding), s.mode, valueValue)
-}
-
-// Repeat returns x repeated reps times along each axis; there are at least as
-// many numbers as axes, and more add leading axes. The result is a copy.
+// Pad surrounds x with elements.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. Options: Mode (ModeConstant), Value (0).
+func (x Tensor) Pad(padding []int, opts ...Option) Tensor {
+	mode, value, err := padOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.PadOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Pad(x.Handle(), slices.Clone(padding), mode, value))
+}
+
+// Repeat returns x repeated reps times along each axis; there must be at
+// least as many numbers as axes; more of them add leading axes. The result is
+// a copy.
+//
+// Dtypes: all. Gradient: x.
 func Repeat(x Tensor, reps ...int) Tensor {
 	return Wrap(ops.Repeat(x.Handle(), slices.Clone(reps)))
 }
 
-// Repeat is the function Repeat on x. It returns x repeated reps times along
-// each axis; there are at least as many numbers as axes, and more add leading
-// axes.
+// Repeat returns x repeated reps times along each axis; there must be at
+// least as many numbers as axes; more of them add leading axes.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Repeat(reps ...int) Tensor {
 	return Wrap(ops.Repeat(x.Handle(), slices.Clone(reps)))
-}
-
-// RepeatOut is Repeat with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RepeatOut(dst, x Tensor, reps ...int) error {
-	return ops.RepeatOut(dst.Handle(), x.Handle(), slices.Clone(reps))
 }
 
 // RepeatInterleave returns x with each element along dim repeated n times,
 // next to each other.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func RepeatInterleave(x Tensor, n, dim int) Tensor {
 	return Wrap(ops.RepeatInterleave(x.Handle(), n, dim))
 }
 
-// RepeatInterleave is the function RepeatInterleave on x. It returns x with
-// each element along dim repeated n times, next to each other.
+// RepeatInterleave returns x with each element along dim repeated n times,
+// next to each other.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) RepeatInterleave(n, dim int) Tensor {
 	return Wrap(ops.RepeatInterleave(x.Handle(), n, dim))
 }
 
-// RepeatInterleaveOut is RepeatInterleave with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func RepeatInterleaveOut(dst, x Tensor, n, dim int) error {
-	return ops.RepeatInterleaveOut(dst.Handle(), x.Handle(), n, dim)
-}
-
 // RepeatInterleaveBy returns x with element i along dim repeated as often as
-// element i of the int32 or int64 tensor repeats says, or all as often as its
-// one element says. It is PyTorch's repeat_interleave with a tensor. The host
-// waits for the number of elements.
+// element i of the int32 or int64 tensor repeats says; a single element of
+// repeats stands for all. It is PyTorch's RepeatInterleave with a tensor. The
+// host waits for the number of elements.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. Waits for a value on the host.
 func RepeatInterleaveBy(x, repeats Tensor, dim int) Tensor {
 	return Wrap(ops.RepeatInterleaveBy(x.Handle(), repeats.Handle(), dim))
 }
 
-// RepeatInterleaveBy is the function RepeatInterleaveBy on x. It returns x
-// with element i along dim repeated as often as element i of the int32 or
-// int64 tensor repeats says, or all as often as its one element says.
+// RepeatInterleaveBy returns x with element i along dim repeated as often as
+// element i of the int32 or int64 tensor repeats says; a single element of
+// repeats stands for all.
+//
+// Dtypes: all. Gradient: x. Waits for a value on the host.
 func (x Tensor) RepeatInterleaveBy(repeats Tensor, dim int) Tensor {
 	return Wrap(ops.RepeatInterleaveBy(x.Handle(), repeats.Handle(), dim))
 }
 
-// RepeatInterleaveByOut is RepeatInterleaveBy with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func RepeatInterleaveByOut(dst, x, repeats Tensor, dim int) error {
-	return ops.RepeatInterleaveByOut(dst.Handle(), x.Handle(), repeats.Handle(), dim)
+// rollOptions reads the options of Roll.
+func rollOptions(opts []Option) (dim []int, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	return dim, o.Err("Dim")
 }
 
-// A RollOption is an option of Roll: Dim.
-type RollOption interface {
-	option
-	rollOption()
-}
-
-func (DimOption) rollOption() {}
-
-// Roll moves the elements of x along the axes in dim by shifts, one for each;
-// what leaves at one end enters at the other. Without dim there is one shift,
-// of x read as flat.
+// Roll returns x with its elements moved along the axes in dim by shifts, one
+// for each. What leaves at one end enters at the other. Without dim there is
+// one shift, along x read in row-major order.
 //
-// Dtypes: all. Options: Dim.
-func Roll(x Tensor, shifts []int, opts ...RollOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Roll(x.Handle(), slices.Clone(shifts), s.dim))
+// Dtypes: all. Gradient: x. Options: Dim.
+func Roll(x Tensor, shifts []int, opts ...Option) Tensor {
+	dim, err := rollOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RollOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Roll(x.Handle(), slices.Clone(shifts), dim))
 }
 
-// Roll is the function Roll on x. It moves the elements of x along the axes
-// in dim by shifts, one for each; what leaves at one end enters at the other.
-func (x Tensor) Roll(shifts []int, opts ...RollOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Roll(x.Handle(), slices.Clone(shifts), s.dim))
-}
-
-// RollOut is Roll with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RollOut(dst, x Tensor, shifts []int, opts ...RollOption) error {
-	s := collect(options{}, opts)
-	return ops.RollOut(dst.Handle(), x.Handle(), slices.Clone(shifts), s.dim)
+// Roll returns x with its elements moved along the axes in dim by shifts, one
+// for each.
+//
+// Dtypes: all. Gradient: x. Options: Dim.
+func (x Tensor) Roll(shifts []int, opts ...Option) Tensor {
+	dim, err := rollOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RollOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Roll(x.Handle(), slices.Clone(shifts), dim))
 }
 
 // Stack joins tensors of one shape along a new axis before axis dim, which
 // may be one past the last. Dtypes promote.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: xs.
 func Stack(xs []Tensor, dim int) Tensor {
 	return Wrap(ops.Stack(handles(xs), dim))
 }
 
-// StackOut is Stack with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func StackOut(dst Tensor, xs []Tensor, dim int) error {
-	return ops.StackOut(dst.Handle(), handles(xs), dim)
-}
-
-// Tile returns x repeated reps times along each axis. Where there are fewer
-// numbers than axes they are the last ones'.
+// Tile returns x repeated reps times along each axis. If there are fewer
+// numbers than axes, they belong to the last axes.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Tile(x Tensor, reps ...int) Tensor {
 	return Wrap(ops.Tile(x.Handle(), slices.Clone(reps)))
 }
 
-// Tile is the function Tile on x. It returns x repeated reps times along each
-// axis.
+// Tile returns x repeated reps times along each axis.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Tile(reps ...int) Tensor {
 	return Wrap(ops.Tile(x.Handle(), slices.Clone(reps)))
 }
 
-// TileOut is Tile with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func TileOut(dst, x Tensor, reps ...int) error {
-	return ops.TileOut(dst.Handle(), x.Handle(), slices.Clone(reps))
-}
-
-// ToDType returns x converted to dtype; x itself where it has it. Floats
-// become integers toward zero and saturate, NaN becomes 0; complex numbers
-// lose their imaginary part; anything but 0 is true.
+// ToType returns x converted to dtype, or x itself if it has that dtype. A
+// float becomes an integer by truncation, limited to the range of the dtype,
+// and NaN becomes 0. A complex number loses its imaginary part. Anything but
+// 0 becomes true.
 //
-// Dtypes: all.
-func ToDType(x Tensor, dType ir.DType) Tensor {
-	return Wrap(ops.ToDType(x.Handle(), dType))
+// Dtypes: all. Gradient: x.
+func ToType(x Tensor, dType ir.DType) Tensor {
+	return Wrap(ops.ToType(x.Handle(), dType))
 }
 
-// ToDType is the function ToDType on x. It returns x converted to dtype; x
-// itself where it has it.
-func (x Tensor) ToDType(dType ir.DType) Tensor {
-	return Wrap(ops.ToDType(x.Handle(), dType))
-}
-
-// ToDTypeOut is ToDType with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ToDTypeOut(dst, x Tensor, dType ir.DType) error {
-	return ops.ToDTypeOut(dst.Handle(), x.Handle(), dType)
+// ToType returns x converted to dtype, or x itself if it has that dtype.
+//
+// Dtypes: all. Gradient: x.
+func (x Tensor) ToType(dType ir.DType) Tensor {
+	return Wrap(ops.ToType(x.Handle(), dType))
 }

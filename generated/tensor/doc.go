@@ -3,17 +3,46 @@
 // Package tensor computes with tensors on the CPU and on accelerators, and
 // differentiates what it computes.
 //
-// A Tensor is a small value. Operators are functions and methods; their
-// optional arguments are typed values given last, as in Sum(x, Dim(0),
-// KeepDim(true)). An operator that may take a number has a second form, as in
-// x.MulScalar(0.5). XxxOut writes to a tensor of the right shape, XxxInPlace
-// to the first operand.
+//	x := tensor.From([]float32{1, 2, 3, 4}, 2, 2).RequireGrad()
+//	y := x.MatMul(x.T()).ReLU().Sum()
+//	if err := y.Backward(); err != nil {
+//		log.Fatal(err)
+//	}
+//	g, _ := x.Grad()
+//	fmt.Println(y, g)
 //
-// An operator given bad operands returns a tensor that carries the error with
-// the line of the call, and operators on it return it unchanged. Whatever
-// leaves the package (Item, Data, Backward, the out and in-place forms)
-// returns it as an error; Err looks at it earlier. An out or in-place form
-// that fails changes nothing, and leaves its error in the tensor too: a
-// program that goes on with the tensor reads it with Err first, and one that
-// passed over the error meets it at the next use.
+// A Tensor is a small value. Zeros, Full, Arange, Randn, From and the like
+// make one. Most other functions are methods, too. An operator that may take
+// a number has a second form, as in x.MulScalar(0.5). Methods that end in
+// InPlace write to their first operand, and the functions of package out to a
+// tensor of the right shape.
+//
+// The guide begins at
+// https://github.com/sinter-go/sinter/blob/main/docs/guide/start.md.
+//
+// # Options
+//
+// Optional arguments are given last, as in x.Sum(Dim(0), KeepDim()), and all
+// have the type Option. The documentation of each function lists its options,
+// with their defaults in parentheses. Any other option is an error.
+//
+// # Errors
+//
+// An operator that is given something it does not take (other dtypes, shapes
+// that do not fit, several devices, wrong options) returns a tensor that
+// carries the error, with the line of the call. Operators on that tensor
+// return the same error. Item, Data and Backward return it to the program,
+// and Err looks at it earlier. ErrShape and the other error values tell the
+// kinds apart.
+//
+// An out or in-place form that fails returns the error and changes nothing.
+// The tensor it should have written carries the error too, so that it is
+// found even if the program ignores what the call returned. To go on with the
+// tensor, call its Err first.
+//
+// # Memory
+//
+// The collector frees tensors that the program no longer uses. Release and
+// Scope free them at once, which is worth it on accelerators. Views share the
+// elements of the tensor they were made from.
 package tensor

@@ -4,180 +4,192 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// Approximate is the argument approximate of gelu.
+// Approximate chooses the exact function or an approximation of it; its
+// values are options. It is an option of GELU.
 type Approximate ops.Approximate
 
 // The values of Approximate.
 const (
-	ApproximateNone = Approximate(ops.ApproximateNone)
-	ApproximateTanh = Approximate(ops.ApproximateTanh)
+	ApproximateNone Approximate = Approximate(ops.ApproximateNone)
+	ApproximateTanh Approximate = Approximate(ops.ApproximateTanh)
 )
 
 // String returns the value's name in the schema.
-func (o Approximate) String() string {
-	return ops.Approximate(o).String()
+func (v Approximate) String() string {
+	return ops.Approximate(v).String()
 }
 
-func (o Approximate) set(s *options) {
-	s.approximate = ops.Approximate(o)
+// OptionName makes the values options.
+func (Approximate) OptionName() string {
+	return "Approximate"
 }
 
-// AutoPad is the argument auto_pad of conv1d, conv2d, conv3d and conv_n.
+// AutoPad chooses padding by the size of the result: same keeps it, valid
+// pads nothing; its values are options. It is an option of Conv1d, Conv2d and
+// Conv3d.
 type AutoPad ops.AutoPad
 
 // The values of AutoPad.
 const (
-	AutoPadNone  = AutoPad(ops.AutoPadNone)
-	AutoPadSame  = AutoPad(ops.AutoPadSame)
-	AutoPadValid = AutoPad(ops.AutoPadValid)
+	AutoPadNone  AutoPad = AutoPad(ops.AutoPadNone)
+	AutoPadSame  AutoPad = AutoPad(ops.AutoPadSame)
+	AutoPadValid AutoPad = AutoPad(ops.AutoPadValid)
 )
 
 // String returns the value's name in the schema.
-func (o AutoPad) String() string {
-	return ops.AutoPad(o).String()
+func (v AutoPad) String() string {
+	return ops.AutoPad(v).String()
 }
 
-func (o AutoPad) set(s *options) {
-	s.autoPad = ops.AutoPad(o)
+// OptionName makes the values options.
+func (AutoPad) OptionName() string {
+	return "AutoPad"
 }
 
-// ComputeMode is the argument compute_mode of cdist.
+// ComputeMode chooses how distances are computed: by differences, or by a
+// product of matrices, which is faster and less accurate; its values are
+// options. It is an option of CDist.
 type ComputeMode ops.ComputeMode
 
 // The values of ComputeMode.
 const (
-	ComputeModeMmIfLarge = ComputeMode(ops.ComputeModeMmIfLarge)
-	ComputeModeMm        = ComputeMode(ops.ComputeModeMm)
-	ComputeModeDirect    = ComputeMode(ops.ComputeModeDirect)
+	ComputeModeMMIfLarge ComputeMode = ComputeMode(ops.ComputeModeMMIfLarge)
+	ComputeModeMM        ComputeMode = ComputeMode(ops.ComputeModeMM)
+	ComputeModeDirect    ComputeMode = ComputeMode(ops.ComputeModeDirect)
 )
 
 // String returns the value's name in the schema.
-func (o ComputeMode) String() string {
-	return ops.ComputeMode(o).String()
+func (v ComputeMode) String() string {
+	return ops.ComputeMode(v).String()
 }
 
-func (o ComputeMode) set(s *options) {
-	s.computeMode = ops.ComputeMode(o)
+// OptionName makes the values options.
+func (ComputeMode) OptionName() string {
+	return "ComputeMode"
 }
 
-// Interpolation is the argument interpolation of grid_sample, grid_sampled,
-// grid_sampled_grad_grid and grid_sampled_grad_input.
+// Interpolation chooses how values between elements are computed; its values
+// are options. It is an option of GridSample.
 type Interpolation ops.Interpolation
 
 // The values of Interpolation.
 const (
-	InterpolationBilinear = Interpolation(ops.InterpolationBilinear)
-	InterpolationNearest  = Interpolation(ops.InterpolationNearest)
-	InterpolationBicubic  = Interpolation(ops.InterpolationBicubic)
+	InterpolationBilinear Interpolation = Interpolation(ops.InterpolationBilinear)
+	InterpolationNearest  Interpolation = Interpolation(ops.InterpolationNearest)
+	InterpolationBicubic  Interpolation = Interpolation(ops.InterpolationBicubic)
 )
 
 // String returns the value's name in the schema.
-func (o Interpolation) String() string {
-	return ops.Interpolation(o).String()
+func (v Interpolation) String() string {
+	return ops.Interpolation(v).String()
 }
 
-func (o Interpolation) set(s *options) {
-	s.interpolation = ops.Interpolation(o)
+// OptionName makes the values options.
+func (Interpolation) OptionName() string {
+	return "Interpolation"
 }
 
-// Mode is the argument mode of pad.
+// Mode chooses what is put beyond the edge; its values are options. It is an
+// option of Pad.
 type Mode ops.Mode
 
 // The values of Mode.
 const (
-	ModeConstant  = Mode(ops.ModeConstant)
-	ModeReflect   = Mode(ops.ModeReflect)
-	ModeReplicate = Mode(ops.ModeReplicate)
-	ModeCircular  = Mode(ops.ModeCircular)
+	ModeConstant  Mode = Mode(ops.ModeConstant)
+	ModeReflect   Mode = Mode(ops.ModeReflect)
+	ModeReplicate Mode = Mode(ops.ModeReplicate)
+	ModeCircular  Mode = Mode(ops.ModeCircular)
 )
 
 // String returns the value's name in the schema.
-func (o Mode) String() string {
-	return ops.Mode(o).String()
+func (v Mode) String() string {
+	return ops.Mode(v).String()
 }
 
-func (o Mode) set(s *options) {
-	s.mode = ops.Mode(o)
+// OptionName makes the values options.
+func (Mode) OptionName() string {
+	return "Mode"
 }
 
-// PaddingMode is the argument padding_mode of grid_sample, grid_sampled,
-// grid_sampled_grad_grid and grid_sampled_grad_input.
+// PaddingMode chooses what is put beyond the edge of a sampled tensor; its
+// values are options. It is an option of GridSample.
 type PaddingMode ops.PaddingMode
 
 // The values of PaddingMode.
 const (
-	PaddingModeZeros      = PaddingMode(ops.PaddingModeZeros)
-	PaddingModeBorder     = PaddingMode(ops.PaddingModeBorder)
-	PaddingModeReflection = PaddingMode(ops.PaddingModeReflection)
+	PaddingModeZeros      PaddingMode = PaddingMode(ops.PaddingModeZeros)
+	PaddingModeBorder     PaddingMode = PaddingMode(ops.PaddingModeBorder)
+	PaddingModeReflection PaddingMode = PaddingMode(ops.PaddingModeReflection)
 )
 
 // String returns the value's name in the schema.
-func (o PaddingMode) String() string {
-	return ops.PaddingMode(o).String()
+func (v PaddingMode) String() string {
+	return ops.PaddingMode(v).String()
 }
 
-func (o PaddingMode) set(s *options) {
-	s.paddingMode = ops.PaddingMode(o)
+// OptionName makes the values options.
+func (PaddingMode) OptionName() string {
+	return "PaddingMode"
 }
 
-// Reduce is the argument reduce of index_reduce and scatter_reduce.
+// Reduce is an argument of IndexReduce and ScatterReduce.
 type Reduce ops.Reduce
 
 // The values of Reduce.
 const (
-	ReduceSum  = Reduce(ops.ReduceSum)
-	ReduceProd = Reduce(ops.ReduceProd)
-	ReduceMean = Reduce(ops.ReduceMean)
-	ReduceAmax = Reduce(ops.ReduceAmax)
-	ReduceAmin = Reduce(ops.ReduceAmin)
+	ReduceSum  Reduce = Reduce(ops.ReduceSum)
+	ReduceProd Reduce = Reduce(ops.ReduceProd)
+	ReduceMean Reduce = Reduce(ops.ReduceMean)
+	ReduceAmax Reduce = Reduce(ops.ReduceAmax)
+	ReduceAmin Reduce = Reduce(ops.ReduceAmin)
 )
 
 // String returns the value's name in the schema.
-func (o Reduce) String() string {
-	return ops.Reduce(o).String()
+func (v Reduce) String() string {
+	return ops.Reduce(v).String()
 }
 
-// Reduction is the argument reduction of binary_cross_entropy,
-// binary_cross_entropy_with_logits, class_weight_grad,
-// class_weight_grad_grad, cross_entropy, cross_entropy_grad,
-// cross_entropy_lse_grad, cross_entropy_probs, cross_entropy_stats,
-// huber_loss, kl_div, l1_loss, masked_loss, mse_loss, nll_grad,
-// nll_grad_grad, nll_loss, nll_stats, reduce_loss, smooth_l1_loss,
-// smoothed_cross_entropy, smoothed_loss and total_grad.
+// Reduction chooses whether losses of elements are averaged, added or kept;
+// its values are options. It is an option of BinaryCrossEntropy,
+// BinaryCrossEntropyWithLogits, CrossEntropy, CrossEntropyProbs, HuberLoss,
+// KLDiv, L1Loss, MSELoss, NLLLoss and SmoothL1Loss.
 type Reduction ops.Reduction
 
 // The values of Reduction.
 const (
-	ReductionNone = Reduction(ops.ReductionNone)
-	ReductionMean = Reduction(ops.ReductionMean)
-	ReductionSum  = Reduction(ops.ReductionSum)
+	ReductionNone Reduction = Reduction(ops.ReductionNone)
+	ReductionMean Reduction = Reduction(ops.ReductionMean)
+	ReductionSum  Reduction = Reduction(ops.ReductionSum)
 )
 
 // String returns the value's name in the schema.
-func (o Reduction) String() string {
-	return ops.Reduction(o).String()
+func (v Reduction) String() string {
+	return ops.Reduction(v).String()
 }
 
-func (o Reduction) set(s *options) {
-	s.reduction = ops.Reduction(o)
+// OptionName makes the values options.
+func (Reduction) OptionName() string {
+	return "Reduction"
 }
 
-// Scaling is the argument scaling of fft, fft2, fftn, hfft, ifft, ifft2,
-// ifftn, ihfft, irfft, irfft2, irfftn, rfft, rfft2 and rfftn.
+// Scaling chooses which direction of a transform divides by the number of
+// elements; its values are options. It is an option of 14 functions, each of
+// which says so.
 type Scaling ops.Scaling
 
 // The values of Scaling.
 const (
-	ScalingBackward = Scaling(ops.ScalingBackward)
-	ScalingOrtho    = Scaling(ops.ScalingOrtho)
-	ScalingForward  = Scaling(ops.ScalingForward)
+	ScalingBackward Scaling = Scaling(ops.ScalingBackward)
+	ScalingOrtho    Scaling = Scaling(ops.ScalingOrtho)
+	ScalingForward  Scaling = Scaling(ops.ScalingForward)
 )
 
 // String returns the value's name in the schema.
-func (o Scaling) String() string {
-	return ops.Scaling(o).String()
+func (v Scaling) String() string {
+	return ops.Scaling(v).String()
 }
 
-func (o Scaling) set(s *options) {
-	s.scaling = ops.Scaling(o)
+// OptionName makes the values options.
+func (Scaling) OptionName() string {
+	return "Scaling"
 }

@@ -2,24 +2,24 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
 
 // Exp returns e to the power x. Integers become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Exp(x Tensor) Tensor {
 	return Wrap(ops.Exp(x.Handle()))
 }
 
-// Exp is the function Exp on x. It returns e to the power x.
+// Exp returns e to the power x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Exp() Tensor {
 	return Wrap(ops.Exp(x.Handle()))
-}
-
-// ExpOut is Exp with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func ExpOut(dst, x Tensor) error {
-	return ops.ExpOut(dst.Handle(), x.Handle())
 }
 
 // ExpInPlace is Exp with the result written to x, which must have the
@@ -30,20 +30,16 @@ func (x Tensor) ExpInPlace() error {
 
 // Exp2 returns 2 to the power x. Integers become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Exp2(x Tensor) Tensor {
 	return Wrap(ops.Exp2(x.Handle()))
 }
 
-// Exp2 is the function Exp2 on x. It returns 2 to the power x.
+// Exp2 returns 2 to the power x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Exp2() Tensor {
 	return Wrap(ops.Exp2(x.Handle()))
-}
-
-// Exp2Out is Exp2 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Exp2Out(dst, x Tensor) error {
-	return ops.Exp2Out(dst.Handle(), x.Handle())
 }
 
 // Exp2InPlace is Exp2 with the result written to x, which must have the
@@ -55,21 +51,16 @@ func (x Tensor) Exp2InPlace() error {
 // Expm1 returns exp(x) - 1, accurate for small x. Integers become the default
 // float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Expm1(x Tensor) Tensor {
 	return Wrap(ops.Expm1(x.Handle()))
 }
 
-// Expm1 is the function Expm1 on x. It returns exp(x) - 1, accurate for small
-// x.
+// Expm1 returns exp(x) - 1, accurate for small x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Expm1() Tensor {
 	return Wrap(ops.Expm1(x.Handle()))
-}
-
-// Expm1Out is Expm1 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Expm1Out(dst, x Tensor) error {
-	return ops.Expm1Out(dst.Handle(), x.Handle())
 }
 
 // Expm1InPlace is Expm1 with the result written to x, which must have the
@@ -78,24 +69,20 @@ func (x Tensor) Expm1InPlace() error {
 	return ops.Expm1InPlace(x.Handle())
 }
 
-// Log returns the natural logarithm of x; negative infinity for 0, NaN for
+// Log returns the natural logarithm of x; negative infinity for 0 and NaN for
 // negative numbers. Integers become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Log(x Tensor) Tensor {
 	return Wrap(ops.Log(x.Handle()))
 }
 
-// Log is the function Log on x. It returns the natural logarithm of x;
-// negative infinity for 0, NaN for negative numbers.
+// Log returns the natural logarithm of x; negative infinity for 0 and NaN for
+// negative numbers.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Log() Tensor {
 	return Wrap(ops.Log(x.Handle()))
-}
-
-// LogOut is Log with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func LogOut(dst, x Tensor) error {
-	return ops.LogOut(dst.Handle(), x.Handle())
 }
 
 // LogInPlace is Log with the result written to x, which must have the
@@ -107,20 +94,16 @@ func (x Tensor) LogInPlace() error {
 // Log10 returns the logarithm of x to base 10. Integers become the default
 // float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Log10(x Tensor) Tensor {
 	return Wrap(ops.Log10(x.Handle()))
 }
 
-// Log10 is the function Log10 on x. It returns the logarithm of x to base 10.
+// Log10 returns the logarithm of x to base 10.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Log10() Tensor {
 	return Wrap(ops.Log10(x.Handle()))
-}
-
-// Log10Out is Log10 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Log10Out(dst, x Tensor) error {
-	return ops.Log10Out(dst.Handle(), x.Handle())
 }
 
 // Log10InPlace is Log10 with the result written to x, which must have the
@@ -132,21 +115,16 @@ func (x Tensor) Log10InPlace() error {
 // Log1p returns log(1 + x), accurate for small x. Integers become the default
 // float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Log1p(x Tensor) Tensor {
 	return Wrap(ops.Log1p(x.Handle()))
 }
 
-// Log1p is the function Log1p on x. It returns log(1 + x), accurate for small
-// x.
+// Log1p returns log(1 + x), accurate for small x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Log1p() Tensor {
 	return Wrap(ops.Log1p(x.Handle()))
-}
-
-// Log1pOut is Log1p with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Log1pOut(dst, x Tensor) error {
-	return ops.Log1pOut(dst.Handle(), x.Handle())
 }
 
 // Log1pInPlace is Log1p with the result written to x, which must have the
@@ -158,20 +136,16 @@ func (x Tensor) Log1pInPlace() error {
 // Log2 returns the logarithm of x to base 2. Integers become the default
 // float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Log2(x Tensor) Tensor {
 	return Wrap(ops.Log2(x.Handle()))
 }
 
-// Log2 is the function Log2 on x. It returns the logarithm of x to base 2.
+// Log2 returns the logarithm of x to base 2.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Log2() Tensor {
 	return Wrap(ops.Log2(x.Handle()))
-}
-
-// Log2Out is Log2 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Log2Out(dst, x Tensor) error {
-	return ops.Log2Out(dst.Handle(), x.Handle())
 }
 
 // Log2InPlace is Log2 with the result written to x, which must have the
@@ -183,21 +157,17 @@ func (x Tensor) Log2InPlace() error {
 // Logaddexp returns log(exp(x) + exp(y)), element by element, without
 // overflow on the way.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
 func Logaddexp(x, y Tensor) Tensor {
 	return Wrap(ops.Logaddexp(x.Handle(), y.Handle()))
 }
 
-// Logaddexp is the function Logaddexp on x. It returns log(exp(x) + exp(y)),
-// element by element, without overflow on the way.
+// Logaddexp returns log(exp(x) + exp(y)), element by element, without
+// overflow on the way.
+//
+// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
 func (x Tensor) Logaddexp(y Tensor) Tensor {
 	return Wrap(ops.Logaddexp(x.Handle(), y.Handle()))
-}
-
-// LogaddexpOut is Logaddexp with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogaddexpOut(dst, x, y Tensor) error {
-	return ops.LogaddexpOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // LogaddexpInPlace is Logaddexp with the result written to x, which must have
@@ -209,21 +179,17 @@ func (x Tensor) LogaddexpInPlace(y Tensor) error {
 // Logaddexp2 returns log2(2^x + 2^y), element by element, without overflow on
 // the way.
 //
-// Dtypes: float.
+// Dtypes: float. Operands broadcast. Gradient: x, y.
 func Logaddexp2(x, y Tensor) Tensor {
 	return Wrap(ops.Logaddexp2(x.Handle(), y.Handle()))
 }
 
-// Logaddexp2 is the function Logaddexp2 on x. It returns log2(2^x + 2^y),
-// element by element, without overflow on the way.
+// Logaddexp2 returns log2(2^x + 2^y), element by element, without overflow on
+// the way.
+//
+// Dtypes: float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Logaddexp2(y Tensor) Tensor {
 	return Wrap(ops.Logaddexp2(x.Handle(), y.Handle()))
-}
-
-// Logaddexp2Out is Logaddexp2 with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func Logaddexp2Out(dst, x, y Tensor) error {
-	return ops.Logaddexp2Out(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // Logaddexp2InPlace is Logaddexp2 with the result written to x, which must
@@ -232,60 +198,60 @@ func (x Tensor) Logaddexp2InPlace(y Tensor) error {
 	return ops.Logaddexp2InPlace(x.Handle(), y.Handle())
 }
 
-// A LogitOption is an option of Logit: Eps.
-type LogitOption interface {
-	option
-	logitOption()
+// logitOptions reads the options of Logit.
+func logitOptions(opts []Option) (eps float64, err error) {
+	o := option.Read(opts)
+	eps = o.Float("Eps", -1)
+	return eps, o.Err("Eps")
 }
-
-func (EpsOption) logitOption() {}
 
 // Logit returns log(x/(1 - x)), the inverse of sigmoid, NaN outside [0, 1].
 // With an eps of 0 or more, x is first limited to eps and 1 - eps.
 //
-// Dtypes: float. Options: Eps (-1).
-func Logit(x Tensor, opts ...LogitOption) Tensor {
-	s := collect(options{eps: -1}, opts)
-	return Wrap(ops.Logit(x.Handle(), s.eps))
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Eps (-1).
+func Logit(x Tensor, opts ...Option) Tensor {
+	eps, err := logitOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LogitOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Logit(x.Handle(), eps))
 }
 
-// Logit is the function Logit on x. It returns log(x/(1 - x)), the inverse of
-// sigmoid, NaN outside [0, 1].
-func (x Tensor) Logit(opts ...LogitOption) Tensor {
-	s := collect(options{eps: -1}, opts)
-	return Wrap(ops.Logit(x.Handle(), s.eps))
-}
-
-// LogitOut is Logit with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func LogitOut(dst, x Tensor, opts ...LogitOption) error {
-	s := collect(options{eps: -1}, opts)
-	return ops.LogitOut(dst.Handle(), x.Handle(), s.eps)
+// Logit returns log(x/(1 - x)), the inverse of sigmoid, NaN outside [0, 1].
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Options: Eps (-1).
+func (x Tensor) Logit(opts ...Option) Tensor {
+	eps, err := logitOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LogitOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Logit(x.Handle(), eps))
 }
 
 // LogitInPlace is Logit with the result written to x, which must have the
 // result's shape, and a dtype that the result's casts to.
-func (x Tensor) LogitInPlace(opts ...LogitOption) error {
-	s := collect(options{eps: -1}, opts)
-	return ops.LogitInPlace(x.Handle(), s.eps)
+//
+// Options: Eps (-1).
+func (x Tensor) LogitInPlace(opts ...Option) error {
+	eps, err := logitOptions(opts)
+	if err != nil {
+		return core.NotWritten(x.Handle(), core.Refuse(ops.LogitOp(), err, x.Handle()).Err())
+	}
+	return ops.LogitInPlace(x.Handle(), eps)
 }
 
 // Rsqrt returns 1/sqrt(x). Integers become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Rsqrt(x Tensor) Tensor {
 	return Wrap(ops.Rsqrt(x.Handle()))
 }
 
-// Rsqrt is the function Rsqrt on x. It returns 1/sqrt(x).
+// Rsqrt returns 1/sqrt(x).
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Rsqrt() Tensor {
 	return Wrap(ops.Rsqrt(x.Handle()))
-}
-
-// RsqrtOut is Rsqrt with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RsqrtOut(dst, x Tensor) error {
-	return ops.RsqrtOut(dst.Handle(), x.Handle())
 }
 
 // RsqrtInPlace is Rsqrt with the result written to x, which must have the
@@ -296,20 +262,16 @@ func (x Tensor) RsqrtInPlace() error {
 
 // Sigmoid returns 1/(1 + exp(-x)). Integers become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Sigmoid(x Tensor) Tensor {
 	return Wrap(ops.Sigmoid(x.Handle()))
 }
 
-// Sigmoid is the function Sigmoid on x. It returns 1/(1 + exp(-x)).
+// Sigmoid returns 1/(1 + exp(-x)).
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Sigmoid() Tensor {
 	return Wrap(ops.Sigmoid(x.Handle()))
-}
-
-// SigmoidOut is Sigmoid with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SigmoidOut(dst, x Tensor) error {
-	return ops.SigmoidOut(dst.Handle(), x.Handle())
 }
 
 // SigmoidInPlace is Sigmoid with the result written to x, which must have the
@@ -321,21 +283,16 @@ func (x Tensor) SigmoidInPlace() error {
 // Sqrt returns the square root of each element of x; NaN for negative ones.
 // Integers become the default float.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Sqrt(x Tensor) Tensor {
 	return Wrap(ops.Sqrt(x.Handle()))
 }
 
-// Sqrt is the function Sqrt on x. It returns the square root of each element
-// of x; NaN for negative ones.
+// Sqrt returns the square root of each element of x; NaN for negative ones.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Sqrt() Tensor {
 	return Wrap(ops.Sqrt(x.Handle()))
-}
-
-// SqrtOut is Sqrt with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SqrtOut(dst, x Tensor) error {
-	return ops.SqrtOut(dst.Handle(), x.Handle())
 }
 
 // SqrtInPlace is Sqrt with the result written to x, which must have the
@@ -347,21 +304,17 @@ func (x Tensor) SqrtInPlace() error {
 // Xlogy returns x*log(y), element by element, and 0 where x is 0 and y is not
 // NaN.
 //
-// Dtypes: float.
+// Dtypes: float. Operands broadcast. Gradient: x, y.
 func Xlogy(x, y Tensor) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), y.Handle()))
 }
 
-// Xlogy is the function Xlogy on x. It returns x*log(y), element by element,
-// and 0 where x is 0 and y is not NaN.
+// Xlogy returns x*log(y), element by element, and 0 where x is 0 and y is not
+// NaN.
+//
+// Dtypes: float. Operands broadcast. Gradient: x, y.
 func (x Tensor) Xlogy(y Tensor) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), y.Handle()))
-}
-
-// XlogyOut is Xlogy with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func XlogyOut(dst, x, y Tensor) error {
-	return ops.XlogyOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // XlogyInPlace is Xlogy with the result written to x, which must have the
@@ -376,16 +329,10 @@ func XlogyScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), number(ops.XlogyOp(), y)))
 }
 
-// XlogyScalar is the function XlogyScalar on x. It returns x*log(y), element
-// by element, and 0 where x is 0 and y is not NaN.
+// XlogyScalar is Xlogy where y is a number, which does not widen the other
+// operands' dtype within its category.
 func (x Tensor) XlogyScalar(y Scalar) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), number(ops.XlogyOp(), y)))
-}
-
-// XlogyScalarOut is XlogyScalar with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func XlogyScalarOut(dst, x Tensor, y Scalar) error {
-	return ops.XlogyOut(dst.Handle(), x.Handle(), number(ops.XlogyOp(), y))
 }
 
 // XlogyScalarInPlace is XlogyScalar with the result written to x, which must

@@ -12,8 +12,13 @@ import (
 // Arange returns the numbers from start to before end, step apart, as a
 // tensor of one axis. Without OfType it is int64 where all three are
 // integers, else the default float.
-func Arange(start, end, step Scalar, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func Arange(start, end, step Scalar, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ArangeOp(), err))
+	}
 	startValue, err := ir.ScalarOf(start)
 	if err != nil {
 		return Wrap(core.Fail(ops.ArangeOp(), err))
@@ -26,137 +31,214 @@ func Arange(start, end, step Scalar, opts ...CreateOption) Tensor {
 	if err != nil {
 		return Wrap(core.Fail(ops.ArangeOp(), err))
 	}
-	return Wrap(ops.Arange(startValue, endValue, stepValue, s.place(nil)))
+	return Wrap(ops.Arange(startValue, endValue, stepValue, place))
 }
 
 // NewEmpty is Empty with the device and dtype of t.
-func (t Tensor) NewEmpty(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func (t Tensor) NewEmpty(shape []int, opts ...Option) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Empty(slices.Clone(shape), s.place(t.Handle())))
+	place, err := core.PlacementOf(opts, t.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.EmptyOp(), err))
+	}
+	return Wrap(ops.Empty(slices.Clone(shape), place))
 }
 
 // Empty returns a tensor in new memory that nothing is written to: its
 // elements have no defined value until the program writes them.
-func Empty(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Empty(slices.Clone(shape), s.place(nil)))
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func Empty(shape []int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.EmptyOp(), err))
+	}
+	return Wrap(ops.Empty(slices.Clone(shape), place))
 }
 
 // EmptyLike is Empty with the shape, device and dtype of x.
-func EmptyLike(x Tensor, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func EmptyLike(x Tensor, opts ...Option) Tensor {
 	if bad := core.FirstError(x.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Empty(x.Handle().Shape(), s.place(x.Handle())))
+	place, err := core.PlacementOf(opts, x.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.EmptyOp(), err))
+	}
+	return Wrap(ops.Empty(x.Handle().Shape(), place))
 }
 
 // Eye returns the matrix of rows and columns with ones on its diagonal and
 // zeros elsewhere.
-func Eye(rows, cols int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Eye(rows, cols, s.place(nil)))
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func Eye(rows, cols int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.EyeOp(), err))
+	}
+	return Wrap(ops.Eye(rows, cols, place))
 }
 
 // NewFull is Full with the device and dtype of t.
-func (t Tensor) NewFull(shape []int, value Scalar, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func (t Tensor) NewFull(shape []int, value Scalar, opts ...Option) Tensor {
+	if bad := core.FirstError(t.Handle()); bad != nil {
+		return Wrap(bad)
+	}
+	place, err := core.PlacementOf(opts, t.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.FullOp(), err))
+	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
 		return Wrap(core.Fail(ops.FullOp(), err))
 	}
-	if bad := core.FirstError(t.Handle()); bad != nil {
-		return Wrap(bad)
-	}
-	return Wrap(ops.Full(slices.Clone(shape), valueValue, s.place(t.Handle())))
+	return Wrap(ops.Full(slices.Clone(shape), valueValue, place))
 }
 
 // Full returns a tensor whose elements are value. Without OfType, a bool
 // gives bool, an integer int64, and a float the default float.
-func Full(shape []int, value Scalar, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func Full(shape []int, value Scalar, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FullOp(), err))
+	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
 		return Wrap(core.Fail(ops.FullOp(), err))
 	}
-	return Wrap(ops.Full(slices.Clone(shape), valueValue, s.place(nil)))
+	return Wrap(ops.Full(slices.Clone(shape), valueValue, place))
 }
 
 // FullLike is Full with the shape, device and dtype of x.
-func FullLike(x Tensor, value Scalar, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func FullLike(x Tensor, value Scalar, opts ...Option) Tensor {
+	if bad := core.FirstError(x.Handle()); bad != nil {
+		return Wrap(bad)
+	}
+	place, err := core.PlacementOf(opts, x.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.FullOp(), err))
+	}
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
 		return Wrap(core.Fail(ops.FullOp(), err))
 	}
-	if bad := core.FirstError(x.Handle()); bad != nil {
-		return Wrap(bad)
-	}
-	return Wrap(ops.Full(x.Handle().Shape(), valueValue, s.place(x.Handle())))
+	return Wrap(ops.Full(x.Handle().Shape(), valueValue, place))
 }
 
 // Linspace returns steps numbers from start to end, both included, equally
-// far apart, as a tensor of one axis. Of an integer dtype, start, end and
-// what lies between lose their fractions.
-func Linspace(start, end float64, steps int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Linspace(start, end, steps, s.place(nil)))
+// far apart, as a tensor of one axis. For an integer dtype, start, end and
+// the numbers between lose their fractions.
+//
+// Dtypes: int, float, complex. Gradient: none. Options: On, OfType,
+// RequireGrad, Pinned.
+func Linspace(start, end float64, steps int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LinspaceOp(), err))
+	}
+	return Wrap(ops.Linspace(start, end, steps, place))
 }
 
-// Logspace returns base to the powers that linspace gives. Of an integer
+// Logspace returns base to the powers that linspace gives. For an integer
 // dtype start, end and the results lose their fractions.
-func Logspace(start, end float64, steps int, base float64, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Logspace(start, end, steps, base, s.place(nil)))
+//
+// Dtypes: int, float, complex. Gradient: none. Options: On, OfType,
+// RequireGrad, Pinned.
+func Logspace(start, end float64, steps int, base float64, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LogspaceOp(), err))
+	}
+	return Wrap(ops.Logspace(start, end, steps, base, place))
 }
 
 // NewOnes is Ones with the device and dtype of t.
-func (t Tensor) NewOnes(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func (t Tensor) NewOnes(shape []int, opts ...Option) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Ones(slices.Clone(shape), s.place(t.Handle())))
+	place, err := core.PlacementOf(opts, t.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.OnesOp(), err))
+	}
+	return Wrap(ops.Ones(slices.Clone(shape), place))
 }
 
 // Ones returns a tensor of ones.
-func Ones(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Ones(slices.Clone(shape), s.place(nil)))
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func Ones(shape []int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.OnesOp(), err))
+	}
+	return Wrap(ops.Ones(slices.Clone(shape), place))
 }
 
 // OnesLike is Ones with the shape, device and dtype of x.
-func OnesLike(x Tensor, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func OnesLike(x Tensor, opts ...Option) Tensor {
 	if bad := core.FirstError(x.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Ones(x.Handle().Shape(), s.place(x.Handle())))
+	place, err := core.PlacementOf(opts, x.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.OnesOp(), err))
+	}
+	return Wrap(ops.Ones(x.Handle().Shape(), place))
 }
 
 // NewZeros is Zeros with the device and dtype of t.
-func (t Tensor) NewZeros(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func (t Tensor) NewZeros(shape []int, opts ...Option) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Zeros(slices.Clone(shape), s.place(t.Handle())))
+	place, err := core.PlacementOf(opts, t.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.ZerosOp(), err))
+	}
+	return Wrap(ops.Zeros(slices.Clone(shape), place))
 }
 
 // Zeros returns a tensor of zeros.
-func Zeros(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Zeros(slices.Clone(shape), s.place(nil)))
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func Zeros(shape []int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ZerosOp(), err))
+	}
+	return Wrap(ops.Zeros(slices.Clone(shape), place))
 }
 
 // ZerosLike is Zeros with the shape, device and dtype of x.
-func ZerosLike(x Tensor, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func ZerosLike(x Tensor, opts ...Option) Tensor {
 	if bad := core.FirstError(x.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Zeros(x.Handle().Shape(), s.place(x.Handle())))
+	place, err := core.PlacementOf(opts, x.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.ZerosOp(), err))
+	}
+	return Wrap(ops.Zeros(x.Handle().Shape(), place))
 }

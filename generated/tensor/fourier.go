@@ -2,568 +2,588 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
 
-// A FFTOption is an option of FFT: Sizes, Dim or a value of Scaling.
-type FFTOption interface {
-	option
-	fftOption()
+// fftOptions reads the options of FFT.
+func fftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-func (SizesOption) fftOption() {}
-func (DimOption) fftOption()   {}
-func (Scaling) fftOption()     {}
 
 // FFT returns the discrete Fourier transform of x along one axis, the last
 // unless dim names another: the sum over j of x[j]*exp(-2*pi*i*j*k/n) for
 // each k from 0 to n-1. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func FFT(x Tensor, opts ...FFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func FFT(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := fftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.FFT(x.Handle(), sizes, dim, scaling))
 }
 
-// FFT is the function FFT on x. It returns the discrete Fourier transform of
-// x along one axis, the last unless dim names another: the sum over j of
-// x[j]*exp(-2*pi*i*j*k/n) for each k from 0 to n-1.
-func (x Tensor) FFT(opts ...FFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// FFT returns the discrete Fourier transform of x along one axis, the last
+// unless dim names another: the sum over j of x[j]*exp(-2*pi*i*j*k/n) for
+// each k from 0 to n-1.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) FFT(opts ...Option) Tensor {
+	sizes, dim, scaling, err := fftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.FFT(x.Handle(), sizes, dim, scaling))
 }
 
-// FFTOut is FFT with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func FFTOut(dst, x Tensor, opts ...FFTOption) error {
-	s := collect(options{}, opts)
-	return ops.FFTOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// ffT2Options reads the options of FFT2.
+func ffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// A FFT2Option is an option of FFT2: Sizes, Dim or a value of Scaling.
-type FFT2Option interface {
-	option
-	ffT2Option()
-}
-
-func (SizesOption) ffT2Option() {}
-func (DimOption) ffT2Option()   {}
-func (Scaling) ffT2Option()     {}
 
 // FFT2 returns fft of x along two axes, the last two unless dim names others.
 // The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func FFT2(x Tensor, opts ...FFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFT2(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func FFT2(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := ffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.FFT2(x.Handle(), sizes, dim, scaling))
 }
 
-// FFT2 is the function FFT2 on x. It returns fft of x along two axes, the
-// last two unless dim names others.
-func (x Tensor) FFT2(opts ...FFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFT2(x.Handle(), s.sizes, s.dim, s.scaling))
-}
-
-// FFT2Out is FFT2 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FFT2Out(dst, x Tensor, opts ...FFT2Option) error {
-	s := collect(options{}, opts)
-	return ops.FFT2Out(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// FFT2 returns fft of x along two axes, the last two unless dim names others.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) FFT2(opts ...Option) Tensor {
+	sizes, dim, scaling, err := ffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.FFT2(x.Handle(), sizes, dim, scaling))
 }
 
 // FFTFreq returns the frequencies of the elements of fft of n samples that
 // are d apart: 0, 1 and so on and then the negative ones up to -1, all over
 // n*d.
-func FFTFreq(n int, d float64, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFTFreq(n, d, s.place(nil)))
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func FFTFreq(n int, d float64, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFTFreqOp(), err))
+	}
+	return Wrap(ops.FFTFreq(n, d, place))
 }
 
-// A FFTNOption is an option of FFTN: Sizes, Dim or a value of Scaling.
-type FFTNOption interface {
-	option
-	fftnOption()
+// fftnOptions reads the options of FFTN.
+func fftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-func (SizesOption) fftnOption() {}
-func (DimOption) fftnOption()   {}
-func (Scaling) fftnOption()     {}
 
 // FFTN returns fft of x along the axes in dim, or without these along as many
 // of the last as there are sizes, or along all. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func FFTN(x Tensor, opts ...FFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFTN(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func FFTN(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := fftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.FFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// FFTN is the function FFTN on x. It returns fft of x along the axes in dim,
-// or without these along as many of the last as there are sizes, or along
-// all.
-func (x Tensor) FFTN(opts ...FFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFTN(x.Handle(), s.sizes, s.dim, s.scaling))
+// FFTN returns fft of x along the axes in dim, or without these along as many
+// of the last as there are sizes, or along all.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) FFTN(opts ...Option) Tensor {
+	sizes, dim, scaling, err := fftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.FFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// FFTNOut is FFTN with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FFTNOut(dst, x Tensor, opts ...FFTNOption) error {
-	s := collect(options{}, opts)
-	return ops.FFTNOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// fftShiftOptions reads the options of FFTShift.
+func fftShiftOptions(opts []Option) (dim []int, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	return dim, o.Err("Dim")
 }
-
-// A FFTShiftOption is an option of FFTShift: Dim.
-type FFTShiftOption interface {
-	option
-	fftShiftOption()
-}
-
-func (DimOption) fftShiftOption() {}
 
 // FFTShift moves the first element along each of the axes in dim, or along
 // all, to the middle; what leaves at the end enters at the start.
 //
-// Dtypes: all. Options: Dim.
-func FFTShift(x Tensor, opts ...FFTShiftOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFTShift(x.Handle(), s.dim))
+// Dtypes: all. Gradient: x. Options: Dim.
+func FFTShift(x Tensor, opts ...Option) Tensor {
+	dim, err := fftShiftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFTShiftOp(), err, x.Handle()))
+	}
+	return Wrap(ops.FFTShift(x.Handle(), dim))
 }
 
-// FFTShift is the function FFTShift on x. It moves the first element along
-// each of the axes in dim, or along all, to the middle; what leaves at the
-// end enters at the start.
-func (x Tensor) FFTShift(opts ...FFTShiftOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.FFTShift(x.Handle(), s.dim))
+// FFTShift moves the first element along each of the axes in dim, or along
+// all, to the middle; what leaves at the end enters at the start.
+//
+// Dtypes: all. Gradient: x. Options: Dim.
+func (x Tensor) FFTShift(opts ...Option) Tensor {
+	dim, err := fftShiftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FFTShiftOp(), err, x.Handle()))
+	}
+	return Wrap(ops.FFTShift(x.Handle(), dim))
 }
 
-// FFTShiftOut is FFTShift with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FFTShiftOut(dst, x Tensor, opts ...FFTShiftOption) error {
-	s := collect(options{}, opts)
-	return ops.FFTShiftOut(dst.Handle(), x.Handle(), s.dim)
+// hfftOptions reads the options of HFFT.
+func hfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// A HFFTOption is an option of HFFT: Sizes, Dim or a value of Scaling.
-type HFFTOption interface {
-	option
-	hfftOption()
-}
-
-func (SizesOption) hfftOption() {}
-func (DimOption) hfftOption()   {}
-func (Scaling) hfftOption()     {}
 
 // HFFT returns fft of the signal of which x is the first half and the second
 // half conjugate to that, along one axis, the last unless dim names another.
 // The result is real, with sizes elements, or without these twice as many as
 // x has, less two.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func HFFT(x Tensor, opts ...HFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.HFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func HFFT(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := hfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.HFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.HFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// HFFT is the function HFFT on x. It returns fft of the signal of which x is
-// the first half and the second half conjugate to that, along one axis, the
-// last unless dim names another.
-func (x Tensor) HFFT(opts ...HFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.HFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// HFFT returns fft of the signal of which x is the first half and the second
+// half conjugate to that, along one axis, the last unless dim names another.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) HFFT(opts ...Option) Tensor {
+	sizes, dim, scaling, err := hfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.HFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.HFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// HFFTOut is HFFT with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func HFFTOut(dst, x Tensor, opts ...HFFTOption) error {
-	s := collect(options{}, opts)
-	return ops.HFFTOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// ifftOptions reads the options of IFFT.
+func ifftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// An IFFTOption is an option of IFFT: Sizes, Dim or a value of Scaling.
-type IFFTOption interface {
-	option
-	ifftOption()
-}
-
-func (SizesOption) ifftOption() {}
-func (DimOption) ifftOption()   {}
-func (Scaling) ifftOption()     {}
 
 // IFFT returns the inverse of fft, along one axis, the last unless dim names
 // another. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func IFFT(x Tensor, opts ...IFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func IFFT(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := ifftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFT is the function IFFT on x. It returns the inverse of fft, along one
-// axis, the last unless dim names another.
-func (x Tensor) IFFT(opts ...IFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// IFFT returns the inverse of fft, along one axis, the last unless dim names
+// another.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) IFFT(opts ...Option) Tensor {
+	sizes, dim, scaling, err := ifftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFTOut is IFFT with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IFFTOut(dst, x Tensor, opts ...IFFTOption) error {
-	s := collect(options{}, opts)
-	return ops.IFFTOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// iffT2Options reads the options of IFFT2.
+func iffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// An IFFT2Option is an option of IFFT2: Sizes, Dim or a value of Scaling.
-type IFFT2Option interface {
-	option
-	iffT2Option()
-}
-
-func (SizesOption) iffT2Option() {}
-func (DimOption) iffT2Option()   {}
-func (Scaling) iffT2Option()     {}
 
 // IFFT2 returns the inverse of fft2. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func IFFT2(x Tensor, opts ...IFFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFT2(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func IFFT2(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := iffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFT2(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFT2 is the function IFFT2 on x. It returns the inverse of fft2.
-func (x Tensor) IFFT2(opts ...IFFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFT2(x.Handle(), s.sizes, s.dim, s.scaling))
+// IFFT2 returns the inverse of fft2.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) IFFT2(opts ...Option) Tensor {
+	sizes, dim, scaling, err := iffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFT2(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFT2Out is IFFT2 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IFFT2Out(dst, x Tensor, opts ...IFFT2Option) error {
-	s := collect(options{}, opts)
-	return ops.IFFT2Out(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// ifftnOptions reads the options of IFFTN.
+func ifftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// An IFFTNOption is an option of IFFTN: Sizes, Dim or a value of Scaling.
-type IFFTNOption interface {
-	option
-	ifftnOption()
-}
-
-func (SizesOption) ifftnOption() {}
-func (DimOption) ifftnOption()   {}
-func (Scaling) ifftnOption()     {}
 
 // IFFTN returns the inverse of fftn. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func IFFTN(x Tensor, opts ...IFFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFTN(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func IFFTN(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := ifftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFTN is the function IFFTN on x. It returns the inverse of fftn.
-func (x Tensor) IFFTN(opts ...IFFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFTN(x.Handle(), s.sizes, s.dim, s.scaling))
+// IFFTN returns the inverse of fftn.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) IFFTN(opts ...Option) Tensor {
+	sizes, dim, scaling, err := ifftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFTNOut is IFFTN with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IFFTNOut(dst, x Tensor, opts ...IFFTNOption) error {
-	s := collect(options{}, opts)
-	return ops.IFFTNOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// ifftShiftOptions reads the options of IFFTShift.
+func ifftShiftOptions(opts []Option) (dim []int, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	return dim, o.Err("Dim")
 }
-
-// An IFFTShiftOption is an option of IFFTShift: Dim.
-type IFFTShiftOption interface {
-	option
-	ifftShiftOption()
-}
-
-func (DimOption) ifftShiftOption() {}
 
 // IFFTShift is the inverse of fftshift.
 //
-// Dtypes: all. Options: Dim.
-func IFFTShift(x Tensor, opts ...IFFTShiftOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFTShift(x.Handle(), s.dim))
+// Dtypes: all. Gradient: x. Options: Dim.
+func IFFTShift(x Tensor, opts ...Option) Tensor {
+	dim, err := ifftShiftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFTShiftOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFTShift(x.Handle(), dim))
 }
 
-// IFFTShift is the function IFFTShift on x. It is the inverse of fftshift.
-func (x Tensor) IFFTShift(opts ...IFFTShiftOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IFFTShift(x.Handle(), s.dim))
+// IFFTShift is the inverse of fftshift.
+//
+// Dtypes: all. Gradient: x. Options: Dim.
+func (x Tensor) IFFTShift(opts ...Option) Tensor {
+	dim, err := ifftShiftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IFFTShiftOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IFFTShift(x.Handle(), dim))
 }
 
-// IFFTShiftOut is IFFTShift with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func IFFTShiftOut(dst, x Tensor, opts ...IFFTShiftOption) error {
-	s := collect(options{}, opts)
-	return ops.IFFTShiftOut(dst.Handle(), x.Handle(), s.dim)
+// ihfftOptions reads the options of IHFFT.
+func ihfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// An IHFFTOption is an option of IHFFT: Sizes, Dim or a value of Scaling.
-type IHFFTOption interface {
-	option
-	ihfftOption()
-}
-
-func (SizesOption) ihfftOption() {}
-func (DimOption) ihfftOption()   {}
-func (Scaling) ihfftOption()     {}
 
 // IHFFT returns the inverse of hfft, along one axis, the last unless dim
 // names another: the first n/2+1 elements of ifft of a real x. The result is
 // complex.
 //
-// Dtypes: bool, int, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func IHFFT(x Tensor, opts ...IHFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IHFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func IHFFT(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := ihfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IHFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IHFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// IHFFT is the function IHFFT on x. It returns the inverse of hfft, along one
-// axis, the last unless dim names another: the first n/2+1 elements of ifft
-// of a real x.
-func (x Tensor) IHFFT(opts ...IHFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IHFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// IHFFT returns the inverse of hfft, along one axis, the last unless dim
+// names another: the first n/2+1 elements of ifft of a real x.
+//
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func (x Tensor) IHFFT(opts ...Option) Tensor {
+	sizes, dim, scaling, err := ihfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IHFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IHFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// IHFFTOut is IHFFT with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IHFFTOut(dst, x Tensor, opts ...IHFFTOption) error {
-	s := collect(options{}, opts)
-	return ops.IHFFTOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// irfftOptions reads the options of IRFFT.
+func irfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// An IRFFTOption is an option of IRFFT: Sizes, Dim or a value of Scaling.
-type IRFFTOption interface {
-	option
-	irfftOption()
-}
-
-func (SizesOption) irfftOption() {}
-func (DimOption) irfftOption()   {}
-func (Scaling) irfftOption()     {}
 
 // IRFFT returns the inverse of rfft, along one axis, the last unless dim
 // names another. The result is real, with sizes elements, or without these
 // twice as many as x has, less two. Imaginary parts that no real tensor
 // gives, as of element 0, are ignored.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func IRFFT(x Tensor, opts ...IRFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IRFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func IRFFT(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := irfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IRFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IRFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// IRFFT is the function IRFFT on x. It returns the inverse of rfft, along one
-// axis, the last unless dim names another.
-func (x Tensor) IRFFT(opts ...IRFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IRFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// IRFFT returns the inverse of rfft, along one axis, the last unless dim
+// names another.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) IRFFT(opts ...Option) Tensor {
+	sizes, dim, scaling, err := irfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IRFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IRFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// IRFFTOut is IRFFT with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IRFFTOut(dst, x Tensor, opts ...IRFFTOption) error {
-	s := collect(options{}, opts)
-	return ops.IRFFTOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// irffT2Options reads the options of IRFFT2.
+func irffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// An IRFFT2Option is an option of IRFFT2: Sizes, Dim or a value of Scaling.
-type IRFFT2Option interface {
-	option
-	irffT2Option()
-}
-
-func (SizesOption) irffT2Option() {}
-func (DimOption) irffT2Option()   {}
-func (Scaling) irffT2Option()     {}
 
 // IRFFT2 returns the inverse of rfft2. The result is real; along the last
 // axis of dim it has as many elements as sizes says, or without these twice
 // as many as x has, less two.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func IRFFT2(x Tensor, opts ...IRFFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IRFFT2(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func IRFFT2(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := irffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IRFFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.IRFFT2(x.Handle(), sizes, dim, scaling))
 }
 
-// IRFFT2 is the function IRFFT2 on x. It returns the inverse of rfft2.
-func (x Tensor) IRFFT2(opts ...IRFFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IRFFT2(x.Handle(), s.sizes, s.dim, s.scaling))
+// IRFFT2 returns the inverse of rfft2.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) IRFFT2(opts ...Option) Tensor {
+	sizes, dim, scaling, err := irffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IRFFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.IRFFT2(x.Handle(), sizes, dim, scaling))
 }
 
-// IRFFT2Out is IRFFT2 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IRFFT2Out(dst, x Tensor, opts ...IRFFT2Option) error {
-	s := collect(options{}, opts)
-	return ops.IRFFT2Out(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// irfftnOptions reads the options of IRFFTN.
+func irfftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// An IRFFTNOption is an option of IRFFTN: Sizes, Dim or a value of Scaling.
-type IRFFTNOption interface {
-	option
-	irfftnOption()
-}
-
-func (SizesOption) irfftnOption() {}
-func (DimOption) irfftnOption()   {}
-func (Scaling) irfftnOption()     {}
 
 // IRFFTN returns the inverse of rfftn. The result is real; along the last
 // axis of dim it has as many elements as sizes says, or without these twice
 // as many as x has, less two.
 //
-// Dtypes: bool, int, complex, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func IRFFTN(x Tensor, opts ...IRFFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IRFFTN(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func IRFFTN(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := irfftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IRFFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IRFFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// IRFFTN is the function IRFFTN on x. It returns the inverse of rfftn.
-func (x Tensor) IRFFTN(opts ...IRFFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.IRFFTN(x.Handle(), s.sizes, s.dim, s.scaling))
+// IRFFTN returns the inverse of rfftn.
+//
+// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
+// Dim, Scaling (ScalingBackward).
+func (x Tensor) IRFFTN(opts ...Option) Tensor {
+	sizes, dim, scaling, err := irfftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IRFFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.IRFFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// IRFFTNOut is IRFFTN with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IRFFTNOut(dst, x Tensor, opts ...IRFFTNOption) error {
-	s := collect(options{}, opts)
-	return ops.IRFFTNOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// rfftOptions reads the options of RFFT.
+func rfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// A RFFTOption is an option of RFFT: Sizes, Dim or a value of Scaling.
-type RFFTOption interface {
-	option
-	rfftOption()
-}
-
-func (SizesOption) rfftOption() {}
-func (DimOption) rfftOption()   {}
-func (Scaling) rfftOption()     {}
 
 // RFFT returns the first n/2+1 elements of fft of a real x along one axis,
 // the last unless dim names another; the others are conjugates of these. The
 // result is complex.
 //
-// Dtypes: bool, int, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func RFFT(x Tensor, opts ...RFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func RFFT(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := rfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.RFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// RFFT is the function RFFT on x. It returns the first n/2+1 elements of fft
-// of a real x along one axis, the last unless dim names another; the others
-// are conjugates of these.
-func (x Tensor) RFFT(opts ...RFFTOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RFFT(x.Handle(), s.sizes, s.dim, s.scaling))
+// RFFT returns the first n/2+1 elements of fft of a real x along one axis,
+// the last unless dim names another; the others are conjugates of these.
+//
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func (x Tensor) RFFT(opts ...Option) Tensor {
+	sizes, dim, scaling, err := rfftOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RFFTOp(), err, x.Handle()))
+	}
+	return Wrap(ops.RFFT(x.Handle(), sizes, dim, scaling))
 }
 
-// RFFTOut is RFFT with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RFFTOut(dst, x Tensor, opts ...RFFTOption) error {
-	s := collect(options{}, opts)
-	return ops.RFFTOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// rffT2Options reads the options of RFFT2.
+func rffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-// A RFFT2Option is an option of RFFT2: Sizes, Dim or a value of Scaling.
-type RFFT2Option interface {
-	option
-	rffT2Option()
-}
-
-func (SizesOption) rffT2Option() {}
-func (DimOption) rffT2Option()   {}
-func (Scaling) rffT2Option()     {}
 
 // RFFT2 returns fft2 of a real x without the half of it that follows from the
 // other: along the last axis of dim it has n/2+1 elements. The result is
 // complex.
 //
-// Dtypes: bool, int, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func RFFT2(x Tensor, opts ...RFFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RFFT2(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func RFFT2(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := rffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RFFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.RFFT2(x.Handle(), sizes, dim, scaling))
 }
 
-// RFFT2 is the function RFFT2 on x. It returns fft2 of a real x without the
-// half of it that follows from the other: along the last axis of dim it has
-// n/2+1 elements.
-func (x Tensor) RFFT2(opts ...RFFT2Option) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RFFT2(x.Handle(), s.sizes, s.dim, s.scaling))
-}
-
-// RFFT2Out is RFFT2 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RFFT2Out(dst, x Tensor, opts ...RFFT2Option) error {
-	s := collect(options{}, opts)
-	return ops.RFFT2Out(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// RFFT2 returns fft2 of a real x without the half of it that follows from the
+// other: along the last axis of dim it has n/2+1 elements.
+//
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func (x Tensor) RFFT2(opts ...Option) Tensor {
+	sizes, dim, scaling, err := rffT2Options(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RFFT2Op(), err, x.Handle()))
+	}
+	return Wrap(ops.RFFT2(x.Handle(), sizes, dim, scaling))
 }
 
 // RFFTFreq returns the frequencies of the elements of rfft of n samples that
 // are d apart, 0 to n/2 over n*d.
-func RFFTFreq(n int, d float64, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RFFTFreq(n, d, s.place(nil)))
+//
+// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+func RFFTFreq(n int, d float64, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RFFTFreqOp(), err))
+	}
+	return Wrap(ops.RFFTFreq(n, d, place))
 }
 
-// A RFFTNOption is an option of RFFTN: Sizes, Dim or a value of Scaling.
-type RFFTNOption interface {
-	option
-	rfftnOption()
+// rfftnOptions reads the options of RFFTN.
+func rfftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
+	o := option.Read(opts)
+	sizes = o.Ints("Sizes", nil)
+	dim = o.Ints("Dim", nil)
+	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
+	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
-
-func (SizesOption) rfftnOption() {}
-func (DimOption) rfftnOption()   {}
-func (Scaling) rfftnOption()     {}
 
 // RFFTN returns fftn of a real x without the half of it that follows from the
 // other: along the last axis of dim it has n/2+1 elements. The result is
 // complex.
 //
-// Dtypes: bool, int, float32, float64. Options: Sizes, Dim, Scaling
-// (backward).
-func RFFTN(x Tensor, opts ...RFFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RFFTN(x.Handle(), s.sizes, s.dim, s.scaling))
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func RFFTN(x Tensor, opts ...Option) Tensor {
+	sizes, dim, scaling, err := rfftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RFFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.RFFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// RFFTN is the function RFFTN on x. It returns fftn of a real x without the
-// half of it that follows from the other: along the last axis of dim it has
-// n/2+1 elements.
-func (x Tensor) RFFTN(opts ...RFFTNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RFFTN(x.Handle(), s.sizes, s.dim, s.scaling))
-}
-
-// RFFTNOut is RFFTN with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RFFTNOut(dst, x Tensor, opts ...RFFTNOption) error {
-	s := collect(options{}, opts)
-	return ops.RFFTNOut(dst.Handle(), x.Handle(), s.sizes, s.dim, s.scaling)
+// RFFTN returns fftn of a real x without the half of it that follows from the
+// other: along the last axis of dim it has n/2+1 elements.
+//
+// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
+// Scaling (ScalingBackward).
+func (x Tensor) RFFTN(opts ...Option) Tensor {
+	sizes, dim, scaling, err := rfftnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RFFTNOp(), err, x.Handle()))
+	}
+	return Wrap(ops.RFFTN(x.Handle(), sizes, dim, scaling))
 }

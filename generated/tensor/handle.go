@@ -3,9 +3,11 @@
 package tensor
 
 import (
+	"fmt"
 	"github.com/sinter-go/sinter/backend/all"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/stream"
@@ -26,12 +28,12 @@ func init() {
 // caller's to order.
 //
 // A call that should have changed a tensor's elements and failed (an in-place
-// form, an Out form that was given it, CopyFrom) returns the error and leaves
-// it in the handle, too: what is then computed from the tensor carries it,
-// and what takes elements out returns it, until Err has read it. So a mistake
-// is found although the call's result was passed over; who goes on after such
-// an error calls Err first. A form that failed has changed no element, and
-// other handles on them know nothing of it.
+// form, a function of package out that was given it, CopyFrom) returns the
+// error and leaves it in the handle, too: what is then computed from the
+// tensor carries it, and what takes elements out returns it, until Err has
+// read it. So a mistake is found although the call's result was passed over;
+// who goes on after such an error calls Err first. A form that failed has
+// changed no element, and other handles on them know nothing of it.
 type Tensor struct {
 	h *core.Tensor
 }
@@ -59,7 +61,38 @@ type DType = ir.DType
 
 // Defaults are the device of new tensors, the zero one being the CPU, and the
 // dtype of floats, float32 where it is not given.
-type Defaults = core.Defaults
+type Defaults struct {
+	Device device.Device // the zero Device is the CPU
+	Float  DType         // of floats; where it is not given, float32
+}
+
+// FormatOptions are what Format goes by. String prints with Precision 4,
+// Threshold 1000, Edge 3 and LineWidth 80.
+type FormatOptions struct {
+	Precision int // digits after the decimal point
+	Threshold int // tensors of more elements are summarised
+	Edge      int // elements shown at each end of a summarised axis
+	LineWidth int // characters a line
+}
+
+// Errors that tensors carry and functions return wrap one of these where a
+// program may want to decide on it: errors.Is(y.Err(), ErrShape).
+const (
+	// ErrShape: shapes that do not fit an operator or each other.
+	ErrShape = ir.ErrShape
+	// ErrDType: a dtype that an operator does not take.
+	ErrDType = core.ErrDType
+	// ErrReleased: the use of a tensor after Release, or after the Scope it was made in.
+	ErrReleased = core.ErrReleased
+	// ErrNoGrad: asking for a gradient where there is none.
+	ErrNoGrad = core.ErrNoGrad
+	// ErrChanged: a backward pass that needs a value which was changed in place.
+	ErrChanged = core.ErrChanged
+	// ErrZeroTensor: the use of a Tensor that was never given a value.
+	ErrZeroTensor = core.ErrZeroTensor
+	// ErrOverlap: writing to memory that another operand has, too, or that the tensor has twice.
+	ErrOverlap = core.ErrOverlap
+)
 
 // An Element is a Go type that tensors hold.
 type Element interface {
@@ -74,18 +107,18 @@ type (
 
 // The dtypes.
 const (
-	Bool       = ir.Bool
-	Uint8      = ir.Uint8
-	Int8       = ir.Int8
-	Int16      = ir.Int16
-	Int32      = ir.Int32
-	Int64      = ir.Int64
-	Float16    = ir.Float16
-	BFloat16   = ir.BFloat16
-	Float32    = ir.Float32
-	Float64    = ir.Float64
-	Complex64  = ir.Complex64
-	Complex128 = ir.Complex128
+	Bool       DType = ir.Bool
+	Uint8      DType = ir.Uint8
+	Int8       DType = ir.Int8
+	Int16      DType = ir.Int16
+	Int32      DType = ir.Int32
+	Int64      DType = ir.Int64
+	Float16    DType = ir.Float16
+	BFloat16   DType = ir.BFloat16
+	Float32    DType = ir.Float32
+	Float64    DType = ir.Float64
+	Complex64  DType = ir.Complex64
+	Complex128 DType = ir.Complex128
 )
 
 // Err returns the error the tensor carries, or nil. That of a call which
@@ -112,9 +145,9 @@ func (t Tensor) Rank() int {
 }
 
 // Size returns the extent of one axis; negative axes count from the back. It
-// is 0 for an axis that t has not.
+// is 0 for an axis that t does not have.
 func (t Tensor) Size(axis int) int {
-	return ir.HostSize(t.h.Shape(), axis)
+	return shapes.Size(t.h.Shape(), axis)
 }
 
 // NumElements returns the number of elements.
@@ -166,55 +199,110 @@ func DefaultType() DType {
 	return core.DefaultFloat()
 }
 
-// WithDefaults calls f with d as the calling goroutine's defaults: where
-// tensors are made that are told no device, and the dtype of floats that are
-// told none. They nest, and what was in force before is again when f returns
-// or panics. F is not called when there is no such device, or Float is no
-// floating dtype.
-func WithDefaults(d Defaults, f func()) error {
-	return core.WithDefaults(d, f)
-}
-
 // Scope calls f and then releases every tensor that the calling goroutine
-// made meanwhile, but for those that f gives to keep.
-func Scope(f func(keep func(...Tensor))) {
+// made meanwhile, except for those given to Keep. It returns f's error.
+// Values that gradients still need stay.
+func Scope(f func() error) error {
 	if f == nil {
-		return
+		return nil
 	}
-	core.InScope(func(s *core.Scope) {
-		f(func(ts ...Tensor) {
-			s.Keep(handles(ts)...)
-		})
-	})
-}
-
-// ScopeErr is Scope for a function that may fail, and returns its error.
-func ScopeErr(f func(keep func(...Tensor)) error) error {
 	var err error
-	if f != nil {
-		Scope(func(keep func(...Tensor)) { err = f(keep) })
-	}
+	core.InScope(func(*core.Scope) { err = f() })
 	return err
 }
 
-// ScopeValue is Scope for a function with a result, which may fail. A result
-// that is a Tensor or a []Tensor is kept without being given to keep.
-func ScopeValue[T any](f func(keep func(...Tensor)) (T, error)) (T, error) {
-	var out T
-	var err error
+// ScopeValue is Scope for a function that returns a value. A value that is a
+// Tensor, or a slice or map of these, is kept.
+func ScopeValue[T any](f func() (T, error)) (value T, err error) {
 	if f == nil {
-		return out, nil
+		return value, nil
 	}
-	Scope(func(keep func(...Tensor)) {
-		out, err = f(keep)
-		switch kept := any(out).(type) {
+	err = Scope(func() (err error) {
+		value, err = f()
+		switch made := any(value).(type) {
 		case Tensor:
-			keep(kept)
+			Keep(made)
 		case []Tensor:
-			keep(kept...)
+			Keep(made...)
+		case map[string]Tensor:
+			for _, t := range made {
+				Keep(t)
+			}
+		}
+		return err
+	})
+	return value, err
+}
+
+// Keep excepts tensors from the release at the end of the Scope that the
+// calling goroutine is in. They are then the enclosing Scope's, if there is
+// one.
+func Keep(ts ...Tensor) {
+	core.Keep(handles(ts)...)
+}
+
+// NoGrad calls f with recording for differentiation switched off for the
+// calling goroutine, and returns f's error.
+func NoGrad(f func() error) error {
+	if f == nil {
+		return nil
+	}
+	var err error
+	core.NoGrad(func() { err = f() })
+	return err
+}
+
+// NoGradValue is NoGrad for a function that returns a value.
+func NoGradValue[T any](f func() (T, error)) (value T, err error) {
+	if f == nil {
+		return value, nil
+	}
+	err = NoGrad(func() (err error) {
+		value, err = f()
+		return err
+	})
+	return value, err
+}
+
+// EnableGrad calls f with recording for differentiation switched on for the
+// calling goroutine, and returns f's error.
+func EnableGrad(f func() error) error {
+	if f == nil {
+		return nil
+	}
+	var err error
+	core.EnableGrad(func() { err = f() })
+	return err
+}
+
+// EnableGradValue is EnableGrad for a function that returns a value.
+func EnableGradValue[T any](f func() (T, error)) (value T, err error) {
+	if f == nil {
+		return value, nil
+	}
+	err = EnableGrad(func() (err error) {
+		value, err = f()
+		return err
+	})
+	return value, err
+}
+
+// WithDefaults calls f with d as the calling goroutine's defaults: where
+// tensors are made that are told no device, and the dtype of floats that are
+// told none. They nest, and what was in force before is again when f returns
+// or panics. It returns f's error, or that there is no such device or Float
+// is no floating dtype, and then f is not called.
+func WithDefaults(d Defaults, f func() error) error {
+	var err error
+	bad := core.WithDefaults(core.Defaults(d), func() {
+		if f != nil {
+			err = f()
 		}
 	})
-	return out, err
+	if bad != nil {
+		return bad
+	}
+	return err
 }
 
 // Item returns the value of a tensor of one element as a float64, after
@@ -254,49 +342,63 @@ func (t Tensor) String() string {
 }
 
 // Format formats the tensor as o says.
-func (t Tensor) Format(o core.FormatOptions) string {
-	return t.h.Format(o)
+func (t Tensor) Format(o FormatOptions) string {
+	return t.h.Format(core.FormatOptions(o))
 }
 
 // From returns a tensor with a copy of data, row-major. It has the given
 // shape, or is a vector where none is given; the number of values must be the
-// shape's.
-func From[T Element](data []T, shape ...int) Tensor {
+// shape's. Values of type int become int64.
+func From[T Element | int](data []T, shape ...int) Tensor {
 	return Wrap(core.From(data, slices.Clone(shape), *core.DefaultPlacement()))
 }
 
-// FromOn is From with options that say where and as what the tensor is
-// created. A nil shape makes a vector.
-func FromOn[T Element](data []T, shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(core.From(data, slices.Clone(shape), *s.place(nil)))
+// FromSlice is From with the shape as a slice and options that say where and
+// as what the tensor is created. A nil shape makes a vector.
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func FromSlice[T Element | int](data []T, shape []int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Failed(fmt.Errorf("from: %w", err)))
+	}
+	return Wrap(core.From(data, slices.Clone(shape), *place))
 }
 
 // NewTensor returns a tensor with a copy of data, row-major, that has the
 // device and dtype of like, and the given shape; a nil shape makes a vector.
 // Options say otherwise.
-func NewTensor[T Element](like Tensor, data []T, shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func NewTensor[T Element | int](like Tensor, data []T, shape []int, opts ...Option) Tensor {
 	if bad := core.FirstError(like.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(core.From(data, slices.Clone(shape), *s.place(like.Handle())))
+	place, err := core.PlacementOf(opts, like.Handle())
+	if err != nil {
+		return Wrap(core.Failed(fmt.Errorf("new_tensor: %w", err)))
+	}
+	return Wrap(core.From(data, slices.Clone(shape), *place))
 }
 
 // FromScalar returns a tensor without axes that holds v. Its dtype follows v:
 // bool, int64, the default float or the complex dtype made of it, unless an
 // option names one.
-func FromScalar(v Scalar, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func FromScalar(v Scalar, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Failed(fmt.Errorf("from_scalar: %w", err)))
+	}
 	n, err := ir.ScalarOf(v)
 	if err != nil {
 		return Wrap(core.Failed(err))
 	}
-	p := s.place(nil)
-	if p.DType == ir.Invalid {
-		p.DType = n.DType(core.DefaultFloat())
+	if place.DType == ir.Invalid {
+		place.DType = n.DType(core.DefaultFloat())
 	}
-	return Wrap(ops.Full([]int{}, n, p))
+	return Wrap(ops.Full([]int{}, n, place))
 }
 
 // Data returns a copy of the elements, row-major, after waiting for them. T
@@ -307,9 +409,14 @@ func Data[T Element](t Tensor) ([]T, error) {
 
 // FromBytes returns a tensor with a copy of the given row-major elements of
 // dtype d in this machine's byte order.
-func FromBytes(raw []byte, d DType, shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(core.FromBytes(raw, d, slices.Clone(shape), *s.place(nil)))
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func FromBytes(raw []byte, d DType, shape []int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Failed(fmt.Errorf("from_bytes: %w", err)))
+	}
+	return Wrap(core.FromBytes(raw, d, slices.Clone(shape), *place))
 }
 
 // Bytes returns a copy of the elements, row-major, in this machine's byte
@@ -351,8 +458,14 @@ func (t Tensor) UniformInPlace(low, high float64) error {
 // To returns t on device d; t itself when it is there. The copy is
 // differentiable. A copy between host and accelerator is complete when the
 // call returns, unless NonBlocking is given.
-func (t Tensor) To(d device.Device, opts ...TransferOption) Tensor {
-	return Wrap(core.To(t.Handle(), d, transferOptions(opts)))
+//
+// Options: NonBlocking.
+func (t Tensor) To(d device.Device, opts ...Option) Tensor {
+	how, err := core.TransferOf("to", opts)
+	if err != nil {
+		return Wrap(core.Failed(err))
+	}
+	return Wrap(core.To(t.Handle(), d, how))
 }
 
 // CPU returns t in host memory; t itself when it is there.
@@ -360,16 +473,16 @@ func (t Tensor) CPU() Tensor {
 	return t.To(device.CPU)
 }
 
-// ToType returns t converted to dtype d; t itself when it has it. Floats
-// become integers by truncation that saturates.
-func (t Tensor) ToType(d DType) Tensor {
-	return Wrap(core.Cast(t.Handle(), d))
-}
-
 // CopyFrom writes src to t, converting dtype and crossing devices as needed;
 // src broadcasts to t's shape.
-func (t Tensor) CopyFrom(src Tensor, opts ...TransferOption) error {
-	return core.CopyFrom(t.Handle(), src.Handle(), transferOptions(opts), ops.SumTo)
+//
+// Options: NonBlocking.
+func (t Tensor) CopyFrom(src Tensor, opts ...Option) error {
+	how, err := core.TransferOf("copy_from", opts)
+	if err != nil {
+		return core.NotWritten(t.Handle(), err)
+	}
+	return core.CopyFrom(t.Handle(), src.Handle(), how, ops.SumTo)
 }
 
 // RecordStream notes that work given to s uses t's memory, which then is not

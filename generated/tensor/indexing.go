@@ -6,68 +6,64 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"math"
 )
 
 // Argwhere returns the positions of the elements of x that are not zero, as
 // nonzero does.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: none. Waits for a value on the host.
 func Argwhere(x Tensor) Tensor {
 	return Wrap(ops.Argwhere(x.Handle()))
 }
 
-// Argwhere is the function Argwhere on x. It returns the positions of the
-// elements of x that are not zero, as nonzero does.
+// Argwhere returns the positions of the elements of x that are not zero, as
+// nonzero does.
+//
+// Dtypes: all. Gradient: none. Waits for a value on the host.
 func (x Tensor) Argwhere() Tensor {
 	return Wrap(ops.Argwhere(x.Handle()))
 }
 
-// ArgwhereOut is Argwhere with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ArgwhereOut(dst, x Tensor) error {
-	return ops.ArgwhereOut(dst.Handle(), x.Handle())
+// embeddingOptions reads the options of Embedding.
+func embeddingOptions(opts []Option) (paddingIdx int, maxNorm, normType float64, scaleGradByFreq bool, err error) {
+	o := option.Read(opts)
+	paddingIdx = o.Int("PaddingIdx", -1)
+	maxNorm = o.Float("MaxNorm", math.Inf(1))
+	normType = o.Float("NormType", 2)
+	scaleGradByFreq = o.Flag("ScaleGradByFreq", false)
+	return paddingIdx, maxNorm, normType, scaleGradByFreq, o.Err("PaddingIdx, MaxNorm, NormType, ScaleGradByFreq")
 }
-
-// An EmbeddingOption is an option of Embedding: PaddingIdx, MaxNorm, NormType
-// or ScaleGradByFreq.
-type EmbeddingOption interface {
-	option
-	embeddingOption()
-}
-
-func (PaddingIdxOption) embeddingOption()      {}
-func (MaxNormOption) embeddingOption()         {}
-func (NormTypeOption) embeddingOption()        {}
-func (ScaleGradByFreqOption) embeddingOption() {}
 
 // Embedding returns the rows of weight [rows, width] that the int32 or int64
 // tensor index names: the result has index's shape and the axis width. The
-// row padding_idx gets no gradient; -1 stands for none. With max_norm, rows
-// that are named and whose norm_type-norm is larger are first scaled to that
-// norm, in weight itself. With scale_grad_by_freq the gradient of a row is
+// row PaddingIdx gets no gradient; -1 stands for none. With MaxNorm, rows
+// that index names are first scaled down in weight itself if their norm of
+// order NormType is larger. With ScaleGradByFreq the gradient of a row is
 // divided by how often it is named.
 //
-// Dtypes: float, complex. Options: PaddingIdx (-1), MaxNorm (+Inf), NormType
-// (2), ScaleGradByFreq (false).
-func Embedding(index, weight Tensor, opts ...EmbeddingOption) Tensor {
-	s := collect(options{paddingIdx: -1, maxNorm: math.Inf(1), normType: 2}, opts)
-	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), s.paddingIdx, s.maxNorm, s.normType, s.scaleGradByFreq))
+// Dtypes: float, complex. Gradient: weight. Options: PaddingIdx (-1), MaxNorm
+// (+Inf), NormType (2), ScaleGradByFreq (false).
+func Embedding(index, weight Tensor, opts ...Option) Tensor {
+	paddingIdx, maxNorm, normType, scaleGradByFreq, err := embeddingOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.EmbeddingOp(), err, index.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), paddingIdx, maxNorm, normType, scaleGradByFreq))
 }
 
-// Embedding is the function Embedding on index. It returns the rows of weight
-// [rows, width] that the int32 or int64 tensor index names: the result has
-// index's shape and the axis width.
-func (index Tensor) Embedding(weight Tensor, opts ...EmbeddingOption) Tensor {
-	s := collect(options{paddingIdx: -1, maxNorm: math.Inf(1), normType: 2}, opts)
-	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), s.paddingIdx, s.maxNorm, s.normType, s.scaleGradByFreq))
-}
-
-// EmbeddingOut is Embedding with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func EmbeddingOut(dst, index, weight Tensor, opts ...EmbeddingOption) error {
-	s := collect(options{paddingIdx: -1, maxNorm: math.Inf(1), normType: 2}, opts)
-	return ops.EmbeddingOut(dst.Handle(), index.Handle(), weight.Handle(), s.paddingIdx, s.maxNorm, s.normType, s.scaleGradByFreq)
+// Embedding returns the rows of weight [rows, width] that the int32 or int64
+// tensor index names: the result has index's shape and the axis width.
+//
+// Dtypes: float, complex. Gradient: weight. Options: PaddingIdx (-1), MaxNorm
+// (+Inf), NormType (2), ScaleGradByFreq (false).
+func (index Tensor) Embedding(weight Tensor, opts ...Option) Tensor {
+	paddingIdx, maxNorm, normType, scaleGradByFreq, err := embeddingOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.EmbeddingOp(), err, index.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Embedding(index.Handle(), weight.Handle(), paddingIdx, maxNorm, normType, scaleGradByFreq))
 }
 
 // Gather returns the elements of x that index names along dim: out[i][j] is
@@ -75,72 +71,61 @@ func EmbeddingOut(dst, index, weight Tensor, opts ...EmbeddingOption) error {
 // no larger than x along the other axes; the result has its shape. A scalar
 // counts as a tensor of one axis.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Gather(x Tensor, dim int, index Tensor) Tensor {
 	return Wrap(ops.Gather(x.Handle(), dim, index.Handle()))
 }
 
-// Gather is the function Gather on x. It returns the elements of x that index
-// names along dim: out[i][j] is x[index[i][j]][j] for dim 0.
+// Gather returns the elements of x that index names along dim: out[i][j] is
+// x[index[i][j]][j] for dim 0.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Gather(dim int, index Tensor) Tensor {
 	return Wrap(ops.Gather(x.Handle(), dim, index.Handle()))
 }
 
-// GatherOut is Gather with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func GatherOut(dst, x Tensor, dim int, index Tensor) error {
-	return ops.GatherOut(dst.Handle(), x.Handle(), dim, index.Handle())
-}
-
-// IndexAdd returns a copy of x to whose slices along dim those of src are
-// added (of bools by logical or): slice i of src goes to slice index[i] of x.
+// IndexAdd returns a copy of x with the slices of src added along dim: slice
+// i of src is added to slice index[i] of x. For bools the sum is logical or.
 // Index is an int32 or int64 tensor of rank 1 or 0, with as many elements as
 // src has along dim; the other extents of src are x's.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator.
 func IndexAdd(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
-// IndexAdd is the function IndexAdd on x. It returns a copy of x to whose
-// slices along dim those of src are added (of bools by logical or): slice i
-// of src goes to slice index[i] of x.
+// IndexAdd returns a copy of x with the slices of src added along dim: slice
+// i of src is added to slice index[i] of x.
+//
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator.
 func (x Tensor) IndexAdd(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
-// IndexAddOut is IndexAdd with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func IndexAddOut(dst, x Tensor, dim int, index, src Tensor) error {
-	return ops.IndexAddOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle())
-}
-
-// IndexCopy returns a copy of x whose slices along dim that the int32 or
-// int64 tensor index of one axis names are those of src.
+// IndexCopy returns a copy of x in which the slices along dim that index
+// names are replaced by those of src. Index is an int32 or int64 tensor of
+// one axis.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, src.
 func IndexCopy(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexCopy(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
-// IndexCopy is the function IndexCopy on x. It returns a copy of x whose
-// slices along dim that the int32 or int64 tensor index of one axis names are
-// those of src.
+// IndexCopy returns a copy of x in which the slices along dim that index
+// names are replaced by those of src.
+//
+// Dtypes: all. Gradient: x, src.
 func (x Tensor) IndexCopy(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexCopy(x.Handle(), dim, index.Handle(), src.Handle()))
-}
-
-// IndexCopyOut is IndexCopy with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func IndexCopyOut(dst, x Tensor, dim int, index, src Tensor) error {
-	return ops.IndexCopyOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle())
 }
 
 // IndexFill returns a copy of x with value in the slices along dim that the
 // int32 or int64 tensor index of one axis names. A negative index counts from
 // the end.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func IndexFill(x Tensor, dim int, index Tensor, value Scalar) Tensor {
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
@@ -149,9 +134,10 @@ func IndexFill(x Tensor, dim int, index Tensor, value Scalar) Tensor {
 	return Wrap(ops.IndexFill(x.Handle(), dim, index.Handle(), valueValue))
 }
 
-// IndexFill is the function IndexFill on x. It returns a copy of x with value
-// in the slices along dim that the int32 or int64 tensor index of one axis
-// names.
+// IndexFill returns a copy of x with value in the slices along dim that the
+// int32 or int64 tensor index of one axis names.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) IndexFill(dim int, index Tensor, value Scalar) Tensor {
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
@@ -160,199 +146,171 @@ func (x Tensor) IndexFill(dim int, index Tensor, value Scalar) Tensor {
 	return Wrap(ops.IndexFill(x.Handle(), dim, index.Handle(), valueValue))
 }
 
-// IndexFillOut is IndexFill with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func IndexFillOut(dst, x Tensor, dim int, index Tensor, value Scalar) error {
-	valueValue, err := ir.ScalarOf(value)
-	if err != nil {
-		return core.Fail(ops.IndexFillOp(), err).Err()
-	}
-	return ops.IndexFillOut(dst.Handle(), x.Handle(), dim, index.Handle(), valueValue)
+// indexReduceOptions reads the options of IndexReduce.
+func indexReduceOptions(opts []Option) (includeSelf bool, err error) {
+	o := option.Read(opts)
+	includeSelf = o.Flag("IncludeSelf", true)
+	return includeSelf, o.Err("IncludeSelf")
 }
-
-// An IndexReduceOption is an option of IndexReduce: IncludeSelf.
-type IndexReduceOption interface {
-	option
-	indexReduceOption()
-}
-
-func (IncludeSelfOption) indexReduceOption() {}
 
 // IndexReduce returns a copy of x in which every slice along dim that the
-// int32 or int64 tensor index of one axis names is, element by element, the
-// sum, product, mean, largest or smallest of itself and of the slices of src
-// that go there, or with include_self of false of these alone. Src has x's
-// shape but for as many slices as index has elements.
+// int32 or int64 tensor index of one axis names becomes, element by element,
+// the sum, product, mean, largest or smallest of itself and the slices of src
+// that go there. If IncludeSelf is false, the slice of x does not count. Src
+// has x's shape, with as many slices along dim as index has elements.
 //
-// Dtypes: all. Options: IncludeSelf (true).
-func IndexReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...IndexReduceOption) Tensor {
-	s := collect(options{includeSelf: true}, opts)
-	return Wrap(ops.IndexReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator. Options: IncludeSelf (true).
+func IndexReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
+	includeSelf, err := indexReduceOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IndexReduceOp(), err, x.Handle(), index.Handle(), src.Handle()))
+	}
+	return Wrap(ops.IndexReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), includeSelf))
 }
 
-// IndexReduce is the function IndexReduce on x. It returns a copy of x in
-// which every slice along dim that the int32 or int64 tensor index of one
-// axis names is, element by element, the sum, product, mean, largest or
-// smallest of itself and of the slices of src that go there, or with
-// include_self of false of these alone.
-func (x Tensor) IndexReduce(dim int, index, src Tensor, reduce Reduce, opts ...IndexReduceOption) Tensor {
-	s := collect(options{includeSelf: true}, opts)
-	return Wrap(ops.IndexReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
-}
-
-// IndexReduceOut is IndexReduce with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func IndexReduceOut(dst, x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...IndexReduceOption) error {
-	s := collect(options{includeSelf: true}, opts)
-	return ops.IndexReduceOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf)
+// IndexReduce returns a copy of x in which every slice along dim that the
+// int32 or int64 tensor index of one axis names becomes, element by element,
+// the sum, product, mean, largest or smallest of itself and the slices of src
+// that go there.
+//
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator. Options: IncludeSelf (true).
+func (x Tensor) IndexReduce(dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
+	includeSelf, err := indexReduceOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.IndexReduceOp(), err, x.Handle(), index.Handle(), src.Handle()))
+	}
+	return Wrap(ops.IndexReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), includeSelf))
 }
 
 // IndexSelect returns the slices of x along dim that index names, in its
 // order. Index is an int32 or int64 tensor of rank 1 or 0; along dim the
 // result has as many elements as index.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func IndexSelect(x Tensor, dim int, index Tensor) Tensor {
 	return Wrap(ops.IndexSelect(x.Handle(), dim, index.Handle()))
 }
 
-// IndexSelect is the function IndexSelect on x. It returns the slices of x
-// along dim that index names, in its order.
+// IndexSelect returns the slices of x along dim that index names, in its
+// order.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) IndexSelect(dim int, index Tensor) Tensor {
 	return Wrap(ops.IndexSelect(x.Handle(), dim, index.Handle()))
-}
-
-// IndexSelectOut is IndexSelect with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func IndexSelectOut(dst, x Tensor, dim int, index Tensor) error {
-	return ops.IndexSelectOut(dst.Handle(), x.Handle(), dim, index.Handle())
 }
 
 // MaskedSelect returns the elements of x where the bool tensor mask is true,
 // in row-major order, as a tensor of one axis. X and mask broadcast. The host
 // waits for the number of elements.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. Waits for a value on the host.
 func MaskedSelect(x, mask Tensor) Tensor {
 	return Wrap(ops.MaskedSelect(x.Handle(), mask.Handle()))
 }
 
-// MaskedSelect is the function MaskedSelect on x. It returns the elements of
-// x where the bool tensor mask is true, in row-major order, as a tensor of
-// one axis.
+// MaskedSelect returns the elements of x where the bool tensor mask is true,
+// in row-major order, as a tensor of one axis.
+//
+// Dtypes: all. Gradient: x. Waits for a value on the host.
 func (x Tensor) MaskedSelect(mask Tensor) Tensor {
 	return Wrap(ops.MaskedSelect(x.Handle(), mask.Handle()))
-}
-
-// MaskedSelectOut is MaskedSelect with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func MaskedSelectOut(dst, x, mask Tensor) error {
-	return ops.MaskedSelectOut(dst.Handle(), x.Handle(), mask.Handle())
 }
 
 // Nonzero returns the positions of the elements of x that are not zero, one
 // row of axis indices for each, in row-major order, as int64. The host waits
 // for their number.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: none. Waits for a value on the host.
 func Nonzero(x Tensor) Tensor {
 	return Wrap(ops.Nonzero(x.Handle()))
 }
 
-// Nonzero is the function Nonzero on x. It returns the positions of the
-// elements of x that are not zero, one row of axis indices for each, in
-// row-major order, as int64.
+// Nonzero returns the positions of the elements of x that are not zero, one
+// row of axis indices for each, in row-major order, as int64.
+//
+// Dtypes: all. Gradient: none. Waits for a value on the host.
 func (x Tensor) Nonzero() Tensor {
 	return Wrap(ops.Nonzero(x.Handle()))
 }
 
-// NonzeroOut is Nonzero with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func NonzeroOut(dst, x Tensor) error {
-	return ops.NonzeroOut(dst.Handle(), x.Handle())
-}
-
 // OneHot returns, for each class index in the int32 or int64 tensor x, a row
-// of classes int64 numbers that are 0 but for a 1 at the index. An index out
-// of range is an error. With classes of -1 the largest index decides, and the
+// of classes int64 numbers that are 0, with a 1 at the index. An index out of
+// range is an error. If classes is -1, the largest index decides, and the
 // host waits for it.
 //
-// Dtypes: int32, int64.
+// Dtypes: int32, int64. Gradient: none. Waits for a value on the host.
 func OneHot(x Tensor, classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
 
-// OneHot is the function OneHot on x. It returns, for each class index in the
-// int32 or int64 tensor x, a row of classes int64 numbers that are 0 but for
-// a 1 at the index.
+// OneHot returns, for each class index in the int32 or int64 tensor x, a row
+// of classes int64 numbers that are 0, with a 1 at the index.
+//
+// Dtypes: int32, int64. Gradient: none. Waits for a value on the host.
 func (x Tensor) OneHot(classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
 
-// OneHotOut is OneHot with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func OneHotOut(dst, x Tensor, classes int) error {
-	return ops.OneHotOut(dst.Handle(), x.Handle(), classes)
+// putOptions reads the options of Put.
+func putOptions(opts []Option) (accumulate bool, err error) {
+	o := option.Read(opts)
+	accumulate = o.Flag("Accumulate", false)
+	return accumulate, o.Err("Accumulate")
 }
 
-// A PutOption is an option of Put: Accumulate.
-type PutOption interface {
-	option
-	putOption()
-}
-
-func (AccumulateOption) putOption() {}
-
-// Put returns a copy of x in which the elements, counted in row-major order,
-// that the int32 or int64 tensor index names are those of src, or with
-// accumulate have those of src added. Index and src have equally many
-// elements. A negative index counts from the end. Without accumulate, where
-// index names an element more than once, one of the writes wins.
+// Put returns a copy of x in which the elements that index names, counted in
+// row-major order, are replaced by those of src, or with accumulate have
+// those of src added. Index is an int32 or int64 tensor. Index and src have
+// equally many elements. A negative index counts from the end. Without
+// accumulate, where index names an element more than once, one of the writes
+// wins.
 //
-// Dtypes: all. Options: Accumulate (false).
-func Put(x, index, src Tensor, opts ...PutOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Put(x.Handle(), index.Handle(), src.Handle(), s.accumulate))
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator. Options: Accumulate (false).
+func Put(x, index, src Tensor, opts ...Option) Tensor {
+	accumulate, err := putOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.PutOp(), err, x.Handle(), index.Handle(), src.Handle()))
+	}
+	return Wrap(ops.Put(x.Handle(), index.Handle(), src.Handle(), accumulate))
 }
 
-// Put is the function Put on x. It returns a copy of x in which the elements,
-// counted in row-major order, that the int32 or int64 tensor index names are
-// those of src, or with accumulate have those of src added.
-func (x Tensor) Put(index, src Tensor, opts ...PutOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Put(x.Handle(), index.Handle(), src.Handle(), s.accumulate))
-}
-
-// PutOut is Put with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func PutOut(dst, x, index, src Tensor, opts ...PutOption) error {
-	s := collect(options{}, opts)
-	return ops.PutOut(dst.Handle(), x.Handle(), index.Handle(), src.Handle(), s.accumulate)
+// Put returns a copy of x in which the elements that index names, counted in
+// row-major order, are replaced by those of src, or with accumulate have
+// those of src added.
+//
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator. Options: Accumulate (false).
+func (x Tensor) Put(index, src Tensor, opts ...Option) Tensor {
+	accumulate, err := putOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.PutOp(), err, x.Handle(), index.Handle(), src.Handle()))
+	}
+	return Wrap(ops.Put(x.Handle(), index.Handle(), src.Handle(), accumulate))
 }
 
 // Scatter returns a copy of x with the elements of src written where index
 // says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int32 or int64
 // tensor of x's rank, no larger than src, and no larger than x along the
 // other axes. Src may be a number or a scalar tensor. Where index names an
-// element more than once, one of the writes wins, and the gradient of src is
-// that of every one.
+// element more than once, one of the writes wins, and every one gets the
+// gradient.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator.
 func Scatter(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
-// Scatter is the function Scatter on x. It returns a copy of x with the
-// elements of src written where index says: out[index[i][j]][j] = src[i][j]
-// for dim 0.
+// Scatter returns a copy of x with the elements of src written where index
+// says: out[index[i][j]][j] = src[i][j] for dim 0.
+//
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator.
 func (x Tensor) Scatter(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), src.Handle()))
-}
-
-// ScatterOut is Scatter with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ScatterOut(dst, x Tensor, dim int, index, src Tensor) error {
-	return ops.ScatterOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle())
 }
 
 // ScatterScalar is Scatter where src is a number, which does not widen the
@@ -361,163 +319,132 @@ func ScatterScalar(x Tensor, dim int, index Tensor, src Scalar) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), number(ops.ScatterOp(), src)))
 }
 
-// ScatterScalar is the function ScatterScalar on x. It returns a copy of x
-// with the elements of src written where index says: out[index[i][j]][j] =
-// src[i][j] for dim 0.
+// ScatterScalar is Scatter where src is a number, which does not widen the
+// other operands' dtype within its category.
 func (x Tensor) ScatterScalar(dim int, index Tensor, src Scalar) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), number(ops.ScatterOp(), src)))
 }
 
-// ScatterScalarOut is ScatterScalar with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func ScatterScalarOut(dst, x Tensor, dim int, index Tensor, src Scalar) error {
-	return ops.ScatterOut(dst.Handle(), x.Handle(), dim, index.Handle(), number(ops.ScatterOp(), src))
-}
-
 // ScatterAdd returns a copy of x to which the elements of src are added where
-// index says: out[index[i][j]][j] += src[i][j] for dim 0. The sum of bools is
-// logical or. Index is an int32 or int64 tensor of x's rank, no larger than
-// src, and no larger than x along the other axes.
+// index says: out[index[i][j]][j] += src[i][j] for dim 0. For bools the sum
+// is logical or. Index is an int32 or int64 tensor of x's rank, no larger
+// than src, and no larger than x along the other axes.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator.
 func ScatterAdd(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.ScatterAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
-// ScatterAdd is the function ScatterAdd on x. It returns a copy of x to which
-// the elements of src are added where index says: out[index[i][j]][j] +=
-// src[i][j] for dim 0.
+// ScatterAdd returns a copy of x to which the elements of src are added where
+// index says: out[index[i][j]][j] += src[i][j] for dim 0.
+//
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator.
 func (x Tensor) ScatterAdd(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.ScatterAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
-// ScatterAddOut is ScatterAdd with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func ScatterAddOut(dst, x Tensor, dim int, index, src Tensor) error {
-	return ops.ScatterAddOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle())
+// scatterReduceOptions reads the options of ScatterReduce.
+func scatterReduceOptions(opts []Option) (includeSelf bool, err error) {
+	o := option.Read(opts)
+	includeSelf = o.Flag("IncludeSelf", true)
+	return includeSelf, o.Err("IncludeSelf")
 }
-
-// A ScatterReduceOption is an option of ScatterReduce: IncludeSelf.
-type ScatterReduceOption interface {
-	option
-	scatterReduceOption()
-}
-
-func (IncludeSelfOption) scatterReduceOption() {}
 
 // ScatterReduce returns a copy of x in which every element that index names,
-// as in scatter, is the sum, product, mean, largest or smallest of itself and
-// of the elements of src that go there, or with include_self of false of
-// these alone. The mean of integers is rounded down. Equal largest or
-// smallest elements share the gradient.
+// as in scatter, becomes the sum, product, mean, largest or smallest of
+// itself and the elements of src that go there. If IncludeSelf is false, the
+// element of x does not count. The mean of integers is rounded down. Equal
+// largest or smallest elements share the gradient.
 //
-// Dtypes: all. Options: IncludeSelf (true).
-func ScatterReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...ScatterReduceOption) Tensor {
-	s := collect(options{includeSelf: true}, opts)
-	return Wrap(ops.ScatterReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator. Options: IncludeSelf (true).
+func ScatterReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
+	includeSelf, err := scatterReduceOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ScatterReduceOp(), err, x.Handle(), index.Handle(), src.Handle()))
+	}
+	return Wrap(ops.ScatterReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), includeSelf))
 }
 
-// ScatterReduce is the function ScatterReduce on x. It returns a copy of x in
-// which every element that index names, as in scatter, is the sum, product,
-// mean, largest or smallest of itself and of the elements of src that go
-// there, or with include_self of false of these alone.
-func (x Tensor) ScatterReduce(dim int, index, src Tensor, reduce Reduce, opts ...ScatterReduceOption) Tensor {
-	s := collect(options{includeSelf: true}, opts)
-	return Wrap(ops.ScatterReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf))
-}
-
-// ScatterReduceOut is ScatterReduce with the result written to dst, which
-// must have the result's shape and device, and a dtype that the result's
-// casts to.
-func ScatterReduceOut(dst, x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...ScatterReduceOption) error {
-	s := collect(options{includeSelf: true}, opts)
-	return ops.ScatterReduceOut(dst.Handle(), x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), s.includeSelf)
+// ScatterReduce returns a copy of x in which every element that index names,
+// as in scatter, becomes the sum, product, mean, largest or smallest of
+// itself and the elements of src that go there.
+//
+// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// accelerator. Options: IncludeSelf (true).
+func (x Tensor) ScatterReduce(dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
+	includeSelf, err := scatterReduceOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ScatterReduceOp(), err, x.Handle(), index.Handle(), src.Handle()))
+	}
+	return Wrap(ops.ScatterReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), includeSelf))
 }
 
 // Take returns the elements of x, read in row-major order, at the places in
 // the int32 or int64 tensor index, with index's shape. A negative index
 // counts from the end.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Take(x, index Tensor) Tensor {
 	return Wrap(ops.Take(x.Handle(), index.Handle()))
 }
 
-// Take is the function Take on x. It returns the elements of x, read in
-// row-major order, at the places in the int32 or int64 tensor index, with
-// index's shape.
+// Take returns the elements of x, read in row-major order, at the places in
+// the int32 or int64 tensor index, with index's shape.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Take(index Tensor) Tensor {
 	return Wrap(ops.Take(x.Handle(), index.Handle()))
-}
-
-// TakeOut is Take with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func TakeOut(dst, x, index Tensor) error {
-	return ops.TakeOut(dst.Handle(), x.Handle(), index.Handle())
 }
 
 // TakeAlongDim returns the elements of x that the int32 or int64 tensor index
 // names along dim, as gather does, where x and index broadcast along the
 // other axes and a negative index counts from the end.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func TakeAlongDim(x, index Tensor, dim int) Tensor {
 	return Wrap(ops.TakeAlongDim(x.Handle(), index.Handle(), dim))
 }
 
-// TakeAlongDim is the function TakeAlongDim on x. It returns the elements of
-// x that the int32 or int64 tensor index names along dim, as gather does,
-// where x and index broadcast along the other axes and a negative index
-// counts from the end.
+// TakeAlongDim returns the elements of x that the int32 or int64 tensor index
+// names along dim, as gather does, where x and index broadcast along the
+// other axes and a negative index counts from the end.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) TakeAlongDim(index Tensor, dim int) Tensor {
 	return Wrap(ops.TakeAlongDim(x.Handle(), index.Handle(), dim))
-}
-
-// TakeAlongDimOut is TakeAlongDim with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func TakeAlongDimOut(dst, x, index Tensor, dim int) error {
-	return ops.TakeAlongDimOut(dst.Handle(), x.Handle(), index.Handle(), dim)
 }
 
 // Tril returns the matrices in the last two axes of x with zeros above the
 // diagonal that lies diagonal columns right of the main one.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Tril(x Tensor, diagonal int) Tensor {
 	return Wrap(ops.Tril(x.Handle(), diagonal))
 }
 
-// Tril is the function Tril on x. It returns the matrices in the last two
-// axes of x with zeros above the diagonal that lies diagonal columns right of
-// the main one.
+// Tril returns the matrices in the last two axes of x with zeros above the
+// diagonal that lies diagonal columns right of the main one.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Tril(diagonal int) Tensor {
 	return Wrap(ops.Tril(x.Handle(), diagonal))
-}
-
-// TrilOut is Tril with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func TrilOut(dst, x Tensor, diagonal int) error {
-	return ops.TrilOut(dst.Handle(), x.Handle(), diagonal)
 }
 
 // Triu returns the matrices in the last two axes of x with zeros below the
 // diagonal that lies diagonal columns right of the main one.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Triu(x Tensor, diagonal int) Tensor {
 	return Wrap(ops.Triu(x.Handle(), diagonal))
 }
 
-// Triu is the function Triu on x. It returns the matrices in the last two
-// axes of x with zeros below the diagonal that lies diagonal columns right of
-// the main one.
+// Triu returns the matrices in the last two axes of x with zeros below the
+// diagonal that lies diagonal columns right of the main one.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Triu(diagonal int) Tensor {
 	return Wrap(ops.Triu(x.Handle(), diagonal))
-}
-
-// TriuOut is Triu with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func TriuOut(dst, x Tensor, diagonal int) error {
-	return ops.TriuOut(dst.Handle(), x.Handle(), diagonal)
 }

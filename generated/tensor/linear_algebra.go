@@ -6,251 +6,179 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"slices"
 )
 
-// An AddmmOption is an option of Addmm: Beta or Alpha.
-type AddmmOption interface {
-	option
-	addmmOption()
+// addMMOptions reads the options of AddMM.
+func addMMOptions(opts []Option) (beta, alpha ir.Scalar, err error) {
+	o := option.Read(opts)
+	beta = core.ReadScalar(&o, "Beta", ir.IntScalar(1))
+	alpha = core.ReadScalar(&o, "Alpha", ir.IntScalar(1))
+	return beta, alpha, o.Err("Beta, Alpha")
 }
 
-func (BetaOption) addmmOption()  {}
-func (AlphaOption) addmmOption() {}
-
-// Addmm returns beta*x + alpha*(y @ z), where y and z are matrices and x
-// broadcasts. With a beta of 0 x is not read, NaN included.
+// AddMM returns beta*x + alpha*(y @ z), where y and z are matrices and x
+// broadcasts. If beta is 0, x is not read, so its NaN do not count.
 //
-// Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
-func Addmm(x, y, z Tensor, opts ...AddmmOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// (1).
+func AddMM(x, y, z Tensor, opts ...Option) Tensor {
+	beta, alpha, err := addMMOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.AddmmOp(), err))
+		return Wrap(core.Refuse(ops.AddMMOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.AddmmOp(), err))
-	}
-	return Wrap(ops.Addmm(x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue))
+	return Wrap(ops.AddMM(x.Handle(), y.Handle(), z.Handle(), beta, alpha))
 }
 
-// Addmm is the function Addmm on x. It returns beta*x + alpha*(y @ z), where
-// y and z are matrices and x broadcasts.
-func (x Tensor) Addmm(y, z Tensor, opts ...AddmmOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
-	if err != nil {
-		return Wrap(core.Fail(ops.AddmmOp(), err))
-	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.AddmmOp(), err))
-	}
-	return Wrap(ops.Addmm(x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue))
-}
-
-// AddmmOut is Addmm with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AddmmOut(dst, x, y, z Tensor, opts ...AddmmOption) error {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
-	if err != nil {
-		return core.Fail(ops.AddmmOp(), err).Err()
-	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return core.Fail(ops.AddmmOp(), err).Err()
-	}
-	return ops.AddmmOut(dst.Handle(), x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue)
-}
-
-// An AddmvOption is an option of Addmv: Beta or Alpha.
-type AddmvOption interface {
-	option
-	addmvOption()
-}
-
-func (BetaOption) addmvOption()  {}
-func (AlphaOption) addmvOption() {}
-
-// Addmv returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
-// With a beta of 0 x is not read, NaN included.
+// AddMM returns beta*x + alpha*(y @ z), where y and z are matrices and x
+// broadcasts.
 //
-// Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
-func Addmv(x, y, z Tensor, opts ...AddmvOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// (1).
+func (x Tensor) AddMM(y, z Tensor, opts ...Option) Tensor {
+	beta, alpha, err := addMMOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.AddmvOp(), err))
+		return Wrap(core.Refuse(ops.AddMMOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.AddmvOp(), err))
-	}
-	return Wrap(ops.Addmv(x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue))
+	return Wrap(ops.AddMM(x.Handle(), y.Handle(), z.Handle(), beta, alpha))
 }
 
-// Addmv is the function Addmv on x. It returns beta*x + alpha*(y @ z), where
-// y is a matrix and z a vector.
-func (x Tensor) Addmv(y, z Tensor, opts ...AddmvOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
-	if err != nil {
-		return Wrap(core.Fail(ops.AddmvOp(), err))
-	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.AddmvOp(), err))
-	}
-	return Wrap(ops.Addmv(x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue))
+// addMVOptions reads the options of AddMV.
+func addMVOptions(opts []Option) (beta, alpha ir.Scalar, err error) {
+	o := option.Read(opts)
+	beta = core.ReadScalar(&o, "Beta", ir.IntScalar(1))
+	alpha = core.ReadScalar(&o, "Alpha", ir.IntScalar(1))
+	return beta, alpha, o.Err("Beta, Alpha")
 }
 
-// AddmvOut is Addmv with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AddmvOut(dst, x, y, z Tensor, opts ...AddmvOption) error {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
-	if err != nil {
-		return core.Fail(ops.AddmvOp(), err).Err()
-	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return core.Fail(ops.AddmvOp(), err).Err()
-	}
-	return ops.AddmvOut(dst.Handle(), x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue)
-}
-
-// A BaddbmmOption is an option of Baddbmm: Beta or Alpha.
-type BaddbmmOption interface {
-	option
-	baddbmmOption()
-}
-
-func (BetaOption) baddbmmOption()  {}
-func (AlphaOption) baddbmmOption() {}
-
-// Baddbmm returns beta*x + alpha*(y @ z), where y and z are batches of
-// matrices and x broadcasts. With a beta of 0 x is not read, NaN included.
+// AddMV returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
+// If beta is 0, x is not read, so its NaN do not count.
 //
-// Dtypes: int, float, complex. Options: Beta (1), Alpha (1).
-func Baddbmm(x, y, z Tensor, opts ...BaddbmmOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// (1).
+func AddMV(x, y, z Tensor, opts ...Option) Tensor {
+	beta, alpha, err := addMVOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.BaddbmmOp(), err))
+		return Wrap(core.Refuse(ops.AddMVOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.BaddbmmOp(), err))
-	}
-	return Wrap(ops.Baddbmm(x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue))
+	return Wrap(ops.AddMV(x.Handle(), y.Handle(), z.Handle(), beta, alpha))
 }
 
-// Baddbmm is the function Baddbmm on x. It returns beta*x + alpha*(y @ z),
-// where y and z are batches of matrices and x broadcasts.
-func (x Tensor) Baddbmm(y, z Tensor, opts ...BaddbmmOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// AddMV returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
+//
+// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// (1).
+func (x Tensor) AddMV(y, z Tensor, opts ...Option) Tensor {
+	beta, alpha, err := addMVOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.BaddbmmOp(), err))
+		return Wrap(core.Refuse(ops.AddMVOp(), err, x.Handle(), y.Handle(), z.Handle()))
 	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return Wrap(core.Fail(ops.BaddbmmOp(), err))
-	}
-	return Wrap(ops.Baddbmm(x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue))
+	return Wrap(ops.AddMV(x.Handle(), y.Handle(), z.Handle(), beta, alpha))
 }
 
-// BaddbmmOut is Baddbmm with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func BaddbmmOut(dst, x, y, z Tensor, opts ...BaddbmmOption) error {
-	s := collect(options{beta: ir.IntScalar(1), alpha: ir.IntScalar(1)}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
-	if err != nil {
-		return core.Fail(ops.BaddbmmOp(), err).Err()
-	}
-	alphaValue, err := ir.ScalarOf(s.alpha)
-	if err != nil {
-		return core.Fail(ops.BaddbmmOp(), err).Err()
-	}
-	return ops.BaddbmmOut(dst.Handle(), x.Handle(), y.Handle(), z.Handle(), betaValue, alphaValue)
+// bAddBMMOptions reads the options of BAddBMM.
+func bAddBMMOptions(opts []Option) (beta, alpha ir.Scalar, err error) {
+	o := option.Read(opts)
+	beta = core.ReadScalar(&o, "Beta", ir.IntScalar(1))
+	alpha = core.ReadScalar(&o, "Alpha", ir.IntScalar(1))
+	return beta, alpha, o.Err("Beta, Alpha")
 }
 
-// Bmm returns the products of batches of matrices with shapes [b, m, k] and
+// BAddBMM returns beta*x + alpha*(y @ z), where y and z are batches of
+// matrices and x broadcasts. If beta is 0, x is not read, so its NaN do not
+// count.
+//
+// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// (1).
+func BAddBMM(x, y, z Tensor, opts ...Option) Tensor {
+	beta, alpha, err := bAddBMMOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BAddBMMOp(), err, x.Handle(), y.Handle(), z.Handle()))
+	}
+	return Wrap(ops.BAddBMM(x.Handle(), y.Handle(), z.Handle(), beta, alpha))
+}
+
+// BAddBMM returns beta*x + alpha*(y @ z), where y and z are batches of
+// matrices and x broadcasts.
+//
+// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// (1).
+func (x Tensor) BAddBMM(y, z Tensor, opts ...Option) Tensor {
+	beta, alpha, err := bAddBMMOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BAddBMMOp(), err, x.Handle(), y.Handle(), z.Handle()))
+	}
+	return Wrap(ops.BAddBMM(x.Handle(), y.Handle(), z.Handle(), beta, alpha))
+}
+
+// BMM returns the products of batches of matrices with shapes [b, m, k] and
 // [b, k, n].
 //
-// Dtypes: int, float, complex.
-func Bmm(x, y Tensor) Tensor {
-	return Wrap(ops.Bmm(x.Handle(), y.Handle()))
+// Dtypes: int, float, complex. Gradient: x, y.
+func BMM(x, y Tensor) Tensor {
+	return Wrap(ops.BMM(x.Handle(), y.Handle()))
 }
 
-// Bmm is the function Bmm on x. It returns the products of batches of
-// matrices with shapes [b, m, k] and [b, k, n].
-func (x Tensor) Bmm(y Tensor) Tensor {
-	return Wrap(ops.Bmm(x.Handle(), y.Handle()))
+// BMM returns the products of batches of matrices with shapes [b, m, k] and
+// [b, k, n].
+//
+// Dtypes: int, float, complex. Gradient: x, y.
+func (x Tensor) BMM(y Tensor) Tensor {
+	return Wrap(ops.BMM(x.Handle(), y.Handle()))
 }
 
-// BmmOut is Bmm with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func BmmOut(dst, x, y Tensor) error {
-	return ops.BmmOut(dst.Handle(), x.Handle(), y.Handle())
+// cDistOptions reads the options of CDist.
+func cDistOptions(opts []Option) (p float64, computeMode ops.ComputeMode, err error) {
+	o := option.Read(opts)
+	p = o.Float("P", 2)
+	computeMode = ops.ComputeMode(option.Choice(&o, ComputeMode(ops.ComputeModeMMIfLarge)))
+	return p, computeMode, o.Err("P, ComputeMode")
 }
-
-// A CDistOption is an option of CDist: P or a value of ComputeMode.
-type CDistOption interface {
-	option
-	cDistOption()
-}
-
-func (POption) cDistOption()     {}
-func (ComputeMode) cDistOption() {}
 
 // CDist returns the p-norms of the differences of all pairs of rows of x
 // [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast. The
 // gradient at zero distance is zero. Distances with p of 2 are computed by a
-// product of matrices where x or y has more than 25 rows, or as compute_mode
-// says; rows that lie close together lose digits then.
+// product of matrices where x or y has more than 25 rows, or as ComputeMode
+// says; this loses digits for rows that lie close together.
 //
-// Dtypes: float. Options: P (2), ComputeMode (mm_if_large).
-func CDist(x, y Tensor, opts ...CDistOption) Tensor {
-	s := collect(options{p: 2}, opts)
-	return Wrap(ops.CDist(x.Handle(), y.Handle(), s.p, s.computeMode))
+// Dtypes: float. Gradient: x, y. Options: P (2), ComputeMode
+// (ComputeModeMMIfLarge).
+func CDist(x, y Tensor, opts ...Option) Tensor {
+	p, computeMode, err := cDistOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CDistOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.CDist(x.Handle(), y.Handle(), p, computeMode))
 }
 
-// CDist is the function CDist on x. It returns the p-norms of the differences
-// of all pairs of rows of x [..., m, k] and y [..., n, k], as [..., m, n];
-// leading axes broadcast.
-func (x Tensor) CDist(y Tensor, opts ...CDistOption) Tensor {
-	s := collect(options{p: 2}, opts)
-	return Wrap(ops.CDist(x.Handle(), y.Handle(), s.p, s.computeMode))
-}
-
-// CDistOut is CDist with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CDistOut(dst, x, y Tensor, opts ...CDistOption) error {
-	s := collect(options{p: 2}, opts)
-	return ops.CDistOut(dst.Handle(), x.Handle(), y.Handle(), s.p, s.computeMode)
+// CDist returns the p-norms of the differences of all pairs of rows of x
+// [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast.
+//
+// Dtypes: float. Gradient: x, y. Options: P (2), ComputeMode
+// (ComputeModeMMIfLarge).
+func (x Tensor) CDist(y Tensor, opts ...Option) Tensor {
+	p, computeMode, err := cDistOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CDistOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.CDist(x.Handle(), y.Handle(), p, computeMode))
 }
 
 // Dot returns the sum of the products of the elements of two tensors of one
 // axis, as a scalar.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Gradient: x, y.
 func Dot(x, y Tensor) Tensor {
 	return Wrap(ops.Dot(x.Handle(), y.Handle()))
 }
 
-// Dot is the function Dot on x. It returns the sum of the products of the
-// elements of two tensors of one axis, as a scalar.
+// Dot returns the sum of the products of the elements of two tensors of one
+// axis, as a scalar.
+//
+// Dtypes: int, float, complex. Gradient: x, y.
 func (x Tensor) Dot(y Tensor) Tensor {
 	return Wrap(ops.Dot(x.Handle(), y.Handle()))
-}
-
-// DotOut is Dot with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func DotOut(dst, x, y Tensor) error {
-	return ops.DotOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // Einsum returns the sum of products that the equation describes, as
@@ -258,71 +186,59 @@ func DotOut(dst, x, y Tensor) error {
 // those of the result, in its order; letters left out are summed. Without an
 // arrow the letters that occur once are kept, in alphabetical order. Three
 // dots stand for leading axes that broadcast, and a letter twice in one
-// operand for its diagonal. The sum of one operand of integers is int64, as
-// that of sum.
+// operand for its diagonal. With one operand of integers the result is int64.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Gradient: xs.
 func Einsum(equation string, xs []Tensor) Tensor {
 	return Wrap(ops.Einsum(equation, handles(xs)))
 }
 
-// EinsumOut is Einsum with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func EinsumOut(dst Tensor, equation string, xs []Tensor) error {
-	return ops.EinsumOut(dst.Handle(), equation, handles(xs))
-}
-
-// Kron returns the Kronecker product: along every axis, as many blocks of y
-// as x has elements, each multiplied by one of these. The tensor with fewer
+// Kron returns the Kronecker product: along every axis it has one block of y
+// for each element of x, multiplied by that element. The tensor with fewer
 // axes gets leading ones of extent 1.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, y.
 func Kron(x, y Tensor) Tensor {
 	return Wrap(ops.Kron(x.Handle(), y.Handle()))
 }
 
-// Kron is the function Kron on x. It returns the Kronecker product: along
-// every axis, as many blocks of y as x has elements, each multiplied by one
-// of these.
+// Kron returns the Kronecker product: along every axis it has one block of y
+// for each element of x, multiplied by that element.
+//
+// Dtypes: all. Gradient: x, y.
 func (x Tensor) Kron(y Tensor) Tensor {
 	return Wrap(ops.Kron(x.Handle(), y.Handle()))
 }
 
-// KronOut is Kron with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func KronOut(dst, x, y Tensor) error {
-	return ops.KronOut(dst.Handle(), x.Handle(), y.Handle())
+// linearOptions reads the options of Linear.
+func linearOptions(opts []Option) (bias *core.Tensor, err error) {
+	o := option.Read(opts)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	return bias, o.Err("Bias")
 }
-
-// A LinearOption is an option of Linear: Bias.
-type LinearOption interface {
-	option
-	linearOption()
-}
-
-func (BiasOption) linearOption() {}
 
 // Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
 // bias [out].
 //
-// Dtypes: int, float, complex. Options: Bias.
-func Linear(x, weight Tensor, opts ...LinearOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Linear(x.Handle(), weight.Handle(), s.bias))
+// Dtypes: int, float, complex. Gradient: x, weight, Bias. Options: Bias.
+func Linear(x, weight Tensor, opts ...Option) Tensor {
+	bias, err := linearOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LinearOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Linear(x.Handle(), weight.Handle(), bias))
 }
 
-// Linear is the function Linear on x. It returns x @ weight' + bias for x
-// [..., in], weight [out, in] and bias [out].
-func (x Tensor) Linear(weight Tensor, opts ...LinearOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Linear(x.Handle(), weight.Handle(), s.bias))
-}
-
-// LinearOut is Linear with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func LinearOut(dst, x, weight Tensor, opts ...LinearOption) error {
-	s := collect(options{}, opts)
-	return ops.LinearOut(dst.Handle(), x.Handle(), weight.Handle(), s.bias)
+// Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
+// bias [out].
+//
+// Dtypes: int, float, complex. Gradient: x, weight, Bias. Options: Bias.
+func (x Tensor) Linear(weight Tensor, opts ...Option) Tensor {
+	bias, err := linearOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LinearOp(), err, x.Handle(), weight.Handle()))
+	}
+	return Wrap(ops.Linear(x.Handle(), weight.Handle(), bias))
 }
 
 // MatMul returns the matrix product. Of x and y with shapes [..., m, k] and
@@ -330,115 +246,88 @@ func LinearOut(dst, x, weight Tensor, opts ...LinearOption) error {
 // one axis is a row on the left and a column on the right, and that axis is
 // not in the result. Two tensors of one axis give their dot product.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Gradient: x, y.
 func MatMul(x, y Tensor) Tensor {
 	return Wrap(ops.MatMul(x.Handle(), y.Handle()))
 }
 
-// MatMul is the function MatMul on x. It returns the matrix product.
+// MatMul returns the matrix product.
+//
+// Dtypes: int, float, complex. Gradient: x, y.
 func (x Tensor) MatMul(y Tensor) Tensor {
 	return Wrap(ops.MatMul(x.Handle(), y.Handle()))
 }
 
-// MatMulOut is MatMul with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func MatMulOut(dst, x, y Tensor) error {
-	return ops.MatMulOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// Mm returns the product of two matrices.
+// MM returns the product of two matrices.
 //
-// Dtypes: int, float, complex.
-func Mm(x, y Tensor) Tensor {
-	return Wrap(ops.Mm(x.Handle(), y.Handle()))
+// Dtypes: int, float, complex. Gradient: x, y.
+func MM(x, y Tensor) Tensor {
+	return Wrap(ops.MM(x.Handle(), y.Handle()))
 }
 
-// Mm is the function Mm on x. It returns the product of two matrices.
-func (x Tensor) Mm(y Tensor) Tensor {
-	return Wrap(ops.Mm(x.Handle(), y.Handle()))
-}
-
-// MmOut is Mm with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func MmOut(dst, x, y Tensor) error {
-	return ops.MmOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// Mv returns the product of a matrix and a vector.
+// MM returns the product of two matrices.
 //
-// Dtypes: int, float, complex.
-func Mv(x, y Tensor) Tensor {
-	return Wrap(ops.Mv(x.Handle(), y.Handle()))
+// Dtypes: int, float, complex. Gradient: x, y.
+func (x Tensor) MM(y Tensor) Tensor {
+	return Wrap(ops.MM(x.Handle(), y.Handle()))
 }
 
-// Mv is the function Mv on x. It returns the product of a matrix and a
-// vector.
-func (x Tensor) Mv(y Tensor) Tensor {
-	return Wrap(ops.Mv(x.Handle(), y.Handle()))
+// MV returns the product of a matrix and a vector.
+//
+// Dtypes: int, float, complex. Gradient: x, y.
+func MV(x, y Tensor) Tensor {
+	return Wrap(ops.MV(x.Handle(), y.Handle()))
 }
 
-// MvOut is Mv with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func MvOut(dst, x, y Tensor) error {
-	return ops.MvOut(dst.Handle(), x.Handle(), y.Handle())
+// MV returns the product of a matrix and a vector.
+//
+// Dtypes: int, float, complex. Gradient: x, y.
+func (x Tensor) MV(y Tensor) Tensor {
+	return Wrap(ops.MV(x.Handle(), y.Handle()))
 }
 
 // Outer returns the matrix of the products of every element of x with every
 // element of y; both have one axis.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, y.
 func Outer(x, y Tensor) Tensor {
 	return Wrap(ops.Outer(x.Handle(), y.Handle()))
 }
 
-// Outer is the function Outer on x. It returns the matrix of the products of
-// every element of x with every element of y; both have one axis.
+// Outer returns the matrix of the products of every element of x with every
+// element of y; both have one axis.
+//
+// Dtypes: all. Gradient: x, y.
 func (x Tensor) Outer(y Tensor) Tensor {
 	return Wrap(ops.Outer(x.Handle(), y.Handle()))
 }
 
-// OuterOut is Outer with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func OuterOut(dst, x, y Tensor) error {
-	return ops.OuterOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
-// Tensordot returns the sums of products of x and y over the axes x_dims and
-// y_dims, which pair up; the axes left are x's, then y's.
+// Tensordot returns the sums of products of x and y over the axes xDims and
+// yDims, which pair up; the axes left are x's, then y's.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Gradient: x, y.
 func Tensordot(x, y Tensor, xDims []int, yDims ...int) Tensor {
 	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims)))
 }
 
-// Tensordot is the function Tensordot on x. It returns the sums of products
-// of x and y over the axes x_dims and y_dims, which pair up; the axes left
-// are x's, then y's.
+// Tensordot returns the sums of products of x and y over the axes xDims and
+// yDims, which pair up; the axes left are x's, then y's.
+//
+// Dtypes: int, float, complex. Gradient: x, y.
 func (x Tensor) Tensordot(y Tensor, xDims []int, yDims ...int) Tensor {
 	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims)))
 }
 
-// TensordotOut is Tensordot with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func TensordotOut(dst, x, y Tensor, xDims []int, yDims ...int) error {
-	return ops.TensordotOut(dst.Handle(), x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims))
-}
-
 // Trace returns the sum of the diagonal of a matrix.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Gradient: x.
 func Trace(x Tensor) Tensor {
 	return Wrap(ops.Trace(x.Handle()))
 }
 
-// Trace is the function Trace on x. It returns the sum of the diagonal of a
-// matrix.
+// Trace returns the sum of the diagonal of a matrix.
+//
+// Dtypes: int, float, complex. Gradient: x.
 func (x Tensor) Trace() Tensor {
 	return Wrap(ops.Trace(x.Handle()))
-}
-
-// TraceOut is Trace with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func TraceOut(dst, x Tensor) error {
-	return ops.TraceOut(dst.Handle(), x.Handle())
 }

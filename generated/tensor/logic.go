@@ -6,98 +6,74 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // LogicalAnd returns whether both x and y are not zero.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: none.
 func LogicalAnd(x, y Tensor) Tensor {
 	return Wrap(ops.LogicalAnd(x.Handle(), y.Handle()))
 }
 
-// LogicalAnd is the function LogicalAnd on x. It returns whether both x and y
-// are not zero.
+// LogicalAnd returns whether both x and y are not zero.
+//
+// Dtypes: all. Operands broadcast. Gradient: none.
 func (x Tensor) LogicalAnd(y Tensor) Tensor {
 	return Wrap(ops.LogicalAnd(x.Handle(), y.Handle()))
 }
 
-// LogicalAndOut is LogicalAnd with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogicalAndOut(dst, x, y Tensor) error {
-	return ops.LogicalAndOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
 // LogicalNot returns whether x is zero.
 //
-// Dtypes: all.
+// Dtypes: all. Shape: that of x. Gradient: none.
 func LogicalNot(x Tensor) Tensor {
 	return Wrap(ops.LogicalNot(x.Handle()))
 }
 
-// LogicalNot is the function LogicalNot on x. It returns whether x is zero.
+// LogicalNot returns whether x is zero.
+//
+// Dtypes: all. Shape: that of x. Gradient: none.
 func (x Tensor) LogicalNot() Tensor {
 	return Wrap(ops.LogicalNot(x.Handle()))
 }
 
-// LogicalNotOut is LogicalNot with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogicalNotOut(dst, x Tensor) error {
-	return ops.LogicalNotOut(dst.Handle(), x.Handle())
-}
-
 // LogicalOr returns whether x or y is not zero.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: none.
 func LogicalOr(x, y Tensor) Tensor {
 	return Wrap(ops.LogicalOr(x.Handle(), y.Handle()))
 }
 
-// LogicalOr is the function LogicalOr on x. It returns whether x or y is not
-// zero.
+// LogicalOr returns whether x or y is not zero.
+//
+// Dtypes: all. Operands broadcast. Gradient: none.
 func (x Tensor) LogicalOr(y Tensor) Tensor {
 	return Wrap(ops.LogicalOr(x.Handle(), y.Handle()))
 }
 
-// LogicalOrOut is LogicalOr with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogicalOrOut(dst, x, y Tensor) error {
-	return ops.LogicalOrOut(dst.Handle(), x.Handle(), y.Handle())
-}
-
 // LogicalXor returns whether exactly one of x and y is not zero.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: none.
 func LogicalXor(x, y Tensor) Tensor {
 	return Wrap(ops.LogicalXor(x.Handle(), y.Handle()))
 }
 
-// LogicalXor is the function LogicalXor on x. It returns whether exactly one
-// of x and y is not zero.
+// LogicalXor returns whether exactly one of x and y is not zero.
+//
+// Dtypes: all. Operands broadcast. Gradient: none.
 func (x Tensor) LogicalXor(y Tensor) Tensor {
 	return Wrap(ops.LogicalXor(x.Handle(), y.Handle()))
-}
-
-// LogicalXorOut is LogicalXor with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogicalXorOut(dst, x, y Tensor) error {
-	return ops.LogicalXorOut(dst.Handle(), x.Handle(), y.Handle())
 }
 
 // MaskedFill returns x with value where the bool tensor mask is true. Mask
 // and value broadcast. A value without axes is converted to the dtype of x if
 // it is of no higher category.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: x, value.
 func MaskedFill(x, mask, value Tensor) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), value.Handle()))
 }
 
-// MaskedFill is the function MaskedFill on x. It returns x with value where
-// the bool tensor mask is true.
+// MaskedFill returns x with value where the bool tensor mask is true.
+//
+// Dtypes: all. Operands broadcast. Gradient: x, value.
 func (x Tensor) MaskedFill(mask, value Tensor) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), value.Handle()))
-}
-
-// MaskedFillOut is MaskedFill with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func MaskedFillOut(dst, x, mask, value Tensor) error {
-	return ops.MaskedFillOut(dst.Handle(), x.Handle(), mask.Handle(), value.Handle())
 }
 
 // MaskedFillInPlace is MaskedFill with the result written to x, which must
@@ -112,17 +88,10 @@ func MaskedFillScalar(x, mask Tensor, value Scalar) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), number(ops.MaskedFillOp(), value)))
 }
 
-// MaskedFillScalar is the function MaskedFillScalar on x. It returns x with
-// value where the bool tensor mask is true.
+// MaskedFillScalar is MaskedFill where value is a number, which does not
+// widen the other operands' dtype within its category.
 func (x Tensor) MaskedFillScalar(mask Tensor, value Scalar) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), number(ops.MaskedFillOp(), value)))
-}
-
-// MaskedFillScalarOut is MaskedFillScalar with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func MaskedFillScalarOut(dst, x, mask Tensor, value Scalar) error {
-	return ops.MaskedFillOut(dst.Handle(), x.Handle(), mask.Handle(), number(ops.MaskedFillOp(), value))
 }
 
 // MaskedFillScalarInPlace is MaskedFillScalar with the result written to x,
@@ -135,21 +104,17 @@ func (x Tensor) MaskedFillScalarInPlace(mask Tensor, value Scalar) error {
 // by element. What is not chosen reaches neither the result nor a gradient,
 // NaN included.
 //
-// Dtypes: all.
+// Dtypes: all. Operands broadcast. Gradient: x, y.
 func Where(cond, x, y Tensor) Tensor {
 	return Wrap(ops.Where(cond.Handle(), x.Handle(), y.Handle()))
 }
 
-// Where is the function Where on cond. It returns x where the bool tensor
-// cond is true and y elsewhere, element by element.
+// Where returns x where the bool tensor cond is true and y elsewhere, element
+// by element.
+//
+// Dtypes: all. Operands broadcast. Gradient: x, y.
 func (cond Tensor) Where(x, y Tensor) Tensor {
 	return Wrap(ops.Where(cond.Handle(), x.Handle(), y.Handle()))
-}
-
-// WhereOut is Where with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func WhereOut(dst, cond, x, y Tensor) error {
-	return ops.WhereOut(dst.Handle(), cond.Handle(), x.Handle(), y.Handle())
 }
 
 // WhereScalar is Where where x and y are numbers.
@@ -157,14 +122,7 @@ func WhereScalar(cond Tensor, x, y Scalar) Tensor {
 	return Wrap(ops.Where(cond.Handle(), number(ops.WhereOp(), x), number(ops.WhereOp(), y)))
 }
 
-// WhereScalar is the function WhereScalar on cond. It returns x where the
-// bool tensor cond is true and y elsewhere, element by element.
+// WhereScalar is Where where x and y are numbers.
 func (cond Tensor) WhereScalar(x, y Scalar) Tensor {
 	return Wrap(ops.Where(cond.Handle(), number(ops.WhereOp(), x), number(ops.WhereOp(), y)))
-}
-
-// WhereScalarOut is WhereScalar with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func WhereScalarOut(dst, cond Tensor, x, y Scalar) error {
-	return ops.WhereOut(dst.Handle(), cond.Handle(), number(ops.WhereOp(), x), number(ops.WhereOp(), y))
 }

@@ -6,416 +6,395 @@ import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
-// A BinaryCrossEntropyOption is an option of BinaryCrossEntropy: Weight or a
-// value of Reduction.
-type BinaryCrossEntropyOption interface {
-	option
-	binaryCrossEntropyOption()
+// binaryCrossEntropyOptions reads the options of BinaryCrossEntropy.
+func binaryCrossEntropyOptions(opts []Option) (weight *core.Tensor, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return weight, reduction, o.Err("Weight, Reduction")
 }
-
-func (WeightOption) binaryCrossEntropyOption() {}
-func (Reduction) binaryCrossEntropyOption()    {}
 
 // BinaryCrossEntropy returns -(target*log(x) + (1 - target)*log(1 - x)) times
 // weight, for probabilities x and target. The logarithms are limited to -100
-// from below. Binary_cross_entropy_with_logits is more accurate.
+// from below. BinaryCrossEntropyWithLogits is more accurate.
 //
-// Dtypes: float. Options: Weight, Reduction (mean).
-func BinaryCrossEntropy(x, target Tensor, opts ...BinaryCrossEntropyOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.BinaryCrossEntropy(x.Handle(), target.Handle(), s.weight, s.reduction))
+// Dtypes: float. Gradient: x, target, Weight. Options: Weight, Reduction
+// (ReductionMean).
+func BinaryCrossEntropy(x, target Tensor, opts ...Option) Tensor {
+	weight, reduction, err := binaryCrossEntropyOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BinaryCrossEntropyOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.BinaryCrossEntropy(x.Handle(), target.Handle(), weight, reduction))
 }
 
-// BinaryCrossEntropy is the function BinaryCrossEntropy on x. It returns
-// -(target*log(x) + (1 - target)*log(1 - x)) times weight, for probabilities
-// x and target.
-func (x Tensor) BinaryCrossEntropy(target Tensor, opts ...BinaryCrossEntropyOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.BinaryCrossEntropy(x.Handle(), target.Handle(), s.weight, s.reduction))
+// BinaryCrossEntropy returns -(target*log(x) + (1 - target)*log(1 - x)) times
+// weight, for probabilities x and target.
+//
+// Dtypes: float. Gradient: x, target, Weight. Options: Weight, Reduction
+// (ReductionMean).
+func (x Tensor) BinaryCrossEntropy(target Tensor, opts ...Option) Tensor {
+	weight, reduction, err := binaryCrossEntropyOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BinaryCrossEntropyOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.BinaryCrossEntropy(x.Handle(), target.Handle(), weight, reduction))
 }
 
-// BinaryCrossEntropyOut is BinaryCrossEntropy with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func BinaryCrossEntropyOut(dst, x, target Tensor, opts ...BinaryCrossEntropyOption) error {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return ops.BinaryCrossEntropyOut(dst.Handle(), x.Handle(), target.Handle(), s.weight, s.reduction)
+// binaryCrossEntropyWithLogitsOptions reads the options of
+// BinaryCrossEntropyWithLogits.
+func binaryCrossEntropyWithLogitsOptions(opts []Option) (weight, posWeight *core.Tensor, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	posWeight = option.Get[*core.Tensor](&o, "PosWeight", nil)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return weight, posWeight, reduction, o.Err("Weight, PosWeight, Reduction")
 }
-
-// A BinaryCrossEntropyWithLogitsOption is an option of
-// BinaryCrossEntropyWithLogits: Weight, PosWeight or a value of Reduction.
-type BinaryCrossEntropyWithLogitsOption interface {
-	option
-	binaryCrossEntropyWithLogitsOption()
-}
-
-func (WeightOption) binaryCrossEntropyWithLogitsOption()    {}
-func (PosWeightOption) binaryCrossEntropyWithLogitsOption() {}
-func (Reduction) binaryCrossEntropyWithLogitsOption()       {}
 
 // BinaryCrossEntropyWithLogits returns the binary cross entropy of sigmoid(x)
-// and target, times weight, computed without overflow. Pos_weight is a factor
+// and target, times weight, computed without overflow. PosWeight is a factor
 // for the part of target that is 1. Both broadcast.
 //
-// Dtypes: float. Options: Weight, PosWeight, Reduction (mean).
-func BinaryCrossEntropyWithLogits(x, target Tensor, opts ...BinaryCrossEntropyWithLogitsOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.BinaryCrossEntropyWithLogits(x.Handle(), target.Handle(), s.weight, s.posWeight, s.reduction))
+// Dtypes: float. Gradient: x, target, Weight, PosWeight. Options: Weight,
+// PosWeight, Reduction (ReductionMean).
+func BinaryCrossEntropyWithLogits(x, target Tensor, opts ...Option) Tensor {
+	weight, posWeight, reduction, err := binaryCrossEntropyWithLogitsOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BinaryCrossEntropyWithLogitsOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.BinaryCrossEntropyWithLogits(x.Handle(), target.Handle(), weight, posWeight, reduction))
 }
 
-// BinaryCrossEntropyWithLogits is the function BinaryCrossEntropyWithLogits
-// on x. It returns the binary cross entropy of sigmoid(x) and target, times
-// weight, computed without overflow.
-func (x Tensor) BinaryCrossEntropyWithLogits(target Tensor, opts ...BinaryCrossEntropyWithLogitsOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.BinaryCrossEntropyWithLogits(x.Handle(), target.Handle(), s.weight, s.posWeight, s.reduction))
+// BinaryCrossEntropyWithLogits returns the binary cross entropy of sigmoid(x)
+// and target, times weight, computed without overflow.
+//
+// Dtypes: float. Gradient: x, target, Weight, PosWeight. Options: Weight,
+// PosWeight, Reduction (ReductionMean).
+func (x Tensor) BinaryCrossEntropyWithLogits(target Tensor, opts ...Option) Tensor {
+	weight, posWeight, reduction, err := binaryCrossEntropyWithLogitsOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BinaryCrossEntropyWithLogitsOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.BinaryCrossEntropyWithLogits(x.Handle(), target.Handle(), weight, posWeight, reduction))
 }
 
-// BinaryCrossEntropyWithLogitsOut is BinaryCrossEntropyWithLogits with the
-// result written to dst, which must have the result's shape and device, and a
-// dtype that the result's casts to.
-func BinaryCrossEntropyWithLogitsOut(dst, x, target Tensor, opts ...BinaryCrossEntropyWithLogitsOption) error {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return ops.BinaryCrossEntropyWithLogitsOut(dst.Handle(), x.Handle(), target.Handle(), s.weight, s.posWeight, s.reduction)
+// cosineSimilarityOptions reads the options of CosineSimilarity.
+func cosineSimilarityOptions(opts []Option) (eps float64, err error) {
+	o := option.Read(opts)
+	eps = o.Float("Eps", 1e-08)
+	return eps, o.Err("Eps")
 }
-
-// A CosineSimilarityOption is an option of CosineSimilarity: Eps.
-type CosineSimilarityOption interface {
-	option
-	cosineSimilarityOption()
-}
-
-func (EpsOption) cosineSimilarityOption() {}
 
 // CosineSimilarity returns the dot product of x and y along dim divided by
 // the product of their 2-norms, each at least eps. X and y broadcast first,
 // so that dim is an axis of both together.
 //
-// Dtypes: float. Options: Eps (1e-08).
-func CosineSimilarity(x, y Tensor, dim int, opts ...CosineSimilarityOption) Tensor {
-	s := collect(options{eps: 1e-08}, opts)
-	return Wrap(ops.CosineSimilarity(x.Handle(), y.Handle(), dim, s.eps))
+// Dtypes: float. Gradient: x, y. Options: Eps (1e-08).
+func CosineSimilarity(x, y Tensor, dim int, opts ...Option) Tensor {
+	eps, err := cosineSimilarityOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CosineSimilarityOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.CosineSimilarity(x.Handle(), y.Handle(), dim, eps))
 }
 
-// CosineSimilarity is the function CosineSimilarity on x. It returns the dot
-// product of x and y along dim divided by the product of their 2-norms, each
-// at least eps.
-func (x Tensor) CosineSimilarity(y Tensor, dim int, opts ...CosineSimilarityOption) Tensor {
-	s := collect(options{eps: 1e-08}, opts)
-	return Wrap(ops.CosineSimilarity(x.Handle(), y.Handle(), dim, s.eps))
+// CosineSimilarity returns the dot product of x and y along dim divided by
+// the product of their 2-norms, each at least eps.
+//
+// Dtypes: float. Gradient: x, y. Options: Eps (1e-08).
+func (x Tensor) CosineSimilarity(y Tensor, dim int, opts ...Option) Tensor {
+	eps, err := cosineSimilarityOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CosineSimilarityOp(), err, x.Handle(), y.Handle()))
+	}
+	return Wrap(ops.CosineSimilarity(x.Handle(), y.Handle(), dim, eps))
 }
 
-// CosineSimilarityOut is CosineSimilarity with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func CosineSimilarityOut(dst, x, y Tensor, dim int, opts ...CosineSimilarityOption) error {
-	s := collect(options{eps: 1e-08}, opts)
-	return ops.CosineSimilarityOut(dst.Handle(), x.Handle(), y.Handle(), dim, s.eps)
+// crossEntropyOptions reads the options of CrossEntropy.
+func crossEntropyOptions(opts []Option) (weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	ignoreIndex = o.Int("IgnoreIndex", -100)
+	labelSmoothing = o.Float("LabelSmoothing", 0)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return weight, ignoreIndex, labelSmoothing, reduction, o.Err("Weight, IgnoreIndex, LabelSmoothing, Reduction")
 }
-
-// A CrossEntropyOption is an option of CrossEntropy: Weight, IgnoreIndex,
-// LabelSmoothing or a value of Reduction.
-type CrossEntropyOption interface {
-	option
-	crossEntropyOption()
-}
-
-func (WeightOption) crossEntropyOption()         {}
-func (IgnoreIndexOption) crossEntropyOption()    {}
-func (LabelSmoothingOption) crossEntropyOption() {}
-func (Reduction) crossEntropyOption()            {}
 
 // CrossEntropy returns the negative logarithm of the softmax of the scores x
 // [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or
 // int64 tensor target [n, ...]. Weight holds a factor for each class, and the
-// mean is then divided by their sum. Elements whose target is ignore_index
-// count nothing. Label smoothing mixes the target with equal parts of all
-// classes. For targets that are probabilities, see cross_entropy_probs.
+// mean is then divided by their sum. Elements whose target is IgnoreIndex are
+// left out. Label smoothing mixes the target with equal parts of all classes.
+// For targets that are probabilities, see CrossEntropyProbs.
 //
-// Dtypes: float. Options: Weight, IgnoreIndex (-100), LabelSmoothing (0),
-// Reduction (mean).
-func CrossEntropy(x, target Tensor, opts ...CrossEntropyOption) Tensor {
-	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.CrossEntropy(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.labelSmoothing, s.reduction))
+// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// LabelSmoothing (0), Reduction (ReductionMean).
+func CrossEntropy(x, target Tensor, opts ...Option) Tensor {
+	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CrossEntropyOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.CrossEntropy(x.Handle(), target.Handle(), weight, ignoreIndex, labelSmoothing, reduction))
 }
 
-// CrossEntropy is the function CrossEntropy on x. It returns the negative
-// logarithm of the softmax of the scores x [n, classes, ...] (or [classes])
-// at the classes in the uint8, int32 or int64 tensor target [n, ...].
-func (x Tensor) CrossEntropy(target Tensor, opts ...CrossEntropyOption) Tensor {
-	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.CrossEntropy(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.labelSmoothing, s.reduction))
+// CrossEntropy returns the negative logarithm of the softmax of the scores x
+// [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or
+// int64 tensor target [n, ...].
+//
+// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// LabelSmoothing (0), Reduction (ReductionMean).
+func (x Tensor) CrossEntropy(target Tensor, opts ...Option) Tensor {
+	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CrossEntropyOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.CrossEntropy(x.Handle(), target.Handle(), weight, ignoreIndex, labelSmoothing, reduction))
 }
 
-// CrossEntropyOut is CrossEntropy with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func CrossEntropyOut(dst, x, target Tensor, opts ...CrossEntropyOption) error {
-	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
-	return ops.CrossEntropyOut(dst.Handle(), x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.labelSmoothing, s.reduction)
+// crossEntropyProbsOptions reads the options of CrossEntropyProbs.
+func crossEntropyProbsOptions(opts []Option) (weight *core.Tensor, labelSmoothing float64, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	labelSmoothing = o.Float("LabelSmoothing", 0)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return weight, labelSmoothing, reduction, o.Err("Weight, LabelSmoothing, Reduction")
 }
-
-// A CrossEntropyProbsOption is an option of CrossEntropyProbs: Weight,
-// LabelSmoothing or a value of Reduction.
-type CrossEntropyProbsOption interface {
-	option
-	crossEntropyProbsOption()
-}
-
-func (WeightOption) crossEntropyProbsOption()         {}
-func (LabelSmoothingOption) crossEntropyProbsOption() {}
-func (Reduction) crossEntropyProbsOption()            {}
 
 // CrossEntropyProbs returns the cross entropy of the softmax of the scores x
 // [n, classes, ...] (or [classes]) and target, which holds probabilities in
 // the same shape. The mean is over everything but the classes. It is
-// PyTorch's cross_entropy with such a target.
+// PyTorch's CrossEntropy with such a target.
 //
-// Dtypes: float. Options: Weight, LabelSmoothing (0), Reduction (mean).
-func CrossEntropyProbs(x, target Tensor, opts ...CrossEntropyProbsOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.CrossEntropyProbs(x.Handle(), target.Handle(), s.weight, s.labelSmoothing, s.reduction))
+// Dtypes: float. Gradient: x, target, Weight. Options: Weight, LabelSmoothing
+// (0), Reduction (ReductionMean).
+func CrossEntropyProbs(x, target Tensor, opts ...Option) Tensor {
+	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CrossEntropyProbsOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.CrossEntropyProbs(x.Handle(), target.Handle(), weight, labelSmoothing, reduction))
 }
 
-// CrossEntropyProbs is the function CrossEntropyProbs on x. It returns the
-// cross entropy of the softmax of the scores x [n, classes, ...] (or
-// [classes]) and target, which holds probabilities in the same shape.
-func (x Tensor) CrossEntropyProbs(target Tensor, opts ...CrossEntropyProbsOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.CrossEntropyProbs(x.Handle(), target.Handle(), s.weight, s.labelSmoothing, s.reduction))
+// CrossEntropyProbs returns the cross entropy of the softmax of the scores x
+// [n, classes, ...] (or [classes]) and target, which holds probabilities in
+// the same shape.
+//
+// Dtypes: float. Gradient: x, target, Weight. Options: Weight, LabelSmoothing
+// (0), Reduction (ReductionMean).
+func (x Tensor) CrossEntropyProbs(target Tensor, opts ...Option) Tensor {
+	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CrossEntropyProbsOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.CrossEntropyProbs(x.Handle(), target.Handle(), weight, labelSmoothing, reduction))
 }
 
-// CrossEntropyProbsOut is CrossEntropyProbs with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func CrossEntropyProbsOut(dst, x, target Tensor, opts ...CrossEntropyProbsOption) error {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return ops.CrossEntropyProbsOut(dst.Handle(), x.Handle(), target.Handle(), s.weight, s.labelSmoothing, s.reduction)
+// huberLossOptions reads the options of HuberLoss.
+func huberLossOptions(opts []Option) (delta ir.Scalar, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	delta = core.ReadScalar(&o, "Delta", ir.IntScalar(1))
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return delta, reduction, o.Err("Delta, Reduction")
 }
-
-// A HuberLossOption is an option of HuberLoss: Delta or a value of Reduction.
-type HuberLossOption interface {
-	option
-	huberLossOption()
-}
-
-func (DeltaOption) huberLossOption() {}
-func (Reduction) huberLossOption()   {}
 
 // HuberLoss returns d*d/2 where the absolute distance d of x and target is
 // less than delta, and delta*(d - delta/2) elsewhere.
 //
-// Dtypes: float. Options: Delta (1), Reduction (mean).
-func HuberLoss(x, target Tensor, opts ...HuberLossOption) Tensor {
-	s := collect(options{delta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
-	deltaValue, err := ir.ScalarOf(s.delta)
+// Dtypes: float. Gradient: x, target. Options: Delta (1), Reduction
+// (ReductionMean).
+func HuberLoss(x, target Tensor, opts ...Option) Tensor {
+	delta, reduction, err := huberLossOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.HuberLossOp(), err))
+		return Wrap(core.Refuse(ops.HuberLossOp(), err, x.Handle(), target.Handle()))
 	}
-	return Wrap(ops.HuberLoss(x.Handle(), target.Handle(), deltaValue, s.reduction))
+	return Wrap(ops.HuberLoss(x.Handle(), target.Handle(), delta, reduction))
 }
 
-// HuberLoss is the function HuberLoss on x. It returns d*d/2 where the
-// absolute distance d of x and target is less than delta, and delta*(d -
-// delta/2) elsewhere.
-func (x Tensor) HuberLoss(target Tensor, opts ...HuberLossOption) Tensor {
-	s := collect(options{delta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
-	deltaValue, err := ir.ScalarOf(s.delta)
-	if err != nil {
-		return Wrap(core.Fail(ops.HuberLossOp(), err))
-	}
-	return Wrap(ops.HuberLoss(x.Handle(), target.Handle(), deltaValue, s.reduction))
-}
-
-// HuberLossOut is HuberLoss with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func HuberLossOut(dst, x, target Tensor, opts ...HuberLossOption) error {
-	s := collect(options{delta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
-	deltaValue, err := ir.ScalarOf(s.delta)
-	if err != nil {
-		return core.Fail(ops.HuberLossOp(), err).Err()
-	}
-	return ops.HuberLossOut(dst.Handle(), x.Handle(), target.Handle(), deltaValue, s.reduction)
-}
-
-// A KlDivOption is an option of KlDiv: LogTarget or a value of Reduction.
-type KlDivOption interface {
-	option
-	klDivOption()
-}
-
-func (LogTargetOption) klDivOption() {}
-func (Reduction) klDivOption()       {}
-
-// KlDiv returns target*(log(target) - x), where x holds logarithms of
-// probabilities, and target probabilities or with log_target their
-// logarithms. PyTorch's batchmean is the sum divided by the extent of axis 0.
+// HuberLoss returns d*d/2 where the absolute distance d of x and target is
+// less than delta, and delta*(d - delta/2) elsewhere.
 //
-// Dtypes: float. Options: LogTarget (false), Reduction (mean).
-func KlDiv(x, target Tensor, opts ...KlDivOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.KlDiv(x.Handle(), target.Handle(), s.logTarget, s.reduction))
+// Dtypes: float. Gradient: x, target. Options: Delta (1), Reduction
+// (ReductionMean).
+func (x Tensor) HuberLoss(target Tensor, opts ...Option) Tensor {
+	delta, reduction, err := huberLossOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.HuberLossOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.HuberLoss(x.Handle(), target.Handle(), delta, reduction))
 }
 
-// KlDiv is the function KlDiv on x. It returns target*(log(target) - x),
-// where x holds logarithms of probabilities, and target probabilities or with
-// log_target their logarithms.
-func (x Tensor) KlDiv(target Tensor, opts ...KlDivOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.KlDiv(x.Handle(), target.Handle(), s.logTarget, s.reduction))
+// klDivOptions reads the options of KLDiv.
+func klDivOptions(opts []Option) (logTarget bool, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	logTarget = o.Flag("LogTarget", false)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return logTarget, reduction, o.Err("LogTarget, Reduction")
 }
 
-// KlDivOut is KlDiv with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func KlDivOut(dst, x, target Tensor, opts ...KlDivOption) error {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return ops.KlDivOut(dst.Handle(), x.Handle(), target.Handle(), s.logTarget, s.reduction)
+// KLDiv returns target*(log(target) - x), where x holds logarithms of
+// probabilities, and target probabilities or with LogTarget their logarithms.
+// PyTorch's batchmean is the sum divided by the extent of axis 0.
+//
+// Dtypes: float. Gradient: x, target. Options: LogTarget (false), Reduction
+// (ReductionMean).
+func KLDiv(x, target Tensor, opts ...Option) Tensor {
+	logTarget, reduction, err := klDivOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.KLDivOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.KLDiv(x.Handle(), target.Handle(), logTarget, reduction))
 }
 
-// A L1LossOption is an option of L1Loss: a value of Reduction.
-type L1LossOption interface {
-	option
-	l1LossOption()
+// KLDiv returns target*(log(target) - x), where x holds logarithms of
+// probabilities, and target probabilities or with LogTarget their logarithms.
+//
+// Dtypes: float. Gradient: x, target. Options: LogTarget (false), Reduction
+// (ReductionMean).
+func (x Tensor) KLDiv(target Tensor, opts ...Option) Tensor {
+	logTarget, reduction, err := klDivOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.KLDivOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.KLDiv(x.Handle(), target.Handle(), logTarget, reduction))
 }
 
-func (Reduction) l1LossOption() {}
+// l1LossOptions reads the options of L1Loss.
+func l1LossOptions(opts []Option) (reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return reduction, o.Err("Reduction")
+}
 
 // L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float, complex. Options: Reduction (mean).
-func L1Loss(x, target Tensor, opts ...L1LossOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.L1Loss(x.Handle(), target.Handle(), s.reduction))
+// Dtypes: float, complex. Gradient: x, target. Options: Reduction
+// (ReductionMean).
+func L1Loss(x, target Tensor, opts ...Option) Tensor {
+	reduction, err := l1LossOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.L1LossOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.L1Loss(x.Handle(), target.Handle(), reduction))
 }
 
-// L1Loss is the function L1Loss on x. It returns the absolute distance of x
-// and target, element by element, reduced.
-func (x Tensor) L1Loss(target Tensor, opts ...L1LossOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.L1Loss(x.Handle(), target.Handle(), s.reduction))
-}
-
-// L1LossOut is L1Loss with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func L1LossOut(dst, x, target Tensor, opts ...L1LossOption) error {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return ops.L1LossOut(dst.Handle(), x.Handle(), target.Handle(), s.reduction)
-}
-
-// A MseLossOption is an option of MseLoss: a value of Reduction.
-type MseLossOption interface {
-	option
-	mseLossOption()
-}
-
-func (Reduction) mseLossOption() {}
-
-// MseLoss returns the squared distance of x and target, element by element,
+// L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float. Options: Reduction (mean).
-func MseLoss(x, target Tensor, opts ...MseLossOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.MseLoss(x.Handle(), target.Handle(), s.reduction))
+// Dtypes: float, complex. Gradient: x, target. Options: Reduction
+// (ReductionMean).
+func (x Tensor) L1Loss(target Tensor, opts ...Option) Tensor {
+	reduction, err := l1LossOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.L1LossOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.L1Loss(x.Handle(), target.Handle(), reduction))
 }
 
-// MseLoss is the function MseLoss on x. It returns the squared distance of x
-// and target, element by element, reduced.
-func (x Tensor) MseLoss(target Tensor, opts ...MseLossOption) Tensor {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.MseLoss(x.Handle(), target.Handle(), s.reduction))
+// mseLossOptions reads the options of MSELoss.
+func mseLossOptions(opts []Option) (reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return reduction, o.Err("Reduction")
 }
 
-// MseLossOut is MseLoss with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func MseLossOut(dst, x, target Tensor, opts ...MseLossOption) error {
-	s := collect(options{reduction: ops.ReductionMean}, opts)
-	return ops.MseLossOut(dst.Handle(), x.Handle(), target.Handle(), s.reduction)
+// MSELoss returns the squared distance of x and target, element by element,
+// reduced.
+//
+// Dtypes: float. Gradient: x, target. Options: Reduction (ReductionMean).
+func MSELoss(x, target Tensor, opts ...Option) Tensor {
+	reduction, err := mseLossOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MSELossOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.MSELoss(x.Handle(), target.Handle(), reduction))
 }
 
-// A NllLossOption is an option of NllLoss: Weight, IgnoreIndex or a value of
-// Reduction.
-type NllLossOption interface {
-	option
-	nllLossOption()
+// MSELoss returns the squared distance of x and target, element by element,
+// reduced.
+//
+// Dtypes: float. Gradient: x, target. Options: Reduction (ReductionMean).
+func (x Tensor) MSELoss(target Tensor, opts ...Option) Tensor {
+	reduction, err := mseLossOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MSELossOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.MSELoss(x.Handle(), target.Handle(), reduction))
 }
 
-func (WeightOption) nllLossOption()      {}
-func (IgnoreIndexOption) nllLossOption() {}
-func (Reduction) nllLossOption()         {}
+// nllLossOptions reads the options of NLLLoss.
+func nllLossOptions(opts []Option) (weight *core.Tensor, ignoreIndex int, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	ignoreIndex = o.Int("IgnoreIndex", -100)
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return weight, ignoreIndex, reduction, o.Err("Weight, IgnoreIndex, Reduction")
+}
 
-// NllLoss returns -x at the classes in the uint8, int32 or int64 tensor
+// NLLLoss returns -x at the classes in the uint8, int32 or int64 tensor
 // target, for x [n, classes, ...] (or [classes]) that holds logarithms of
 // probabilities and target [n, ...]. Weight holds a factor for each class,
 // and the mean is then divided by their sum. Elements whose target is
-// ignore_index count nothing. A class out of range is an error.
+// IgnoreIndex are left out. A class out of range is an error.
 //
-// Dtypes: float. Options: Weight, IgnoreIndex (-100), Reduction (mean).
-func NllLoss(x, target Tensor, opts ...NllLossOption) Tensor {
-	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.NllLoss(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.reduction))
+// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// Reduction (ReductionMean).
+func NLLLoss(x, target Tensor, opts ...Option) Tensor {
+	weight, ignoreIndex, reduction, err := nllLossOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NLLLossOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.NLLLoss(x.Handle(), target.Handle(), weight, ignoreIndex, reduction))
 }
 
-// NllLoss is the function NllLoss on x. It returns -x at the classes in the
-// uint8, int32 or int64 tensor target, for x [n, classes, ...] (or [classes])
-// that holds logarithms of probabilities and target [n, ...].
-func (x Tensor) NllLoss(target Tensor, opts ...NllLossOption) Tensor {
-	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
-	return Wrap(ops.NllLoss(x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.reduction))
+// NLLLoss returns -x at the classes in the uint8, int32 or int64 tensor
+// target, for x [n, classes, ...] (or [classes]) that holds logarithms of
+// probabilities and target [n, ...].
+//
+// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// Reduction (ReductionMean).
+func (x Tensor) NLLLoss(target Tensor, opts ...Option) Tensor {
+	weight, ignoreIndex, reduction, err := nllLossOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NLLLossOp(), err, x.Handle(), target.Handle()))
+	}
+	return Wrap(ops.NLLLoss(x.Handle(), target.Handle(), weight, ignoreIndex, reduction))
 }
 
-// NllLossOut is NllLoss with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func NllLossOut(dst, x, target Tensor, opts ...NllLossOption) error {
-	s := collect(options{ignoreIndex: -100, reduction: ops.ReductionMean}, opts)
-	return ops.NllLossOut(dst.Handle(), x.Handle(), target.Handle(), s.weight, s.ignoreIndex, s.reduction)
+// smoothL1LossOptions reads the options of SmoothL1Loss.
+func smoothL1LossOptions(opts []Option) (beta ir.Scalar, reduction ops.Reduction, err error) {
+	o := option.Read(opts)
+	beta = core.ReadScalar(&o, "Beta", ir.IntScalar(1))
+	reduction = ops.Reduction(option.Choice(&o, Reduction(ops.ReductionMean)))
+	return beta, reduction, o.Err("Beta, Reduction")
 }
-
-// A SmoothL1LossOption is an option of SmoothL1Loss: Beta or a value of
-// Reduction.
-type SmoothL1LossOption interface {
-	option
-	smoothL1LossOption()
-}
-
-func (BetaOption) smoothL1LossOption() {}
-func (Reduction) smoothL1LossOption()  {}
 
 // SmoothL1Loss returns d*d/(2*beta) where the absolute distance d of x and
 // target is less than beta, and d - beta/2 elsewhere. With beta of 0 it is
-// l1_loss.
+// L1Loss.
 //
-// Dtypes: float. Options: Beta (1), Reduction (mean).
-func SmoothL1Loss(x, target Tensor, opts ...SmoothL1LossOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// Dtypes: float. Gradient: x, target. Options: Beta (1), Reduction
+// (ReductionMean).
+func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
+	beta, reduction, err := smoothL1LossOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.SmoothL1LossOp(), err))
+		return Wrap(core.Refuse(ops.SmoothL1LossOp(), err, x.Handle(), target.Handle()))
 	}
-	return Wrap(ops.SmoothL1Loss(x.Handle(), target.Handle(), betaValue, s.reduction))
+	return Wrap(ops.SmoothL1Loss(x.Handle(), target.Handle(), beta, reduction))
 }
 
-// SmoothL1Loss is the function SmoothL1Loss on x. It returns d*d/(2*beta)
-// where the absolute distance d of x and target is less than beta, and d -
-// beta/2 elsewhere.
-func (x Tensor) SmoothL1Loss(target Tensor, opts ...SmoothL1LossOption) Tensor {
-	s := collect(options{beta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
+// SmoothL1Loss returns d*d/(2*beta) where the absolute distance d of x and
+// target is less than beta, and d - beta/2 elsewhere.
+//
+// Dtypes: float. Gradient: x, target. Options: Beta (1), Reduction
+// (ReductionMean).
+func (x Tensor) SmoothL1Loss(target Tensor, opts ...Option) Tensor {
+	beta, reduction, err := smoothL1LossOptions(opts)
 	if err != nil {
-		return Wrap(core.Fail(ops.SmoothL1LossOp(), err))
+		return Wrap(core.Refuse(ops.SmoothL1LossOp(), err, x.Handle(), target.Handle()))
 	}
-	return Wrap(ops.SmoothL1Loss(x.Handle(), target.Handle(), betaValue, s.reduction))
-}
-
-// SmoothL1LossOut is SmoothL1Loss with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func SmoothL1LossOut(dst, x, target Tensor, opts ...SmoothL1LossOption) error {
-	s := collect(options{beta: ir.IntScalar(1), reduction: ops.ReductionMean}, opts)
-	betaValue, err := ir.ScalarOf(s.beta)
-	if err != nil {
-		return core.Fail(ops.SmoothL1LossOp(), err).Err()
-	}
-	return ops.SmoothL1LossOut(dst.Handle(), x.Handle(), target.Handle(), betaValue, s.reduction)
+	return Wrap(ops.SmoothL1Loss(x.Handle(), target.Handle(), beta, reduction))
 }

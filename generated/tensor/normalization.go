@@ -4,339 +4,357 @@ package tensor
 
 import (
 	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"slices"
 )
 
-// A BatchNormOption is an option of BatchNorm: Weight, Bias or Eps.
-type BatchNormOption interface {
-	option
-	batchNormOption()
+// batchNormOptions reads the options of BatchNorm.
+func batchNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	eps = o.Float("Eps", 1e-05)
+	return weight, bias, eps, o.Err("Weight, Bias, Eps")
 }
-
-func (WeightOption) batchNormOption() {}
-func (BiasOption) batchNormOption()   {}
-func (EpsOption) batchNormOption()    {}
 
 // BatchNorm normalizes each channel, axis 1 of x, with the given mean and
 // variance, then multiplies by weight and adds bias; all have one element a
-// channel. It is PyTorch's batch_norm in evaluation; in training see
-// batch_norm_train. The result has the dtype of x, whatever the others have.
+// channel. It is PyTorch's BatchNorm in evaluation; in training see
+// BatchNormTrain. The result has the dtype of x, whatever the others have.
 //
-// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
-func BatchNorm(x, runningMean, runningVar Tensor, opts ...BatchNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.BatchNorm(x.Handle(), runningMean.Handle(), runningVar.Handle(), s.weight, s.bias, s.eps))
+// Dtypes: float. Gradient: x, runningMean, runningVar, Weight, Bias. Options:
+// Weight, Bias, Eps (1e-05).
+func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
+	weight, bias, eps, err := batchNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BatchNormOp(), err, x.Handle(), runningMean.Handle(), runningVar.Handle()))
+	}
+	return Wrap(ops.BatchNorm(x.Handle(), runningMean.Handle(), runningVar.Handle(), weight, bias, eps))
 }
 
-// BatchNorm is the function BatchNorm on x. It normalizes each channel, axis
-// 1 of x, with the given mean and variance, then multiplies by weight and
-// adds bias; all have one element a channel.
-func (x Tensor) BatchNorm(runningMean, runningVar Tensor, opts ...BatchNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.BatchNorm(x.Handle(), runningMean.Handle(), runningVar.Handle(), s.weight, s.bias, s.eps))
+// BatchNorm normalizes each channel, axis 1 of x, with the given mean and
+// variance, then multiplies by weight and adds bias; all have one element a
+// channel.
+//
+// Dtypes: float. Gradient: x, runningMean, runningVar, Weight, Bias. Options:
+// Weight, Bias, Eps (1e-05).
+func (x Tensor) BatchNorm(runningMean, runningVar Tensor, opts ...Option) Tensor {
+	weight, bias, eps, err := batchNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BatchNormOp(), err, x.Handle(), runningMean.Handle(), runningVar.Handle()))
+	}
+	return Wrap(ops.BatchNorm(x.Handle(), runningMean.Handle(), runningVar.Handle(), weight, bias, eps))
 }
 
-// BatchNormOut is BatchNorm with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func BatchNormOut(dst, x, runningMean, runningVar Tensor, opts ...BatchNormOption) error {
-	s := collect(options{eps: 1e-05}, opts)
-	return ops.BatchNormOut(dst.Handle(), x.Handle(), runningMean.Handle(), runningVar.Handle(), s.weight, s.bias, s.eps)
+// batchNormTrainOptions reads the options of BatchNormTrain.
+func batchNormTrainOptions(opts []Option) (weight, bias *core.Tensor, eps float64, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	eps = o.Float("Eps", 1e-05)
+	return weight, bias, eps, o.Err("Weight, Bias, Eps")
 }
-
-// A BatchNormTrainOption is an option of BatchNormTrain: Weight, Bias or Eps.
-type BatchNormTrainOption interface {
-	option
-	batchNormTrainOption()
-}
-
-func (WeightOption) batchNormTrainOption() {}
-func (BiasOption) batchNormTrainOption()   {}
-func (EpsOption) batchNormTrainOption()    {}
 
 // BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
 // then multiplies by weight and adds bias, which have one element a channel.
-// It returns with it the mean and the biased variance of each channel, for
-// running averages. Out has the dtype of x, whatever the others have.
+// It also returns the mean and the biased variance of each channel, for
+// running averages. The first result has the dtype of x, whatever the dtypes
+// of weight and bias.
 //
-// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
-func BatchNormTrain(x Tensor, opts ...BatchNormTrainOption) (out, average, variance Tensor) {
-	s := collect(options{eps: 1e-05}, opts)
-	r0, r1, r2 := ops.BatchNormTrain(x.Handle(), s.weight, s.bias, s.eps)
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func BatchNormTrain(x Tensor, opts ...Option) (out, average, variance Tensor) {
+	weight, bias, eps, err := batchNormTrainOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BatchNormTrainOp(), err, x.Handle())), Wrap(core.Refuse(ops.BatchNormTrainOp(), err, x.Handle())), Wrap(core.Refuse(ops.BatchNormTrainOp(), err, x.Handle()))
+	}
+	r0, r1, r2 := ops.BatchNormTrain(x.Handle(), weight, bias, eps)
 	return Wrap(r0), Wrap(r1), Wrap(r2)
 }
 
-// BatchNormTrain is the function BatchNormTrain on x. It normalizes each
-// channel, axis 1 of x, over the other axes, then multiplies by weight and
-// adds bias, which have one element a channel.
-func (x Tensor) BatchNormTrain(opts ...BatchNormTrainOption) (out, average, variance Tensor) {
-	s := collect(options{eps: 1e-05}, opts)
-	r0, r1, r2 := ops.BatchNormTrain(x.Handle(), s.weight, s.bias, s.eps)
+// BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
+// then multiplies by weight and adds bias, which have one element a channel.
+//
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func (x Tensor) BatchNormTrain(opts ...Option) (out, average, variance Tensor) {
+	weight, bias, eps, err := batchNormTrainOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BatchNormTrainOp(), err, x.Handle())), Wrap(core.Refuse(ops.BatchNormTrainOp(), err, x.Handle())), Wrap(core.Refuse(ops.BatchNormTrainOp(), err, x.Handle()))
+	}
+	r0, r1, r2 := ops.BatchNormTrain(x.Handle(), weight, bias, eps)
 	return Wrap(r0), Wrap(r1), Wrap(r2)
 }
 
-// A GroupNormOption is an option of GroupNorm: Weight, Bias or Eps.
-type GroupNormOption interface {
-	option
-	groupNormOption()
+// groupNormOptions reads the options of GroupNorm.
+func groupNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	eps = o.Float("Eps", 1e-05)
+	return weight, bias, eps, o.Err("Weight, Bias, Eps")
 }
-
-func (WeightOption) groupNormOption() {}
-func (BiasOption) groupNormOption()   {}
-func (EpsOption) groupNormOption()    {}
 
 // GroupNorm normalizes each of groups groups of channels, axis 1 of x,
 // together with the axes after it, then multiplies by weight and adds bias,
 // which have one element a channel. Groups must divide the channels. The
 // result has the dtype of x, whatever the others have.
 //
-// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
-func GroupNorm(x Tensor, groups int, opts ...GroupNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.GroupNorm(x.Handle(), groups, s.weight, s.bias, s.eps))
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func GroupNorm(x Tensor, groups int, opts ...Option) Tensor {
+	weight, bias, eps, err := groupNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GroupNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.GroupNorm(x.Handle(), groups, weight, bias, eps))
 }
 
-// GroupNorm is the function GroupNorm on x. It normalizes each of groups
-// groups of channels, axis 1 of x, together with the axes after it, then
-// multiplies by weight and adds bias, which have one element a channel.
-func (x Tensor) GroupNorm(groups int, opts ...GroupNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.GroupNorm(x.Handle(), groups, s.weight, s.bias, s.eps))
+// GroupNorm normalizes each of groups groups of channels, axis 1 of x,
+// together with the axes after it, then multiplies by weight and adds bias,
+// which have one element a channel.
+//
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func (x Tensor) GroupNorm(groups int, opts ...Option) Tensor {
+	weight, bias, eps, err := groupNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GroupNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.GroupNorm(x.Handle(), groups, weight, bias, eps))
 }
 
-// GroupNormOut is GroupNorm with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func GroupNormOut(dst, x Tensor, groups int, opts ...GroupNormOption) error {
-	s := collect(options{eps: 1e-05}, opts)
-	return ops.GroupNormOut(dst.Handle(), x.Handle(), groups, s.weight, s.bias, s.eps)
+// instanceNormOptions reads the options of InstanceNorm.
+func instanceNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	eps = o.Float("Eps", 1e-05)
+	return weight, bias, eps, o.Err("Weight, Bias, Eps")
 }
-
-// An InstanceNormOption is an option of InstanceNorm: Weight, Bias or Eps.
-type InstanceNormOption interface {
-	option
-	instanceNormOption()
-}
-
-func (WeightOption) instanceNormOption() {}
-func (BiasOption) instanceNormOption()   {}
-func (EpsOption) instanceNormOption()    {}
 
 // InstanceNorm normalizes each channel, axis 1 of x, of each example over the
 // axes after it, then multiplies by weight and adds bias. The result has the
 // dtype of x, whatever the others have.
 //
-// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
-func InstanceNorm(x Tensor, opts ...InstanceNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.InstanceNorm(x.Handle(), s.weight, s.bias, s.eps))
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func InstanceNorm(x Tensor, opts ...Option) Tensor {
+	weight, bias, eps, err := instanceNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.InstanceNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.InstanceNorm(x.Handle(), weight, bias, eps))
 }
 
-// InstanceNorm is the function InstanceNorm on x. It normalizes each channel,
-// axis 1 of x, of each example over the axes after it, then multiplies by
-// weight and adds bias.
-func (x Tensor) InstanceNorm(opts ...InstanceNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.InstanceNorm(x.Handle(), s.weight, s.bias, s.eps))
+// InstanceNorm normalizes each channel, axis 1 of x, of each example over the
+// axes after it, then multiplies by weight and adds bias.
+//
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func (x Tensor) InstanceNorm(opts ...Option) Tensor {
+	weight, bias, eps, err := instanceNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.InstanceNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.InstanceNorm(x.Handle(), weight, bias, eps))
 }
 
-// InstanceNormOut is InstanceNorm with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func InstanceNormOut(dst, x Tensor, opts ...InstanceNormOption) error {
-	s := collect(options{eps: 1e-05}, opts)
-	return ops.InstanceNormOut(dst.Handle(), x.Handle(), s.weight, s.bias, s.eps)
+// layerNormOptions reads the options of LayerNorm.
+func layerNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	bias = option.Get[*core.Tensor](&o, "Bias", nil)
+	eps = o.Float("Eps", 1e-05)
+	return weight, bias, eps, o.Err("Weight, Bias, Eps")
 }
-
-// A LayerNormOption is an option of LayerNorm: Weight, Bias or Eps.
-type LayerNormOption interface {
-	option
-	layerNormOption()
-}
-
-func (WeightOption) layerNormOption() {}
-func (BiasOption) layerNormOption()   {}
-func (EpsOption) layerNormOption()    {}
 
 // LayerNorm normalizes x over its last axes, whose extents are
-// normalized_shape, to mean 0 and variance 1, then multiplies by weight and
+// normalizedShape, to mean 0 and variance 1, then multiplies by weight and
 // adds bias, which have that shape. Eps is added to the variance. The result
 // has the dtype of x, whatever the others have.
 //
-// Dtypes: float. Options: Weight, Bias, Eps (1e-05).
-func LayerNorm(x Tensor, normalizedShape []int, opts ...LayerNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.LayerNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.bias, s.eps))
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func LayerNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
+	weight, bias, eps, err := layerNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LayerNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.LayerNorm(x.Handle(), slices.Clone(normalizedShape), weight, bias, eps))
 }
 
-// LayerNorm is the function LayerNorm on x. It normalizes x over its last
-// axes, whose extents are normalized_shape, to mean 0 and variance 1, then
-// multiplies by weight and adds bias, which have that shape.
-func (x Tensor) LayerNorm(normalizedShape []int, opts ...LayerNormOption) Tensor {
-	s := collect(options{eps: 1e-05}, opts)
-	return Wrap(ops.LayerNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.bias, s.eps))
+// LayerNorm normalizes x over its last axes, whose extents are
+// normalizedShape, to mean 0 and variance 1, then multiplies by weight and
+// adds bias, which have that shape.
+//
+// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
+// (1e-05).
+func (x Tensor) LayerNorm(normalizedShape []int, opts ...Option) Tensor {
+	weight, bias, eps, err := layerNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LayerNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.LayerNorm(x.Handle(), slices.Clone(normalizedShape), weight, bias, eps))
 }
 
-// LayerNormOut is LayerNorm with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LayerNormOut(dst, x Tensor, normalizedShape []int, opts ...LayerNormOption) error {
-	s := collect(options{eps: 1e-05}, opts)
-	return ops.LayerNormOut(dst.Handle(), x.Handle(), slices.Clone(normalizedShape), s.weight, s.bias, s.eps)
+// logSoftmaxOptions reads the options of LogSoftmax.
+func logSoftmaxOptions(opts []Option) (dType ir.DType, err error) {
+	o := option.Read(opts)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dType, o.Err("OfType")
 }
-
-// A LogSoftmaxOption is an option of LogSoftmax: OfType.
-type LogSoftmaxOption interface {
-	option
-	logSoftmaxOption()
-}
-
-func (DTypeOption) logSoftmaxOption() {}
 
 // LogSoftmax returns the logarithm of softmax along dim, without computing
-// softmax. X becomes dtype first where it is given.
+// softmax. If dtype is given, x is converted to it first.
 //
-// Dtypes: float. Options: OfType.
-func LogSoftmax(x Tensor, dim int, opts ...LogSoftmaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.LogSoftmax(x.Handle(), dim, s.dtype))
+// Dtypes: float. Gradient: x. Options: OfType.
+func LogSoftmax(x Tensor, dim int, opts ...Option) Tensor {
+	dType, err := logSoftmaxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LogSoftmaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.LogSoftmax(x.Handle(), dim, dType))
 }
 
-// LogSoftmax is the function LogSoftmax on x. It returns the logarithm of
-// softmax along dim, without computing softmax.
-func (x Tensor) LogSoftmax(dim int, opts ...LogSoftmaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.LogSoftmax(x.Handle(), dim, s.dtype))
+// LogSoftmax returns the logarithm of softmax along dim, without computing
+// softmax.
+//
+// Dtypes: float. Gradient: x. Options: OfType.
+func (x Tensor) LogSoftmax(dim int, opts ...Option) Tensor {
+	dType, err := logSoftmaxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LogSoftmaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.LogSoftmax(x.Handle(), dim, dType))
 }
 
-// LogSoftmaxOut is LogSoftmax with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogSoftmaxOut(dst, x Tensor, dim int, opts ...LogSoftmaxOption) error {
-	s := collect(options{}, opts)
-	return ops.LogSoftmaxOut(dst.Handle(), x.Handle(), dim, s.dtype)
+// normalizeOptions reads the options of Normalize.
+func normalizeOptions(opts []Option) (p, eps float64, err error) {
+	o := option.Read(opts)
+	p = o.Float("P", 2)
+	eps = o.Float("Eps", 1e-12)
+	return p, eps, o.Err("P, Eps")
 }
-
-// A NormalizeOption is an option of Normalize: P or Eps.
-type NormalizeOption interface {
-	option
-	normalizeOption()
-}
-
-func (POption) normalizeOption()   {}
-func (EpsOption) normalizeOption() {}
 
 // Normalize returns x divided by its p-norm over dim, or by eps where that is
 // larger.
 //
-// Dtypes: float, complex. Options: P (2), Eps (1e-12).
-func Normalize(x Tensor, dim []int, opts ...NormalizeOption) Tensor {
-	s := collect(options{p: 2, eps: 1e-12}, opts)
-	return Wrap(ops.Normalize(x.Handle(), slices.Clone(dim), s.p, s.eps))
+// Dtypes: float, complex. Gradient: x. Options: P (2), Eps (1e-12).
+func Normalize(x Tensor, dim []int, opts ...Option) Tensor {
+	p, eps, err := normalizeOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NormalizeOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Normalize(x.Handle(), slices.Clone(dim), p, eps))
 }
 
-// Normalize is the function Normalize on x. It returns x divided by its
-// p-norm over dim, or by eps where that is larger.
-func (x Tensor) Normalize(dim []int, opts ...NormalizeOption) Tensor {
-	s := collect(options{p: 2, eps: 1e-12}, opts)
-	return Wrap(ops.Normalize(x.Handle(), slices.Clone(dim), s.p, s.eps))
-}
-
-// NormalizeOut is Normalize with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func NormalizeOut(dst, x Tensor, dim []int, opts ...NormalizeOption) error {
-	s := collect(options{p: 2, eps: 1e-12}, opts)
-	return ops.NormalizeOut(dst.Handle(), x.Handle(), slices.Clone(dim), s.p, s.eps)
-}
-
-// A RmsNormOption is an option of RmsNorm: Weight or Eps.
-type RmsNormOption interface {
-	option
-	rmsNormOption()
-}
-
-func (WeightOption) rmsNormOption() {}
-func (EpsOption) rmsNormOption()    {}
-
-// RmsNorm divides x by the root of its mean square over its last axes, whose
-// extents are normalized_shape, then multiplies by weight. Eps is added to
-// the mean square; PyTorch's default is the dtype's. The result has the dtype
-// of x, whatever the others have.
+// Normalize returns x divided by its p-norm over dim, or by eps where that is
+// larger.
 //
-// Dtypes: float. Options: Weight, Eps (1e-06).
-func RmsNorm(x Tensor, normalizedShape []int, opts ...RmsNormOption) Tensor {
-	s := collect(options{eps: 1e-06}, opts)
-	return Wrap(ops.RmsNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.eps))
+// Dtypes: float, complex. Gradient: x. Options: P (2), Eps (1e-12).
+func (x Tensor) Normalize(dim []int, opts ...Option) Tensor {
+	p, eps, err := normalizeOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NormalizeOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Normalize(x.Handle(), slices.Clone(dim), p, eps))
 }
 
-// RmsNorm is the function RmsNorm on x. It divides x by the root of its mean
-// square over its last axes, whose extents are normalized_shape, then
-// multiplies by weight.
-func (x Tensor) RmsNorm(normalizedShape []int, opts ...RmsNormOption) Tensor {
-	s := collect(options{eps: 1e-06}, opts)
-	return Wrap(ops.RmsNorm(x.Handle(), slices.Clone(normalizedShape), s.weight, s.eps))
+// rmsNormOptions reads the options of RMSNorm.
+func rmsNormOptions(opts []Option) (weight *core.Tensor, eps float64, err error) {
+	o := option.Read(opts)
+	weight = option.Get[*core.Tensor](&o, "Weight", nil)
+	eps = o.Float("Eps", 1e-06)
+	return weight, eps, o.Err("Weight, Eps")
 }
 
-// RmsNormOut is RmsNorm with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RmsNormOut(dst, x Tensor, normalizedShape []int, opts ...RmsNormOption) error {
-	s := collect(options{eps: 1e-06}, opts)
-	return ops.RmsNormOut(dst.Handle(), x.Handle(), slices.Clone(normalizedShape), s.weight, s.eps)
+// RMSNorm divides x by the root of its mean square over its last axes, whose
+// extents are normalizedShape, then multiplies by weight. Eps is added to the
+// mean square; PyTorch's default is the dtype's. The result has the dtype of
+// x, whatever the others have.
+//
+// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (1e-06).
+func RMSNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
+	weight, eps, err := rmsNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RMSNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.RMSNorm(x.Handle(), slices.Clone(normalizedShape), weight, eps))
 }
 
-// A SoftmaxOption is an option of Softmax: OfType.
-type SoftmaxOption interface {
-	option
-	softmaxOption()
+// RMSNorm divides x by the root of its mean square over its last axes, whose
+// extents are normalizedShape, then multiplies by weight.
+//
+// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (1e-06).
+func (x Tensor) RMSNorm(normalizedShape []int, opts ...Option) Tensor {
+	weight, eps, err := rmsNormOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RMSNormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.RMSNorm(x.Handle(), slices.Clone(normalizedShape), weight, eps))
 }
 
-func (DTypeOption) softmaxOption() {}
+// softmaxOptions reads the options of Softmax.
+func softmaxOptions(opts []Option) (dType ir.DType, err error) {
+	o := option.Read(opts)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dType, o.Err("OfType")
+}
 
 // Softmax returns exp(x) divided by its sum along dim, computed from x -
 // max(x) so that it does not overflow. A row of negative infinities gives
-// NaN. X becomes dtype first where it is given.
+// NaN. If dtype is given, x is converted to it first.
 //
-// Dtypes: float. Options: OfType.
-func Softmax(x Tensor, dim int, opts ...SoftmaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Softmax(x.Handle(), dim, s.dtype))
+// Dtypes: float. Gradient: x. Options: OfType.
+func Softmax(x Tensor, dim int, opts ...Option) Tensor {
+	dType, err := softmaxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SoftmaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Softmax(x.Handle(), dim, dType))
 }
 
-// Softmax is the function Softmax on x. It returns exp(x) divided by its sum
-// along dim, computed from x - max(x) so that it does not overflow.
-func (x Tensor) Softmax(dim int, opts ...SoftmaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Softmax(x.Handle(), dim, s.dtype))
-}
-
-// SoftmaxOut is Softmax with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SoftmaxOut(dst, x Tensor, dim int, opts ...SoftmaxOption) error {
-	s := collect(options{}, opts)
-	return ops.SoftmaxOut(dst.Handle(), x.Handle(), dim, s.dtype)
-}
-
-// A SoftminOption is an option of Softmin: OfType.
-type SoftminOption interface {
-	option
-	softminOption()
-}
-
-func (DTypeOption) softminOption() {}
-
-// Softmin returns softmax of -x along dim. X becomes dtype first where it is
-// given.
+// Softmax returns exp(x) divided by its sum along dim, computed from x -
+// max(x) so that it does not overflow.
 //
-// Dtypes: float. Options: OfType.
-func Softmin(x Tensor, dim int, opts ...SoftminOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Softmin(x.Handle(), dim, s.dtype))
+// Dtypes: float. Gradient: x. Options: OfType.
+func (x Tensor) Softmax(dim int, opts ...Option) Tensor {
+	dType, err := softmaxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SoftmaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Softmax(x.Handle(), dim, dType))
 }
 
-// Softmin is the function Softmin on x. It returns softmax of -x along dim.
-func (x Tensor) Softmin(dim int, opts ...SoftminOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Softmin(x.Handle(), dim, s.dtype))
+// softminOptions reads the options of Softmin.
+func softminOptions(opts []Option) (dType ir.DType, err error) {
+	o := option.Read(opts)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dType, o.Err("OfType")
 }
 
-// SoftminOut is Softmin with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SoftminOut(dst, x Tensor, dim int, opts ...SoftminOption) error {
-	s := collect(options{}, opts)
-	return ops.SoftminOut(dst.Handle(), x.Handle(), dim, s.dtype)
+// Softmin returns softmax of -x along dim. If dtype is given, x is converted
+// to it first.
+//
+// Dtypes: float. Gradient: x. Options: OfType.
+func Softmin(x Tensor, dim int, opts ...Option) Tensor {
+	dType, err := softminOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SoftminOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Softmin(x.Handle(), dim, dType))
+}
+
+// Softmin returns softmax of -x along dim.
+//
+// Dtypes: float. Gradient: x. Options: OfType.
+func (x Tensor) Softmin(dim int, opts ...Option) Tensor {
+	dType, err := softminOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SoftminOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Softmin(x.Handle(), dim, dType))
 }

@@ -3,942 +3,402 @@
 package tensor
 
 import (
-	"github.com/sinter-go/sinter/generated/ops"
-	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
-	"slices"
-	"sync"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
-// options holds every optional argument; an operator reads those it takes.
-type options struct {
-	accumulate      bool
-	alignCorners    bool
-	alpha           Scalar
-	approximate     ops.Approximate
-	atol            float64
-	autoPad         ops.AutoPad
-	beta            Scalar
-	bias            *core.Tensor
-	ceilMode        bool
-	computeMode     ops.ComputeMode
-	correction      float64
-	countIncludePad bool
-	dtype           ir.DType
-	delta           Scalar
-	descending      bool
-	dilation        []int
-	dim0            int
-	dim1            int
-	dim             []int
-	end             int
-	eps             float64
-	equalNan        bool
-	groups          int
-	hi              Scalar
-	ignoreIndex     int
-	includeSelf     bool
-	inputBias       *core.Tensor
-	interpolation   ops.Interpolation
-	keepDim         bool
-	labelSmoothing  float64
-	lambd           float64
-	largest         bool
-	limit           Scalar
-	lo              Scalar
-	logTarget       bool
-	maxNorm         float64
-	mode            ops.Mode
-	nan             float64
-	negativeSlope   float64
-	neginf          float64
-	normType        float64
-	offset          int
-	outputPadding   []int
-	outputSize      []int
-	p               float64
-	paddingIdx      int
-	paddingMode     ops.PaddingMode
-	padding         []int
-	posWeight       *core.Tensor
-	posinf          float64
-	rectified       bool
-	reduction       ops.Reduction
-	replacement     bool
-	reverse         bool
-	right           bool
-	rtol            float64
-	scaleGradByFreq bool
-	scaling         ops.Scaling
-	sizes           []int
-	start           int
-	stateBias       *core.Tensor
-	stride          []int
-	value           Scalar
-	weight          *core.Tensor
-	device          device.Device
-	placed          bool // device was given
-	requireGrad     bool
-	pin             device.Kind // of the accelerators to be page-locked for; the CPU for none
+// An Option is an optional argument, as Dim(1) makes one and ReductionSum is
+// one. Each function says which it takes, and one that is given another, or
+// one twice with different values, fails with an error that says so. A nil
+// Option is one that is not given, and so is Bias or Weight of the zero
+// Tensor.
+type Option = option.Option
+
+// On creates a tensor on device d. It is an option of every function that
+// creates one.
+func On(d device.Device) Option {
+	return option.Value("On", d)
 }
 
-type option interface {
-	set(*options)
+// RequireGrad makes a created tensor a leaf that collects its gradient. It is
+// an option of every function that creates one.
+func RequireGrad(on ...bool) Option {
+	return option.Flag("RequireGrad", on)
 }
 
-// optionSets are the sets that options are applied to, which an interface's
-// method is handed. They are zero while they are here.
-var optionSets = sync.Pool{New: func() any {
-	return new(options)
-}}
-
-// collect returns the defaults s with opts applied. It copies only where
-// there are any.
-func collect[O option](s options, opts []O) options {
-	if len(opts) == 0 {
-		return s
-	}
-	all := optionSets.Get().(*options)
-	*all = s
-	for _, o := range opts {
-		if any(o) != nil {
-			o.set(all)
-		}
-	}
-	s = *all
-	*all = options{}
-	optionSets.Put(all)
-	return s
+// Pinned creates a tensor in page-locked host memory, from which copies to
+// accelerators of d's kind, or without d of the kind there is, can be
+// asynchronous. Such memory is costly to get and is taken from all programs
+// of the machine: use it for what is copied often. It is an option of every
+// function that creates one.
+func Pinned(d ...device.Device) Option {
+	return option.Value("Pinned", core.PinKind(d))
 }
 
-// An AccumulateOption is the option that Accumulate makes.
-type AccumulateOption struct {
-	v bool
+// Accumulate adds to the elements that are there instead of overwriting them;
+// without a bool it is true. It is an option of Put.
+func Accumulate(on ...bool) Option {
+	return option.Flag("Accumulate", on)
 }
 
-// Accumulate gives the argument accumulate. It is an option of Put.
-func Accumulate(v bool) AccumulateOption {
-	return AccumulateOption{v}
+// AlignCorners puts the corners of the grid, -1 and 1, at the centres of the
+// corner elements, and not at their outer edges; without a bool it is true.
+// It is an option of AffineGrid and GridSample.
+func AlignCorners(on ...bool) Option {
+	return option.Flag("AlignCorners", on)
 }
 
-func (o AccumulateOption) set(s *options) {
-	s.accumulate = o.v
+// Alpha multiplies the product in AddMM, AddMV and BAddBMM, and what is below
+// zero in ELU and CELU; a number. It is an option of AddMM, AddMV, BAddBMM,
+// CELU and ELU.
+func Alpha(alpha Scalar) Option {
+	return option.Number("Alpha", alpha)
 }
 
-// An AlignCornersOption is the option that AlignCorners makes.
-type AlignCornersOption struct {
-	v bool
+// Atol is the absolute difference up to which numbers are close; a float64.
+// It is an option of AllClose and IsClose.
+func Atol(atol float64) Option {
+	return option.Float("Atol", atol)
 }
 
-// AlignCorners gives the argument align_corners. It is an option of
-// AffineGrid and GridSample.
-func AlignCorners(v bool) AlignCornersOption {
-	return AlignCornersOption{v}
-}
-
-func (o AlignCornersOption) set(s *options) {
-	s.alignCorners = o.v
-}
-
-// An AlphaOption is the option that Alpha makes.
-type AlphaOption struct {
-	v Scalar
-}
-
-// Alpha gives the argument alpha. It is an option of Addmm, Addmv, Baddbmm,
-// Celu and Elu.
-func Alpha(v Scalar) AlphaOption {
-	return AlphaOption{v}
-}
-
-func (o AlphaOption) set(s *options) {
-	s.alpha = o.v
-}
-
-// An AtolOption is the option that Atol makes.
-type AtolOption struct {
-	v float64
-}
-
-// Atol gives the argument atol. It is an option of Allclose and Isclose.
-func Atol(v float64) AtolOption {
-	return AtolOption{v}
-}
-
-func (o AtolOption) set(s *options) {
-	s.atol = o.v
-}
-
-// A BetaOption is the option that Beta makes.
-type BetaOption struct {
-	v Scalar
-}
-
-// Beta gives the argument beta. It is an option of Addmm, Addmv, Baddbmm,
+// Beta multiplies what is added to in AddMM, AddMV and BAddBMM, is the
+// steepness of Softplus, and in SmoothL1Loss the distance below which the
+// loss is a square; a number. It is an option of AddMM, AddMV, BAddBMM,
 // SmoothL1Loss and Softplus.
-func Beta(v Scalar) BetaOption {
-	return BetaOption{v}
+func Beta(beta Scalar) Option {
+	return option.Number("Beta", beta)
 }
 
-func (o BetaOption) set(s *options) {
-	s.beta = o.v
+// Bias is added to the result: one number for each channel, feature or
+// element; the zero Tensor stands for none. It is an option of BatchNorm,
+// BatchNormTrain, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d,
+// GroupNorm, InstanceNorm, LayerNorm and Linear.
+func Bias(bias Tensor) Option {
+	if bias == (Tensor{}) {
+		return nil
+	}
+	return option.Value("Bias", bias.Handle())
 }
 
-// A BiasOption is the option that Bias makes.
-type BiasOption struct {
-	v *core.Tensor
-}
-
-// Bias gives the argument bias. It is an option of BatchNorm, BatchNormTrain,
-// Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, GroupNorm,
-// InstanceNorm, LayerNorm and Linear.
-func Bias(v Tensor) BiasOption {
-	return BiasOption{v.Handle()}
-}
-
-func (o BiasOption) set(s *options) {
-	s.bias = o.v
-}
-
-// A CeilModeOption is the option that CeilMode makes.
-type CeilModeOption struct {
-	v bool
-}
-
-// CeilMode gives the argument ceil_mode. It is an option of AvgPool1d,
+// CeilMode rounds the number of windows up, so that the last ones may reach
+// past the end; without a bool it is true. It is an option of AvgPool1d,
 // AvgPool2d, MaxPool1d, MaxPool1dWithIndices, MaxPool2d and
 // MaxPool2dWithIndices.
-func CeilMode(v bool) CeilModeOption {
-	return CeilModeOption{v}
+func CeilMode(on ...bool) Option {
+	return option.Flag("CeilMode", on)
 }
 
-func (o CeilModeOption) set(s *options) {
-	s.ceilMode = o.v
+// Correction is subtracted from the number of elements before it divides the
+// sum of squares: 1 for a sample, 0 for a whole population; a float64. It is
+// an option of Std, VarMean and Var.
+func Correction(correction float64) Option {
+	return option.Float("Correction", correction)
 }
 
-// A CorrectionOption is the option that Correction makes.
-type CorrectionOption struct {
-	v float64
+// CountIncludePad counts padding among the elements of a window; without a
+// bool it is true. It is an option of AvgPool1d and AvgPool2d.
+func CountIncludePad(on ...bool) Option {
+	return option.Flag("CountIncludePad", on)
 }
 
-// Correction gives the argument correction. It is an option of Std, VarMean
-// and Var.
-func Correction(v float64) CorrectionOption {
-	return CorrectionOption{v}
+// Delta is the distance at which the loss changes from a square to a line; a
+// number. It is an option of HuberLoss.
+func Delta(delta Scalar) Option {
+	return option.Number("Delta", delta)
 }
 
-func (o CorrectionOption) set(s *options) {
-	s.correction = o.v
+// Descending puts the largest elements first; without a bool it is true. It
+// is an option of Argsort and Sort.
+func Descending(on ...bool) Option {
+	return option.Flag("Descending", on)
 }
 
-// A CountIncludePadOption is the option that CountIncludePad makes.
-type CountIncludePadOption struct {
-	v bool
+// Dilation is the distance between neighbouring elements of a window: one
+// number for all axes, or one for each; any number of ints. It is an option
+// of Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d,
+// MaxPool1dWithIndices, MaxPool2d and MaxPool2dWithIndices.
+func Dilation(dilation ...int) Option {
+	return option.Ints("Dilation", dilation)
 }
 
-// CountIncludePad gives the argument count_include_pad. It is an option of
-// AvgPool1d and AvgPool2d.
-func CountIncludePad(v bool) CountIncludePadOption {
-	return CountIncludePadOption{v}
+// Dim names the axes; negative ones count from the last, which is -1; any
+// number of ints. It is an option of 32 functions, each of which says so.
+func Dim(dim ...int) Option {
+	return option.Ints("Dim", dim)
 }
 
-func (o CountIncludePadOption) set(s *options) {
-	s.countIncludePad = o.v
+// Dim0 is the first of two axes; an int. It is an option of Diagonal.
+func Dim0(dim0 int) Option {
+	return option.Int("Dim0", dim0)
 }
 
-// A DTypeOption is the option that OfType makes.
-type DTypeOption struct {
-	v ir.DType
+// Dim1 is the second of two axes; an int. It is an option of Diagonal.
+func Dim1(dim1 int) Option {
+	return option.Int("Dim1", dim1)
 }
 
-// OfType gives the result dtype d. It is an option of Cumprod, Cumsum,
+// End is the last axis, included; an int. It is an option of Flatten.
+func End(end int) Option {
+	return option.Int("End", end)
+}
+
+// Eps is a small number that keeps a division from dividing by zero; in Logit
+// it limits x to the range from eps to 1 - eps; a float64. It is an option of
+// BatchNorm, BatchNormTrain, CosineSimilarity, GroupNorm, InstanceNorm,
+// LayerNorm, Logit, Normalize and RMSNorm.
+func Eps(eps float64) Option {
+	return option.Float("Eps", eps)
+}
+
+// EqualNaN makes NaN close to NaN; without a bool it is true. It is an option
+// of AllClose and IsClose.
+func EqualNaN(on ...bool) Option {
+	return option.Flag("EqualNaN", on)
+}
+
+// Groups is the number of groups that the channels are divided into; each is
+// computed on its own; an int. It is an option of Conv1d, Conv2d, Conv3d,
+// ConvTranspose1d and ConvTranspose2d.
+func Groups(groups int) Option {
+	return option.Int("Groups", groups)
+}
+
+// Hi is the upper limit; a number. It is an option of Hardtanh.
+func Hi(hi Scalar) Option {
+	return option.Number("Hi", hi)
+}
+
+// IgnoreIndex is the class whose elements are left out; an int. It is an
+// option of CrossEntropy and NLLLoss.
+func IgnoreIndex(ignoreIndex int) Option {
+	return option.Int("IgnoreIndex", ignoreIndex)
+}
+
+// IncludeSelf includes the elements of the operand that is added to; without
+// a bool it is true. It is an option of IndexReduce and ScatterReduce.
+func IncludeSelf(on ...bool) Option {
+	return option.Flag("IncludeSelf", on)
+}
+
+// InputBias is the bias that is added to the product of the input; the zero
+// Tensor stands for none. It is an option of GRU, LSTM and RNN.
+func InputBias(inputBias Tensor) Option {
+	if inputBias == (Tensor{}) {
+		return nil
+	}
+	return option.Value("InputBias", inputBias.Handle())
+}
+
+// KeepDim keeps the reduced axes, with extent 1; without a bool it is true.
+// It is an option of 20 functions, each of which says so.
+func KeepDim(on ...bool) Option {
+	return option.Flag("KeepDim", on)
+}
+
+// LabelSmoothing is the part of each target, from 0 to 1, that is divided
+// equally among all classes; a float64. It is an option of CrossEntropy and
+// CrossEntropyProbs.
+func LabelSmoothing(labelSmoothing float64) Option {
+	return option.Float("LabelSmoothing", labelSmoothing)
+}
+
+// Lambd is the absolute value up to which elements become zero; a float64. It
+// is an option of Hardshrink and Softshrink.
+func Lambd(lambd float64) Option {
+	return option.Float("Lambd", lambd)
+}
+
+// Largest takes the largest elements, or if false the smallest; without a
+// bool it is true. It is an option of Topk.
+func Largest(on ...bool) Option {
+	return option.Flag("Largest", on)
+}
+
+// Limit is the value of beta*x above which the result is x; a number. It is
+// an option of Softplus.
+func Limit(limit Scalar) Option {
+	return option.Number("Limit", limit)
+}
+
+// Lo is the lower limit; a number. It is an option of Hardtanh.
+func Lo(lo Scalar) Option {
+	return option.Number("Lo", lo)
+}
+
+// LogTarget says that the target holds logarithms of probabilities; without a
+// bool it is true. It is an option of KLDiv.
+func LogTarget(on ...bool) Option {
+	return option.Flag("LogTarget", on)
+}
+
+// MaxNorm is the largest norm that a row may have; rows with a larger one are
+// scaled down to it; a float64. It is an option of Embedding.
+func MaxNorm(maxNorm float64) Option {
+	return option.Float("MaxNorm", maxNorm)
+}
+
+// NaN replaces NaN; a float64. It is an option of NaNToNum.
+func NaN(naN float64) Option {
+	return option.Float("NaN", naN)
+}
+
+// NegativeSlope is the slope below zero; a float64. It is an option of
+// LeakyReLU.
+func NegativeSlope(negativeSlope float64) Option {
+	return option.Float("NegativeSlope", negativeSlope)
+}
+
+// Neginf replaces negative infinity; a float64. It is an option of NaNToNum.
+func Neginf(neginf float64) Option {
+	return option.Float("Neginf", neginf)
+}
+
+// NormType is the order p of the norm that MaxNorm limits; a float64. It is
+// an option of Embedding.
+func NormType(normType float64) Option {
+	return option.Float("NormType", normType)
+}
+
+// OfType gives the dtype of the result. It is an option of Cumprod, Cumsum,
 // LogSoftmax, Mean, Norm, Prod, Softmax, Softmin, Sum and every function that
 // creates a tensor.
-func OfType(d ir.DType) DTypeOption {
-	return DTypeOption{d}
+func OfType(d DType) Option {
+	return option.Int("OfType", int(d))
 }
 
-func (o DTypeOption) set(s *options) {
-	s.dtype = o.v
+// Offset chooses a diagonal (0 is the main one, positive ones lie above), and
+// in AsStrided it is the place of the first element in the storage; an int.
+// It is an option of AsStrided, DiagEmbed and Diagonal.
+func Offset(offset int) Option {
+	return option.Int("Offset", offset)
 }
 
-// A DeltaOption is the option that Delta makes.
-type DeltaOption struct {
-	v Scalar
+// OutputPadding is added to one side of the result: one number for all axes,
+// or one for each; any number of ints. It is an option of ConvTranspose1d and
+// ConvTranspose2d.
+func OutputPadding(outputPadding ...int) Option {
+	return option.Ints("OutputPadding", outputPadding)
 }
 
-// Delta gives the argument delta. It is an option of HuberLoss.
-func Delta(v Scalar) DeltaOption {
-	return DeltaOption{v}
+// OutputSize gives the extents of the result's last axes; any number of ints.
+// It is an option of MaxUnpool1d and MaxUnpool2d.
+func OutputSize(outputSize ...int) Option {
+	return option.Ints("OutputSize", outputSize)
 }
 
-func (o DeltaOption) set(s *options) {
-	s.delta = o.v
+// P is the order of the norm; a float64. It is an option of CDist, Norm and
+// Normalize.
+func P(p float64) Option {
+	return option.Float("P", p)
 }
 
-// A DescendingOption is the option that Descending makes.
-type DescendingOption struct {
-	v bool
+// Padding is the number of elements added on both sides of each spatial axis:
+// one number for all axes, or one for each; any number of ints. It is an
+// option of 13 functions, each of which says so.
+func Padding(padding ...int) Option {
+	return option.Ints("Padding", padding)
 }
 
-// Descending gives the argument descending. It is an option of Argsort and
-// Sort.
-func Descending(v bool) DescendingOption {
-	return DescendingOption{v}
-}
-
-func (o DescendingOption) set(s *options) {
-	s.descending = o.v
-}
-
-// A DilationOption is the option that Dilation makes.
-type DilationOption struct {
-	v []int
-}
-
-// Dilation gives the argument dilation. It is an option of Conv1d, Conv2d,
-// Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d, MaxPool1dWithIndices,
-// MaxPool2d and MaxPool2dWithIndices.
-func Dilation(v ...int) DilationOption {
-	return DilationOption{slices.Clone(v)}
-}
-
-func (o DilationOption) set(s *options) {
-	s.dilation = o.v
-}
-
-// A Dim0Option is the option that Dim0 makes.
-type Dim0Option struct {
-	v int
-}
-
-// Dim0 gives the argument dim0. It is an option of Diagonal.
-func Dim0(v int) Dim0Option {
-	return Dim0Option{v}
-}
-
-func (o Dim0Option) set(s *options) {
-	s.dim0 = o.v
-}
-
-// A Dim1Option is the option that Dim1 makes.
-type Dim1Option struct {
-	v int
-}
-
-// Dim1 gives the argument dim1. It is an option of Diagonal.
-func Dim1(v int) Dim1Option {
-	return Dim1Option{v}
-}
-
-func (o Dim1Option) set(s *options) {
-	s.dim1 = o.v
-}
-
-// A DimOption is the option that Dim makes.
-type DimOption struct {
-	v []int
-}
-
-// Dim gives the argument dim. It is an option of All, Any, Argmax, Argmin,
-// CountNonzero, FFT, FFT2, FFTN, FFTShift, HFFT, IFFT, IFFT2, IFFTN,
-// IFFTShift, IHFFT, IRFFT, IRFFT2, IRFFTN, Max, Mean, Min, Norm, Prod, RFFT,
-// RFFT2, RFFTN, Roll, Std, Sum, VarMean and Var.
-func Dim(v ...int) DimOption {
-	return DimOption{slices.Clone(v)}
-}
-
-func (o DimOption) set(s *options) {
-	s.dim = o.v
-}
-
-// An EndOption is the option that End makes.
-type EndOption struct {
-	v int
-}
-
-// End gives the argument end. It is an option of Flatten.
-func End(v int) EndOption {
-	return EndOption{v}
-}
-
-func (o EndOption) set(s *options) {
-	s.end = o.v
-}
-
-// An EpsOption is the option that Eps makes.
-type EpsOption struct {
-	v float64
-}
-
-// Eps gives the argument eps. It is an option of BatchNorm, BatchNormTrain,
-// CosineSimilarity, GroupNorm, InstanceNorm, LayerNorm, Logit, Normalize and
-// RmsNorm.
-func Eps(v float64) EpsOption {
-	return EpsOption{v}
-}
-
-func (o EpsOption) set(s *options) {
-	s.eps = o.v
-}
-
-// An EqualNanOption is the option that EqualNan makes.
-type EqualNanOption struct {
-	v bool
-}
-
-// EqualNan gives the argument equal_nan. It is an option of Allclose and
-// Isclose.
-func EqualNan(v bool) EqualNanOption {
-	return EqualNanOption{v}
-}
-
-func (o EqualNanOption) set(s *options) {
-	s.equalNan = o.v
-}
-
-// A GroupsOption is the option that Groups makes.
-type GroupsOption struct {
-	v int
-}
-
-// Groups gives the argument groups. It is an option of Conv1d, Conv2d,
-// Conv3d, ConvTranspose1d and ConvTranspose2d.
-func Groups(v int) GroupsOption {
-	return GroupsOption{v}
-}
-
-func (o GroupsOption) set(s *options) {
-	s.groups = o.v
-}
-
-// A HiOption is the option that Hi makes.
-type HiOption struct {
-	v Scalar
-}
-
-// Hi gives the argument hi. It is an option of Hardtanh.
-func Hi(v Scalar) HiOption {
-	return HiOption{v}
-}
-
-func (o HiOption) set(s *options) {
-	s.hi = o.v
-}
-
-// An IgnoreIndexOption is the option that IgnoreIndex makes.
-type IgnoreIndexOption struct {
-	v int
-}
-
-// IgnoreIndex gives the argument ignore_index. It is an option of
-// CrossEntropy and NllLoss.
-func IgnoreIndex(v int) IgnoreIndexOption {
-	return IgnoreIndexOption{v}
-}
-
-func (o IgnoreIndexOption) set(s *options) {
-	s.ignoreIndex = o.v
-}
-
-// An IncludeSelfOption is the option that IncludeSelf makes.
-type IncludeSelfOption struct {
-	v bool
-}
-
-// IncludeSelf gives the argument include_self. It is an option of IndexReduce
-// and ScatterReduce.
-func IncludeSelf(v bool) IncludeSelfOption {
-	return IncludeSelfOption{v}
-}
-
-func (o IncludeSelfOption) set(s *options) {
-	s.includeSelf = o.v
-}
-
-// An InputBiasOption is the option that InputBias makes.
-type InputBiasOption struct {
-	v *core.Tensor
-}
-
-// InputBias gives the argument input_bias. It is an option of GRU, LSTM and
-// RNN.
-func InputBias(v Tensor) InputBiasOption {
-	return InputBiasOption{v.Handle()}
-}
-
-func (o InputBiasOption) set(s *options) {
-	s.inputBias = o.v
-}
-
-// A KeepDimOption is the option that KeepDim makes.
-type KeepDimOption struct {
-	v bool
-}
-
-// KeepDim gives the argument keepdim. It is an option of All, Any, Argmax,
-// Argmin, CountNonzero, Kthvalue, Logsumexp, Max, MaxDim, Mean, Min, MinDim,
-// Norm, Prod, Std, Sum, VarMean and Var.
-func KeepDim(v bool) KeepDimOption {
-	return KeepDimOption{v}
-}
-
-func (o KeepDimOption) set(s *options) {
-	s.keepDim = o.v
-}
-
-// A LabelSmoothingOption is the option that LabelSmoothing makes.
-type LabelSmoothingOption struct {
-	v float64
-}
-
-// LabelSmoothing gives the argument label_smoothing. It is an option of
-// CrossEntropy and CrossEntropyProbs.
-func LabelSmoothing(v float64) LabelSmoothingOption {
-	return LabelSmoothingOption{v}
-}
-
-func (o LabelSmoothingOption) set(s *options) {
-	s.labelSmoothing = o.v
-}
-
-// A LambdOption is the option that Lambd makes.
-type LambdOption struct {
-	v float64
-}
-
-// Lambd gives the argument lambd. It is an option of Hardshrink and
-// Softshrink.
-func Lambd(v float64) LambdOption {
-	return LambdOption{v}
-}
-
-func (o LambdOption) set(s *options) {
-	s.lambd = o.v
-}
-
-// A LargestOption is the option that Largest makes.
-type LargestOption struct {
-	v bool
-}
-
-// Largest gives the argument largest. It is an option of Topk.
-func Largest(v bool) LargestOption {
-	return LargestOption{v}
-}
-
-func (o LargestOption) set(s *options) {
-	s.largest = o.v
-}
-
-// A LimitOption is the option that Limit makes.
-type LimitOption struct {
-	v Scalar
-}
-
-// Limit gives the argument limit. It is an option of Softplus.
-func Limit(v Scalar) LimitOption {
-	return LimitOption{v}
-}
-
-func (o LimitOption) set(s *options) {
-	s.limit = o.v
-}
-
-// A LoOption is the option that Lo makes.
-type LoOption struct {
-	v Scalar
-}
-
-// Lo gives the argument lo. It is an option of Hardtanh.
-func Lo(v Scalar) LoOption {
-	return LoOption{v}
-}
-
-func (o LoOption) set(s *options) {
-	s.lo = o.v
-}
-
-// A LogTargetOption is the option that LogTarget makes.
-type LogTargetOption struct {
-	v bool
-}
-
-// LogTarget gives the argument log_target. It is an option of KlDiv.
-func LogTarget(v bool) LogTargetOption {
-	return LogTargetOption{v}
-}
-
-func (o LogTargetOption) set(s *options) {
-	s.logTarget = o.v
-}
-
-// A MaxNormOption is the option that MaxNorm makes.
-type MaxNormOption struct {
-	v float64
-}
-
-// MaxNorm gives the argument max_norm. It is an option of Embedding.
-func MaxNorm(v float64) MaxNormOption {
-	return MaxNormOption{v}
-}
-
-func (o MaxNormOption) set(s *options) {
-	s.maxNorm = o.v
-}
-
-// A NanOption is the option that Nan makes.
-type NanOption struct {
-	v float64
-}
-
-// Nan gives the argument nan. It is an option of NanToNum.
-func Nan(v float64) NanOption {
-	return NanOption{v}
-}
-
-func (o NanOption) set(s *options) {
-	s.nan = o.v
-}
-
-// A NegativeSlopeOption is the option that NegativeSlope makes.
-type NegativeSlopeOption struct {
-	v float64
-}
-
-// NegativeSlope gives the argument negative_slope. It is an option of
-// LeakyRelu.
-func NegativeSlope(v float64) NegativeSlopeOption {
-	return NegativeSlopeOption{v}
-}
-
-func (o NegativeSlopeOption) set(s *options) {
-	s.negativeSlope = o.v
-}
-
-// A NeginfOption is the option that Neginf makes.
-type NeginfOption struct {
-	v float64
-}
-
-// Neginf gives the argument neginf. It is an option of NanToNum.
-func Neginf(v float64) NeginfOption {
-	return NeginfOption{v}
-}
-
-func (o NeginfOption) set(s *options) {
-	s.neginf = o.v
-}
-
-// A NormTypeOption is the option that NormType makes.
-type NormTypeOption struct {
-	v float64
-}
-
-// NormType gives the argument norm_type. It is an option of Embedding.
-func NormType(v float64) NormTypeOption {
-	return NormTypeOption{v}
-}
-
-func (o NormTypeOption) set(s *options) {
-	s.normType = o.v
-}
-
-// An OffsetOption is the option that Offset makes.
-type OffsetOption struct {
-	v int
-}
-
-// Offset gives the argument offset. It is an option of AsStrided, DiagEmbed
-// and Diagonal.
-func Offset(v int) OffsetOption {
-	return OffsetOption{v}
-}
-
-func (o OffsetOption) set(s *options) {
-	s.offset = o.v
-}
-
-// An OutputPaddingOption is the option that OutputPadding makes.
-type OutputPaddingOption struct {
-	v []int
-}
-
-// OutputPadding gives the argument output_padding. It is an option of
-// ConvTranspose1d and ConvTranspose2d.
-func OutputPadding(v ...int) OutputPaddingOption {
-	return OutputPaddingOption{slices.Clone(v)}
-}
-
-func (o OutputPaddingOption) set(s *options) {
-	s.outputPadding = o.v
-}
-
-// An OutputSizeOption is the option that OutputSize makes.
-type OutputSizeOption struct {
-	v []int
-}
-
-// OutputSize gives the argument output_size. It is an option of MaxUnpool1d
-// and MaxUnpool2d.
-func OutputSize(v ...int) OutputSizeOption {
-	return OutputSizeOption{slices.Clone(v)}
-}
-
-func (o OutputSizeOption) set(s *options) {
-	s.outputSize = o.v
-}
-
-// A POption is the option that P makes.
-type POption struct {
-	v float64
-}
-
-// P gives the argument p. It is an option of CDist, Norm and Normalize.
-func P(v float64) POption {
-	return POption{v}
-}
-
-func (o POption) set(s *options) {
-	s.p = o.v
-}
-
-// A PaddingIdxOption is the option that PaddingIdx makes.
-type PaddingIdxOption struct {
-	v int
-}
-
-// PaddingIdx gives the argument padding_idx. It is an option of Embedding.
-func PaddingIdx(v int) PaddingIdxOption {
-	return PaddingIdxOption{v}
-}
-
-func (o PaddingIdxOption) set(s *options) {
-	s.paddingIdx = o.v
-}
-
-// A PaddingOption is the option that Padding makes.
-type PaddingOption struct {
-	v []int
-}
-
-// Padding gives the argument padding. It is an option of AvgPool1d,
-// AvgPool2d, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d,
-// MaxPool1d, MaxPool1dWithIndices, MaxPool2d, MaxPool2dWithIndices,
-// MaxUnpool1d and MaxUnpool2d.
-func Padding(v ...int) PaddingOption {
-	return PaddingOption{slices.Clone(v)}
-}
-
-func (o PaddingOption) set(s *options) {
-	s.padding = o.v
-}
-
-// A PosWeightOption is the option that PosWeight makes.
-type PosWeightOption struct {
-	v *core.Tensor
-}
-
-// PosWeight gives the argument pos_weight. It is an option of
-// BinaryCrossEntropyWithLogits.
-func PosWeight(v Tensor) PosWeightOption {
-	return PosWeightOption{v.Handle()}
-}
-
-func (o PosWeightOption) set(s *options) {
-	s.posWeight = o.v
-}
-
-// A PosinfOption is the option that Posinf makes.
-type PosinfOption struct {
-	v float64
-}
-
-// Posinf gives the argument posinf. It is an option of NanToNum.
-func Posinf(v float64) PosinfOption {
-	return PosinfOption{v}
-}
-
-func (o PosinfOption) set(s *options) {
-	s.posinf = o.v
-}
-
-// A RectifiedOption is the option that Rectified makes.
-type RectifiedOption struct {
-	v bool
-}
-
-// Rectified gives the argument rectified. It is an option of RNN.
-func Rectified(v bool) RectifiedOption {
-	return RectifiedOption{v}
-}
-
-func (o RectifiedOption) set(s *options) {
-	s.rectified = o.v
-}
-
-// A ReplacementOption is the option that Replacement makes.
-type ReplacementOption struct {
-	v bool
-}
-
-// Replacement gives the argument replacement. It is an option of Multinomial.
-func Replacement(v bool) ReplacementOption {
-	return ReplacementOption{v}
-}
-
-func (o ReplacementOption) set(s *options) {
-	s.replacement = o.v
-}
-
-// A ReverseOption is the option that Reverse makes.
-type ReverseOption struct {
-	v bool
-}
-
-// Reverse gives the argument reverse. It is an option of GRU, LSTM and RNN.
-func Reverse(v bool) ReverseOption {
-	return ReverseOption{v}
-}
-
-func (o ReverseOption) set(s *options) {
-	s.reverse = o.v
-}
-
-// A RightOption is the option that Right makes.
-type RightOption struct {
-	v bool
-}
-
-// Right gives the argument right. It is an option of Bucketize and
-// Searchsorted.
-func Right(v bool) RightOption {
-	return RightOption{v}
-}
-
-func (o RightOption) set(s *options) {
-	s.right = o.v
-}
-
-// A RtolOption is the option that Rtol makes.
-type RtolOption struct {
-	v float64
-}
-
-// Rtol gives the argument rtol. It is an option of Allclose and Isclose.
-func Rtol(v float64) RtolOption {
-	return RtolOption{v}
-}
-
-func (o RtolOption) set(s *options) {
-	s.rtol = o.v
-}
-
-// A ScaleGradByFreqOption is the option that ScaleGradByFreq makes.
-type ScaleGradByFreqOption struct {
-	v bool
-}
-
-// ScaleGradByFreq gives the argument scale_grad_by_freq. It is an option of
+// PaddingIdx is a row that gets no gradient; an int. It is an option of
 // Embedding.
-func ScaleGradByFreq(v bool) ScaleGradByFreqOption {
-	return ScaleGradByFreqOption{v}
+func PaddingIdx(paddingIdx int) Option {
+	return option.Int("PaddingIdx", paddingIdx)
 }
 
-func (o ScaleGradByFreqOption) set(s *options) {
-	s.scaleGradByFreq = o.v
+// PosWeight multiplies the loss of the positive elements of each class; the
+// zero Tensor stands for none. It is an option of
+// BinaryCrossEntropyWithLogits.
+func PosWeight(posWeight Tensor) Option {
+	if posWeight == (Tensor{}) {
+		return nil
+	}
+	return option.Value("PosWeight", posWeight.Handle())
 }
 
-// A SizesOption is the option that Sizes makes.
-type SizesOption struct {
-	v []int
+// Posinf replaces infinity; a float64. It is an option of NaNToNum.
+func Posinf(posinf float64) Option {
+	return option.Float("Posinf", posinf)
 }
 
-// Sizes gives the argument sizes. It is an option of FFT, FFT2, FFTN, HFFT,
-// IFFT, IFFT2, IFFTN, IHFFT, IRFFT, IRFFT2, IRFFTN, RFFT, RFFT2 and RFFTN.
-func Sizes(v ...int) SizesOption {
-	return SizesOption{slices.Clone(v)}
+// Rectified uses relu instead of tanh; without a bool it is true. It is an
+// option of RNN.
+func Rectified(on ...bool) Option {
+	return option.Flag("Rectified", on)
 }
 
-func (o SizesOption) set(s *options) {
-	s.sizes = o.v
+// Replacement lets an element be drawn more than once; without a bool it is
+// true. It is an option of Multinomial.
+func Replacement(on ...bool) Option {
+	return option.Flag("Replacement", on)
 }
 
-// A StartOption is the option that Start makes.
-type StartOption struct {
-	v int
+// Reverse goes over the steps from the last to the first; without a bool it
+// is true. It is an option of GRU, LSTM and RNN.
+func Reverse(on ...bool) Option {
+	return option.Flag("Reverse", on)
 }
 
-// Start gives the argument start. It is an option of Flatten.
-func Start(v int) StartOption {
-	return StartOption{v}
+// Right takes the place after equal elements, not before them; without a bool
+// it is true. It is an option of Bucketize and Searchsorted.
+func Right(on ...bool) Option {
+	return option.Flag("Right", on)
 }
 
-func (o StartOption) set(s *options) {
-	s.start = o.v
+// Rtol is the difference up to which numbers are close, relative to the
+// second operand; a float64. It is an option of AllClose and IsClose.
+func Rtol(rtol float64) Option {
+	return option.Float("Rtol", rtol)
 }
 
-// A StateBiasOption is the option that StateBias makes.
-type StateBiasOption struct {
-	v *core.Tensor
+// ScaleGradByFreq divides a row's gradient by how often the row is named;
+// without a bool it is true. It is an option of Embedding.
+func ScaleGradByFreq(on ...bool) Option {
+	return option.Flag("ScaleGradByFreq", on)
 }
 
-// StateBias gives the argument state_bias. It is an option of GRU, LSTM and
-// RNN.
-func StateBias(v Tensor) StateBiasOption {
-	return StateBiasOption{v.Handle()}
+// Sizes gives the extents to which axes are cut or padded before the
+// transform; any number of ints. It is an option of 14 functions, each of
+// which says so.
+func Sizes(sizes ...int) Option {
+	return option.Ints("Sizes", sizes)
 }
 
-func (o StateBiasOption) set(s *options) {
-	s.stateBias = o.v
+// Start is the first axis; an int. It is an option of Flatten.
+func Start(start int) Option {
+	return option.Int("Start", start)
 }
 
-// A StrideOption is the option that Stride makes.
-type StrideOption struct {
-	v []int
+// StateBias is the bias that is added to the product of the state; the zero
+// Tensor stands for none. It is an option of GRU, LSTM and RNN.
+func StateBias(stateBias Tensor) Option {
+	if stateBias == (Tensor{}) {
+		return nil
+	}
+	return option.Value("StateBias", stateBias.Handle())
 }
 
-// Stride gives the argument stride. It is an option of AvgPool1d, AvgPool2d,
-// Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d,
-// MaxPool1dWithIndices, MaxPool2d, MaxPool2dWithIndices, MaxUnpool1d and
-// MaxUnpool2d.
-func Stride(v ...int) StrideOption {
-	return StrideOption{slices.Clone(v)}
+// Stride is the distance between neighbouring windows: one number for all
+// axes, or one for each; any number of ints. It is an option of 13 functions,
+// each of which says so.
+func Stride(stride ...int) Option {
+	return option.Ints("Stride", stride)
 }
 
-func (o StrideOption) set(s *options) {
-	s.stride = o.v
+// Value multiplies the product or the quotient in Addcmul and Addcdiv, and is
+// what Pad fills with; a number. It is an option of Addcdiv, Addcmul and Pad.
+func Value(value Scalar) Option {
+	return option.Number("Value", value)
 }
 
-// A ValueOption is the option that Value makes.
-type ValueOption struct {
-	v Scalar
-}
-
-// Value gives the argument value. It is an option of Addcdiv, Addcmul and
-// Pad.
-func Value(v Scalar) ValueOption {
-	return ValueOption{v}
-}
-
-func (o ValueOption) set(s *options) {
-	s.value = o.v
-}
-
-// A WeightOption is the option that Weight makes.
-type WeightOption struct {
-	v *core.Tensor
-}
-
-// Weight gives the argument weight. It is an option of BatchNorm,
-// BatchNormTrain, BinaryCrossEntropy, BinaryCrossEntropyWithLogits,
-// CrossEntropy, CrossEntropyProbs, GroupNorm, InstanceNorm, LayerNorm,
-// NllLoss and RmsNorm.
-func Weight(v Tensor) WeightOption {
-	return WeightOption{v.Handle()}
-}
-
-func (o WeightOption) set(s *options) {
-	s.weight = o.v
+// Weight multiplies the result or the loss, with one number for each channel,
+// class or element; the zero Tensor stands for none. It is an option of
+// BatchNorm, BatchNormTrain, BinaryCrossEntropy,
+// BinaryCrossEntropyWithLogits, CrossEntropy, CrossEntropyProbs, GroupNorm,
+// InstanceNorm, LayerNorm, NLLLoss and RMSNorm.
+func Weight(weight Tensor) Option {
+	if weight == (Tensor{}) {
+		return nil
+	}
+	return option.Value("Weight", weight.Handle())
 }

@@ -4,413 +4,406 @@ package tensor
 
 import (
 	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"slices"
 )
 
-// AdaptiveAvgPool1d returns output_size means of equally spaced windows along
+// AdaptiveAvgPool1d returns outputSize means of equally spaced windows along
 // the last axis of x, which overlap where they must.
 //
-// Dtypes: float.
+// Dtypes: float. Gradient: x.
 func AdaptiveAvgPool1d(x Tensor, outputSize int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool1d(x.Handle(), outputSize))
 }
 
-// AdaptiveAvgPool1d is the function AdaptiveAvgPool1d on x. It returns
-// output_size means of equally spaced windows along the last axis of x, which
-// overlap where they must.
+// AdaptiveAvgPool1d returns outputSize means of equally spaced windows along
+// the last axis of x, which overlap where they must.
+//
+// Dtypes: float. Gradient: x.
 func (x Tensor) AdaptiveAvgPool1d(outputSize int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool1d(x.Handle(), outputSize))
 }
 
-// AdaptiveAvgPool1dOut is AdaptiveAvgPool1d with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func AdaptiveAvgPool1dOut(dst, x Tensor, outputSize int) error {
-	return ops.AdaptiveAvgPool1dOut(dst.Handle(), x.Handle(), outputSize)
-}
-
 // AdaptiveAvgPool2d returns the means of equally spaced windows over the last
-// two axes of x, whose extents in the result are output_size, or both its one
-// number.
+// two axes of x, to the extents outputSize; one number stands for both.
 //
-// Dtypes: float.
+// Dtypes: float. Gradient: x.
 func AdaptiveAvgPool2d(x Tensor, outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), slices.Clone(outputSize)))
 }
 
-// AdaptiveAvgPool2d is the function AdaptiveAvgPool2d on x. It returns the
-// means of equally spaced windows over the last two axes of x, whose extents
-// in the result are output_size, or both its one number.
+// AdaptiveAvgPool2d returns the means of equally spaced windows over the last
+// two axes of x, to the extents outputSize; one number stands for both.
+//
+// Dtypes: float. Gradient: x.
 func (x Tensor) AdaptiveAvgPool2d(outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), slices.Clone(outputSize)))
 }
 
-// AdaptiveAvgPool2dOut is AdaptiveAvgPool2d with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func AdaptiveAvgPool2dOut(dst, x Tensor, outputSize ...int) error {
-	return ops.AdaptiveAvgPool2dOut(dst.Handle(), x.Handle(), slices.Clone(outputSize))
-}
-
-// AdaptiveMaxPool1d returns the largest elements of output_size equally
-// spaced windows along the last axis of x, which overlap where they must.
+// AdaptiveMaxPool1d returns the largest elements of outputSize equally spaced
+// windows along the last axis of x, which overlap where they must.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Gradient: x.
 func AdaptiveMaxPool1d(x Tensor, outputSize int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool1d(x.Handle(), outputSize))
 }
 
-// AdaptiveMaxPool1d is the function AdaptiveMaxPool1d on x. It returns the
-// largest elements of output_size equally spaced windows along the last axis
-// of x, which overlap where they must.
+// AdaptiveMaxPool1d returns the largest elements of outputSize equally spaced
+// windows along the last axis of x, which overlap where they must.
+//
+// Dtypes: int, float. Gradient: x.
 func (x Tensor) AdaptiveMaxPool1d(outputSize int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool1d(x.Handle(), outputSize))
 }
 
-// AdaptiveMaxPool1dOut is AdaptiveMaxPool1d with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func AdaptiveMaxPool1dOut(dst, x Tensor, outputSize int) error {
-	return ops.AdaptiveMaxPool1dOut(dst.Handle(), x.Handle(), outputSize)
-}
-
-// AdaptiveMaxPool1dWithIndices returns adaptive_max_pool1d and the int64
-// places of the maxima along the last axis of x.
+// AdaptiveMaxPool1dWithIndices returns AdaptiveMaxPool1d and the int64 places
+// of the maxima along the last axis of x.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Gradient: x.
 func AdaptiveMaxPool1dWithIndices(x Tensor, outputSize int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool1dWithIndices(x.Handle(), outputSize)
 	return Wrap(r0), Wrap(r1)
 }
 
-// AdaptiveMaxPool1dWithIndices is the function AdaptiveMaxPool1dWithIndices
-// on x. It returns adaptive_max_pool1d and the int64 places of the maxima
-// along the last axis of x.
+// AdaptiveMaxPool1dWithIndices returns AdaptiveMaxPool1d and the int64 places
+// of the maxima along the last axis of x.
+//
+// Dtypes: int, float. Gradient: x.
 func (x Tensor) AdaptiveMaxPool1dWithIndices(outputSize int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool1dWithIndices(x.Handle(), outputSize)
 	return Wrap(r0), Wrap(r1)
 }
 
 // AdaptiveMaxPool2d returns the largest elements of equally spaced windows
-// over the last two axes of x, whose extents in the result are output_size,
-// or both its one number.
+// over the last two axes of x, to the extents outputSize; one number stands
+// for both.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Gradient: x.
 func AdaptiveMaxPool2d(x Tensor, outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool2d(x.Handle(), slices.Clone(outputSize)))
 }
 
-// AdaptiveMaxPool2d is the function AdaptiveMaxPool2d on x. It returns the
-// largest elements of equally spaced windows over the last two axes of x,
-// whose extents in the result are output_size, or both its one number.
+// AdaptiveMaxPool2d returns the largest elements of equally spaced windows
+// over the last two axes of x, to the extents outputSize; one number stands
+// for both.
+//
+// Dtypes: int, float. Gradient: x.
 func (x Tensor) AdaptiveMaxPool2d(outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool2d(x.Handle(), slices.Clone(outputSize)))
 }
 
-// AdaptiveMaxPool2dOut is AdaptiveMaxPool2d with the result written to dst,
-// which must have the result's shape and device, and a dtype that the
-// result's casts to.
-func AdaptiveMaxPool2dOut(dst, x Tensor, outputSize ...int) error {
-	return ops.AdaptiveMaxPool2dOut(dst.Handle(), x.Handle(), slices.Clone(outputSize))
-}
-
-// AdaptiveMaxPool2dWithIndices returns adaptive_max_pool2d and the int64
-// places of the maxima in the last two axes of x read as one.
+// AdaptiveMaxPool2dWithIndices returns AdaptiveMaxPool2d and the int64 places
+// of the maxima in the last two axes of x read as one.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Gradient: x.
 func AdaptiveMaxPool2dWithIndices(x Tensor, outputSize ...int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool2dWithIndices(x.Handle(), slices.Clone(outputSize))
 	return Wrap(r0), Wrap(r1)
 }
 
-// AdaptiveMaxPool2dWithIndices is the function AdaptiveMaxPool2dWithIndices
-// on x. It returns adaptive_max_pool2d and the int64 places of the maxima in
-// the last two axes of x read as one.
+// AdaptiveMaxPool2dWithIndices returns AdaptiveMaxPool2d and the int64 places
+// of the maxima in the last two axes of x read as one.
+//
+// Dtypes: int, float. Gradient: x.
 func (x Tensor) AdaptiveMaxPool2dWithIndices(outputSize ...int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool2dWithIndices(x.Handle(), slices.Clone(outputSize))
 	return Wrap(r0), Wrap(r1)
 }
 
-// An AvgPool1dOption is an option of AvgPool1d: Stride, Padding, CeilMode or
-// CountIncludePad.
-type AvgPool1dOption interface {
-	option
-	avgPool1dOption()
+// avgPool1dOptions reads the options of AvgPool1d.
+func avgPool1dOptions(opts []Option) (stride, padding []int, ceilMode, countIncludePad bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	ceilMode = o.Flag("CeilMode", false)
+	countIncludePad = o.Flag("CountIncludePad", true)
+	return stride, padding, ceilMode, countIncludePad, o.Err("Stride, Padding, CeilMode, CountIncludePad")
 }
-
-func (StrideOption) avgPool1dOption()          {}
-func (PaddingOption) avgPool1dOption()         {}
-func (CeilModeOption) avgPool1dOption()        {}
-func (CountIncludePadOption) avgPool1dOption() {}
 
 // AvgPool1d returns the mean of each window along the last axis of x. Windows
-// are kernel_size apart unless stride is given. Padding counts as zeros, or
-// with count_include_pad of false not at all.
+// are kernelSize apart unless stride is given. Padding counts as zeros, or
+// does not count if CountIncludePad is false.
 //
-// Dtypes: float. Options: Stride, Padding ([0]), CeilMode (false),
-// CountIncludePad (true).
-func AvgPool1d(x Tensor, kernelSize []int, opts ...AvgPool1dOption) Tensor {
-	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
+// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
+// (false), CountIncludePad (true).
+func AvgPool1d(x Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, ceilMode, countIncludePad, err := avgPool1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AvgPool1dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AvgPool1d(x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad))
 }
 
-// AvgPool1d is the function AvgPool1d on x. It returns the mean of each
-// window along the last axis of x.
-func (x Tensor) AvgPool1d(kernelSize []int, opts ...AvgPool1dOption) Tensor {
-	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
+// AvgPool1d returns the mean of each window along the last axis of x.
+//
+// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
+// (false), CountIncludePad (true).
+func (x Tensor) AvgPool1d(kernelSize []int, opts ...Option) Tensor {
+	stride, padding, ceilMode, countIncludePad, err := avgPool1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AvgPool1dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AvgPool1d(x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad))
 }
 
-// AvgPool1dOut is AvgPool1d with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func AvgPool1dOut(dst, x Tensor, kernelSize []int, opts ...AvgPool1dOption) error {
-	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return ops.AvgPool1dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad)
+// avgPool2dOptions reads the options of AvgPool2d.
+func avgPool2dOptions(opts []Option) (stride, padding []int, ceilMode, countIncludePad bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	ceilMode = o.Flag("CeilMode", false)
+	countIncludePad = o.Flag("CountIncludePad", true)
+	return stride, padding, ceilMode, countIncludePad, o.Err("Stride, Padding, CeilMode, CountIncludePad")
 }
-
-// An AvgPool2dOption is an option of AvgPool2d: Stride, Padding, CeilMode or
-// CountIncludePad.
-type AvgPool2dOption interface {
-	option
-	avgPool2dOption()
-}
-
-func (StrideOption) avgPool2dOption()          {}
-func (PaddingOption) avgPool2dOption()         {}
-func (CeilModeOption) avgPool2dOption()        {}
-func (CountIncludePadOption) avgPool2dOption() {}
 
 // AvgPool2d returns the mean of each window over the last two axes of x.
-// Kernel_size, stride and padding have one number for both axes or two.
-// Windows are kernel_size apart unless stride is given. Padding counts as
-// zeros, or with count_include_pad of false not at all.
+// KernelSize, stride and padding have one number for both axes or two.
+// Windows are kernelSize apart unless stride is given. Padding counts as
+// zeros, or does not count if CountIncludePad is false.
 //
-// Dtypes: float. Options: Stride, Padding ([0]), CeilMode (false),
-// CountIncludePad (true).
-func AvgPool2d(x Tensor, kernelSize []int, opts ...AvgPool2dOption) Tensor {
-	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
+// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
+// (false), CountIncludePad (true).
+func AvgPool2d(x Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, ceilMode, countIncludePad, err := avgPool2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AvgPool2dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AvgPool2d(x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad))
 }
 
-// AvgPool2d is the function AvgPool2d on x. It returns the mean of each
-// window over the last two axes of x.
-func (x Tensor) AvgPool2d(kernelSize []int, opts ...AvgPool2dOption) Tensor {
-	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return Wrap(ops.AvgPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad))
+// AvgPool2d returns the mean of each window over the last two axes of x.
+//
+// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
+// (false), CountIncludePad (true).
+func (x Tensor) AvgPool2d(kernelSize []int, opts ...Option) Tensor {
+	stride, padding, ceilMode, countIncludePad, err := avgPool2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AvgPool2dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AvgPool2d(x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad))
 }
 
-// AvgPool2dOut is AvgPool2d with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func AvgPool2dOut(dst, x Tensor, kernelSize []int, opts ...AvgPool2dOption) error {
-	s := collect(options{padding: []int{0}, countIncludePad: true}, opts)
-	return ops.AvgPool2dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.ceilMode, s.countIncludePad)
+// maxPool1dOptions reads the options of MaxPool1d.
+func maxPool1dOptions(opts []Option) (stride, padding, dilation []int, ceilMode bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	ceilMode = o.Flag("CeilMode", false)
+	return stride, padding, dilation, ceilMode, o.Err("Stride, Padding, Dilation, CeilMode")
 }
-
-// A MaxPool1dOption is an option of MaxPool1d: Stride, Padding, Dilation or
-// CeilMode.
-type MaxPool1dOption interface {
-	option
-	maxPool1dOption()
-}
-
-func (StrideOption) maxPool1dOption()   {}
-func (PaddingOption) maxPool1dOption()  {}
-func (DilationOption) maxPool1dOption() {}
-func (CeilModeOption) maxPool1dOption() {}
 
 // MaxPool1d returns the largest element of each window along the last axis of
-// x. Windows are kernel_size apart unless stride is given.
+// x. Windows are kernelSize apart unless stride is given.
 //
-// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
-// CeilMode (false).
-func MaxPool1d(x Tensor, kernelSize []int, opts ...MaxPool1dOption) Tensor {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func MaxPool1d(x Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, dilation, ceilMode, err := maxPool1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool1dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.MaxPool1d(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode))
 }
 
-// MaxPool1d is the function MaxPool1d on x. It returns the largest element of
-// each window along the last axis of x.
-func (x Tensor) MaxPool1d(kernelSize []int, opts ...MaxPool1dOption) Tensor {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool1d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
+// MaxPool1d returns the largest element of each window along the last axis of
+// x.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func (x Tensor) MaxPool1d(kernelSize []int, opts ...Option) Tensor {
+	stride, padding, dilation, ceilMode, err := maxPool1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool1dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.MaxPool1d(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode))
 }
 
-// MaxPool1dOut is MaxPool1d with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func MaxPool1dOut(dst, x Tensor, kernelSize []int, opts ...MaxPool1dOption) error {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return ops.MaxPool1dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+// maxPool1dWithIndicesOptions reads the options of MaxPool1dWithIndices.
+func maxPool1dWithIndicesOptions(opts []Option) (stride, padding, dilation []int, ceilMode bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	ceilMode = o.Flag("CeilMode", false)
+	return stride, padding, dilation, ceilMode, o.Err("Stride, Padding, Dilation, CeilMode")
 }
 
-// A MaxPool1dWithIndicesOption is an option of MaxPool1dWithIndices: Stride,
-// Padding, Dilation or CeilMode.
-type MaxPool1dWithIndicesOption interface {
-	option
-	maxPool1dWithIndicesOption()
-}
-
-func (StrideOption) maxPool1dWithIndicesOption()   {}
-func (PaddingOption) maxPool1dWithIndicesOption()  {}
-func (DilationOption) maxPool1dWithIndicesOption() {}
-func (CeilModeOption) maxPool1dWithIndicesOption() {}
-
-// MaxPool1dWithIndices returns max_pool1d and the int64 places of the maxima
+// MaxPool1dWithIndices returns MaxPool1d and the int64 places of the maxima
 // along the last axis of x.
 //
-// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
-// CeilMode (false).
-func MaxPool1dWithIndices(x Tensor, kernelSize []int, opts ...MaxPool1dWithIndicesOption) (values, indices Tensor) {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	r0, r1 := ops.MaxPool1dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func MaxPool1dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, indices Tensor) {
+	stride, padding, dilation, ceilMode, err := maxPool1dWithIndicesOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool1dWithIndicesOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxPool1dWithIndicesOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxPool1dWithIndices(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
 	return Wrap(r0), Wrap(r1)
 }
 
-// MaxPool1dWithIndices is the function MaxPool1dWithIndices on x. It returns
-// max_pool1d and the int64 places of the maxima along the last axis of x.
-func (x Tensor) MaxPool1dWithIndices(kernelSize []int, opts ...MaxPool1dWithIndicesOption) (values, indices Tensor) {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	r0, r1 := ops.MaxPool1dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+// MaxPool1dWithIndices returns MaxPool1d and the int64 places of the maxima
+// along the last axis of x.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func (x Tensor) MaxPool1dWithIndices(kernelSize []int, opts ...Option) (values, indices Tensor) {
+	stride, padding, dilation, ceilMode, err := maxPool1dWithIndicesOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool1dWithIndicesOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxPool1dWithIndicesOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxPool1dWithIndices(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A MaxPool2dOption is an option of MaxPool2d: Stride, Padding, Dilation or
-// CeilMode.
-type MaxPool2dOption interface {
-	option
-	maxPool2dOption()
+// maxPool2dOptions reads the options of MaxPool2d.
+func maxPool2dOptions(opts []Option) (stride, padding, dilation []int, ceilMode bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	ceilMode = o.Flag("CeilMode", false)
+	return stride, padding, dilation, ceilMode, o.Err("Stride, Padding, Dilation, CeilMode")
 }
-
-func (StrideOption) maxPool2dOption()   {}
-func (PaddingOption) maxPool2dOption()  {}
-func (DilationOption) maxPool2dOption() {}
-func (CeilModeOption) maxPool2dOption() {}
 
 // MaxPool2d returns the largest element of each window over the last two axes
-// of x. Kernel_size, stride, padding and dilation have one number for both
-// axes or two. Windows are kernel_size apart unless stride is given.
-// Ceil_mode keeps windows that reach past the end.
+// of x. KernelSize, stride, padding and dilation have one number for both
+// axes or two. Windows are kernelSize apart unless stride is given. CeilMode
+// keeps windows that reach past the end.
 //
-// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
-// CeilMode (false).
-func MaxPool2d(x Tensor, kernelSize []int, opts ...MaxPool2dOption) Tensor {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func MaxPool2d(x Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, dilation, ceilMode, err := maxPool2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool2dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.MaxPool2d(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode))
 }
 
-// MaxPool2d is the function MaxPool2d on x. It returns the largest element of
-// each window over the last two axes of x.
-func (x Tensor) MaxPool2d(kernelSize []int, opts ...MaxPool2dOption) Tensor {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return Wrap(ops.MaxPool2d(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode))
+// MaxPool2d returns the largest element of each window over the last two axes
+// of x.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func (x Tensor) MaxPool2d(kernelSize []int, opts ...Option) Tensor {
+	stride, padding, dilation, ceilMode, err := maxPool2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool2dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.MaxPool2d(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode))
 }
 
-// MaxPool2dOut is MaxPool2d with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func MaxPool2dOut(dst, x Tensor, kernelSize []int, opts ...MaxPool2dOption) error {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	return ops.MaxPool2dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+// maxPool2dWithIndicesOptions reads the options of MaxPool2dWithIndices.
+func maxPool2dWithIndicesOptions(opts []Option) (stride, padding, dilation []int, ceilMode bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	ceilMode = o.Flag("CeilMode", false)
+	return stride, padding, dilation, ceilMode, o.Err("Stride, Padding, Dilation, CeilMode")
 }
 
-// A MaxPool2dWithIndicesOption is an option of MaxPool2dWithIndices: Stride,
-// Padding, Dilation or CeilMode.
-type MaxPool2dWithIndicesOption interface {
-	option
-	maxPool2dWithIndicesOption()
-}
-
-func (StrideOption) maxPool2dWithIndicesOption()   {}
-func (PaddingOption) maxPool2dWithIndicesOption()  {}
-func (DilationOption) maxPool2dWithIndicesOption() {}
-func (CeilModeOption) maxPool2dWithIndicesOption() {}
-
-// MaxPool2dWithIndices returns max_pool2d and the int64 places of the maxima
+// MaxPool2dWithIndices returns MaxPool2d and the int64 places of the maxima
 // in the last two axes of x read as one.
 //
-// Dtypes: int, float. Options: Stride, Padding ([0]), Dilation ([1]),
-// CeilMode (false).
-func MaxPool2dWithIndices(x Tensor, kernelSize []int, opts ...MaxPool2dWithIndicesOption) (values, indices Tensor) {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func MaxPool2dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, indices Tensor) {
+	stride, padding, dilation, ceilMode, err := maxPool2dWithIndicesOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool2dWithIndicesOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxPool2dWithIndicesOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
 	return Wrap(r0), Wrap(r1)
 }
 
-// MaxPool2dWithIndices is the function MaxPool2dWithIndices on x. It returns
-// max_pool2d and the int64 places of the maxima in the last two axes of x
-// read as one.
-func (x Tensor) MaxPool2dWithIndices(kernelSize []int, opts ...MaxPool2dWithIndicesOption) (values, indices Tensor) {
-	s := collect(options{padding: []int{0}, dilation: []int{1}}, opts)
-	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.dilation, s.ceilMode)
+// MaxPool2dWithIndices returns MaxPool2d and the int64 places of the maxima
+// in the last two axes of x read as one.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func (x Tensor) MaxPool2dWithIndices(kernelSize []int, opts ...Option) (values, indices Tensor) {
+	stride, padding, dilation, ceilMode, err := maxPool2dWithIndicesOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool2dWithIndicesOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxPool2dWithIndicesOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxPool2dWithIndices(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A MaxUnpool1dOption is an option of MaxUnpool1d: Stride, Padding or
-// OutputSize.
-type MaxUnpool1dOption interface {
-	option
-	maxUnpool1dOption()
+// maxUnpool1dOptions reads the options of MaxUnpool1d.
+func maxUnpool1dOptions(opts []Option) (stride, padding, outputSize []int, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	outputSize = o.Ints("OutputSize", nil)
+	return stride, padding, outputSize, o.Err("Stride, Padding, OutputSize")
 }
 
-func (StrideOption) maxUnpool1dOption()     {}
-func (PaddingOption) maxUnpool1dOption()    {}
-func (OutputSizeOption) maxUnpool1dOption() {}
-
-// MaxUnpool1d returns a tensor that is 0 but for the elements of x, put at
-// the places along the last axis that indices, as of max_pool1d_with_indices,
-// name. Its extent is what the pooling most likely had, or output_size, which
-// is less than a stride away from that. Where two elements have one place,
-// either is there.
+// MaxUnpool1d returns a tensor that is 0, except for the elements of x, put
+// at the places along the last axis that indices, as of MaxPool1dWithIndices,
+// name. Its extent is what the pooling most likely had, or OutputSize, which
+// is less than a stride away from that. If two elements have one place,
+// either of them is kept.
 //
-// Dtypes: int, float. Options: Stride, Padding ([0]), OutputSize.
-func MaxUnpool1d(x, indices Tensor, kernelSize []int, opts ...MaxUnpool1dOption) Tensor {
-	s := collect(options{padding: []int{0}}, opts)
-	return Wrap(ops.MaxUnpool1d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
+// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// accelerator. Options: Stride, Padding ([0]), OutputSize.
+func MaxUnpool1d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, outputSize, err := maxUnpool1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxUnpool1dOp(), err, x.Handle(), indices.Handle()))
+	}
+	return Wrap(ops.MaxUnpool1d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize))
 }
 
-// MaxUnpool1d is the function MaxUnpool1d on x. It returns a tensor that is 0
-// but for the elements of x, put at the places along the last axis that
-// indices, as of max_pool1d_with_indices, name.
-func (x Tensor) MaxUnpool1d(indices Tensor, kernelSize []int, opts ...MaxUnpool1dOption) Tensor {
-	s := collect(options{padding: []int{0}}, opts)
-	return Wrap(ops.MaxUnpool1d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
-}
-
-// MaxUnpool1dOut is MaxUnpool1d with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func MaxUnpool1dOut(dst, x, indices Tensor, kernelSize []int, opts ...MaxUnpool1dOption) error {
-	s := collect(options{padding: []int{0}}, opts)
-	return ops.MaxUnpool1dOut(dst.Handle(), x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize)
-}
-
-// A MaxUnpool2dOption is an option of MaxUnpool2d: Stride, Padding or
-// OutputSize.
-type MaxUnpool2dOption interface {
-	option
-	maxUnpool2dOption()
-}
-
-func (StrideOption) maxUnpool2dOption()     {}
-func (PaddingOption) maxUnpool2dOption()    {}
-func (OutputSizeOption) maxUnpool2dOption() {}
-
-// MaxUnpool2d is max_unpool1d over the last two axes, read as one by indices,
-// as of max_pool2d_with_indices. Lists have one number for both axes or two.
+// MaxUnpool1d returns a tensor that is 0, except for the elements of x, put
+// at the places along the last axis that indices, as of MaxPool1dWithIndices,
+// name.
 //
-// Dtypes: int, float. Options: Stride, Padding ([0]), OutputSize.
-func MaxUnpool2d(x, indices Tensor, kernelSize []int, opts ...MaxUnpool2dOption) Tensor {
-	s := collect(options{padding: []int{0}}, opts)
-	return Wrap(ops.MaxUnpool2d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
+// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// accelerator. Options: Stride, Padding ([0]), OutputSize.
+func (x Tensor) MaxUnpool1d(indices Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, outputSize, err := maxUnpool1dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxUnpool1dOp(), err, x.Handle(), indices.Handle()))
+	}
+	return Wrap(ops.MaxUnpool1d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize))
 }
 
-// MaxUnpool2d is the function MaxUnpool2d on x. It is max_unpool1d over the
-// last two axes, read as one by indices, as of max_pool2d_with_indices.
-func (x Tensor) MaxUnpool2d(indices Tensor, kernelSize []int, opts ...MaxUnpool2dOption) Tensor {
-	s := collect(options{padding: []int{0}}, opts)
-	return Wrap(ops.MaxUnpool2d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize))
+// maxUnpool2dOptions reads the options of MaxUnpool2d.
+func maxUnpool2dOptions(opts []Option) (stride, padding, outputSize []int, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	outputSize = o.Ints("OutputSize", nil)
+	return stride, padding, outputSize, o.Err("Stride, Padding, OutputSize")
 }
 
-// MaxUnpool2dOut is MaxUnpool2d with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func MaxUnpool2dOut(dst, x, indices Tensor, kernelSize []int, opts ...MaxUnpool2dOption) error {
-	s := collect(options{padding: []int{0}}, opts)
-	return ops.MaxUnpool2dOut(dst.Handle(), x.Handle(), indices.Handle(), slices.Clone(kernelSize), s.stride, s.padding, s.outputSize)
+// MaxUnpool2d is MaxUnpool1d over the last two axes, read as one by indices,
+// as of MaxPool2dWithIndices. Lists have one number for both axes or two.
+//
+// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// accelerator. Options: Stride, Padding ([0]), OutputSize.
+func MaxUnpool2d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, outputSize, err := maxUnpool2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxUnpool2dOp(), err, x.Handle(), indices.Handle()))
+	}
+	return Wrap(ops.MaxUnpool2d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize))
+}
+
+// MaxUnpool2d is MaxUnpool1d over the last two axes, read as one by indices,
+// as of MaxPool2dWithIndices.
+//
+// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// accelerator. Options: Stride, Padding ([0]), OutputSize.
+func (x Tensor) MaxUnpool2d(indices Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, outputSize, err := maxUnpool2dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxUnpool2dOp(), err, x.Handle(), indices.Handle()))
+	}
+	return Wrap(ops.MaxUnpool2d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize))
 }

@@ -5,6 +5,7 @@ package tensor
 import (
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"github.com/sinter-go/sinter/runtime/random"
 	"slices"
 )
@@ -13,178 +14,222 @@ import (
 // else 0. A probability outside [0, 1] is an error, which accelerators report
 // where the host next waits.
 //
-// Dtypes: float.
+// Dtypes: float. Gradient: none. Draws from the random state.
 func Bernoulli(x Tensor) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Bernoulli(x.Handle(), seed, offset))
 }
 
-// Bernoulli is the function Bernoulli on x. It returns 1 with the probability
-// that x holds for each element, else 0.
+// Bernoulli returns 1 with the probability that x holds for each element,
+// else 0.
+//
+// Dtypes: float. Gradient: none. Draws from the random state.
 func (x Tensor) Bernoulli() Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Bernoulli(x.Handle(), seed, offset))
 }
 
-// BernoulliOut is Bernoulli with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func BernoulliOut(dst, x Tensor) error {
-	seed, offset := random.Next()
-	return ops.BernoulliOut(dst.Handle(), x.Handle(), seed, offset)
-}
-
-// Dropout returns x with each element times 0 with probability p and
-// otherwise times 1/(1 - p), so that NaN comes of an infinity that is
-// dropped. It always drops; outside of training leave it out. P must be
+// Dropout returns x with each element multiplied by 0 with probability p and
+// otherwise by 1/(1 - p). A dropped infinity becomes NaN. Elements are
+// dropped whether or not a model trains: call it in training only. P must be
 // between 0 and 1.
 //
-// Dtypes: float.
+// Dtypes: float. Gradient: x. Draws from the random state.
 func Dropout(x Tensor, p float64) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
 }
 
-// Dropout is the function Dropout on x. It returns x with each element times
-// 0 with probability p and otherwise times 1/(1 - p), so that NaN comes of an
-// infinity that is dropped.
+// Dropout returns x with each element multiplied by 0 with probability p and
+// otherwise by 1/(1 - p).
+//
+// Dtypes: float. Gradient: x. Draws from the random state.
 func (x Tensor) Dropout(p float64) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
 }
 
-// DropoutOut is Dropout with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func DropoutOut(dst, x Tensor, p float64) error {
-	seed, offset := random.Next()
-	return ops.DropoutOut(dst.Handle(), x.Handle(), p, seed, offset)
+// multinomialOptions reads the options of Multinomial.
+func multinomialOptions(opts []Option) (replacement bool, err error) {
+	o := option.Read(opts)
+	replacement = o.Flag("Replacement", false)
+	return replacement, o.Err("Replacement")
 }
-
-// A MultinomialOption is an option of Multinomial: Replacement.
-type MultinomialOption interface {
-	option
-	multinomialOption()
-}
-
-func (ReplacementOption) multinomialOption() {}
 
 // Multinomial draws n of the elements along the last axis of x with
-// probabilities in proportion to x, and returns their int64 positions.
-// Without replacement none is drawn twice, and n may be at most the number of
+// probabilities proportional to x, and returns their int64 positions. Without
+// replacement no element is drawn twice, and n may be at most the number of
 // elements. Elements that are negative, infinite or NaN are an error, and so
-// are rows of zeros alone; accelerators report it where the host next waits.
+// is a row that is all zeros; accelerators report it where the host next
+// waits.
 //
-// Dtypes: float. Options: Replacement (false).
-func Multinomial(x Tensor, n int, opts ...MultinomialOption) Tensor {
-	s := collect(options{}, opts)
+// Dtypes: float. Gradient: none. Draws from the random state. Options:
+// Replacement (false).
+func Multinomial(x Tensor, n int, opts ...Option) Tensor {
+	replacement, err := multinomialOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MultinomialOp(), err, x.Handle()))
+	}
 	seed, offset := random.Next()
-	return Wrap(ops.Multinomial(x.Handle(), n, seed, offset, s.replacement))
+	return Wrap(ops.Multinomial(x.Handle(), n, seed, offset, replacement))
 }
 
-// Multinomial is the function Multinomial on x. It draws n of the elements
-// along the last axis of x with probabilities in proportion to x, and returns
-// their int64 positions.
-func (x Tensor) Multinomial(n int, opts ...MultinomialOption) Tensor {
-	s := collect(options{}, opts)
+// Multinomial draws n of the elements along the last axis of x with
+// probabilities proportional to x, and returns their int64 positions.
+//
+// Dtypes: float. Gradient: none. Draws from the random state. Options:
+// Replacement (false).
+func (x Tensor) Multinomial(n int, opts ...Option) Tensor {
+	replacement, err := multinomialOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MultinomialOp(), err, x.Handle()))
+	}
 	seed, offset := random.Next()
-	return Wrap(ops.Multinomial(x.Handle(), n, seed, offset, s.replacement))
-}
-
-// MultinomialOut is Multinomial with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func MultinomialOut(dst, x Tensor, n int, opts ...MultinomialOption) error {
-	s := collect(options{}, opts)
-	seed, offset := random.Next()
-	return ops.MultinomialOut(dst.Handle(), x.Handle(), n, seed, offset, s.replacement)
+	return Wrap(ops.Multinomial(x.Handle(), n, seed, offset, replacement))
 }
 
 // NewRand is Rand with the device and dtype of t.
-func (t Tensor) NewRand(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	seed, offset := random.Next()
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func (t Tensor) NewRand(shape []int, opts ...Option) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Rand(slices.Clone(shape), seed, offset, s.place(t.Handle())))
+	place, err := core.PlacementOf(opts, t.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandOp(), err))
+	}
+	seed, offset := random.Next()
+	return Wrap(ops.Rand(slices.Clone(shape), seed, offset, place))
 }
 
 // Rand returns random numbers uniform in [0, 1). They are drawn so that none
 // rounds to 1 in any dtype. Both parts of complex ones are uniform.
-func Rand(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Dtypes: float, complex. Gradient: none. Draws from the random state.
+// Options: On, OfType, RequireGrad, Pinned.
+func Rand(shape []int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandOp(), err))
+	}
 	seed, offset := random.Next()
-	return Wrap(ops.Rand(slices.Clone(shape), seed, offset, s.place(nil)))
+	return Wrap(ops.Rand(slices.Clone(shape), seed, offset, place))
 }
 
 // RandLike is Rand with the shape, device and dtype of x.
-func RandLike(x Tensor, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	seed, offset := random.Next()
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func RandLike(x Tensor, opts ...Option) Tensor {
 	if bad := core.FirstError(x.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Rand(x.Handle().Shape(), seed, offset, s.place(x.Handle())))
+	place, err := core.PlacementOf(opts, x.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandOp(), err))
+	}
+	seed, offset := random.Next()
+	return Wrap(ops.Rand(x.Handle().Shape(), seed, offset, place))
 }
 
 // NewRandint is Randint with the device and dtype of t.
-func (t Tensor) NewRandint(shape []int, low, high int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	seed, offset := random.Next()
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func (t Tensor) NewRandint(shape []int, low, high int, opts ...Option) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(s.as(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(t.Handle())), t.Handle()))
+	place, err := core.PlacementOf(opts, t.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandintOp(), err))
+	}
+	seed, offset := random.Next()
+	return Wrap(core.Recast(ops.Randint(slices.Clone(shape), low, high, seed, offset, place), place))
 }
 
 // Randint returns random whole numbers uniform from low to before high, which
 // must be greater. Without OfType they are int64.
-func Randint(shape []int, low, high int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Dtypes: all. Gradient: none. Draws from the random state. Options: On,
+// OfType, RequireGrad, Pinned.
+func Randint(shape []int, low, high int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandintOp(), err))
+	}
 	seed, offset := random.Next()
-	return Wrap(s.as(ops.Randint(slices.Clone(shape), low, high, seed, offset, s.place(nil)), nil))
+	return Wrap(core.Recast(ops.Randint(slices.Clone(shape), low, high, seed, offset, place), place))
 }
 
 // RandintLike is Randint with the shape, device and dtype of x.
-func RandintLike(x Tensor, low, high int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	seed, offset := random.Next()
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func RandintLike(x Tensor, low, high int, opts ...Option) Tensor {
 	if bad := core.FirstError(x.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(s.as(ops.Randint(x.Handle().Shape(), low, high, seed, offset, s.place(x.Handle())), x.Handle()))
+	place, err := core.PlacementOf(opts, x.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandintOp(), err))
+	}
+	seed, offset := random.Next()
+	return Wrap(core.Recast(ops.Randint(x.Handle().Shape(), low, high, seed, offset, place), place))
 }
 
 // NewRandn is Randn with the device and dtype of t.
-func (t Tensor) NewRandn(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	seed, offset := random.Next()
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func (t Tensor) NewRandn(shape []int, opts ...Option) Tensor {
 	if bad := core.FirstError(t.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Randn(slices.Clone(shape), seed, offset, s.place(t.Handle())))
+	place, err := core.PlacementOf(opts, t.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandnOp(), err))
+	}
+	seed, offset := random.Next()
+	return Wrap(ops.Randn(slices.Clone(shape), seed, offset, place))
 }
 
 // Randn returns random numbers of the standard normal distribution, the parts
 // of complex ones with variance 1/2.
-func Randn(shape []int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Dtypes: float, complex. Gradient: none. Draws from the random state.
+// Options: On, OfType, RequireGrad, Pinned.
+func Randn(shape []int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandnOp(), err))
+	}
 	seed, offset := random.Next()
-	return Wrap(ops.Randn(slices.Clone(shape), seed, offset, s.place(nil)))
+	return Wrap(ops.Randn(slices.Clone(shape), seed, offset, place))
 }
 
 // RandnLike is Randn with the shape, device and dtype of x.
-func RandnLike(x Tensor, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
-	seed, offset := random.Next()
+//
+// Options: On, OfType, RequireGrad, Pinned.
+func RandnLike(x Tensor, opts ...Option) Tensor {
 	if bad := core.FirstError(x.Handle()); bad != nil {
 		return Wrap(bad)
 	}
-	return Wrap(ops.Randn(x.Handle().Shape(), seed, offset, s.place(x.Handle())))
+	place, err := core.PlacementOf(opts, x.Handle())
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandnOp(), err))
+	}
+	seed, offset := random.Next()
+	return Wrap(ops.Randn(x.Handle().Shape(), seed, offset, place))
 }
 
 // Randperm returns the numbers 0 to n-1 in random order. Without OfType they
 // are int64.
-func Randperm(n int, opts ...CreateOption) Tensor {
-	s := collect(options{}, opts)
+//
+// Dtypes: all. Gradient: none. Draws from the random state. Options: On,
+// OfType, RequireGrad, Pinned.
+func Randperm(n int, opts ...Option) Tensor {
+	place, err := core.PlacementOf(opts, nil)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RandpermOp(), err))
+	}
 	seed, offset := random.Next()
-	return Wrap(s.as(ops.Randperm(n, seed, offset, s.place(nil)), nil))
+	return Wrap(core.Recast(ops.Randperm(n, seed, offset, place), place))
 }

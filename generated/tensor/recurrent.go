@@ -2,115 +2,131 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
 
-// A GRUOption is an option of GRU: InputBias, StateBias or Reverse.
-type GRUOption interface {
-	option
-	gruOption()
+// gruOptions reads the options of GRU.
+func gruOptions(opts []Option) (inputBias, stateBias *core.Tensor, reverse bool, err error) {
+	o := option.Read(opts)
+	inputBias = option.Get[*core.Tensor](&o, "InputBias", nil)
+	stateBias = option.Get[*core.Tensor](&o, "StateBias", nil)
+	reverse = o.Flag("Reverse", false)
+	return inputBias, stateBias, reverse, o.Err("InputBias, StateBias, Reverse")
 }
-
-func (InputBiasOption) gruOption() {}
-func (StateBiasOption) gruOption() {}
-func (ReverseOption) gruOption()   {}
 
 // GRU returns the outputs [steps, batch, width] of one layer of a GRU over x
 // [steps, batch, in], from the first output h [batch, width]. The weights
-// input_weight [3*width, in] and state_weight [3*width, width] and the biases
+// inputWeight [3*width, in] and stateWeight [3*width, width] and the biases
 // [3*width] have the rows of the reset, update and new gates in this order.
 // With reverse it goes from the last step to the first.
 //
-// Dtypes: float. Options: InputBias, StateBias, Reverse (false).
-func GRU(x, h, inputWeight, stateWeight Tensor, opts ...GRUOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.GRU(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.reverse))
+// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
+// StateBias. Options: InputBias, StateBias, Reverse (false).
+func GRU(x, h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
+	inputBias, stateBias, reverse, err := gruOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GRUOp(), err, x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle()))
+	}
+	return Wrap(ops.GRU(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), inputBias, stateBias, reverse))
 }
 
-// GRU is the function GRU on x. It returns the outputs [steps, batch, width]
-// of one layer of a GRU over x [steps, batch, in], from the first output h
-// [batch, width].
-func (x Tensor) GRU(h, inputWeight, stateWeight Tensor, opts ...GRUOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.GRU(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.reverse))
+// GRU returns the outputs [steps, batch, width] of one layer of a GRU over x
+// [steps, batch, in], from the first output h [batch, width].
+//
+// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
+// StateBias. Options: InputBias, StateBias, Reverse (false).
+func (x Tensor) GRU(h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
+	inputBias, stateBias, reverse, err := gruOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GRUOp(), err, x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle()))
+	}
+	return Wrap(ops.GRU(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), inputBias, stateBias, reverse))
 }
 
-// GRUOut is GRU with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func GRUOut(dst, x, h, inputWeight, stateWeight Tensor, opts ...GRUOption) error {
-	s := collect(options{}, opts)
-	return ops.GRUOut(dst.Handle(), x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.reverse)
+// lstmOptions reads the options of LSTM.
+func lstmOptions(opts []Option) (inputBias, stateBias *core.Tensor, reverse bool, err error) {
+	o := option.Read(opts)
+	inputBias = option.Get[*core.Tensor](&o, "InputBias", nil)
+	stateBias = option.Get[*core.Tensor](&o, "StateBias", nil)
+	reverse = o.Flag("Reverse", false)
+	return inputBias, stateBias, reverse, o.Err("InputBias, StateBias, Reverse")
 }
-
-// A LSTMOption is an option of LSTM: InputBias, StateBias or Reverse.
-type LSTMOption interface {
-	option
-	lstmOption()
-}
-
-func (InputBiasOption) lstmOption() {}
-func (StateBiasOption) lstmOption() {}
-func (ReverseOption) lstmOption()   {}
 
 // LSTM returns the outputs and the cells, [steps, batch, width] both, of one
 // layer of an LSTM over x [steps, batch, in], from the first output h and
-// cell c [batch, width]. The weights input_weight [4*width, in] and
-// state_weight [4*width, width] and the biases [4*width] have the rows of the
+// cell c [batch, width]. The weights inputWeight [4*width, in] and
+// stateWeight [4*width, width] and the biases [4*width] have the rows of the
 // input, forget, cell and output gates in this order. With reverse it goes
 // from the last step to the first.
 //
-// Dtypes: float. Options: InputBias, StateBias, Reverse (false).
-func LSTM(x, h, c, inputWeight, stateWeight Tensor, opts ...LSTMOption) (out, cells Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.LSTM(x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.reverse)
+// Dtypes: float. Gradient: x, h, c, inputWeight, stateWeight, InputBias,
+// StateBias. Options: InputBias, StateBias, Reverse (false).
+func LSTM(x, h, c, inputWeight, stateWeight Tensor, opts ...Option) (out, cells Tensor) {
+	inputBias, stateBias, reverse, err := lstmOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LSTMOp(), err, x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle())), Wrap(core.Refuse(ops.LSTMOp(), err, x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle()))
+	}
+	r0, r1 := ops.LSTM(x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle(), inputBias, stateBias, reverse)
 	return Wrap(r0), Wrap(r1)
 }
 
-// LSTM is the function LSTM on x. It returns the outputs and the cells,
-// [steps, batch, width] both, of one layer of an LSTM over x [steps, batch,
-// in], from the first output h and cell c [batch, width].
-func (x Tensor) LSTM(h, c, inputWeight, stateWeight Tensor, opts ...LSTMOption) (out, cells Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.LSTM(x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.reverse)
+// LSTM returns the outputs and the cells, [steps, batch, width] both, of one
+// layer of an LSTM over x [steps, batch, in], from the first output h and
+// cell c [batch, width].
+//
+// Dtypes: float. Gradient: x, h, c, inputWeight, stateWeight, InputBias,
+// StateBias. Options: InputBias, StateBias, Reverse (false).
+func (x Tensor) LSTM(h, c, inputWeight, stateWeight Tensor, opts ...Option) (out, cells Tensor) {
+	inputBias, stateBias, reverse, err := lstmOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LSTMOp(), err, x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle())), Wrap(core.Refuse(ops.LSTMOp(), err, x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle()))
+	}
+	r0, r1 := ops.LSTM(x.Handle(), h.Handle(), c.Handle(), inputWeight.Handle(), stateWeight.Handle(), inputBias, stateBias, reverse)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A RNNOption is an option of RNN: InputBias, StateBias, Rectified or
-// Reverse.
-type RNNOption interface {
-	option
-	rnnOption()
+// rnnOptions reads the options of RNN.
+func rnnOptions(opts []Option) (inputBias, stateBias *core.Tensor, rectified, reverse bool, err error) {
+	o := option.Read(opts)
+	inputBias = option.Get[*core.Tensor](&o, "InputBias", nil)
+	stateBias = option.Get[*core.Tensor](&o, "StateBias", nil)
+	rectified = o.Flag("Rectified", false)
+	reverse = o.Flag("Reverse", false)
+	return inputBias, stateBias, rectified, reverse, o.Err("InputBias, StateBias, Rectified, Reverse")
 }
-
-func (InputBiasOption) rnnOption() {}
-func (StateBiasOption) rnnOption() {}
-func (RectifiedOption) rnnOption() {}
-func (ReverseOption) rnnOption()   {}
 
 // RNN returns the outputs [steps, batch, width] of one layer of a recurrence
 // over x [steps, batch, in], from the first output h [batch, width]: the
-// tanh, or with rectified the relu, of x @ input_weight' + input_bias + h @
-// state_weight' + state_bias. With reverse it goes from the last step to the
+// tanh, or with rectified the relu, of x @ inputWeight' + InputBias + h @
+// stateWeight' + StateBias. With reverse it goes from the last step to the
 // first.
 //
-// Dtypes: float. Options: InputBias, StateBias, Rectified (false), Reverse
+// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
+// StateBias. Options: InputBias, StateBias, Rectified (false), Reverse
 // (false).
-func RNN(x, h, inputWeight, stateWeight Tensor, opts ...RNNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RNN(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.rectified, s.reverse))
+func RNN(x, h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
+	inputBias, stateBias, rectified, reverse, err := rnnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RNNOp(), err, x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle()))
+	}
+	return Wrap(ops.RNN(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), inputBias, stateBias, rectified, reverse))
 }
 
-// RNN is the function RNN on x. It returns the outputs [steps, batch, width]
-// of one layer of a recurrence over x [steps, batch, in], from the first
-// output h [batch, width]: the tanh, or with rectified the relu, of x @
-// input_weight' + input_bias + h @ state_weight' + state_bias.
-func (x Tensor) RNN(h, inputWeight, stateWeight Tensor, opts ...RNNOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.RNN(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.rectified, s.reverse))
-}
-
-// RNNOut is RNN with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func RNNOut(dst, x, h, inputWeight, stateWeight Tensor, opts ...RNNOption) error {
-	s := collect(options{}, opts)
-	return ops.RNNOut(dst.Handle(), x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), s.inputBias, s.stateBias, s.rectified, s.reverse)
+// RNN returns the outputs [steps, batch, width] of one layer of a recurrence
+// over x [steps, batch, in], from the first output h [batch, width]: the
+// tanh, or with rectified the relu, of x @ inputWeight' + InputBias + h @
+// stateWeight' + StateBias.
+//
+// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
+// StateBias. Options: InputBias, StateBias, Rectified (false), Reverse
+// (false).
+func (x Tensor) RNN(h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
+	inputBias, stateBias, rectified, reverse, err := rnnOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.RNNOp(), err, x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle()))
+	}
+	return Wrap(ops.RNN(x.Handle(), h.Handle(), inputWeight.Handle(), stateWeight.Handle(), inputBias, stateBias, rectified, reverse))
 }

@@ -4,509 +4,559 @@ package tensor
 
 import (
 	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"slices"
 )
 
-// An AllOption is an option of All: Dim or KeepDim.
-type AllOption interface {
-	option
-	allOption()
+// allOptions reads the options of All.
+func allOptions(opts []Option) (dim []int, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, keepDim, o.Err("Dim, KeepDim")
 }
-
-func (DimOption) allOption()     {}
-func (KeepDimOption) allOption() {}
 
 // All returns whether no element of x over dim is zero, as bool; true over no
 // elements.
 //
-// Dtypes: all. Options: Dim, KeepDim (false).
-func All(x Tensor, opts ...AllOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.All(x.Handle(), s.dim, s.keepDim))
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+func All(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, err := allOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AllOp(), err, x.Handle()))
+	}
+	return Wrap(ops.All(x.Handle(), dim, keepDim))
 }
 
-// All is the function All on x. It returns whether no element of x over dim
-// is zero, as bool; true over no elements.
-func (x Tensor) All(opts ...AllOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.All(x.Handle(), s.dim, s.keepDim))
+// All returns whether no element of x over dim is zero, as bool; true over no
+// elements.
+//
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+func (x Tensor) All(opts ...Option) Tensor {
+	dim, keepDim, err := allOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AllOp(), err, x.Handle()))
+	}
+	return Wrap(ops.All(x.Handle(), dim, keepDim))
 }
 
-// AllOut is All with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func AllOut(dst, x Tensor, opts ...AllOption) error {
-	s := collect(options{}, opts)
-	return ops.AllOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+// anyOptions reads the options of Any.
+func anyOptions(opts []Option) (dim []int, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, keepDim, o.Err("Dim, KeepDim")
 }
-
-// An AnyOption is an option of Any: Dim or KeepDim.
-type AnyOption interface {
-	option
-	anyOption()
-}
-
-func (DimOption) anyOption()     {}
-func (KeepDimOption) anyOption() {}
 
 // Any returns whether an element of x over dim is not zero, as bool; false
 // over no elements.
 //
-// Dtypes: all. Options: Dim, KeepDim (false).
-func Any(x Tensor, opts ...AnyOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Any(x.Handle(), s.dim, s.keepDim))
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+func Any(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, err := anyOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AnyOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Any(x.Handle(), dim, keepDim))
 }
 
-// Any is the function Any on x. It returns whether an element of x over dim
-// is not zero, as bool; false over no elements.
-func (x Tensor) Any(opts ...AnyOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Any(x.Handle(), s.dim, s.keepDim))
+// Any returns whether an element of x over dim is not zero, as bool; false
+// over no elements.
+//
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+func (x Tensor) Any(opts ...Option) Tensor {
+	dim, keepDim, err := anyOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AnyOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Any(x.Handle(), dim, keepDim))
 }
 
-// AnyOut is Any with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func AnyOut(dst, x Tensor, opts ...AnyOption) error {
-	s := collect(options{}, opts)
-	return ops.AnyOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+// countNonzeroOptions reads the options of CountNonzero.
+func countNonzeroOptions(opts []Option) (dim []int, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, keepDim, o.Err("Dim, KeepDim")
 }
-
-// A CountNonzeroOption is an option of CountNonzero: Dim or KeepDim.
-type CountNonzeroOption interface {
-	option
-	countNonzeroOption()
-}
-
-func (DimOption) countNonzeroOption()     {}
-func (KeepDimOption) countNonzeroOption() {}
 
 // CountNonzero returns how many elements of x over dim are not zero, as
 // int64.
 //
-// Dtypes: all. Options: Dim, KeepDim (false).
-func CountNonzero(x Tensor, opts ...CountNonzeroOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.CountNonzero(x.Handle(), s.dim, s.keepDim))
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+func CountNonzero(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, err := countNonzeroOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CountNonzeroOp(), err, x.Handle()))
+	}
+	return Wrap(ops.CountNonzero(x.Handle(), dim, keepDim))
 }
 
-// CountNonzero is the function CountNonzero on x. It returns how many
-// elements of x over dim are not zero, as int64.
-func (x Tensor) CountNonzero(opts ...CountNonzeroOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.CountNonzero(x.Handle(), s.dim, s.keepDim))
+// CountNonzero returns how many elements of x over dim are not zero, as
+// int64.
+//
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+func (x Tensor) CountNonzero(opts ...Option) Tensor {
+	dim, keepDim, err := countNonzeroOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CountNonzeroOp(), err, x.Handle()))
+	}
+	return Wrap(ops.CountNonzero(x.Handle(), dim, keepDim))
 }
 
-// CountNonzeroOut is CountNonzero with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func CountNonzeroOut(dst, x Tensor, opts ...CountNonzeroOption) error {
-	s := collect(options{}, opts)
-	return ops.CountNonzeroOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+// logsumexpOptions reads the options of Logsumexp.
+func logsumexpOptions(opts []Option) (keepDim bool, err error) {
+	o := option.Read(opts)
+	keepDim = o.Flag("KeepDim", false)
+	return keepDim, o.Err("KeepDim")
 }
-
-// A LogsumexpOption is an option of Logsumexp: KeepDim.
-type LogsumexpOption interface {
-	option
-	logsumexpOption()
-}
-
-func (KeepDimOption) logsumexpOption() {}
 
 // Logsumexp returns the logarithm of the sum of exp(x) over dim, without
 // overflow on the way; negative infinity over no elements. Without axes all
-// are folded. Integers become the default float.
+// are reduced. Integers become the default float.
 //
-// Dtypes: all. Options: KeepDim (false).
-func Logsumexp(x Tensor, dim []int, opts ...LogsumexpOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), s.keepDim))
+// Dtypes: all. Gradient: x. Options: KeepDim (false).
+func Logsumexp(x Tensor, dim []int, opts ...Option) Tensor {
+	keepDim, err := logsumexpOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LogsumexpOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), keepDim))
 }
 
-// Logsumexp is the function Logsumexp on x. It returns the logarithm of the
-// sum of exp(x) over dim, without overflow on the way; negative infinity over
-// no elements.
-func (x Tensor) Logsumexp(dim []int, opts ...LogsumexpOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), s.keepDim))
-}
-
-// LogsumexpOut is Logsumexp with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func LogsumexpOut(dst, x Tensor, dim []int, opts ...LogsumexpOption) error {
-	s := collect(options{}, opts)
-	return ops.LogsumexpOut(dst.Handle(), x.Handle(), slices.Clone(dim), s.keepDim)
-}
-
-// A MaxOption is an option of Max: Dim or KeepDim.
-type MaxOption interface {
-	option
-	maxOption()
-}
-
-func (DimOption) maxOption()     {}
-func (KeepDimOption) maxOption() {}
-
-// Max returns the largest element of x over dim; NaN if there is one; of
-// bools true is the larger. It is PyTorch's amax: equal largest elements
-// share the gradient. No elements is an error. With positions, see max_dim.
+// Logsumexp returns the logarithm of the sum of exp(x) over dim, without
+// overflow on the way; negative infinity over no elements.
 //
-// Dtypes: bool, int, float. Options: Dim, KeepDim (false).
-func Max(x Tensor, opts ...MaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Max(x.Handle(), s.dim, s.keepDim))
+// Dtypes: all. Gradient: x. Options: KeepDim (false).
+func (x Tensor) Logsumexp(dim []int, opts ...Option) Tensor {
+	keepDim, err := logsumexpOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.LogsumexpOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Logsumexp(x.Handle(), slices.Clone(dim), keepDim))
 }
 
-// Max is the function Max on x. It returns the largest element of x over dim;
-// NaN if there is one; of bools true is the larger.
-func (x Tensor) Max(opts ...MaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Max(x.Handle(), s.dim, s.keepDim))
+// maxOptions reads the options of Max.
+func maxOptions(opts []Option) (dim []int, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, keepDim, o.Err("Dim, KeepDim")
 }
 
-// MaxOut is Max with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func MaxOut(dst, x Tensor, opts ...MaxOption) error {
-	s := collect(options{}, opts)
-	return ops.MaxOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+// Max returns the largest element of x over dim; NaN if there is one; true is
+// larger than false. It is PyTorch's amax: equal largest elements share the
+// gradient. An x without elements is an error. For the positions, see MaxDim.
+//
+// Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
+// Options: Dim, KeepDim (false).
+func Max(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, err := maxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Max(x.Handle(), dim, keepDim))
 }
 
-// A MaxDimOption is an option of MaxDim: KeepDim.
-type MaxDimOption interface {
-	option
-	maxDimOption()
+// Max returns the largest element of x over dim; NaN if there is one; true is
+// larger than false.
+//
+// Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
+// Options: Dim, KeepDim (false).
+func (x Tensor) Max(opts ...Option) Tensor {
+	dim, keepDim, err := maxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Max(x.Handle(), dim, keepDim))
 }
 
-func (KeepDimOption) maxDimOption() {}
+// maxDimOptions reads the options of MaxDim.
+func maxDimOptions(opts []Option) (keepDim bool, err error) {
+	o := option.Read(opts)
+	keepDim = o.Flag("KeepDim", false)
+	return keepDim, o.Err("KeepDim")
+}
 
 // MaxDim returns the largest elements of x along dim and their int64
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's max with dim.
 //
-// Dtypes: bool, int, float. Options: KeepDim (false).
-func MaxDim(x Tensor, dim int, opts ...MaxDimOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.MaxDim(x.Handle(), dim, s.keepDim)
+// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+func MaxDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
+	keepDim, err := maxDimOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxDimOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxDimOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxDim(x.Handle(), dim, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// MaxDim is the function MaxDim on x. It returns the largest elements of x
-// along dim and their int64 positions: the first of equal ones, which alone
-// gets the gradient.
-func (x Tensor) MaxDim(dim int, opts ...MaxDimOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.MaxDim(x.Handle(), dim, s.keepDim)
+// MaxDim returns the largest elements of x along dim and their int64
+// positions: the first of equal ones, which alone gets the gradient.
+//
+// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+func (x Tensor) MaxDim(dim int, opts ...Option) (values, indices Tensor) {
+	keepDim, err := maxDimOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxDimOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxDimOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxDim(x.Handle(), dim, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A MeanOption is an option of Mean: Dim, KeepDim or OfType.
-type MeanOption interface {
-	option
-	meanOption()
+// meanOptions reads the options of Mean.
+func meanOptions(opts []Option) (dim []int, keepDim bool, dType ir.DType, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dim, keepDim, dType, o.Err("Dim, KeepDim, OfType")
 }
-
-func (DimOption) meanOption()     {}
-func (KeepDimOption) meanOption() {}
-func (DTypeOption) meanOption()   {}
 
 // Mean returns the mean of the elements of x over dim, and NaN over no
-// elements. Integers become the default float, where PyTorch refuses them; x
-// becomes dtype first where it is given.
+// elements. Integers become the default float, where PyTorch refuses them; if
+// dtype is given, x is converted to it first.
 //
-// Dtypes: float, complex. Options: Dim, KeepDim (false), OfType.
-func Mean(x Tensor, opts ...MeanOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Mean(x.Handle(), s.dim, s.keepDim, s.dtype))
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim (false),
+// OfType.
+func Mean(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, dType, err := meanOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MeanOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Mean(x.Handle(), dim, keepDim, dType))
 }
 
-// Mean is the function Mean on x. It returns the mean of the elements of x
-// over dim, and NaN over no elements.
-func (x Tensor) Mean(opts ...MeanOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Mean(x.Handle(), s.dim, s.keepDim, s.dtype))
-}
-
-// MeanOut is Mean with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func MeanOut(dst, x Tensor, opts ...MeanOption) error {
-	s := collect(options{}, opts)
-	return ops.MeanOut(dst.Handle(), x.Handle(), s.dim, s.keepDim, s.dtype)
-}
-
-// A MinOption is an option of Min: Dim or KeepDim.
-type MinOption interface {
-	option
-	minOption()
-}
-
-func (DimOption) minOption()     {}
-func (KeepDimOption) minOption() {}
-
-// Min returns the smallest element of x over dim; NaN if there is one; of
-// bools true is the larger. It is PyTorch's amin: equal smallest elements
-// share the gradient. No elements is an error. With positions, see min_dim.
+// Mean returns the mean of the elements of x over dim, and NaN over no
+// elements.
 //
-// Dtypes: bool, int, float. Options: Dim, KeepDim (false).
-func Min(x Tensor, opts ...MinOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Min(x.Handle(), s.dim, s.keepDim))
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim (false),
+// OfType.
+func (x Tensor) Mean(opts ...Option) Tensor {
+	dim, keepDim, dType, err := meanOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MeanOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Mean(x.Handle(), dim, keepDim, dType))
 }
 
-// Min is the function Min on x. It returns the smallest element of x over
-// dim; NaN if there is one; of bools true is the larger.
-func (x Tensor) Min(opts ...MinOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Min(x.Handle(), s.dim, s.keepDim))
+// minOptions reads the options of Min.
+func minOptions(opts []Option) (dim []int, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, keepDim, o.Err("Dim, KeepDim")
 }
 
-// MinOut is Min with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func MinOut(dst, x Tensor, opts ...MinOption) error {
-	s := collect(options{}, opts)
-	return ops.MinOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+// Min returns the smallest element of x over dim; NaN if there is one; true
+// is larger than false. It is PyTorch's amin: equal smallest elements share
+// the gradient. An x without elements is an error. For the positions, see
+// MinDim.
+//
+// Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
+// Options: Dim, KeepDim (false).
+func Min(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, err := minOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MinOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Min(x.Handle(), dim, keepDim))
 }
 
-// A MinDimOption is an option of MinDim: KeepDim.
-type MinDimOption interface {
-	option
-	minDimOption()
+// Min returns the smallest element of x over dim; NaN if there is one; true
+// is larger than false.
+//
+// Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
+// Options: Dim, KeepDim (false).
+func (x Tensor) Min(opts ...Option) Tensor {
+	dim, keepDim, err := minOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MinOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Min(x.Handle(), dim, keepDim))
 }
 
-func (KeepDimOption) minDimOption() {}
+// minDimOptions reads the options of MinDim.
+func minDimOptions(opts []Option) (keepDim bool, err error) {
+	o := option.Read(opts)
+	keepDim = o.Flag("KeepDim", false)
+	return keepDim, o.Err("KeepDim")
+}
 
 // MinDim returns the smallest elements of x along dim and their int64
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's min with dim.
 //
-// Dtypes: bool, int, float. Options: KeepDim (false).
-func MinDim(x Tensor, dim int, opts ...MinDimOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.MinDim(x.Handle(), dim, s.keepDim)
+// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+func MinDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
+	keepDim, err := minDimOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MinDimOp(), err, x.Handle())), Wrap(core.Refuse(ops.MinDimOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MinDim(x.Handle(), dim, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// MinDim is the function MinDim on x. It returns the smallest elements of x
-// along dim and their int64 positions: the first of equal ones, which alone
-// gets the gradient.
-func (x Tensor) MinDim(dim int, opts ...MinDimOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.MinDim(x.Handle(), dim, s.keepDim)
+// MinDim returns the smallest elements of x along dim and their int64
+// positions: the first of equal ones, which alone gets the gradient.
+//
+// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+func (x Tensor) MinDim(dim int, opts ...Option) (values, indices Tensor) {
+	keepDim, err := minDimOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MinDimOp(), err, x.Handle())), Wrap(core.Refuse(ops.MinDimOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MinDim(x.Handle(), dim, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A NormOption is an option of Norm: P, Dim, KeepDim or OfType.
-type NormOption interface {
-	option
-	normOption()
+// normOptions reads the options of Norm.
+func normOptions(opts []Option) (p float64, dim []int, keepDim bool, dType ir.DType, err error) {
+	o := option.Read(opts)
+	p = o.Float("P", 2)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return p, dim, keepDim, dType, o.Err("P, Dim, KeepDim, OfType")
 }
-
-func (POption) normOption()       {}
-func (DimOption) normOption()     {}
-func (KeepDimOption) normOption() {}
-func (DTypeOption) normOption()   {}
 
 // Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
 // to the power 1/p. Infinities give the largest and the smallest absolute
 // value, and 0 the number of elements that are not zero. Elements of zero
-// have a gradient of zero. X becomes dtype first where it is given.
+// have a gradient of zero. If dtype is given, x is converted to it first.
 //
-// Dtypes: float, complex. Options: P (2), Dim, KeepDim (false), OfType.
-func Norm(x Tensor, opts ...NormOption) Tensor {
-	s := collect(options{p: 2}, opts)
-	return Wrap(ops.Norm(x.Handle(), s.p, s.dim, s.keepDim, s.dtype))
+// Dtypes: float, complex. Gradient: x. Options: P (2), Dim, KeepDim (false),
+// OfType.
+func Norm(x Tensor, opts ...Option) Tensor {
+	p, dim, keepDim, dType, err := normOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Norm(x.Handle(), p, dim, keepDim, dType))
 }
 
-// Norm is the function Norm on x. It returns the p-norm of the elements of x
-// over dim: the sum of abs(x)^p, to the power 1/p.
-func (x Tensor) Norm(opts ...NormOption) Tensor {
-	s := collect(options{p: 2}, opts)
-	return Wrap(ops.Norm(x.Handle(), s.p, s.dim, s.keepDim, s.dtype))
+// Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
+// to the power 1/p.
+//
+// Dtypes: float, complex. Gradient: x. Options: P (2), Dim, KeepDim (false),
+// OfType.
+func (x Tensor) Norm(opts ...Option) Tensor {
+	p, dim, keepDim, dType, err := normOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.NormOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Norm(x.Handle(), p, dim, keepDim, dType))
 }
 
-// NormOut is Norm with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func NormOut(dst, x Tensor, opts ...NormOption) error {
-	s := collect(options{p: 2}, opts)
-	return ops.NormOut(dst.Handle(), x.Handle(), s.p, s.dim, s.keepDim, s.dtype)
+// prodOptions reads the options of Prod.
+func prodOptions(opts []Option) (dim []int, keepDim bool, dType ir.DType, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dim, keepDim, dType, o.Err("Dim, KeepDim, OfType")
 }
-
-// A ProdOption is an option of Prod: Dim, KeepDim or OfType.
-type ProdOption interface {
-	option
-	prodOption()
-}
-
-func (DimOption) prodOption()     {}
-func (KeepDimOption) prodOption() {}
-func (DTypeOption) prodOption()   {}
 
 // Prod returns the product of the elements of x over dim, and 1 over no
 // elements. Bools and integers are multiplied as int64 unless dtype is given.
 // The gradient is right where x has zeros.
 //
-// Dtypes: int, float, complex. Options: Dim, KeepDim (false), OfType.
-func Prod(x Tensor, opts ...ProdOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Prod(x.Handle(), s.dim, s.keepDim, s.dtype))
+// Dtypes: int, float, complex. Shape: that of x without the axes in dim,
+// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
+// (false), OfType.
+func Prod(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, dType, err := prodOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ProdOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Prod(x.Handle(), dim, keepDim, dType))
 }
 
-// Prod is the function Prod on x. It returns the product of the elements of x
-// over dim, and 1 over no elements.
-func (x Tensor) Prod(opts ...ProdOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Prod(x.Handle(), s.dim, s.keepDim, s.dtype))
+// Prod returns the product of the elements of x over dim, and 1 over no
+// elements.
+//
+// Dtypes: int, float, complex. Shape: that of x without the axes in dim,
+// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
+// (false), OfType.
+func (x Tensor) Prod(opts ...Option) Tensor {
+	dim, keepDim, dType, err := prodOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ProdOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Prod(x.Handle(), dim, keepDim, dType))
 }
 
-// ProdOut is Prod with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ProdOut(dst, x Tensor, opts ...ProdOption) error {
-	s := collect(options{}, opts)
-	return ops.ProdOut(dst.Handle(), x.Handle(), s.dim, s.keepDim, s.dtype)
+// stdOptions reads the options of Std.
+func stdOptions(opts []Option) (dim []int, correction float64, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	correction = o.Float("Correction", 1)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, correction, keepDim, o.Err("Dim, Correction, KeepDim")
 }
-
-// A StdOption is an option of Std: Dim, Correction or KeepDim.
-type StdOption interface {
-	option
-	stdOption()
-}
-
-func (DimOption) stdOption()        {}
-func (CorrectionOption) stdOption() {}
-func (KeepDimOption) stdOption()    {}
 
 // Std returns the square root of var. Its gradient is zero where it is zero.
-// Distances from the mean whose squares the dtype of sums does not hold,
-// 1.8e19 of float32, make it infinite, where PyTorch's is not on the CPU.
+// On GPUs it is infinite where float32 cannot hold the square of a distance
+// from the mean, which begins at 1.8e19; elsewhere it is not.
 //
-// Dtypes: float, complex. Options: Dim, Correction (1), KeepDim (false).
-func Std(x Tensor, opts ...StdOption) Tensor {
-	s := collect(options{correction: 1}, opts)
-	return Wrap(ops.Std(x.Handle(), s.dim, s.correction, s.keepDim))
+// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
+// (false).
+func Std(x Tensor, opts ...Option) Tensor {
+	dim, correction, keepDim, err := stdOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.StdOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Std(x.Handle(), dim, correction, keepDim))
 }
 
-// Std is the function Std on x. It returns the square root of var.
-func (x Tensor) Std(opts ...StdOption) Tensor {
-	s := collect(options{correction: 1}, opts)
-	return Wrap(ops.Std(x.Handle(), s.dim, s.correction, s.keepDim))
+// Std returns the square root of var.
+//
+// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
+// (false).
+func (x Tensor) Std(opts ...Option) Tensor {
+	dim, correction, keepDim, err := stdOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.StdOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Std(x.Handle(), dim, correction, keepDim))
 }
 
-// StdOut is Std with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func StdOut(dst, x Tensor, opts ...StdOption) error {
-	s := collect(options{correction: 1}, opts)
-	return ops.StdOut(dst.Handle(), x.Handle(), s.dim, s.correction, s.keepDim)
+// sumOptions reads the options of Sum.
+func sumOptions(opts []Option) (dim []int, keepDim bool, dType ir.DType, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dim, keepDim, dType, o.Err("Dim, KeepDim, OfType")
 }
-
-// A SumOption is an option of Sum: Dim, KeepDim or OfType.
-type SumOption interface {
-	option
-	sumOption()
-}
-
-func (DimOption) sumOption()     {}
-func (KeepDimOption) sumOption() {}
-func (DTypeOption) sumOption()   {}
 
 // Sum returns the sum of the elements of x over dim, and 0 over no elements.
 // Bools and integers are summed as int64 unless dtype is given; 16-bit floats
 // are summed in float32 and rounded once.
 //
-// Dtypes: int, float, complex. Options: Dim, KeepDim (false), OfType.
-func Sum(x Tensor, opts ...SumOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Sum(x.Handle(), s.dim, s.keepDim, s.dtype))
+// Dtypes: int, float, complex. Shape: that of x without the axes in dim,
+// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
+// (false), OfType.
+func Sum(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, dType, err := sumOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SumOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Sum(x.Handle(), dim, keepDim, dType))
 }
 
-// Sum is the function Sum on x. It returns the sum of the elements of x over
-// dim, and 0 over no elements.
-func (x Tensor) Sum(opts ...SumOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Sum(x.Handle(), s.dim, s.keepDim, s.dtype))
-}
-
-// SumOut is Sum with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func SumOut(dst, x Tensor, opts ...SumOption) error {
-	s := collect(options{}, opts)
-	return ops.SumOut(dst.Handle(), x.Handle(), s.dim, s.keepDim, s.dtype)
+// Sum returns the sum of the elements of x over dim, and 0 over no elements.
+//
+// Dtypes: int, float, complex. Shape: that of x without the axes in dim,
+// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
+// (false), OfType.
+func (x Tensor) Sum(opts ...Option) Tensor {
+	dim, keepDim, dType, err := sumOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SumOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Sum(x.Handle(), dim, keepDim, dType))
 }
 
 // SumTo returns x summed to a shape that broadcasts to that of x; x itself
 // where they are equal. It undoes expand in gradients.
 //
-// Dtypes: int, float, complex.
+// Dtypes: int, float, complex. Gradient: x.
 func SumTo(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }
 
-// SumTo is the function SumTo on x. It returns x summed to a shape that
-// broadcasts to that of x; x itself where they are equal.
+// SumTo returns x summed to a shape that broadcasts to that of x; x itself
+// where they are equal.
+//
+// Dtypes: int, float, complex. Gradient: x.
 func (x Tensor) SumTo(shape ...int) Tensor {
 	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }
 
-// SumToOut is SumTo with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SumToOut(dst, x Tensor, shape ...int) error {
-	return ops.SumToOut(dst.Handle(), x.Handle(), slices.Clone(shape))
+// varMeanOptions reads the options of VarMean.
+func varMeanOptions(opts []Option) (dim []int, correction float64, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	correction = o.Float("Correction", 1)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, correction, keepDim, o.Err("Dim, Correction, KeepDim")
 }
 
-// A VarMeanOption is an option of VarMean: Dim, Correction or KeepDim.
-type VarMeanOption interface {
-	option
-	varMeanOption()
-}
-
-func (DimOption) varMeanOption()        {}
-func (CorrectionOption) varMeanOption() {}
-func (KeepDimOption) varMeanOption()    {}
-
-// VarMean returns var and mean of x over dim.
+// VarMean returns the variance and the mean of x over dim.
 //
-// Dtypes: float, complex. Options: Dim, Correction (1), KeepDim (false).
-func VarMean(x Tensor, opts ...VarMeanOption) (variance, mean Tensor) {
-	s := collect(options{correction: 1}, opts)
-	r0, r1 := ops.VarMean(x.Handle(), s.dim, s.correction, s.keepDim)
+// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
+// (false).
+func VarMean(x Tensor, opts ...Option) (variance, mean Tensor) {
+	dim, correction, keepDim, err := varMeanOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.VarMeanOp(), err, x.Handle())), Wrap(core.Refuse(ops.VarMeanOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.VarMean(x.Handle(), dim, correction, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// VarMean is the function VarMean on x. It returns var and mean of x over
-// dim.
-func (x Tensor) VarMean(opts ...VarMeanOption) (variance, mean Tensor) {
-	s := collect(options{correction: 1}, opts)
-	r0, r1 := ops.VarMean(x.Handle(), s.dim, s.correction, s.keepDim)
+// VarMean returns the variance and the mean of x over dim.
+//
+// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
+// (false).
+func (x Tensor) VarMean(opts ...Option) (variance, mean Tensor) {
+	dim, correction, keepDim, err := varMeanOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.VarMeanOp(), err, x.Handle())), Wrap(core.Refuse(ops.VarMeanOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.VarMean(x.Handle(), dim, correction, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A VarOption is an option of Var: Dim, Correction or KeepDim.
-type VarOption interface {
-	option
-	varOption()
+// varOptions reads the options of Var.
+func varOptions(opts []Option) (dim []int, correction float64, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	correction = o.Float("Correction", 1)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, correction, keepDim, o.Err("Dim, Correction, KeepDim")
 }
-
-func (DimOption) varOption()        {}
-func (CorrectionOption) varOption() {}
-func (KeepDimOption) varOption()    {}
 
 // Var returns the variance of the elements of x over dim: the sum of the
 // squared distances from the mean, divided by their number less correction.
-// NaN or infinity where that is 0. Of complex numbers it is real.
+// Where that is 0 the result is NaN or infinite. For complex numbers it is
+// real.
 //
-// Dtypes: float, complex. Options: Dim, Correction (1), KeepDim (false).
-func Var(x Tensor, opts ...VarOption) Tensor {
-	s := collect(options{correction: 1}, opts)
-	return Wrap(ops.Var(x.Handle(), s.dim, s.correction, s.keepDim))
+// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
+// (false).
+func Var(x Tensor, opts ...Option) Tensor {
+	dim, correction, keepDim, err := varOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.VarOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Var(x.Handle(), dim, correction, keepDim))
 }
 
-// Var is the function Var on x. It returns the variance of the elements of x
-// over dim: the sum of the squared distances from the mean, divided by their
-// number less correction.
-func (x Tensor) Var(opts ...VarOption) Tensor {
-	s := collect(options{correction: 1}, opts)
-	return Wrap(ops.Var(x.Handle(), s.dim, s.correction, s.keepDim))
-}
-
-// VarOut is Var with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func VarOut(dst, x Tensor, opts ...VarOption) error {
-	s := collect(options{correction: 1}, opts)
-	return ops.VarOut(dst.Handle(), x.Handle(), s.dim, s.correction, s.keepDim)
+// Var returns the variance of the elements of x over dim: the sum of the
+// squared distances from the mean, divided by their number less correction.
+//
+// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
+// (false).
+func (x Tensor) Var(opts ...Option) Tensor {
+	dim, correction, keepDim, err := varOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.VarOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Var(x.Handle(), dim, correction, keepDim))
 }

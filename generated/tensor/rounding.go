@@ -6,21 +6,16 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // Ceil returns the smallest integer not below x.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func Ceil(x Tensor) Tensor {
 	return Wrap(ops.Ceil(x.Handle()))
 }
 
-// Ceil is the function Ceil on x. It returns the smallest integer not below
-// x.
+// Ceil returns the smallest integer not below x.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func (x Tensor) Ceil() Tensor {
 	return Wrap(ops.Ceil(x.Handle()))
-}
-
-// CeilOut is Ceil with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CeilOut(dst, x Tensor) error {
-	return ops.CeilOut(dst.Handle(), x.Handle())
 }
 
 // CeilInPlace is Ceil with the result written to x, which must have the
@@ -31,21 +26,16 @@ func (x Tensor) CeilInPlace() error {
 
 // Floor returns the largest integer not above x.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func Floor(x Tensor) Tensor {
 	return Wrap(ops.Floor(x.Handle()))
 }
 
-// Floor is the function Floor on x. It returns the largest integer not above
-// x.
+// Floor returns the largest integer not above x.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func (x Tensor) Floor() Tensor {
 	return Wrap(ops.Floor(x.Handle()))
-}
-
-// FloorOut is Floor with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FloorOut(dst, x Tensor) error {
-	return ops.FloorOut(dst.Handle(), x.Handle())
 }
 
 // FloorInPlace is Floor with the result written to x, which must have the
@@ -54,23 +44,40 @@ func (x Tensor) FloorInPlace() error {
 	return ops.FloorInPlace(x.Handle())
 }
 
-// Round returns the integer nearest to x, the even one of two.
+// Frexp returns a mantissa and an exponent for each element of x, which is
+// mantissa times 2 to the power exponent. The absolute value of mantissa is
+// at least 0.5 and below 1. Zeros, infinities and NaN are their own mantissa,
+// and have the exponent 0. PyTorch's exponents are int32.
 //
-// Dtypes: int, float.
+// Dtypes: float. Shape: that of x. Gradient: x.
+func Frexp(x Tensor) (mantissa, exponent Tensor) {
+	r0, r1 := ops.Frexp(x.Handle())
+	return Wrap(r0), Wrap(r1)
+}
+
+// Frexp returns a mantissa and an exponent for each element of x, which is
+// mantissa times 2 to the power exponent.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
+func (x Tensor) Frexp() (mantissa, exponent Tensor) {
+	r0, r1 := ops.Frexp(x.Handle())
+	return Wrap(r0), Wrap(r1)
+}
+
+// Round returns the integer nearest to x, and of two equally near the even
+// one.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func Round(x Tensor) Tensor {
 	return Wrap(ops.Round(x.Handle()))
 }
 
-// Round is the function Round on x. It returns the integer nearest to x, the
-// even one of two.
+// Round returns the integer nearest to x, and of two equally near the even
+// one.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func (x Tensor) Round() Tensor {
 	return Wrap(ops.Round(x.Handle()))
-}
-
-// RoundOut is Round with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func RoundOut(dst, x Tensor) error {
-	return ops.RoundOut(dst.Handle(), x.Handle())
 }
 
 // RoundInPlace is Round with the result written to x, which must have the
@@ -81,20 +88,16 @@ func (x Tensor) RoundInPlace() error {
 
 // Trunc returns x with its fraction removed.
 //
-// Dtypes: int, float.
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func Trunc(x Tensor) Tensor {
 	return Wrap(ops.Trunc(x.Handle()))
 }
 
-// Trunc is the function Trunc on x. It returns x with its fraction removed.
+// Trunc returns x with its fraction removed.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x.
 func (x Tensor) Trunc() Tensor {
 	return Wrap(ops.Trunc(x.Handle()))
-}
-
-// TruncOut is Trunc with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func TruncOut(dst, x Tensor) error {
-	return ops.TruncOut(dst.Handle(), x.Handle())
 }
 
 // TruncInPlace is Trunc with the result written to x, which must have the

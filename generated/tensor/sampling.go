@@ -4,83 +4,88 @@ package tensor
 
 import (
 	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"slices"
 )
 
-// An AffineGridOption is an option of AffineGrid: AlignCorners.
-type AffineGridOption interface {
-	option
-	affineGridOption()
+// affineGridOptions reads the options of AffineGrid.
+func affineGridOptions(opts []Option) (alignCorners bool, err error) {
+	o := option.Read(opts)
+	alignCorners = o.Flag("AlignCorners", false)
+	return alignCorners, o.Err("AlignCorners")
 }
 
-func (AlignCornersOption) affineGridOption() {}
-
-// AffineGrid returns the grid for grid_sample [n, height, width, 2] (or [n,
+// AffineGrid returns the grid for GridSample [n, height, width, 2] (or [n,
 // depth, height, width, 3]) of the places that the matrices theta [n, 2, 3]
 // (or [n, 3, 4]) map those of a result of shape size, [n, channels, height,
 // width] (or with a depth), to.
 //
-// Dtypes: float. Options: AlignCorners (false).
-func AffineGrid(theta Tensor, size []int, opts ...AffineGridOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.AffineGrid(theta.Handle(), slices.Clone(size), s.alignCorners))
+// Dtypes: float. Gradient: theta. Options: AlignCorners (false).
+func AffineGrid(theta Tensor, size []int, opts ...Option) Tensor {
+	alignCorners, err := affineGridOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AffineGridOp(), err, theta.Handle()))
+	}
+	return Wrap(ops.AffineGrid(theta.Handle(), slices.Clone(size), alignCorners))
 }
 
-// AffineGrid is the function AffineGrid on theta. It returns the grid for
-// grid_sample [n, height, width, 2] (or [n, depth, height, width, 3]) of the
-// places that the matrices theta [n, 2, 3] (or [n, 3, 4]) map those of a
-// result of shape size, [n, channels, height, width] (or with a depth), to.
-func (theta Tensor) AffineGrid(size []int, opts ...AffineGridOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.AffineGrid(theta.Handle(), slices.Clone(size), s.alignCorners))
+// AffineGrid returns the grid for GridSample [n, height, width, 2] (or [n,
+// depth, height, width, 3]) of the places that the matrices theta [n, 2, 3]
+// (or [n, 3, 4]) map those of a result of shape size, [n, channels, height,
+// width] (or with a depth), to.
+//
+// Dtypes: float. Gradient: theta. Options: AlignCorners (false).
+func (theta Tensor) AffineGrid(size []int, opts ...Option) Tensor {
+	alignCorners, err := affineGridOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AffineGridOp(), err, theta.Handle()))
+	}
+	return Wrap(ops.AffineGrid(theta.Handle(), slices.Clone(size), alignCorners))
 }
 
-// AffineGridOut is AffineGrid with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func AffineGridOut(dst, theta Tensor, size []int, opts ...AffineGridOption) error {
-	s := collect(options{}, opts)
-	return ops.AffineGridOut(dst.Handle(), theta.Handle(), slices.Clone(size), s.alignCorners)
+// gridSampleOptions reads the options of GridSample.
+func gridSampleOptions(opts []Option) (interpolation ops.Interpolation, paddingMode ops.PaddingMode, alignCorners bool, err error) {
+	o := option.Read(opts)
+	interpolation = ops.Interpolation(option.Choice(&o, Interpolation(ops.InterpolationBilinear)))
+	paddingMode = ops.PaddingMode(option.Choice(&o, PaddingMode(ops.PaddingModeZeros)))
+	alignCorners = o.Flag("AlignCorners", false)
+	return interpolation, paddingMode, alignCorners, o.Err("Interpolation, PaddingMode, AlignCorners")
 }
-
-// A GridSampleOption is an option of GridSample: a value of Interpolation, a
-// value of PaddingMode or AlignCorners.
-type GridSampleOption interface {
-	option
-	gridSampleOption()
-}
-
-func (Interpolation) gridSampleOption()      {}
-func (PaddingMode) gridSampleOption()        {}
-func (AlignCornersOption) gridSampleOption() {}
 
 // GridSample returns x [n, channels, height, width] (or with a depth) at the
 // places that grid [n, out height, out width, 2] (3) names, as [n, channels,
 // out height, out width]. A place is coordinates from -1 to 1 along width,
-// height and depth: from edge to edge of x, or with align_corners from the
+// height and depth: from edge to edge of x, or with AlignCorners from the
 // centre of its first element to that of its last. Beyond x lie zeros, its
-// border, or its reflection. Bicubic takes two spatial axes. At a coordinate
-// that is NaN or infinite, bicubic gives NaN and so does bilinear with zeros;
-// else infinity lies outside, and with border NaN is the first element, with
-// reflection both are.
+// border, or its reflection. Bicubic takes two spatial axes. A coordinate
+// that is NaN or infinite gives NaN with bicubic, and with bilinear and
+// padding by zeros. Otherwise an infinite coordinate lies outside of x. NaN
+// stands for the first element with padding by the border, and so do NaN and
+// infinity with reflection.
 //
-// Dtypes: float. Options: Interpolation (bilinear), PaddingMode (zeros),
-// AlignCorners (false).
-func GridSample(x, grid Tensor, opts ...GridSampleOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.GridSample(x.Handle(), grid.Handle(), s.interpolation, s.paddingMode, s.alignCorners))
+// Dtypes: float. Gradient: x, grid. Options: Interpolation
+// (InterpolationBilinear), PaddingMode (PaddingModeZeros), AlignCorners
+// (false).
+func GridSample(x, grid Tensor, opts ...Option) Tensor {
+	interpolation, paddingMode, alignCorners, err := gridSampleOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GridSampleOp(), err, x.Handle(), grid.Handle()))
+	}
+	return Wrap(ops.GridSample(x.Handle(), grid.Handle(), interpolation, paddingMode, alignCorners))
 }
 
-// GridSample is the function GridSample on x. It returns x [n, channels,
-// height, width] (or with a depth) at the places that grid [n, out height,
-// out width, 2] (3) names, as [n, channels, out height, out width].
-func (x Tensor) GridSample(grid Tensor, opts ...GridSampleOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.GridSample(x.Handle(), grid.Handle(), s.interpolation, s.paddingMode, s.alignCorners))
-}
-
-// GridSampleOut is GridSample with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func GridSampleOut(dst, x, grid Tensor, opts ...GridSampleOption) error {
-	s := collect(options{}, opts)
-	return ops.GridSampleOut(dst.Handle(), x.Handle(), grid.Handle(), s.interpolation, s.paddingMode, s.alignCorners)
+// GridSample returns x [n, channels, height, width] (or with a depth) at the
+// places that grid [n, out height, out width, 2] (3) names, as [n, channels,
+// out height, out width].
+//
+// Dtypes: float. Gradient: x, grid. Options: Interpolation
+// (InterpolationBilinear), PaddingMode (PaddingModeZeros), AlignCorners
+// (false).
+func (x Tensor) GridSample(grid Tensor, opts ...Option) Tensor {
+	interpolation, paddingMode, alignCorners, err := gridSampleOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.GridSampleOp(), err, x.Handle(), grid.Handle()))
+	}
+	return Wrap(ops.GridSample(x.Handle(), grid.Handle(), interpolation, paddingMode, alignCorners))
 }

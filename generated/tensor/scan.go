@@ -2,87 +2,90 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
 
-// A CumprodOption is an option of Cumprod: OfType.
-type CumprodOption interface {
-	option
-	cumprodOption()
+// cumprodOptions reads the options of Cumprod.
+func cumprodOptions(opts []Option) (dType ir.DType, err error) {
+	o := option.Read(opts)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dType, o.Err("OfType")
 }
-
-func (DTypeOption) cumprodOption() {}
 
 // Cumprod returns the products of the elements of x up to each along dim.
 // Bools and integers are multiplied as int64 unless dtype is given. The
-// gradient is right where x has zeros; its own gradient is not, there.
+// gradient is right where x has zeros, but its own gradient is not.
 //
-// Dtypes: int, float, complex. Options: OfType.
-func Cumprod(x Tensor, dim int, opts ...CumprodOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Cumprod(x.Handle(), dim, s.dtype))
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
+// OfType.
+func Cumprod(x Tensor, dim int, opts ...Option) Tensor {
+	dType, err := cumprodOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CumprodOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Cumprod(x.Handle(), dim, dType))
 }
 
-// Cumprod is the function Cumprod on x. It returns the products of the
-// elements of x up to each along dim.
-func (x Tensor) Cumprod(dim int, opts ...CumprodOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Cumprod(x.Handle(), dim, s.dtype))
+// Cumprod returns the products of the elements of x up to each along dim.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
+// OfType.
+func (x Tensor) Cumprod(dim int, opts ...Option) Tensor {
+	dType, err := cumprodOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CumprodOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Cumprod(x.Handle(), dim, dType))
 }
 
-// CumprodOut is Cumprod with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CumprodOut(dst, x Tensor, dim int, opts ...CumprodOption) error {
-	s := collect(options{}, opts)
-	return ops.CumprodOut(dst.Handle(), x.Handle(), dim, s.dtype)
+// cumsumOptions reads the options of Cumsum.
+func cumsumOptions(opts []Option) (dType ir.DType, err error) {
+	o := option.Read(opts)
+	dType = ir.DType(o.Int("OfType", int(ir.Invalid)))
+	return dType, o.Err("OfType")
 }
-
-// A CumsumOption is an option of Cumsum: OfType.
-type CumsumOption interface {
-	option
-	cumsumOption()
-}
-
-func (DTypeOption) cumsumOption() {}
 
 // Cumsum returns the sums of the elements of x up to each along dim. Bools
 // and integers are summed as int64 unless dtype is given.
 //
-// Dtypes: int, float, complex. Options: OfType.
-func Cumsum(x Tensor, dim int, opts ...CumsumOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Cumsum(x.Handle(), dim, s.dtype))
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
+// OfType.
+func Cumsum(x Tensor, dim int, opts ...Option) Tensor {
+	dType, err := cumsumOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CumsumOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Cumsum(x.Handle(), dim, dType))
 }
 
-// Cumsum is the function Cumsum on x. It returns the sums of the elements of
-// x up to each along dim.
-func (x Tensor) Cumsum(dim int, opts ...CumsumOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Cumsum(x.Handle(), dim, s.dtype))
-}
-
-// CumsumOut is Cumsum with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CumsumOut(dst, x Tensor, dim int, opts ...CumsumOption) error {
-	s := collect(options{}, opts)
-	return ops.CumsumOut(dst.Handle(), x.Handle(), dim, s.dtype)
+// Cumsum returns the sums of the elements of x up to each along dim.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
+// OfType.
+func (x Tensor) Cumsum(dim int, opts ...Option) Tensor {
+	dType, err := cumsumOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.CumsumOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Cumsum(x.Handle(), dim, dType))
 }
 
 // Logcumsumexp returns the logarithms of the sums of exp(x) up to each
 // element along dim.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Logcumsumexp(x Tensor, dim int) Tensor {
 	return Wrap(ops.Logcumsumexp(x.Handle(), dim))
 }
 
-// Logcumsumexp is the function Logcumsumexp on x. It returns the logarithms
-// of the sums of exp(x) up to each element along dim.
+// Logcumsumexp returns the logarithms of the sums of exp(x) up to each
+// element along dim.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Logcumsumexp(dim int) Tensor {
 	return Wrap(ops.Logcumsumexp(x.Handle(), dim))
-}
-
-// LogcumsumexpOut is Logcumsumexp with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func LogcumsumexpOut(dst, x Tensor, dim int) error {
-	return ops.LogcumsumexpOut(dst.Handle(), x.Handle(), dim)
 }

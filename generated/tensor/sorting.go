@@ -2,174 +2,180 @@
 
 package tensor
 
-import "github.com/sinter-go/sinter/generated/ops"
+import (
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
 
-// An ArgmaxOption is an option of Argmax: Dim or KeepDim.
-type ArgmaxOption interface {
-	option
-	argmaxOption()
+// argmaxOptions reads the options of Argmax.
+func argmaxOptions(opts []Option) (dim []int, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, keepDim, o.Err("Dim, KeepDim")
 }
-
-func (DimOption) argmaxOption()     {}
-func (KeepDimOption) argmaxOption() {}
 
 // Argmax returns the int64 index of the largest element along the one axis
 // dim, or in x read in row-major order when dim is not given. The first of
-// equal elements wins, and NaN is larger than any number. No elements is an
-// error.
+// equal elements wins, and NaN is larger than any number. An x without
+// elements is an error.
 //
-// Dtypes: int, float. Options: Dim, KeepDim (false).
-func Argmax(x Tensor, opts ...ArgmaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Argmax(x.Handle(), s.dim, s.keepDim))
+// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+func Argmax(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, err := argmaxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ArgmaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Argmax(x.Handle(), dim, keepDim))
 }
 
-// Argmax is the function Argmax on x. It returns the int64 index of the
-// largest element along the one axis dim, or in x read in row-major order
-// when dim is not given.
-func (x Tensor) Argmax(opts ...ArgmaxOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Argmax(x.Handle(), s.dim, s.keepDim))
+// Argmax returns the int64 index of the largest element along the one axis
+// dim, or in x read in row-major order when dim is not given.
+//
+// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+func (x Tensor) Argmax(opts ...Option) Tensor {
+	dim, keepDim, err := argmaxOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ArgmaxOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Argmax(x.Handle(), dim, keepDim))
 }
 
-// ArgmaxOut is Argmax with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ArgmaxOut(dst, x Tensor, opts ...ArgmaxOption) error {
-	s := collect(options{}, opts)
-	return ops.ArgmaxOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+// argminOptions reads the options of Argmin.
+func argminOptions(opts []Option) (dim []int, keepDim bool, err error) {
+	o := option.Read(opts)
+	dim = o.Ints("Dim", nil)
+	keepDim = o.Flag("KeepDim", false)
+	return dim, keepDim, o.Err("Dim, KeepDim")
 }
-
-// An ArgminOption is an option of Argmin: Dim or KeepDim.
-type ArgminOption interface {
-	option
-	argminOption()
-}
-
-func (DimOption) argminOption()     {}
-func (KeepDimOption) argminOption() {}
 
 // Argmin returns the int64 index of the smallest element along the one axis
 // dim, or in x read in row-major order when dim is not given. The first of
-// equal elements wins, and a NaN wins over any number. No elements is an
-// error.
+// equal elements wins, and a NaN wins over any number. An x without elements
+// is an error.
 //
-// Dtypes: int, float. Options: Dim, KeepDim (false).
-func Argmin(x Tensor, opts ...ArgminOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Argmin(x.Handle(), s.dim, s.keepDim))
+// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+func Argmin(x Tensor, opts ...Option) Tensor {
+	dim, keepDim, err := argminOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ArgminOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Argmin(x.Handle(), dim, keepDim))
 }
 
-// Argmin is the function Argmin on x. It returns the int64 index of the
-// smallest element along the one axis dim, or in x read in row-major order
-// when dim is not given.
-func (x Tensor) Argmin(opts ...ArgminOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Argmin(x.Handle(), s.dim, s.keepDim))
+// Argmin returns the int64 index of the smallest element along the one axis
+// dim, or in x read in row-major order when dim is not given.
+//
+// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+func (x Tensor) Argmin(opts ...Option) Tensor {
+	dim, keepDim, err := argminOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ArgminOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Argmin(x.Handle(), dim, keepDim))
 }
 
-// ArgminOut is Argmin with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ArgminOut(dst, x Tensor, opts ...ArgminOption) error {
-	s := collect(options{}, opts)
-	return ops.ArgminOut(dst.Handle(), x.Handle(), s.dim, s.keepDim)
+// argsortOptions reads the options of Argsort.
+func argsortOptions(opts []Option) (descending bool, err error) {
+	o := option.Read(opts)
+	descending = o.Flag("Descending", false)
+	return descending, o.Err("Descending")
 }
-
-// An ArgsortOption is an option of Argsort: Descending.
-type ArgsortOption interface {
-	option
-	argsortOption()
-}
-
-func (DescendingOption) argsortOption() {}
 
 // Argsort returns the int64 positions along dim that sort x. Equal elements
 // keep their order.
 //
-// Dtypes: bool, int, float. Options: Descending (false).
-func Argsort(x Tensor, dim int, opts ...ArgsortOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Argsort(x.Handle(), dim, s.descending))
+// Dtypes: bool, int, float. Gradient: none. Options: Descending (false).
+func Argsort(x Tensor, dim int, opts ...Option) Tensor {
+	descending, err := argsortOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ArgsortOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Argsort(x.Handle(), dim, descending))
 }
 
-// Argsort is the function Argsort on x. It returns the int64 positions along
-// dim that sort x.
-func (x Tensor) Argsort(dim int, opts ...ArgsortOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Argsort(x.Handle(), dim, s.descending))
+// Argsort returns the int64 positions along dim that sort x.
+//
+// Dtypes: bool, int, float. Gradient: none. Options: Descending (false).
+func (x Tensor) Argsort(dim int, opts ...Option) Tensor {
+	descending, err := argsortOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.ArgsortOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Argsort(x.Handle(), dim, descending))
 }
 
-// ArgsortOut is Argsort with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ArgsortOut(dst, x Tensor, dim int, opts ...ArgsortOption) error {
-	s := collect(options{}, opts)
-	return ops.ArgsortOut(dst.Handle(), x.Handle(), dim, s.descending)
+// bucketizeOptions reads the options of Bucketize.
+func bucketizeOptions(opts []Option) (right bool, err error) {
+	o := option.Read(opts)
+	right = o.Flag("Right", false)
+	return right, o.Err("Right")
 }
-
-// A BucketizeOption is an option of Bucketize: Right.
-type BucketizeOption interface {
-	option
-	bucketizeOption()
-}
-
-func (RightOption) bucketizeOption() {}
 
 // Bucketize returns the int64 bucket of each of values among ascending
 // boundaries, as searchsorted with its operands exchanged.
 //
-// Dtypes: int, float. Options: Right (false).
-func Bucketize(values, boundaries Tensor, opts ...BucketizeOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Bucketize(values.Handle(), boundaries.Handle(), s.right))
+// Dtypes: int, float. Gradient: none. Options: Right (false).
+func Bucketize(values, boundaries Tensor, opts ...Option) Tensor {
+	right, err := bucketizeOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BucketizeOp(), err, values.Handle(), boundaries.Handle()))
+	}
+	return Wrap(ops.Bucketize(values.Handle(), boundaries.Handle(), right))
 }
 
-// Bucketize is the function Bucketize on values. It returns the int64 bucket
-// of each of values among ascending boundaries, as searchsorted with its
-// operands exchanged.
-func (values Tensor) Bucketize(boundaries Tensor, opts ...BucketizeOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Bucketize(values.Handle(), boundaries.Handle(), s.right))
+// Bucketize returns the int64 bucket of each of values among ascending
+// boundaries, as searchsorted with its operands exchanged.
+//
+// Dtypes: int, float. Gradient: none. Options: Right (false).
+func (values Tensor) Bucketize(boundaries Tensor, opts ...Option) Tensor {
+	right, err := bucketizeOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.BucketizeOp(), err, values.Handle(), boundaries.Handle()))
+	}
+	return Wrap(ops.Bucketize(values.Handle(), boundaries.Handle(), right))
 }
 
-// BucketizeOut is Bucketize with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func BucketizeOut(dst, values, boundaries Tensor, opts ...BucketizeOption) error {
-	s := collect(options{}, opts)
-	return ops.BucketizeOut(dst.Handle(), values.Handle(), boundaries.Handle(), s.right)
+// kthvalueOptions reads the options of Kthvalue.
+func kthvalueOptions(opts []Option) (keepDim bool, err error) {
+	o := option.Read(opts)
+	keepDim = o.Flag("KeepDim", false)
+	return keepDim, o.Err("KeepDim")
 }
-
-// A KthvalueOption is an option of Kthvalue: KeepDim.
-type KthvalueOption interface {
-	option
-	kthvalueOption()
-}
-
-func (KeepDimOption) kthvalueOption() {}
 
 // Kthvalue returns the k-th smallest element of x along dim, k counted from
 // 1, and its int64 position.
 //
-// Dtypes: bool, int, float. Options: KeepDim (false).
-func Kthvalue(x Tensor, k, dim int, opts ...KthvalueOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.Kthvalue(x.Handle(), k, dim, s.keepDim)
+// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+func Kthvalue(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
+	keepDim, err := kthvalueOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.KthvalueOp(), err, x.Handle())), Wrap(core.Refuse(ops.KthvalueOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.Kthvalue(x.Handle(), k, dim, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// Kthvalue is the function Kthvalue on x. It returns the k-th smallest
-// element of x along dim, k counted from 1, and its int64 position.
-func (x Tensor) Kthvalue(k, dim int, opts ...KthvalueOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.Kthvalue(x.Handle(), k, dim, s.keepDim)
+// Kthvalue returns the k-th smallest element of x along dim, k counted from
+// 1, and its int64 position.
+//
+// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+func (x Tensor) Kthvalue(k, dim int, opts ...Option) (values, indices Tensor) {
+	keepDim, err := kthvalueOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.KthvalueOp(), err, x.Handle())), Wrap(core.Refuse(ops.KthvalueOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.Kthvalue(x.Handle(), k, dim, keepDim)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A SearchsortedOption is an option of Searchsorted: Right.
-type SearchsortedOption interface {
-	option
-	searchsortedOption()
+// searchsortedOptions reads the options of Searchsorted.
+func searchsortedOptions(opts []Option) (right bool, err error) {
+	o := option.Read(opts)
+	right = o.Flag("Right", false)
+	return right, o.Err("Right")
 }
-
-func (RightOption) searchsortedOption() {}
 
 // Searchsorted returns where along the last axis of sorted each of values
 // would be inserted to keep the order: before equal elements, or after them
@@ -177,94 +183,111 @@ func (RightOption) searchsortedOption() {}
 // all but its last extent are those of values. The result is int64 and has
 // the shape of values.
 //
-// Dtypes: int, float. Options: Right (false).
-func Searchsorted(sorted, values Tensor, opts ...SearchsortedOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Searchsorted(sorted.Handle(), values.Handle(), s.right))
+// Dtypes: int, float. Gradient: none. Options: Right (false).
+func Searchsorted(sorted, values Tensor, opts ...Option) Tensor {
+	right, err := searchsortedOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SearchsortedOp(), err, sorted.Handle(), values.Handle()))
+	}
+	return Wrap(ops.Searchsorted(sorted.Handle(), values.Handle(), right))
 }
 
-// Searchsorted is the function Searchsorted on sorted. It returns where along
-// the last axis of sorted each of values would be inserted to keep the order:
-// before equal elements, or after them with right.
-func (sorted Tensor) Searchsorted(values Tensor, opts ...SearchsortedOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.Searchsorted(sorted.Handle(), values.Handle(), s.right))
-}
-
-// SearchsortedOut is Searchsorted with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func SearchsortedOut(dst, sorted, values Tensor, opts ...SearchsortedOption) error {
-	s := collect(options{}, opts)
-	return ops.SearchsortedOut(dst.Handle(), sorted.Handle(), values.Handle(), s.right)
-}
-
-// A SortOption is an option of Sort: Descending.
-type SortOption interface {
-	option
-	sortOption()
-}
-
-func (DescendingOption) sortOption() {}
-
-// Sort returns the elements of x in ascending order along dim, and where each
-// came from. Equal elements keep their order; NaN is larger than any number.
+// Searchsorted returns where along the last axis of sorted each of values
+// would be inserted to keep the order: before equal elements, or after them
+// with right.
 //
-// Dtypes: bool, int, float. Options: Descending (false).
-func Sort(x Tensor, dim int, opts ...SortOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.Sort(x.Handle(), dim, s.descending)
+// Dtypes: int, float. Gradient: none. Options: Right (false).
+func (sorted Tensor) Searchsorted(values Tensor, opts ...Option) Tensor {
+	right, err := searchsortedOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SearchsortedOp(), err, sorted.Handle(), values.Handle()))
+	}
+	return Wrap(ops.Searchsorted(sorted.Handle(), values.Handle(), right))
+}
+
+// sortOptions reads the options of Sort.
+func sortOptions(opts []Option) (descending bool, err error) {
+	o := option.Read(opts)
+	descending = o.Flag("Descending", false)
+	return descending, o.Err("Descending")
+}
+
+// Sort returns the elements of x in ascending order along dim, and the
+// position that each came from. Equal elements keep their order, and NaN is
+// larger than any number.
+//
+// Dtypes: bool, int, float. Gradient: x. Options: Descending (false).
+func Sort(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
+	descending, err := sortOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SortOp(), err, x.Handle())), Wrap(core.Refuse(ops.SortOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.Sort(x.Handle(), dim, descending)
 	return Wrap(r0), Wrap(r1)
 }
 
-// Sort is the function Sort on x. It returns the elements of x in ascending
-// order along dim, and where each came from.
-func (x Tensor) Sort(dim int, opts ...SortOption) (values, indices Tensor) {
-	s := collect(options{}, opts)
-	r0, r1 := ops.Sort(x.Handle(), dim, s.descending)
+// Sort returns the elements of x in ascending order along dim, and the
+// position that each came from.
+//
+// Dtypes: bool, int, float. Gradient: x. Options: Descending (false).
+func (x Tensor) Sort(dim int, opts ...Option) (values, indices Tensor) {
+	descending, err := sortOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.SortOp(), err, x.Handle())), Wrap(core.Refuse(ops.SortOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.Sort(x.Handle(), dim, descending)
 	return Wrap(r0), Wrap(r1)
 }
 
-// A TopkOption is an option of Topk: Largest.
-type TopkOption interface {
-	option
-	topkOption()
+// topkOptions reads the options of Topk.
+func topkOptions(opts []Option) (largest bool, err error) {
+	o := option.Read(opts)
+	largest = o.Flag("Largest", true)
+	return largest, o.Err("Largest")
 }
-
-func (LargestOption) topkOption() {}
 
 // Topk returns the k largest elements of x along dim in descending order, or
-// with largest of false the smallest in ascending order, and their int64
+// if largest is false the k smallest in ascending order, and their int64
 // positions.
 //
-// Dtypes: bool, int, float. Options: Largest (true).
-func Topk(x Tensor, k, dim int, opts ...TopkOption) (values, indices Tensor) {
-	s := collect(options{largest: true}, opts)
-	r0, r1 := ops.Topk(x.Handle(), k, dim, s.largest)
+// Dtypes: bool, int, float. Gradient: x. Options: Largest (true).
+func Topk(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
+	largest, err := topkOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.TopkOp(), err, x.Handle())), Wrap(core.Refuse(ops.TopkOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.Topk(x.Handle(), k, dim, largest)
 	return Wrap(r0), Wrap(r1)
 }
 
-// Topk is the function Topk on x. It returns the k largest elements of x
-// along dim in descending order, or with largest of false the smallest in
-// ascending order, and their int64 positions.
-func (x Tensor) Topk(k, dim int, opts ...TopkOption) (values, indices Tensor) {
-	s := collect(options{largest: true}, opts)
-	r0, r1 := ops.Topk(x.Handle(), k, dim, s.largest)
-	return Wrap(r0), Wrap(r1)
-}
-
-// Unique returns the different elements of x in ascending order, for each
-// element of x its place among them (with x's shape), and how often each
-// occurs. Every NaN is different. The host waits for the number of values.
+// Topk returns the k largest elements of x along dim in descending order, or
+// if largest is false the k smallest in ascending order, and their int64
+// positions.
 //
-// Dtypes: bool, int, float.
+// Dtypes: bool, int, float. Gradient: x. Options: Largest (true).
+func (x Tensor) Topk(k, dim int, opts ...Option) (values, indices Tensor) {
+	largest, err := topkOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.TopkOp(), err, x.Handle())), Wrap(core.Refuse(ops.TopkOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.Topk(x.Handle(), k, dim, largest)
+	return Wrap(r0), Wrap(r1)
+}
+
+// Unique returns the distinct elements of x in ascending order, the place of
+// each element of x among them (with x's shape), and how often each occurs.
+// Every NaN counts as distinct. The host waits for the number of values.
+//
+// Dtypes: bool, int, float. Gradient: x. Waits for a value on the host.
 func Unique(x Tensor) (values, inverse, counts Tensor) {
 	r0, r1, r2 := ops.Unique(x.Handle())
 	return Wrap(r0), Wrap(r1), Wrap(r2)
 }
 
-// Unique is the function Unique on x. It returns the different elements of x
-// in ascending order, for each element of x its place among them (with x's
-// shape), and how often each occurs.
+// Unique returns the distinct elements of x in ascending order, the place of
+// each element of x among them (with x's shape), and how often each occurs.
+//
+// Dtypes: bool, int, float. Gradient: x. Waits for a value on the host.
 func (x Tensor) Unique() (values, inverse, counts Tensor) {
 	r0, r1, r2 := ops.Unique(x.Handle())
 	return Wrap(r0), Wrap(r1), Wrap(r2)

@@ -6,21 +6,16 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // Digamma returns the derivative of lgamma at x.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Digamma(x Tensor) Tensor {
 	return Wrap(ops.Digamma(x.Handle()))
 }
 
-// Digamma is the function Digamma on x. It returns the derivative of lgamma
-// at x.
+// Digamma returns the derivative of lgamma at x.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Digamma() Tensor {
 	return Wrap(ops.Digamma(x.Handle()))
-}
-
-// DigammaOut is Digamma with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func DigammaOut(dst, x Tensor) error {
-	return ops.DigammaOut(dst.Handle(), x.Handle())
 }
 
 // DigammaInPlace is Digamma with the result written to x, which must have the
@@ -31,20 +26,16 @@ func (x Tensor) DigammaInPlace() error {
 
 // Erf returns the error function of x.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Erf(x Tensor) Tensor {
 	return Wrap(ops.Erf(x.Handle()))
 }
 
-// Erf is the function Erf on x. It returns the error function of x.
+// Erf returns the error function of x.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Erf() Tensor {
 	return Wrap(ops.Erf(x.Handle()))
-}
-
-// ErfOut is Erf with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func ErfOut(dst, x Tensor) error {
-	return ops.ErfOut(dst.Handle(), x.Handle())
 }
 
 // ErfInPlace is Erf with the result written to x, which must have the
@@ -55,21 +46,16 @@ func (x Tensor) ErfInPlace() error {
 
 // Erfc returns 1 - erf(x), accurate for large x.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Erfc(x Tensor) Tensor {
 	return Wrap(ops.Erfc(x.Handle()))
 }
 
-// Erfc is the function Erfc on x. It returns 1 - erf(x), accurate for large
-// x.
+// Erfc returns 1 - erf(x), accurate for large x.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Erfc() Tensor {
 	return Wrap(ops.Erfc(x.Handle()))
-}
-
-// ErfcOut is Erfc with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ErfcOut(dst, x Tensor) error {
-	return ops.ErfcOut(dst.Handle(), x.Handle())
 }
 
 // ErfcInPlace is Erfc with the result written to x, which must have the
@@ -80,21 +66,16 @@ func (x Tensor) ErfcInPlace() error {
 
 // Erfinv returns the inverse of erf; infinite at -1 and 1, NaN outside.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Erfinv(x Tensor) Tensor {
 	return Wrap(ops.Erfinv(x.Handle()))
 }
 
-// Erfinv is the function Erfinv on x. It returns the inverse of erf; infinite
-// at -1 and 1, NaN outside.
+// Erfinv returns the inverse of erf; infinite at -1 and 1, NaN outside.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Erfinv() Tensor {
 	return Wrap(ops.Erfinv(x.Handle()))
-}
-
-// ErfinvOut is Erfinv with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ErfinvOut(dst, x Tensor) error {
-	return ops.ErfinvOut(dst.Handle(), x.Handle())
 }
 
 // ErfinvInPlace is Erfinv with the result written to x, which must have the
@@ -106,21 +87,17 @@ func (x Tensor) ErfinvInPlace() error {
 // Lgamma returns the logarithm of the absolute value of the gamma function of
 // x.
 //
-// Dtypes: float.
+// Dtypes: float. Shape: that of x. Gradient: x.
 func Lgamma(x Tensor) Tensor {
 	return Wrap(ops.Lgamma(x.Handle()))
 }
 
-// Lgamma is the function Lgamma on x. It returns the logarithm of the
-// absolute value of the gamma function of x.
+// Lgamma returns the logarithm of the absolute value of the gamma function of
+// x.
+//
+// Dtypes: float. Shape: that of x. Gradient: x.
 func (x Tensor) Lgamma() Tensor {
 	return Wrap(ops.Lgamma(x.Handle()))
-}
-
-// LgammaOut is Lgamma with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func LgammaOut(dst, x Tensor) error {
-	return ops.LgammaOut(dst.Handle(), x.Handle())
 }
 
 // LgammaInPlace is Lgamma with the result written to x, which must have the

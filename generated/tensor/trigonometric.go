@@ -7,21 +7,17 @@ import "github.com/sinter-go/sinter/generated/ops"
 // Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1], where it
 // is not complex.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Acos(x Tensor) Tensor {
 	return Wrap(ops.Acos(x.Handle()))
 }
 
-// Acos is the function Acos on x. It returns the arccosine of x, in [0, pi];
-// NaN outside [-1, 1], where it is not complex.
+// Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1], where it
+// is not complex.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Acos() Tensor {
 	return Wrap(ops.Acos(x.Handle()))
-}
-
-// AcosOut is Acos with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AcosOut(dst, x Tensor) error {
-	return ops.AcosOut(dst.Handle(), x.Handle())
 }
 
 // AcosInPlace is Acos with the result written to x, which must have the
@@ -33,21 +29,17 @@ func (x Tensor) AcosInPlace() error {
 // Acosh returns the inverse hyperbolic cosine of x; NaN below 1, where it is
 // not complex.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Acosh(x Tensor) Tensor {
 	return Wrap(ops.Acosh(x.Handle()))
 }
 
-// Acosh is the function Acosh on x. It returns the inverse hyperbolic cosine
-// of x; NaN below 1, where it is not complex.
+// Acosh returns the inverse hyperbolic cosine of x; NaN below 1, where it is
+// not complex.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Acosh() Tensor {
 	return Wrap(ops.Acosh(x.Handle()))
-}
-
-// AcoshOut is Acosh with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AcoshOut(dst, x Tensor) error {
-	return ops.AcoshOut(dst.Handle(), x.Handle())
 }
 
 // AcoshInPlace is Acosh with the result written to x, which must have the
@@ -59,21 +51,17 @@ func (x Tensor) AcoshInPlace() error {
 // Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1], where
 // it is not complex.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Asin(x Tensor) Tensor {
 	return Wrap(ops.Asin(x.Handle()))
 }
 
-// Asin is the function Asin on x. It returns the arcsine of x, in [-pi/2,
-// pi/2]; NaN outside [-1, 1], where it is not complex.
+// Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1], where
+// it is not complex.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Asin() Tensor {
 	return Wrap(ops.Asin(x.Handle()))
-}
-
-// AsinOut is Asin with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AsinOut(dst, x Tensor) error {
-	return ops.AsinOut(dst.Handle(), x.Handle())
 }
 
 // AsinInPlace is Asin with the result written to x, which must have the
@@ -84,21 +72,16 @@ func (x Tensor) AsinInPlace() error {
 
 // Asinh returns the inverse hyperbolic sine of x.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Asinh(x Tensor) Tensor {
 	return Wrap(ops.Asinh(x.Handle()))
 }
 
-// Asinh is the function Asinh on x. It returns the inverse hyperbolic sine of
-// x.
+// Asinh returns the inverse hyperbolic sine of x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Asinh() Tensor {
 	return Wrap(ops.Asinh(x.Handle()))
-}
-
-// AsinhOut is Asinh with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AsinhOut(dst, x Tensor) error {
-	return ops.AsinhOut(dst.Handle(), x.Handle())
 }
 
 // AsinhInPlace is Asinh with the result written to x, which must have the
@@ -109,21 +92,16 @@ func (x Tensor) AsinhInPlace() error {
 
 // Atan returns the arctangent of x, in [-pi/2, pi/2].
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Atan(x Tensor) Tensor {
 	return Wrap(ops.Atan(x.Handle()))
 }
 
-// Atan is the function Atan on x. It returns the arctangent of x, in [-pi/2,
-// pi/2].
+// Atan returns the arctangent of x, in [-pi/2, pi/2].
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Atan() Tensor {
 	return Wrap(ops.Atan(x.Handle()))
-}
-
-// AtanOut is Atan with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AtanOut(dst, x Tensor) error {
-	return ops.AtanOut(dst.Handle(), x.Handle())
 }
 
 // AtanInPlace is Atan with the result written to x, which must have the
@@ -135,21 +113,17 @@ func (x Tensor) AtanInPlace() error {
 // Atan2 returns the angle of the point (x, y), element by element, in [-pi,
 // pi]. The first operand is y, as in PyTorch.
 //
-// Dtypes: float.
+// Dtypes: float. Operands broadcast. Gradient: y, x.
 func Atan2(y, x Tensor) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), x.Handle()))
 }
 
-// Atan2 is the function Atan2 on y. It returns the angle of the point (x, y),
-// element by element, in [-pi, pi].
+// Atan2 returns the angle of the point (x, y), element by element, in [-pi,
+// pi].
+//
+// Dtypes: float. Operands broadcast. Gradient: y, x.
 func (y Tensor) Atan2(x Tensor) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), x.Handle()))
-}
-
-// Atan2Out is Atan2 with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func Atan2Out(dst, y, x Tensor) error {
-	return ops.Atan2Out(dst.Handle(), y.Handle(), x.Handle())
 }
 
 // Atan2InPlace is Atan2 with the result written to y, which must have the
@@ -164,16 +138,10 @@ func Atan2Scalar(y Tensor, x Scalar) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), number(ops.Atan2Op(), x)))
 }
 
-// Atan2Scalar is the function Atan2Scalar on y. It returns the angle of the
-// point (x, y), element by element, in [-pi, pi].
+// Atan2Scalar is Atan2 where x is a number, which does not widen the other
+// operands' dtype within its category.
 func (y Tensor) Atan2Scalar(x Scalar) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), number(ops.Atan2Op(), x)))
-}
-
-// Atan2ScalarOut is Atan2Scalar with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func Atan2ScalarOut(dst, y Tensor, x Scalar) error {
-	return ops.Atan2Out(dst.Handle(), y.Handle(), number(ops.Atan2Op(), x))
 }
 
 // Atan2ScalarInPlace is Atan2Scalar with the result written to y, which must
@@ -185,21 +153,17 @@ func (y Tensor) Atan2ScalarInPlace(x Scalar) error {
 // Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1],
 // where it is not complex.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Atanh(x Tensor) Tensor {
 	return Wrap(ops.Atanh(x.Handle()))
 }
 
-// Atanh is the function Atanh on x. It returns the inverse hyperbolic tangent
-// of x; NaN outside [-1, 1], where it is not complex.
+// Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1],
+// where it is not complex.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Atanh() Tensor {
 	return Wrap(ops.Atanh(x.Handle()))
-}
-
-// AtanhOut is Atanh with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func AtanhOut(dst, x Tensor) error {
-	return ops.AtanhOut(dst.Handle(), x.Handle())
 }
 
 // AtanhInPlace is Atanh with the result written to x, which must have the
@@ -210,20 +174,16 @@ func (x Tensor) AtanhInPlace() error {
 
 // Cos returns the cosine of x.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Cos(x Tensor) Tensor {
 	return Wrap(ops.Cos(x.Handle()))
 }
 
-// Cos is the function Cos on x. It returns the cosine of x.
+// Cos returns the cosine of x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Cos() Tensor {
 	return Wrap(ops.Cos(x.Handle()))
-}
-
-// CosOut is Cos with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func CosOut(dst, x Tensor) error {
-	return ops.CosOut(dst.Handle(), x.Handle())
 }
 
 // CosInPlace is Cos with the result written to x, which must have the
@@ -234,20 +194,16 @@ func (x Tensor) CosInPlace() error {
 
 // Cosh returns the hyperbolic cosine of x.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Cosh(x Tensor) Tensor {
 	return Wrap(ops.Cosh(x.Handle()))
 }
 
-// Cosh is the function Cosh on x. It returns the hyperbolic cosine of x.
+// Cosh returns the hyperbolic cosine of x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Cosh() Tensor {
 	return Wrap(ops.Cosh(x.Handle()))
-}
-
-// CoshOut is Cosh with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func CoshOut(dst, x Tensor) error {
-	return ops.CoshOut(dst.Handle(), x.Handle())
 }
 
 // CoshInPlace is Cosh with the result written to x, which must have the
@@ -258,20 +214,16 @@ func (x Tensor) CoshInPlace() error {
 
 // Sin returns the sine of x.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Sin(x Tensor) Tensor {
 	return Wrap(ops.Sin(x.Handle()))
 }
 
-// Sin is the function Sin on x. It returns the sine of x.
+// Sin returns the sine of x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Sin() Tensor {
 	return Wrap(ops.Sin(x.Handle()))
-}
-
-// SinOut is Sin with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func SinOut(dst, x Tensor) error {
-	return ops.SinOut(dst.Handle(), x.Handle())
 }
 
 // SinInPlace is Sin with the result written to x, which must have the
@@ -282,20 +234,16 @@ func (x Tensor) SinInPlace() error {
 
 // Sinc returns sin(pi*x)/(pi*x), and 1 at 0.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Sinc(x Tensor) Tensor {
 	return Wrap(ops.Sinc(x.Handle()))
 }
 
-// Sinc is the function Sinc on x. It returns sin(pi*x)/(pi*x), and 1 at 0.
+// Sinc returns sin(pi*x)/(pi*x), and 1 at 0.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Sinc() Tensor {
 	return Wrap(ops.Sinc(x.Handle()))
-}
-
-// SincOut is Sinc with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SincOut(dst, x Tensor) error {
-	return ops.SincOut(dst.Handle(), x.Handle())
 }
 
 // SincInPlace is Sinc with the result written to x, which must have the
@@ -306,20 +254,16 @@ func (x Tensor) SincInPlace() error {
 
 // Sinh returns the hyperbolic sine of x.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Sinh(x Tensor) Tensor {
 	return Wrap(ops.Sinh(x.Handle()))
 }
 
-// Sinh is the function Sinh on x. It returns the hyperbolic sine of x.
+// Sinh returns the hyperbolic sine of x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Sinh() Tensor {
 	return Wrap(ops.Sinh(x.Handle()))
-}
-
-// SinhOut is Sinh with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SinhOut(dst, x Tensor) error {
-	return ops.SinhOut(dst.Handle(), x.Handle())
 }
 
 // SinhInPlace is Sinh with the result written to x, which must have the
@@ -330,20 +274,16 @@ func (x Tensor) SinhInPlace() error {
 
 // Tan returns the tangent of x.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Tan(x Tensor) Tensor {
 	return Wrap(ops.Tan(x.Handle()))
 }
 
-// Tan is the function Tan on x. It returns the tangent of x.
+// Tan returns the tangent of x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Tan() Tensor {
 	return Wrap(ops.Tan(x.Handle()))
-}
-
-// TanOut is Tan with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func TanOut(dst, x Tensor) error {
-	return ops.TanOut(dst.Handle(), x.Handle())
 }
 
 // TanInPlace is Tan with the result written to x, which must have the
@@ -354,20 +294,16 @@ func (x Tensor) TanInPlace() error {
 
 // Tanh returns the hyperbolic tangent of x.
 //
-// Dtypes: float, complex.
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func Tanh(x Tensor) Tensor {
 	return Wrap(ops.Tanh(x.Handle()))
 }
 
-// Tanh is the function Tanh on x. It returns the hyperbolic tangent of x.
+// Tanh returns the hyperbolic tangent of x.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x.
 func (x Tensor) Tanh() Tensor {
 	return Wrap(ops.Tanh(x.Handle()))
-}
-
-// TanhOut is Tanh with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func TanhOut(dst, x Tensor) error {
-	return ops.TanhOut(dst.Handle(), x.Handle())
 }
 
 // TanhInPlace is Tanh with the result written to x, which must have the

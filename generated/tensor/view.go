@@ -4,260 +4,259 @@ package tensor
 
 import (
 	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
 	"slices"
 )
 
-// An AsStridedOption is an option of AsStrided: Offset.
-type AsStridedOption interface {
-	option
-	asStridedOption()
+// asStridedOptions reads the options of AsStrided.
+func asStridedOptions(opts []Option) (offset int, err error) {
+	o := option.Read(opts)
+	offset = o.Int("Offset", -1)
+	return offset, o.Err("Offset")
 }
-
-func (OffsetOption) asStridedOption() {}
 
 // AsStrided returns a view of x's storage with the given size, strides and
-// offset in elements; without an offset, x's own. Elements outside the
-// storage are an error. Elements that appear more than once get the sum of
-// their gradients.
+// offset, counted in elements. Without an offset it begins where x begins.
+// Elements outside the storage are an error. Elements that appear more than
+// once get the sum of their gradients.
 //
-// Dtypes: all. Options: Offset (-1).
-func AsStrided(x Tensor, size, stride []int, opts ...AsStridedOption) Tensor {
-	s := collect(options{offset: -1}, opts)
-	return Wrap(ops.AsStrided(x.Handle(), slices.Clone(size), slices.Clone(stride), s.offset))
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Options: Offset (-1).
+func AsStrided(x Tensor, size, stride []int, opts ...Option) Tensor {
+	offset, err := asStridedOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AsStridedOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AsStrided(x.Handle(), slices.Clone(size), slices.Clone(stride), offset))
 }
 
-// AsStrided is the function AsStrided on x. It returns a view of x's storage
-// with the given size, strides and offset in elements; without an offset, x's
-// own.
-func (x Tensor) AsStrided(size, stride []int, opts ...AsStridedOption) Tensor {
-	s := collect(options{offset: -1}, opts)
-	return Wrap(ops.AsStrided(x.Handle(), slices.Clone(size), slices.Clone(stride), s.offset))
+// AsStrided returns a view of x's storage with the given size, strides and
+// offset, counted in elements.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Options: Offset (-1).
+func (x Tensor) AsStrided(size, stride []int, opts ...Option) Tensor {
+	offset, err := asStridedOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AsStridedOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AsStrided(x.Handle(), slices.Clone(size), slices.Clone(stride), offset))
 }
 
 // BroadcastTo returns x expanded to shape.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func BroadcastTo(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.BroadcastTo(x.Handle(), slices.Clone(shape)))
 }
 
-// BroadcastTo is the function BroadcastTo on x. It returns x expanded to
-// shape.
+// BroadcastTo returns x expanded to shape.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) BroadcastTo(shape ...int) Tensor {
 	return Wrap(ops.BroadcastTo(x.Handle(), slices.Clone(shape)))
 }
 
-// BroadcastToOut is BroadcastTo with the result written to dst, which must
-// have the result's shape and device, and a dtype that the result's casts to.
-func BroadcastToOut(dst, x Tensor, shape ...int) error {
-	return ops.BroadcastToOut(dst.Handle(), x.Handle(), slices.Clone(shape))
-}
-
-// Chunk returns at most n parts of x along dim with equally many elements, of
-// which the last may have fewer. As in PyTorch, there can be fewer than n.
+// Chunk returns at most n parts of x along dim with equally many elements;
+// the last may have fewer. As in PyTorch, there can be fewer than n.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Chunk(x Tensor, n, dim int) []Tensor {
 	return wrapAll(ops.Chunk(x.Handle(), n, dim))
 }
 
-// Chunk is the function Chunk on x. It returns at most n parts of x along dim
-// with equally many elements, of which the last may have fewer.
+// Chunk returns at most n parts of x along dim with equally many elements;
+// the last may have fewer.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Chunk(n, dim int) []Tensor {
 	return wrapAll(ops.Chunk(x.Handle(), n, dim))
 }
 
 // Contiguous returns x if it is row-major without gaps, else a copy that is.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Contiguous(x Tensor) Tensor {
 	return Wrap(ops.Contiguous(x.Handle()))
 }
 
-// Contiguous is the function Contiguous on x. It returns x if it is row-major
-// without gaps, else a copy that is.
+// Contiguous returns x if it is row-major without gaps, else a copy that is.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Contiguous() Tensor {
 	return Wrap(ops.Contiguous(x.Handle()))
 }
 
-// ContiguousOut is Contiguous with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func ContiguousOut(dst, x Tensor) error {
-	return ops.ContiguousOut(dst.Handle(), x.Handle())
+// diagEmbedOptions reads the options of DiagEmbed.
+func diagEmbedOptions(opts []Option) (offset int, err error) {
+	o := option.Read(opts)
+	offset = o.Int("Offset", 0)
+	return offset, o.Err("Offset")
 }
-
-// A DiagEmbedOption is an option of DiagEmbed: Offset.
-type DiagEmbedOption interface {
-	option
-	diagEmbedOption()
-}
-
-func (OffsetOption) diagEmbedOption() {}
 
 // DiagEmbed returns matrices with the last axis of x on the diagonal that
 // lies offset columns from the main one, and zeros elsewhere.
 //
-// Dtypes: all. Options: Offset (0).
-func DiagEmbed(x Tensor, opts ...DiagEmbedOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.DiagEmbed(x.Handle(), s.offset))
+// Dtypes: all. Gradient: x. Options: Offset (0).
+func DiagEmbed(x Tensor, opts ...Option) Tensor {
+	offset, err := diagEmbedOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.DiagEmbedOp(), err, x.Handle()))
+	}
+	return Wrap(ops.DiagEmbed(x.Handle(), offset))
 }
 
-// DiagEmbed is the function DiagEmbed on x. It returns matrices with the last
-// axis of x on the diagonal that lies offset columns from the main one, and
-// zeros elsewhere.
-func (x Tensor) DiagEmbed(opts ...DiagEmbedOption) Tensor {
-	s := collect(options{}, opts)
-	return Wrap(ops.DiagEmbed(x.Handle(), s.offset))
+// DiagEmbed returns matrices with the last axis of x on the diagonal that
+// lies offset columns from the main one, and zeros elsewhere.
+//
+// Dtypes: all. Gradient: x. Options: Offset (0).
+func (x Tensor) DiagEmbed(opts ...Option) Tensor {
+	offset, err := diagEmbedOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.DiagEmbedOp(), err, x.Handle()))
+	}
+	return Wrap(ops.DiagEmbed(x.Handle(), offset))
 }
 
-// DiagEmbedOut is DiagEmbed with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func DiagEmbedOut(dst, x Tensor, opts ...DiagEmbedOption) error {
-	s := collect(options{}, opts)
-	return ops.DiagEmbedOut(dst.Handle(), x.Handle(), s.offset)
+// diagonalOptions reads the options of Diagonal.
+func diagonalOptions(opts []Option) (offset, dim0, dim1 int, err error) {
+	o := option.Read(opts)
+	offset = o.Int("Offset", 0)
+	dim0 = o.Int("Dim0", 0)
+	dim1 = o.Int("Dim1", 1)
+	return offset, dim0, dim1, o.Err("Offset, Dim0, Dim1")
 }
-
-// A DiagonalOption is an option of Diagonal: Offset, Dim0 or Dim1.
-type DiagonalOption interface {
-	option
-	diagonalOption()
-}
-
-func (OffsetOption) diagonalOption() {}
-func (Dim0Option) diagonalOption()   {}
-func (Dim1Option) diagonalOption()   {}
 
 // Diagonal returns the diagonal of the axes dim0 and dim1 as a new last axis.
 // A positive offset moves it along dim1, a negative one along dim0. PyTorch
 // calls them dim1 and dim2.
 //
-// Dtypes: all. Options: Offset (0), Dim0 (0), Dim1 (1).
-func Diagonal(x Tensor, opts ...DiagonalOption) Tensor {
-	s := collect(options{dim1: 1}, opts)
-	return Wrap(ops.Diagonal(x.Handle(), s.offset, s.dim0, s.dim1))
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Options: Offset (0), Dim0 (0), Dim1 (1).
+func Diagonal(x Tensor, opts ...Option) Tensor {
+	offset, dim0, dim1, err := diagonalOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.DiagonalOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Diagonal(x.Handle(), offset, dim0, dim1))
 }
 
-// Diagonal is the function Diagonal on x. It returns the diagonal of the axes
-// dim0 and dim1 as a new last axis.
-func (x Tensor) Diagonal(opts ...DiagonalOption) Tensor {
-	s := collect(options{dim1: 1}, opts)
-	return Wrap(ops.Diagonal(x.Handle(), s.offset, s.dim0, s.dim1))
+// Diagonal returns the diagonal of the axes dim0 and dim1 as a new last axis.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Options: Offset (0), Dim0 (0), Dim1 (1).
+func (x Tensor) Diagonal(opts ...Option) Tensor {
+	offset, dim0, dim1, err := diagonalOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.DiagonalOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Diagonal(x.Handle(), offset, dim0, dim1))
 }
 
 // Expand returns x repeated to shape without a copy, along axes of extent 1
 // and new leading axes; -1 keeps an extent.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Expand(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.Expand(x.Handle(), slices.Clone(shape)))
 }
 
-// Expand is the function Expand on x. It returns x repeated to shape without
-// a copy, along axes of extent 1 and new leading axes; -1 keeps an extent.
+// Expand returns x repeated to shape without a copy, along axes of extent 1
+// and new leading axes; -1 keeps an extent.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Expand(shape ...int) Tensor {
 	return Wrap(ops.Expand(x.Handle(), slices.Clone(shape)))
 }
 
 // ExpandAs returns x expanded to the shape of other.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, other.
 func ExpandAs(x, other Tensor) Tensor {
 	return Wrap(ops.ExpandAs(x.Handle(), other.Handle()))
 }
 
-// ExpandAs is the function ExpandAs on x. It returns x expanded to the shape
-// of other.
+// ExpandAs returns x expanded to the shape of other.
+//
+// Dtypes: all. Gradient: x, other.
 func (x Tensor) ExpandAs(other Tensor) Tensor {
 	return Wrap(ops.ExpandAs(x.Handle(), other.Handle()))
 }
 
-// ExpandAsOut is ExpandAs with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ExpandAsOut(dst, x, other Tensor) error {
-	return ops.ExpandAsOut(dst.Handle(), x.Handle(), other.Handle())
+// flattenOptions reads the options of Flatten.
+func flattenOptions(opts []Option) (start, end int, err error) {
+	o := option.Read(opts)
+	start = o.Int("Start", 0)
+	end = o.Int("End", -1)
+	return start, end, o.Err("Start, End")
 }
 
-// A FlattenOption is an option of Flatten: Start or End.
-type FlattenOption interface {
-	option
-	flattenOption()
-}
-
-func (StartOption) flattenOption() {}
-func (EndOption) flattenOption()   {}
-
-// Flatten returns x with the axes start to end, both included, made one. A
-// scalar becomes a tensor of one element.
+// Flatten returns x with the axes from start to end, both included, joined
+// into one. A scalar becomes a tensor of one element.
 //
-// Dtypes: all. Options: Start (0), End (-1).
-func Flatten(x Tensor, opts ...FlattenOption) Tensor {
-	s := collect(options{end: -1}, opts)
-	return Wrap(ops.Flatten(x.Handle(), s.start, s.end))
+// Dtypes: all. Gradient: x. Options: Start (0), End (-1).
+func Flatten(x Tensor, opts ...Option) Tensor {
+	start, end, err := flattenOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FlattenOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Flatten(x.Handle(), start, end))
 }
 
-// Flatten is the function Flatten on x. It returns x with the axes start to
-// end, both included, made one.
-func (x Tensor) Flatten(opts ...FlattenOption) Tensor {
-	s := collect(options{end: -1}, opts)
-	return Wrap(ops.Flatten(x.Handle(), s.start, s.end))
-}
-
-// FlattenOut is Flatten with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func FlattenOut(dst, x Tensor, opts ...FlattenOption) error {
-	s := collect(options{end: -1}, opts)
-	return ops.FlattenOut(dst.Handle(), x.Handle(), s.start, s.end)
+// Flatten returns x with the axes from start to end, both included, joined
+// into one.
+//
+// Dtypes: all. Gradient: x. Options: Start (0), End (-1).
+func (x Tensor) Flatten(opts ...Option) Tensor {
+	start, end, err := flattenOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.FlattenOp(), err, x.Handle()))
+	}
+	return Wrap(ops.Flatten(x.Handle(), start, end))
 }
 
 // Movedim returns x with the axes in source moved to the places in
-// destination; the others keep their order.
+// destination; the other axes keep their order.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Movedim(x Tensor, source []int, destination ...int) Tensor {
 	return Wrap(ops.Movedim(x.Handle(), slices.Clone(source), slices.Clone(destination)))
 }
 
-// Movedim is the function Movedim on x. It returns x with the axes in source
-// moved to the places in destination; the others keep their order.
+// Movedim returns x with the axes in source moved to the places in
+// destination; the other axes keep their order.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Movedim(source []int, destination ...int) Tensor {
 	return Wrap(ops.Movedim(x.Handle(), slices.Clone(source), slices.Clone(destination)))
 }
 
-// MovedimOut is Movedim with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func MovedimOut(dst, x Tensor, source []int, destination ...int) error {
-	return ops.MovedimOut(dst.Handle(), x.Handle(), slices.Clone(source), slices.Clone(destination))
-}
-
 // MT returns x with its last two axes exchanged. It is PyTorch's mT.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func MT(x Tensor) Tensor {
 	return Wrap(ops.MT(x.Handle()))
 }
 
-// MT is the function MT on x. It returns x with its last two axes exchanged.
+// MT returns x with its last two axes exchanged.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) MT() Tensor {
 	return Wrap(ops.MT(x.Handle()))
-}
-
-// MTOut is MT with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func MTOut(dst, x Tensor) error {
-	return ops.MTOut(dst.Handle(), x.Handle())
 }
 
 // Narrow returns the length elements of x from start along dim. A negative
 // start counts from the end.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Narrow(x Tensor, dim, start, length int) Tensor {
 	return Wrap(ops.Narrow(x.Handle(), dim, start, length))
 }
 
-// Narrow is the function Narrow on x. It returns the length elements of x
-// from start along dim.
+// Narrow returns the length elements of x from start along dim.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Narrow(dim, start, length int) Tensor {
 	return Wrap(ops.Narrow(x.Handle(), dim, start, length))
 }
@@ -265,95 +264,94 @@ func (x Tensor) Narrow(dim, start, length int) Tensor {
 // Permute returns x with its axes in the order of dims, which names each
 // once.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Permute(x Tensor, dims ...int) Tensor {
 	return Wrap(ops.Permute(x.Handle(), slices.Clone(dims)))
 }
 
-// Permute is the function Permute on x. It returns x with its axes in the
-// order of dims, which names each once.
+// Permute returns x with its axes in the order of dims, which names each
+// once.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Permute(dims ...int) Tensor {
 	return Wrap(ops.Permute(x.Handle(), slices.Clone(dims)))
 }
 
 // Reshape returns x as shape, read in row-major order; one extent may be -1
-// for what is left. It is a view where one exists, else a copy.
+// and is then computed from the others. It is a view where one exists, else a
+// copy.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Reshape(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.Reshape(x.Handle(), slices.Clone(shape)))
 }
 
-// Reshape is the function Reshape on x. It returns x as shape, read in
-// row-major order; one extent may be -1 for what is left.
+// Reshape returns x as shape, read in row-major order; one extent may be -1
+// and is then computed from the others.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Reshape(shape ...int) Tensor {
 	return Wrap(ops.Reshape(x.Handle(), slices.Clone(shape)))
 }
 
-// ReshapeOut is Reshape with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ReshapeOut(dst, x Tensor, shape ...int) error {
-	return ops.ReshapeOut(dst.Handle(), x.Handle(), slices.Clone(shape))
-}
-
 // ReshapeAs returns x with the shape of other.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, other.
 func ReshapeAs(x, other Tensor) Tensor {
 	return Wrap(ops.ReshapeAs(x.Handle(), other.Handle()))
 }
 
-// ReshapeAs is the function ReshapeAs on x. It returns x with the shape of
-// other.
+// ReshapeAs returns x with the shape of other.
+//
+// Dtypes: all. Gradient: x, other.
 func (x Tensor) ReshapeAs(other Tensor) Tensor {
 	return Wrap(ops.ReshapeAs(x.Handle(), other.Handle()))
-}
-
-// ReshapeAsOut is ReshapeAs with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func ReshapeAsOut(dst, x, other Tensor) error {
-	return ops.ReshapeAsOut(dst.Handle(), x.Handle(), other.Handle())
 }
 
 // Select returns x at index along dim, without that axis. A negative index
 // counts from the end. It is PyTorch's select.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Select(x Tensor, dim, index int) Tensor {
 	return Wrap(ops.Select(x.Handle(), dim, index))
 }
 
-// Select is the function Select on x. It returns x at index along dim,
-// without that axis.
+// Select returns x at index along dim, without that axis.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Select(dim, index int) Tensor {
 	return Wrap(ops.Select(x.Handle(), dim, index))
 }
 
 // Slice returns every step-th element of x from start to before end along
-// dim. Negative bounds count from the end, and bounds outside are cut, as
-// Python's. Step is positive.
+// dim. Negative bounds count from the end, and bounds out of range are cut,
+// as in Python. Step is positive.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Slice(x Tensor, dim, start, end, step int) Tensor {
 	return Wrap(ops.Slice(x.Handle(), dim, start, end, step))
 }
 
-// Slice is the function Slice on x. It returns every step-th element of x
-// from start to before end along dim.
+// Slice returns every step-th element of x from start to before end along
+// dim.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Slice(dim, start, end, step int) Tensor {
 	return Wrap(ops.Slice(x.Handle(), dim, start, end, step))
 }
 
-// Split returns the parts of x along dim with size elements each, of which
-// the last may have fewer.
+// Split returns the parts of x along dim with size elements each; the last
+// may have fewer.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Split(x Tensor, size, dim int) []Tensor {
 	return wrapAll(ops.Split(x.Handle(), size, dim))
 }
 
-// Split is the function Split on x. It returns the parts of x along dim with
-// size elements each, of which the last may have fewer.
+// Split returns the parts of x along dim with size elements each; the last
+// may have fewer.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Split(size, dim int) []Tensor {
 	return wrapAll(ops.Split(x.Handle(), size, dim))
 }
@@ -361,91 +359,88 @@ func (x Tensor) Split(size, dim int) []Tensor {
 // SplitSizes returns the parts of x along dim with the given extents, which
 // add up to that of x. It is PyTorch's split with a list.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func SplitSizes(x Tensor, sizes []int, dim int) []Tensor {
 	return wrapAll(ops.SplitSizes(x.Handle(), slices.Clone(sizes), dim))
 }
 
-// SplitSizes is the function SplitSizes on x. It returns the parts of x along
-// dim with the given extents, which add up to that of x.
+// SplitSizes returns the parts of x along dim with the given extents, which
+// add up to that of x.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) SplitSizes(sizes []int, dim int) []Tensor {
 	return wrapAll(ops.SplitSizes(x.Handle(), slices.Clone(sizes), dim))
 }
 
-// Squeeze returns x without those of the axes dims that have extent 1;
-// without dims, without every such axis.
+// Squeeze returns x without the axes in dims that have extent 1, or, if dims
+// is empty, without any axis of extent 1.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Squeeze(x Tensor, dims ...int) Tensor {
 	return Wrap(ops.Squeeze(x.Handle(), slices.Clone(dims)))
 }
 
-// Squeeze is the function Squeeze on x. It returns x without those of the
-// axes dims that have extent 1; without dims, without every such axis.
+// Squeeze returns x without the axes in dims that have extent 1, or, if dims
+// is empty, without any axis of extent 1.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Squeeze(dims ...int) Tensor {
 	return Wrap(ops.Squeeze(x.Handle(), slices.Clone(dims)))
 }
 
 // Swapaxes returns x with two axes exchanged, as transpose does.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Swapaxes(x Tensor, dim0, dim1 int) Tensor {
 	return Wrap(ops.Swapaxes(x.Handle(), dim0, dim1))
 }
 
-// Swapaxes is the function Swapaxes on x. It returns x with two axes
-// exchanged, as transpose does.
+// Swapaxes returns x with two axes exchanged, as transpose does.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Swapaxes(dim0, dim1 int) Tensor {
 	return Wrap(ops.Swapaxes(x.Handle(), dim0, dim1))
-}
-
-// SwapaxesOut is Swapaxes with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func SwapaxesOut(dst, x Tensor, dim0, dim1 int) error {
-	return ops.SwapaxesOut(dst.Handle(), x.Handle(), dim0, dim1)
 }
 
 // T returns the transpose of a matrix. A tensor of fewer than two axes is
 // returned as it is.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func T(x Tensor) Tensor {
 	return Wrap(ops.T(x.Handle()))
 }
 
-// T is the function T on x. It returns the transpose of a matrix.
+// T returns the transpose of a matrix.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) T() Tensor {
 	return Wrap(ops.T(x.Handle()))
 }
 
-// TOut is T with the result written to dst, which must have the result's
-// shape and device, and a dtype that the result's casts to.
-func TOut(dst, x Tensor) error {
-	return ops.TOut(dst.Handle(), x.Handle())
-}
-
 // Transpose returns x with the axes dim0 and dim1 exchanged.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Transpose(x Tensor, dim0, dim1 int) Tensor {
 	return Wrap(ops.Transpose(x.Handle(), dim0, dim1))
 }
 
-// Transpose is the function Transpose on x. It returns x with the axes dim0
-// and dim1 exchanged.
+// Transpose returns x with the axes dim0 and dim1 exchanged.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Transpose(dim0, dim1 int) Tensor {
 	return Wrap(ops.Transpose(x.Handle(), dim0, dim1))
 }
 
 // Unbind returns the slices of x along dim, without that axis.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Unbind(x Tensor, dim int) []Tensor {
 	return wrapAll(ops.Unbind(x.Handle(), dim))
 }
 
-// Unbind is the function Unbind on x. It returns the slices of x along dim,
-// without that axis.
+// Unbind returns the slices of x along dim, without that axis.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Unbind(dim int) []Tensor {
 	return wrapAll(ops.Unbind(x.Handle(), dim))
 }
@@ -453,33 +448,31 @@ func (x Tensor) Unbind(dim int) []Tensor {
 // Unflatten returns x with axis dim split into axes of the given sizes, of
 // which one may be -1.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x.
 func Unflatten(x Tensor, dim int, sizes ...int) Tensor {
 	return Wrap(ops.Unflatten(x.Handle(), dim, slices.Clone(sizes)))
 }
 
-// Unflatten is the function Unflatten on x. It returns x with axis dim split
-// into axes of the given sizes, of which one may be -1.
+// Unflatten returns x with axis dim split into axes of the given sizes, of
+// which one may be -1.
+//
+// Dtypes: all. Gradient: x.
 func (x Tensor) Unflatten(dim int, sizes ...int) Tensor {
 	return Wrap(ops.Unflatten(x.Handle(), dim, slices.Clone(sizes)))
 }
 
-// UnflattenOut is Unflatten with the result written to dst, which must have
-// the result's shape and device, and a dtype that the result's casts to.
-func UnflattenOut(dst, x Tensor, dim int, sizes ...int) error {
-	return ops.UnflattenOut(dst.Handle(), x.Handle(), dim, slices.Clone(sizes))
-}
-
 // Unfold returns windows of length elements along dim, step apart, as a new
-// last axis; axis dim counts them. A scalar is read as one element.
+// last axis; axis dim counts the windows. A scalar is read as one element.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Unfold(x Tensor, dim, length, step int) Tensor {
 	return Wrap(ops.Unfold(x.Handle(), dim, length, step))
 }
 
-// Unfold is the function Unfold on x. It returns windows of length elements
-// along dim, step apart, as a new last axis; axis dim counts them.
+// Unfold returns windows of length elements along dim, step apart, as a new
+// last axis; axis dim counts the windows.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Unfold(dim, length, step int) Tensor {
 	return Wrap(ops.Unfold(x.Handle(), dim, length, step))
 }
@@ -487,47 +480,46 @@ func (x Tensor) Unfold(dim, length, step int) Tensor {
 // Unsqueeze returns x with an axis of extent 1 put before axis dim, which may
 // be one past the last.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func Unsqueeze(x Tensor, dim int) Tensor {
 	return Wrap(ops.Unsqueeze(x.Handle(), dim))
 }
 
-// Unsqueeze is the function Unsqueeze on x. It returns x with an axis of
-// extent 1 put before axis dim, which may be one past the last.
+// Unsqueeze returns x with an axis of extent 1 put before axis dim, which may
+// be one past the last.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) Unsqueeze(dim int) Tensor {
 	return Wrap(ops.Unsqueeze(x.Handle(), dim))
 }
 
-// View returns x as shape, read in row-major order; one extent may be -1 for
-// what is left. A shape that x's strides cannot express is an error; reshape
-// copies then.
+// View returns x as shape, read in row-major order; one extent may be -1 and
+// is then computed from the others. A shape that x's strides cannot express
+// is an error; reshape copies then.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func View(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.View(x.Handle(), slices.Clone(shape)))
 }
 
-// View is the function View on x. It returns x as shape, read in row-major
-// order; one extent may be -1 for what is left.
+// View returns x as shape, read in row-major order; one extent may be -1 and
+// is then computed from the others.
+//
+// Dtypes: all. Gradient: x. The result shares its operand's elements.
 func (x Tensor) View(shape ...int) Tensor {
 	return Wrap(ops.View(x.Handle(), slices.Clone(shape)))
 }
 
 // ViewAs returns x as a view with the shape of other.
 //
-// Dtypes: all.
+// Dtypes: all. Gradient: x, other.
 func ViewAs(x, other Tensor) Tensor {
 	return Wrap(ops.ViewAs(x.Handle(), other.Handle()))
 }
 
-// ViewAs is the function ViewAs on x. It returns x as a view with the shape
-// of other.
+// ViewAs returns x as a view with the shape of other.
+//
+// Dtypes: all. Gradient: x, other.
 func (x Tensor) ViewAs(other Tensor) Tensor {
 	return Wrap(ops.ViewAs(x.Handle(), other.Handle()))
-}
-
-// ViewAsOut is ViewAs with the result written to dst, which must have the
-// result's shape and device, and a dtype that the result's casts to.
-func ViewAsOut(dst, x, other Tensor) error {
-	return ops.ViewAsOut(dst.Handle(), x.Handle(), other.Handle())
 }

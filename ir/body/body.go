@@ -1,5 +1,5 @@
 // Package body has what operators compute as typed graphs: the expressions of their
-// descriptors, parsed and checked once for each dtype that they compute in. It is the
+// descriptors, parsed and checked once for each kernel. It is the
 // one place that binds the names in an expression to operands and attributes. It knows
 // nothing of tensors and of backends.
 package body
@@ -7,104 +7,165 @@ package body
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
 // A Body is one variant of an operator, checked for one compute dtype. It never changes.
-// Of element-wise and joint operators Expr is set, whose roots are the results; of reductions and scans the rest, where Init,
-// Combine and Finish are checked for the accumulator's dtype, that of Map.
+// Of element-wise and joint operators Expr is set, whose roots are the results; of
+// reductions and scans the rest, whose roots but for Finish's are the states. Init,
+// Combine and Finish are checked for the dtype of Map, or where there are States for the
+// compute dtype.
 type Body struct {
 	Expr                       *expr.Graph
 	Init, Map, Combine, Finish *expr.Graph
+	First, Step                *expr.Graph  // of States: what is made of first elements, or nil; Combine with Map in place of the second part
 	Params                     []expr.Param // the scalar attributes, in the order of ir.Call.Scalars
 }
 
-type key struct {
-	op      *ir.Op
-	variant int
-	compute ir.DType
+// A checked is a kernel's body, or what is wrong with it.
+type checked struct {
+	body *Body
+	err  error
 }
 
-var bodies sync.Map // key to *Body; descriptors live as long as the process
-
-// Of returns the body of op's variant for a compute dtype, so not for a 16-bit float.
-func Of(op *ir.Op, variant int, compute ir.DType) (*Body, error) {
-	k := key{op, variant, compute}
-	if b, ok := bodies.Load(k); ok {
-		return b.(*Body), nil
-	}
+var bodies = ir.NewSlot(func(k *ir.Kernel) *checked {
 	b, err := newBody(k)
+	return &checked{b, err}
+})
+
+// Of returns the body of a kernel, checked for what it computes in.
+func Of(k *ir.Kernel) (*Body, error) {
+	if k.DType != k.Compute {
+		k = k.Op.Kernel(k.Variant, k.Compute)
+	}
+	c := bodies.Of(k)
+	return c.body, c.err
+}
+
+// Verify reports what is wrong with a kernel, as its own method does, and whether its body
+// computes what its ports say.
+func Verify(k *ir.Kernel) error {
+	if err := k.Verify(); err != nil || k.Op.Kind == ir.Opaque {
+		return err
+	}
+	b, err := Of(k)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("%s: %w", k.Op.Name, err)
 	}
-	kept, _ := bodies.LoadOrStore(k, b)
-	return kept.(*Body), nil
+	for i, got := range b.Results() {
+		if want := k.Op.ResultDType(i, k.Compute).Compute(); got != want {
+			return fmt.Errorf("%s: result %s is computed as %v, its port as %v", k.Op.Name, k.Out[i].Name, got, want)
+		}
+	}
+	return nil
 }
 
-// Result returns the dtype of what the body computes.
-func (b *Body) Result() ir.DType {
-	if b.Expr != nil {
-		return b.Expr.Result()
+// Results returns the dtypes of what the body computes.
+func (b *Body) Results() []ir.DType {
+	g := b.Expr
+	if g == nil {
+		g = b.Finish
 	}
-	return b.Finish.Result()
+	var out []ir.DType
+	for _, r := range g.Roots {
+		out = append(out, g.KindDType(r.Kind))
+	}
+	return out
 }
 
-func newBody(k key) (*Body, error) {
-	if k.variant < 0 || k.variant >= len(k.op.Bodies) {
-		return nil, fmt.Errorf("no body %d of %d", k.variant, len(k.op.Bodies))
+func newBody(k *ir.Kernel) (*Body, error) {
+	if k.Variant < 0 || k.Variant >= len(k.Op.Bodies) {
+		return nil, fmt.Errorf("no body %d of %d", k.Variant, len(k.Op.Bodies))
 	}
-	src := k.op.Bodies[k.variant]
-	b := &Body{Params: params(k.op)}
-	switch k.op.Kind {
-	case ir.Elementwise:
-		var err error
-		b.Expr, err = check(src.Expr, Env(k.op), k.compute)
+	src := k.Op.Bodies[k.Variant]
+	b := &Body{Params: params(k.Op)}
+	if n, want := len(src.Exprs), max(len(k.Op.Out), 1); n != want && (k.Op.Kind == ir.Elementwise || k.Op.Kind == ir.Joint || src.States != nil) {
+		return nil, fmt.Errorf("%d expressions for %d results", n, want)
+	}
+	var err error
+	switch {
+	case k.Op.Kind == ir.Elementwise, k.Op.Kind == ir.Joint:
+		b.Expr, err = check(src.Exprs, Env(k.Op), k.Compute)
 		return b, err
-	case ir.Joint:
-		var list []*expr.Expr
-		for _, text := range src.Joint {
-			e, err := expr.Parse(text, Env(k.op))
-			if err != nil {
-				return nil, fmt.Errorf("body %q: %w", text, err)
-			}
-			list = append(list, e)
-		}
-		if len(list) == 0 || len(list) != len(k.op.Out) {
-			return nil, fmt.Errorf("%d expressions for %d results", len(list), len(k.op.Out))
-		}
-		var err error
-		if b.Expr, err = expr.CheckAll(list, k.compute); err != nil {
-			return nil, fmt.Errorf("body %q for %s: %w", src.Joint, k.compute, err)
-		}
-		return b, nil
-	case ir.Reduction, ir.Scan:
+	case k.Op.Kind == ir.Reduction && src.States != nil:
+		return b, b.states(k, src)
+	case k.Op.Kind == ir.Reduction, k.Op.Kind == ir.Scan:
 		return b, b.fold(k, src)
 	}
 	return nil, fmt.Errorf("operators of this kind are not launched")
 }
 
 // fold reads the body of a reduction or scan.
-func (b *Body) fold(k key, src ir.Body) (err error) {
-	if len(k.op.In) != 1 {
-		return fmt.Errorf("a reduction has one operand, not %d", len(k.op.In))
+func (b *Body) fold(k *ir.Kernel, src ir.Body) (err error) {
+	if len(k.Op.In) != 1 {
+		return fmt.Errorf("a reduction has one operand, not %d", len(k.Op.In))
 	}
-	if b.Map, err = check(orElse(src.Map, k.op.In[0].Name), Env(k.op), k.compute); err != nil {
+	if b.Map, err = check([]string{orElse(src.Map, k.Op.In[0].Name)}, Env(k.Op), k.Compute); err != nil {
 		return err
 	}
 	acc := b.Map.Result()
 	first, second := expr.Operand{Name: "a"}, expr.Operand{Name: "b"}
-	counted := append(slices.Clip(b.Params), expr.Param{Name: "count", Kind: expr.IntParam})
-	if b.Init, err = check(src.Init, expr.Env{Params: b.Params}, acc); err != nil {
+	if b.Init, err = check([]string{src.Init}, expr.Env{Params: b.Params}, acc); err != nil {
 		return err
 	}
-	if b.Combine, err = check(src.Combine, expr.Env{Operands: []expr.Operand{first, second}, Params: b.Params}, acc); err != nil {
+	if b.Combine, err = check([]string{src.Combine}, expr.Env{Operands: []expr.Operand{first, second}, Params: b.Params}, acc); err != nil {
 		return err
 	}
-	b.Finish, err = check(orElse(src.Finish, "a"), expr.Env{Operands: []expr.Operand{first}, Params: counted}, acc)
+	b.Finish, err = check([]string{orElse(src.Finish, "a")}, expr.Env{Operands: []expr.Operand{first}, Params: b.counted()}, acc)
 	return err
+}
+
+// counted are the scalar attributes, and how many elements were folded.
+func (b *Body) counted() []expr.Param {
+	return append(slices.Clip(b.Params), expr.Param{Name: "count", Kind: expr.IntParam})
+}
+
+// states reads the body of a reduction with several states, operands or results.
+func (b *Body) states(k *ir.Kernel, src ir.Body) error {
+	env := Env(k.Op)
+	names := slices.Concat(expr.StateOperands(src.States, "a"), expr.StateOperands(src.States, "b"))
+	f := expr.Fold{States: src.States}
+	for _, first := range src.First {
+		x, err := parse(first.Expr, env)
+		if err != nil {
+			return err
+		}
+		f.Names, f.First = append(f.Names, first.Full()), append(f.First, x)
+	}
+	firsts := f.FirstOperands()
+	env.Operands = slices.Concat(firsts, env.Operands)
+	for _, part := range []struct {
+		to    *[]*expr.Expr
+		env   expr.Env
+		texts func(s ir.State) string
+	}{
+		{&f.Init, expr.Env{Params: b.Params}, func(s ir.State) string { return s.Init }},
+		{&f.Map, env, func(s ir.State) string { return s.Map }},
+		{&f.Combine, expr.Env{Operands: names, Params: b.Params}, func(s ir.State) string { return s.Combine }},
+	} {
+		for _, s := range src.States {
+			x, err := parse(part.texts(s), part.env)
+			if err != nil {
+				return err
+			}
+			*part.to = append(*part.to, x)
+		}
+	}
+	for _, text := range src.Exprs {
+		x, err := parse(text, expr.Env{Operands: slices.Concat(names[:len(src.States)], firsts), Params: b.counted()})
+		if err != nil {
+			return err
+		}
+		f.Finish = append(f.Finish, x)
+	}
+	g, err := f.Check(k.Compute)
+	if err != nil {
+		return fmt.Errorf("body for %s: %w", k.Compute, err)
+	}
+	b.Init, b.First, b.Map, b.Combine, b.Step, b.Finish = g.Init, g.First, g.Map, g.Combine, g.Step, g.Finish
+	return nil
 }
 
 // orElse returns def for an expression that is left out.
@@ -115,16 +176,29 @@ func orElse(src, def string) string {
 	return src
 }
 
-func check(src string, env expr.Env, t ir.DType) (*expr.Graph, error) {
-	e, err := expr.Parse(src, env)
-	if err != nil {
-		return nil, fmt.Errorf("body %q: %w", src, err)
+// check parses expressions and types them for dtype t.
+func check(texts []string, env expr.Env, t ir.DType) (*expr.Graph, error) {
+	var list []*expr.Expr
+	for _, text := range texts {
+		x, err := parse(text, env)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
 	}
-	g, err := e.Check(t)
+	g, err := expr.CheckAll(list, t)
 	if err != nil {
-		return nil, fmt.Errorf("body %q for %s: %w", src, t, err)
+		return nil, fmt.Errorf("body %q for %s: %w", texts, t, err)
 	}
 	return g, nil
+}
+
+func parse(text string, env expr.Env) (*expr.Expr, error) {
+	x, err := expr.Parse(text, env)
+	if err != nil {
+		return nil, fmt.Errorf("body %q: %w", text, err)
+	}
+	return x, nil
 }
 
 // Env returns what the expressions of op may name: operands, those first that a joint

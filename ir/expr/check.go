@@ -36,8 +36,7 @@ type Value struct {
 // DAG whose Values come in an order in which arguments precede their uses.
 type Graph struct {
 	T      ir.DType
-	Root   *Value   // of the first expression
-	Roots  []*Value // of all
+	Roots  []*Value // the expressions' values, in their order
 	Values []*Value
 	Env    Env
 }
@@ -55,8 +54,8 @@ func (g *Graph) KindDType(k Kind) ir.DType {
 	return g.T
 }
 
-// Result returns the dtype of the expression's value.
-func (g *Graph) Result() ir.DType { return g.KindDType(g.Root.Kind) }
+// Result returns the dtype of the first expression's value, which often is the only one.
+func (g *Graph) Result() ir.DType { return g.KindDType(g.Roots[0].Kind) }
 
 // Check types the expression for the compute dtype t, which must be its own
 // compute dtype (so not a 16-bit float). Errors are of type *Error.
@@ -65,16 +64,30 @@ func (e *Expr) Check(t ir.DType) (*Graph, error) { return CheckAll([]*Expr{e}, t
 // CheckAll types expressions that may name the same. What they have in common is
 // computed once.
 func CheckAll(list []*Expr, t ir.DType) (*Graph, error) {
+	g, _, err := checkAll(list, t, nil)
+	return g, err
+}
+
+// checkAll is CheckAll of expressions that are to be of certain kinds, where these are
+// given. At is which expression an error is of.
+func checkAll(list []*Expr, t ir.DType, want []Kind) (g *Graph, at int, err error) {
 	if t == ir.Invalid || t.Compute() != t {
-		return nil, &Error{0, fmt.Sprintf("%s is not a compute dtype", t)}
+		return nil, 0, &Error{0, fmt.Sprintf("%s is not a compute dtype", t)}
 	}
 	c := &checker{g: &Graph{T: t, Env: list[0].Env}, seen: map[string]*Value{}, done: map[*Node]*Value{}}
-	for _, e := range list {
+	for i, e := range list {
 		root, err := c.value(e.Root)
 		if err != nil {
-			return nil, err
+			return nil, i, err
 		}
-		if root.Op == OpConst { // a literal alone is a number of the compute dtype
+		switch {
+		case want != nil:
+			v := c.convert(root, want[i])
+			if v == nil {
+				return nil, i, errorAt(e.Root, "it gives %s, and the state is %s", c.describe(root.Kind), c.describe(want[i]))
+			}
+			root = v
+		case root.Op == OpConst: // a literal alone is a number of the compute dtype
 			if v := c.convert(root, c.tKind()); v != nil {
 				root = v
 			}
@@ -82,11 +95,14 @@ func CheckAll(list []*Expr, t ir.DType) (*Graph, error) {
 		root.Uses++
 		c.g.Roots = append(c.g.Roots, root)
 	}
-	c.g.Root = c.g.Roots[0]
 	c.prune()
-	return c.g, nil
+	return c.g, 0, nil
 }
 
+// A checker types the nodes of one graph, operands first. Nodes that compute the same
+// become one value, also where different expressions hold them, so nothing later has to
+// look for common parts. Order among values is that of computation: a value comes after
+// its arguments.
 type checker struct {
 	g    *Graph
 	seen map[string]*Value
@@ -146,6 +162,8 @@ func (c *checker) tKind() Kind {
 	return TKind
 }
 
+// realKind is the kind of real numbers of the compute dtype: of the parts of a complex
+// one, and the compute dtype itself otherwise.
 func (c *checker) realKind() Kind {
 	if c.g.T.IsComplex() {
 		return RealKind
@@ -153,6 +171,8 @@ func (c *checker) realKind() Kind {
 	return c.tKind()
 }
 
+// value types a node once. Derivatives share nodes, and without this a graph of n nodes
+// would be walked as often as there are paths through it.
 func (c *checker) value(n *Node) (*Value, error) {
 	if v := c.done[n]; v != nil {
 		return v, nil
@@ -164,6 +184,7 @@ func (c *checker) value(n *Node) (*Value, error) {
 	return v, err
 }
 
+// make types a node that was not seen before, after its arguments.
 func (c *checker) make(n *Node) (*Value, error) {
 	switch n.Op {
 	case OpConst:
@@ -194,6 +215,8 @@ func (c *checker) constant(s ir.Scalar) *Value {
 	return c.intern(Value{Op: OpConst, Const: s, Kind: c.realKind()})
 }
 
+// name types what a name stands for: a constant, an operand, a parameter, the element's
+// index, or a property of the compute dtype, which is only known here.
 func (c *checker) name(n *Node) (*Value, error) {
 	if v, ok := Constants[n.Name]; ok {
 		return c.constant(ir.FloatScalar(v)), nil
@@ -270,6 +293,9 @@ func (c *checker) convert(v *Value, k Kind) *Value {
 	return nil
 }
 
+// convertConst is convert for a constant, which takes any kind that holds its value: a
+// number is an integer where it is whole and a float anywhere, 0 and 1 are bools too. So
+// 1 can stand in every expression, and 1.5 in none of integers.
 func (c *checker) convertConst(v *Value, k Kind) *Value {
 	s := v.Const
 	switch {

@@ -91,6 +91,8 @@ func (c *checker) arithmetic(n *Node, f *function, args []*Value, result func(Ki
 	if err != nil {
 		return nil, err
 	}
+	// Where the compute dtype has fractions, a function that is not defined for integers
+	// takes them as numbers of that dtype: exp(index), sqrt(2).
 	fractions := c.g.T.Category() >= ir.CategoryFloat
 	if fractions && k == IntKind && f.class&onInt == 0 && c.classOf(c.realKind())&f.class != 0 { // of an index: exp(index)
 		k = c.realKind()
@@ -109,6 +111,7 @@ func (c *checker) arithmetic(n *Node, f *function, args []*Value, result func(Ki
 	if k == BoolKind {
 		return c.boolean(n, args), nil
 	}
+	// What is made of literals alone is a literal: it is rounded once, where it is used.
 	if allConst(args) {
 		if v := c.literals(n.Name, args, k); v != nil {
 			return v, nil
@@ -117,7 +120,7 @@ func (c *checker) arithmetic(n *Node, f *function, args []*Value, result func(Ki
 	switch f.rule {
 	case toBool:
 		return result(BoolKind), nil
-	case toReal:
+	case toReal: // of a real number the real part, and the conjugate below, is itself
 		if !c.g.KindDType(k).IsComplex() && (n.Name == "real") {
 			return args[0], nil
 		}

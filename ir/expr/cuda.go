@@ -20,6 +20,8 @@ func (g *Graph) CUDA(types CUDATypes) Code {
 	return p.code()
 }
 
+// cuda spells values in CUDA C++. What C++ leaves open, as sums of integers that overflow,
+// is a function of namespace sinter, so that all backends agree.
 type cuda struct {
 	g     *Graph
 	types CUDATypes

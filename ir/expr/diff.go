@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -20,33 +21,55 @@ func (e *Expr) Derivative(operand string) (*Expr, error) {
 // GradName is the name of the result's gradient in gradient expressions.
 const GradName = "dy"
 
-// Gradient returns what reaches the given operand of e's gradient dy: an
-// expression over dy and e's names. Where complexToo is set it holds for complex
-// compute dtypes as well: it is the conjugate Wirtinger derivative, dy times the
-// conjugate of the derivative for holomorphic e. An operand that is itself named
-// dy, and a function without a derivative, are errors.
+// A Result is an expression, and the name of its gradient.
+type Result struct {
+	Dy   string
+	Expr *Expr
+}
+
+// Gradient is Gradient of the one result e, whose gradient is dy.
 func (e *Expr) Gradient(operand string, complexToo bool) (*Expr, error) {
-	for _, o := range e.Env.Operands {
-		if o.Name == GradName {
-			return nil, &Error{0, "an operand named " + GradName + " hides the gradient; rename it"}
+	return Gradient([]Result{{GradName, e}}, operand, complexToo)
+}
+
+// Gradient returns what reaches the given operand of the gradients of results that are
+// made of the same names: an expression over these names and those of the gradients.
+// Where complexToo is set it holds for complex compute dtypes as well: it is the
+// conjugate Wirtinger derivative, dy times the conjugate of the derivative for a
+// holomorphic result. An operand that is itself named as a gradient, and a function
+// without a derivative, are errors.
+func Gradient(results []Result, operand string, complexToo bool) (*Expr, error) {
+	env := results[0].Expr.Env
+	var dys []Operand
+	sum := constant(0)
+	for _, r := range results {
+		if slices.ContainsFunc(env.Operands, func(o Operand) bool { return o.Name == r.Dy }) {
+			return nil, &Error{0, "an operand named " + r.Dy + " hides the gradient; rename it"}
 		}
+		dys = append(dys, Operand{Name: r.Dy})
+		root, err := contribution(r, operand, complexToo)
+		if err != nil {
+			return nil, err
+		}
+		sum = build("add", sum, root)
 	}
-	env := e.Env
-	env.Operands = append([]Operand{{Name: GradName}}, env.Operands...)
+	env.Operands = append(dys, env.Operands...)
+	return derived(sum, env)
+}
+
+// contribution is what reaches an operand of one result's gradient.
+func contribution(r Result, operand string, complexToo bool) (*Node, error) {
 	d := differ{wrt: operand, memo: map[*Node]*Node{}, complex: complexToo}
-	root, err := d.of(e.Root)
+	root, err := d.of(r.Expr.Root)
 	switch {
 	case err != nil && complexToo: // not holomorphic as a whole
-		root, err = d.backward(e.Root, name(GradName))
-	case err == nil && complexToo:
-		root = build("mul", name(GradName), build("conj", root))
-	case err == nil:
-		root = build("mul", name(GradName), root)
-	}
-	if err != nil {
+		return d.backward(r.Expr.Root, name(r.Dy))
+	case err != nil:
 		return nil, err
+	case complexToo:
+		root = build("conj", root)
 	}
-	return derived(root, env)
+	return build("mul", name(r.Dy), root), nil
 }
 
 // derived returns a derivative as an expression.
@@ -64,6 +87,8 @@ type differ struct {
 	memo    map[*Node]*Node
 }
 
+// of returns the derivative of a node. Each node has one, which is kept: parts that are
+// used more than once are differentiated once, and stay shared in the result.
 func (d *differ) of(n *Node) (*Node, error) {
 	if n.Op == OpConst || n.Op == OpName {
 		if n.Op == OpName && n.Name == d.wrt {
@@ -113,6 +138,8 @@ func (d *differ) call(n *Node) (*Node, error) {
 	return sum, nil
 }
 
+// arguments names the arguments of a call as the rules for derivatives do, so that a rule
+// is an expression in which these take the place of names.
 func arguments(args []*Node) map[string]*Node {
 	with := map[string]*Node{}
 	for i, a := range args {

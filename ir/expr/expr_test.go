@@ -232,10 +232,10 @@ func TestPrint(t *testing.T) {
 			t.Errorf("%s: %v", c.src, err)
 			continue
 		}
-		if diff := cmp.Diff(c.golang, g.Go(GoTypes{"T", "R"}).Result); diff != "" {
+		if diff := cmp.Diff(c.golang, g.Go(GoTypes{"T", "R"}).Results[0]); diff != "" {
 			t.Errorf("%s in Go (-want +got):\n%s", c.src, diff)
 		}
-		if diff := cmp.Diff(c.cudaCode, g.CUDA(CUDATypes{"T", "R"}).Result); diff != "" {
+		if diff := cmp.Diff(c.cudaCode, g.CUDA(CUDATypes{"T", "R"}).Results[0]); diff != "" {
 			t.Errorf("%s in CUDA (-want +got):\n%s", c.src, diff)
 		}
 	}

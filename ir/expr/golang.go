@@ -11,11 +11,10 @@ import (
 )
 
 // A Code is a graph as source text: definitions of shared parts, in order, and the
-// results.
+// expressions' values.
 type Code struct {
 	Lets    []Let
-	Result  string   // of the first expression
-	Results []string // of all
+	Results []string
 }
 
 // A Let defines a name that later parts use.
@@ -50,6 +49,9 @@ type part struct {
 	v    *Value
 }
 
+// in returns the part as an operand of what binds with strength outer, in parentheses
+// where the part binds less. No parenthesis is emitted that is not needed, for people
+// read what is emitted.
 func (p part) in(outer int) string {
 	if p.prec < outer {
 		return "(" + p.text + ")"
@@ -57,6 +59,8 @@ func (p part) in(outer int) string {
 	return p.text
 }
 
+// A printer writes a graph as source of one language. What is used more than once becomes
+// a variable, in the order of computation; all else is written where it is used.
 type printer struct {
 	g    *Graph
 	lang language
@@ -70,9 +74,11 @@ func (p *printer) code() Code {
 	for _, root := range p.g.Roots {
 		results = append(results, p.value(root).text)
 	}
-	return Code{p.lets, results[0], results}
+	return Code{p.lets, results}
 }
 
+// value prints a value and, where it has several uses, names it. Names and constants are
+// repeated instead: they cost nothing.
 func (p *printer) value(v *Value) part {
 	if q, ok := p.done[v]; ok {
 		return q
@@ -103,6 +109,8 @@ func (p *printer) value(v *Value) part {
 	return q
 }
 
+// golang spells values in Go: by Go's operators where they mean the same, and by the
+// generic functions of package num where not.
 type golang struct {
 	g     *Graph
 	types GoTypes
@@ -120,6 +128,8 @@ func (l *golang) typeOf(k Kind) string {
 	return l.types.T
 }
 
+// constant spells a number with all its digits, which Go rounds to the type it is
+// instantiated with. There are no literals for infinities, NaN and -0.
 func (l *golang) constant(v *Value) string {
 	s := v.Const
 	typ := l.typeOf(v.Kind)
@@ -236,6 +246,9 @@ func (l *golang) native(fn string, dt ir.DType) bool {
 	return true
 }
 
+// binary spells an operator. Two literals would be an untyped constant expression, which
+// Go computes with any number of digits: one of them gets the type, so that it is rounded
+// as everywhere else.
 func (l *golang) binary(v *Value, op string, prec int, args []part) part {
 	left, right := args[0].in(prec), args[1].in(prec+1)
 	if v.Name == "add" || v.Name == "sub" {
@@ -259,6 +272,8 @@ func (l *golang) unfused(p part, text string) string {
 	return text
 }
 
+// conversion spells a change of kind. Go leaves open what a float out of an integer's
+// range becomes, so that goes through a function that saturates.
 func (l *golang) conversion(a part, from, to ir.DType, k Kind) string {
 	typ := l.typeOf(k)
 	switch {

@@ -47,6 +47,8 @@ func Interpret[F any](g *Graph, a Arith[F], env map[string]Number[F]) (n Number[
 // the compute dtype wrap to its width; complex numbers are complex128. env gives
 // the values of operands, parameters and index by name.
 func InterpretAll[F any](g *Graph, a Arith[F], env map[string]Number[F]) ([]Number[F], error) {
+	// Values are in an order in which operands come before their users, so one pass
+	// computes all. Both sides of a choice are computed: nothing here can trap.
 	in := interp[F]{g: g, a: a, position: env["index"].Int, vals: make([]Number[F], len(g.Values))}
 	for i, v := range g.Values {
 		var err error
@@ -61,6 +63,9 @@ func InterpretAll[F any](g *Graph, a Arith[F], env map[string]Number[F]) ([]Numb
 	return out, nil
 }
 
+// An interp computes a graph for one element, value after value in the graph's order. It
+// shares no code with what is emitted, and its floats are whatever F is, which may be wider
+// than any dtype: so it can be the witness for all other ways to compute.
 type interp[F any] struct {
 	g        *Graph
 	a        Arith[F]
@@ -163,6 +168,8 @@ func (in *interp[F]) draw(fn string, seed, offset int64) Number[F] {
 	return Number[F]{Float: in.a.FromFloat(f)}
 }
 
+// convert changes the category of a number. Only integers are narrowed to the dtype here;
+// floats stay as wide as F is, and whoever stores them rounds once.
 func (in *interp[F]) convert(n Number[F], from, to ir.DType) Number[F] {
 	var i int64
 	var f F
@@ -224,6 +231,7 @@ func (in *interp[F]) real(v *Value, args []Number[F]) (Number[F], error) {
 	return Number[F]{Float: f}, nil
 }
 
+// angle is 0 for a real number that is not negative, else pi, and NaN for NaN.
 func (in *interp[F]) angle(f F) F {
 	zero := in.a.FromInt(0)
 	switch {

@@ -23,6 +23,8 @@ func (in *interp[F]) integer(v *Value, args []Number[F], t ir.DType) (Number[F],
 	return Number[F]{Int: Wrap(r, in.g.KindDType(v.Kind))}, nil
 }
 
+// compareInts computes what gives a bool for integers. The tests for NaN and infinities
+// have an answer too, so that one expression serves all dtypes.
 func compareInts(fn string, x, y int64) (result, ok bool) {
 	switch fn {
 	case "lt":
@@ -47,6 +49,8 @@ func compareInts(fn string, x, y int64) (result, ok bool) {
 	return false, false
 }
 
+// integerOp computes in 64 bits, of which the caller keeps the low width: sums and
+// products of narrower integers wrap to the same.
 func integerOp(fn string, x, y int64, width int) (int64, bool) {
 	switch fn {
 	case "add":
@@ -90,6 +94,8 @@ func integerOp(fn string, x, y int64, width int) (int64, bool) {
 	return divide(fn, x, y)
 }
 
+// shift moves bits by n, which may be anything: beyond the width, and for a negative n,
+// all bits are gone, and a right shift leaves the sign.
 func shift(fn string, x, n int64, width int) int64 {
 	out := n < 0 || n >= int64(width)
 	switch {
@@ -126,6 +132,9 @@ func power(x, n int64) int64 {
 	return r
 }
 
+// divide computes quotients and remainders. Division by 0 is 0 with remainder x rather
+// than a fault, and the least integer by -1 wraps: processors differ there, and no
+// backend may stop a program for an element.
 func divide(fn string, x, y int64) (int64, bool) {
 	q, r := int64(0), x
 	if y == -1 {

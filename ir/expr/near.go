@@ -10,6 +10,9 @@ import (
 func DidYouMean(name string, names []string) string {
 	best, least := "", len(name)/3 // of a short name, one in other letters' case is near
 	for _, n := range names {
+		if len(name)-len(n) > least || len(n)-len(name) > least {
+			continue // it takes as many edits at least; names of megabytes come here
+		}
 		d := edits(name, n)
 		if strings.EqualFold(name, n) {
 			d = 0

@@ -51,6 +51,8 @@ func (n *Node) count() int {
 	return min(size, maxSize)
 }
 
+// constant returns a literal: an integer where v is whole, so that it is a number of
+// integers too.
 func constant(v float64) *Node {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return &Node{Op: OpConst, Value: ir.IntScalar(int64(v))}
@@ -160,6 +162,7 @@ func (n *Node) String() string {
 	return b.String()
 }
 
+// print writes n as an operand of what binds with strength outer.
 func (n *Node) print(b *strings.Builder, outer int) {
 	switch n.Op {
 	case OpConst:

@@ -133,8 +133,13 @@ func syntaxError(err error) error {
 	return &Error{0, err.Error()}
 }
 
+// maxDepth is how deep expressions nest at most. All that walks nodes is recursive, so this
+// bounds the stack that a schema from elsewhere can take.
 const maxDepth = 200
 
+// A parse turns Go's syntax tree into nodes. Go's parser does the reading, so precedence
+// and literals are Go's, which people who write schemas know; what Go has and the language
+// has not is refused by position.
 type parse struct {
 	env   Env
 	depth int
@@ -176,12 +181,18 @@ func (p *parse) node(e ast.Expr) (*Node, error) {
 		return p.operator(fn, int(e.OpPos)-1, e.X, e.Y)
 	case *ast.CallExpr:
 		return p.call(e, pos)
+	case *ast.SelectorExpr:
+		if x, ok := e.X.(*ast.Ident); ok {
+			return p.ident(&ast.Ident{NamePos: e.Pos(), Name: x.Name + "." + e.Sel.Name}, pos)
+		}
 	case *ast.StarExpr: // x**2 reads as x * *2
 		return nil, &Error{pos, "there is no operator **; write pow(x, y), or x*x"}
 	}
 	return nil, &Error{pos, "only names, numbers, operators and calls are part of the language"}
 }
 
+// operator makes a call of a sign. The minus of a literal becomes part of it: otherwise
+// -0.0 would be 0 and the least integer could not be written.
 func (p *parse) operator(fn string, pos int, args ...ast.Expr) (*Node, error) {
 	n := &Node{Op: OpCall, Name: fn, Pos: pos}
 	if lit, ok := args[0].(*ast.BasicLit); ok && fn == "neg" && lit.Kind == token.INT {

@@ -22,6 +22,8 @@ func build(fn string, args ...*Node) *Node {
 	case "mul":
 		return buildMul(args[0], args[1])
 	case "div":
+		// 0/b is 0 also where b is 0 or NaN. Derivatives are full of such terms, of operands
+		// that they do not depend on, and a NaN from there would be wrong.
 		if args[0].IsConst(0) || args[1].IsConst(1) {
 			return args[0]
 		}
@@ -54,7 +56,7 @@ func build(fn string, args ...*Node) *Node {
 func (n *Node) is(fn string) bool { return n.Op == OpCall && n.Name == fn }
 
 // opposite returns -n where n begins with a sign, so that it can be dropped; else
-// nil.
+// nil. It makes a - b of a + (-b), which rounds alike and reads better in emitted code.
 func opposite(n *Node) *Node {
 	switch {
 	case n.Op == OpConst && n.Value.Category() != ir.CategoryBool && n.Value.Float() < 0:

@@ -47,7 +47,8 @@ type function struct {
 	analytic bool     // holomorphic where complex
 }
 
-// functions is the language's one table.
+// functions is the language's one table. The checker, the printers of Go and CUDA, the
+// derivatives and the interpreter all ask it, so a function that is not here is nowhere.
 var functions = map[string]*function{
 	// Operators.
 	"add":    {arity: 2, class: onAll, operator: true, diff: []string{"1", "1"}, analytic: true},

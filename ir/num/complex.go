@@ -36,8 +36,29 @@ func CLog10[T Complex](x T) T { return T(clog10(complex128(x))) }
 // CLog1p returns the principal logarithm of 1 + x.
 func CLog1p[T Complex](x T) T { return T(clog1p(complex128(x))) }
 
-// CPow returns a^b.
-func CPow[T Complex](a, b T) T { return T(cmplx.Pow(complex128(a), complex128(b))) }
+// CPow returns a^b. A power of 0 is 1 for b of 0, 0 where the real part of b is positive
+// and infinite where it is negative; it is NaN where only the imaginary part is not 0, is
+// infinite, or a part is NaN.
+func CPow[T Complex](a, b T) T {
+	if a == 0 {
+		return T(powOfZero(complex128(b)))
+	}
+	return T(cmplx.Pow(complex128(a), complex128(b)))
+}
+
+func powOfZero(b complex128) complex128 {
+	switch re, im := real(b), imag(b); {
+	case b == 0:
+		return 1
+	case re == 0 || math.IsNaN(re) || math.IsNaN(im) || math.IsInf(im, 0):
+		return complex(math.NaN(), math.NaN())
+	case re > 0:
+		return 0
+	case im == 0:
+		return complex(math.Inf(1), 0)
+	}
+	return complex(math.Inf(1), math.Inf(1))
+}
 
 // CSigmoid returns 1/(1 + e^-x).
 func CSigmoid[T Complex](x T) T { return T(csigmoid(complex128(x))) }

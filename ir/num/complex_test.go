@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var complexFunctions = map[string]func(complex128) complex128{
@@ -80,4 +83,22 @@ func sameLimit(got, want float64, openSign bool) bool {
 		return openSign || math.Signbit(got) == math.Signbit(want)
 	}
 	return got == want || math.Abs(got-want) <= 1e-12*math.Abs(want)
+}
+
+// TestPowersOfZero: a power of 0 has a limit or is NaN. cmplx.Pow panics for the last ones.
+func TestPowersOfZero(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	parts := cmp.Transformer("parts", func(c complex128) [2]float64 { return [2]float64{real(c), imag(c)} })
+	for _, c := range []struct{ b, want complex128 }{
+		{0, 1}, {1, 0}, {2 - 3i, 0}, {complex(inf, 1), 0},
+		{-1, complex(inf, 0)}, {-1 + 1i, complex(inf, inf)},
+		{1i, complex(nan, nan)}, {-1i, complex(nan, nan)}, {complex(1, inf), complex(nan, nan)}, {complex(1, nan), complex(nan, nan)},
+		{complex(nan, 0), complex(nan, nan)}, {complex(nan, inf), complex(nan, nan)}, {complex(nan, -inf), complex(nan, nan)},
+	} {
+		for _, zero := range []complex128{0, complex(math.Copysign(0, -1), 0)} {
+			if diff := cmp.Diff(c.want, CPow(zero, c.b), parts, cmpopts.EquateNaNs()); diff != "" {
+				t.Errorf("%v^%v (-want +got):\n%s", zero, c.b, diff)
+			}
+		}
+	}
 }

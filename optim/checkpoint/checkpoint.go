@@ -4,6 +4,16 @@
 // was not interrupted, to the bit, where its kernels are deterministic. The
 // package knows nothing of layers or of particular optimizers.
 //
+//	state := checkpoint.State{Model: model, Optimizer: adam, Metadata: map[string]string{"epoch": "3"}}
+//	if err := checkpoint.Save("run.safetensors", state); err != nil {
+//		return err
+//	}
+//	metadata, err := checkpoint.Load("run.safetensors", state)
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(metadata["epoch"])
+//
 // Gradients, training mode and the place in an epoch are no part of a checkpoint:
 // save between epochs, because a shuffling loader draws its order when an epoch
 // begins.
@@ -21,6 +31,7 @@ import (
 
 	"github.com/sinter-go/sinter/data"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -28,7 +39,7 @@ import (
 )
 
 // ErrFit is wrapped when a checkpoint does not fit what it is loaded into.
-var ErrFit = errors.New("the checkpoint does not fit")
+const ErrFit ir.Error = "the checkpoint does not fit"
 
 // State is what a checkpoint is saved from and loaded into. What is nil is left
 // out, and a checkpoint that holds it does not fit; only of Random nil stands for
@@ -84,7 +95,7 @@ func Save(path string, s State) error {
 	for key, text := range s.Metadata {
 		metadata[userPrefix+key] = text
 	}
-	if err := data.SaveTensors(path, tensors, metadata); err != nil {
+	if err := data.SaveTensors(path, tensors, data.Metadata(metadata)); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
 	return nil

@@ -52,17 +52,19 @@ func newRun(t testing.TB, seed int64, d device.Device) *run {
 	t.Helper()
 	g := random.New(seed)
 	r := &run{dev: d}
-	random.With(g, func() {
+	random.With(g, func() error {
 		r.net = nn.NewSequential(nn.NewLinear(6, 8), nn.NewBatchNorm(8), nn.ReLU(), nn.NewDropout(0.3), nn.NewLinear(8, 3))
+		return nil
 	})
 	must(t, nn.To(r.net, d))
-	opt, err := optim.NewAdamW(nn.Parameters(r.net), 0.05, optim.AdamOptions{WeightDecay: 0.01})
+	opt, err := optim.NewAdamW(nn.Parameters(r.net), 0.05, optim.WeightDecay(0.01))
 	must(t, err)
 	r.state = checkpoint.State{Model: r.net, Optimizer: opt, Scheduler: optim.NewScheduler(opt, optim.OneCycle(6, 20, 0.1, 0.01)), Random: g}
-	random.With(random.New(77), func() { // the same data for all runs
+	random.With(random.New(77), func() error { // the same data for all runs
 		set, err := data.Tensors(tensor.Randn([]int{21, 6}), tensor.Randint([]int{21}, 0, 3))
 		must(t, err)
 		r.loader = &data.Loader{Dataset: set, BatchSize: 5, Shuffle: true, DropLast: true, Prefetch: 2, Device: d}
+		return nil
 	})
 	return r
 }
@@ -70,24 +72,23 @@ func newRun(t testing.TB, seed int64, d device.Device) *run {
 // train makes epochs and returns the losses and the largest learning rate seen.
 func (r *run) train(t testing.TB, epochs int) (losses []float64) {
 	t.Helper()
-	random.With(r.state.Random, func() {
+	random.With(r.state.Random, func() error {
 		for range epochs {
 			for batch, err := range r.loader.Epoch(t.Context()) {
 				must(t, err)
-				tensor.Scope(func(func(...tensor.Tensor)) {
-					loss := r.net.Forward(batch[0]).CrossEntropy(batch[1])
-					must(t, r.state.Optimizer.ZeroGrad())
-					must(t, loss.Backward())
-					must(t, r.state.Optimizer.Step())
-					r.state.Scheduler.Step()
-					value, err := loss.Item()
-					must(t, err)
-					losses = append(losses, value)
+				loss, err := optim.Minimize(r.state.Optimizer, func() tensor.Tensor {
+					return r.net.Forward(batch[0]).CrossEntropy(batch[1])
 				})
+				must(t, err)
+				r.state.Scheduler.Step()
+				value, err := loss.Item()
+				must(t, err)
+				losses = append(losses, value)
 			}
 			r.epoch++
 			r.state.Metadata = map[string]string{"epoch": strconv.Itoa(r.epoch)}
 		}
+		return nil
 	})
 	return losses
 }
@@ -161,12 +162,13 @@ func TestParts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part.safetensors")
 	r := newRun(t, 1, device.CPU)
 	r.train(t, 1)
-	random.With(random.New(5), func() {
+	random.With(random.New(5), func() error {
 		tensor.Rand([]int{1})
 		must(t, checkpoint.Save(path, checkpoint.State{Model: r.net}))
+		return nil
 	})
 	other := newRun(t, 2, device.CPU)
-	random.With(random.New(6), func() {
+	random.With(random.New(6), func() error {
 		metadata, err := checkpoint.Load(path, checkpoint.State{Model: other.net})
 		must(t, err)
 		if len(metadata) != 0 {
@@ -175,6 +177,7 @@ func TestParts(t *testing.T) {
 		if got := random.Current().State(); got != (random.State{Seed: 5, Offset: 1}) {
 			t.Errorf("the goroutine's generator is at %+v", got)
 		}
+		return nil
 	})
 	x := tensor.Ones([]int{1, 6})
 	nn.Eval(r.net)
@@ -214,7 +217,7 @@ func TestLoadErrors(t *testing.T) {
 		must(t, err)
 		change(tensors, metadata)
 		path := filepath.Join(dir, "spoiled.safetensors")
-		must(t, data.SaveTensors(path, tensors, metadata))
+		must(t, data.SaveTensors(path, tensors, data.Metadata(metadata)))
 		return path
 	}
 	text := func(key, to string) string {
@@ -248,12 +251,12 @@ func TestLoadErrors(t *testing.T) {
 		{name: "no scheduler", into: func(s *checkpoint.State) { s.Scheduler = nil }, text: "none is given"},
 		{name: "no model", into: func(s *checkpoint.State) { s.Model = nil }, text: "none is given"},
 		{name: "other optimizer", into: func(s *checkpoint.State) {
-			opt, err := optim.NewAdam(s.Optimizer.Parameters(), 1, optim.AdamOptions{})
+			opt, err := optim.NewAdam(s.Optimizer.Parameters(), 1)
 			must(t, err)
 			s.Optimizer = opt
 		}, text: `"adam.learning_rate" is missing`},
 		{name: "optimizer of another model", into: func(s *checkpoint.State) {
-			opt, err := optim.NewAdamW(nn.Parameters(nn.NewLinear(1, 1)), 1, optim.AdamOptions{})
+			opt, err := optim.NewAdamW(nn.Parameters(nn.NewLinear(1, 1)), 1)
 			must(t, err)
 			s.Optimizer = opt
 		}, text: "parameter 0 of the optimizer is not in the model"},

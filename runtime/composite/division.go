@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -57,7 +58,7 @@ func (d *division) backward(g *core.Grad) {
 				dy = d.raise(dy, d.axis)
 			}
 			if alone {
-				g.Set(0, d.pad(dy, ir.HostPadDim(len(shape), d.axis, at, shape[d.axis]-at-n), ir.IntScalar(0)))
+				g.Set(0, d.pad(dy, shapes.PadDim(len(shape), d.axis, at, shape[d.axis]-at-n), ir.IntScalar(0)))
 				return
 			}
 			parts = append(d.fill(parts, dy, shape, at-end), dy)

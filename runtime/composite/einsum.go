@@ -68,16 +68,21 @@ func freeAxes(x *core.Tensor, dims []int) (free, summed []int, err error) {
 	return free, summed, nil
 }
 
-// Operators that einsum is made of.
+// Products are the operators that einsum is made of.
+type Products struct {
+	Diagonal onDiagonal
+	Expand   withInts
+	Permute  withInts
+	Sum      sumOver
+	Reshape  withInts
+	MatMul   product
+}
+
+// An einsum is one under way.
 type einsum struct {
-	diagonal onDiagonal
-	expand   withInts
-	permute  withInts
-	sum      sumOver
-	reshape  withInts
-	matmul   product
-	extents  map[rune]int // of every label
-	alone    bool         // there is one operand, so that the result is a sum as sum gives it
+	Products
+	extents map[rune]int // of every label
+	alone   bool         // there is one operand, so that the result is a sum as sum gives it
 }
 
 // term is an operand whose axes have distinct labels.
@@ -87,11 +92,11 @@ type term struct {
 }
 
 // Einsum returns the sum of products that equation describes.
-func Einsum(diagonal onDiagonal, expand, permute withInts, sum sumOver, reshape withInts, matmul product, equation string, xs []*core.Tensor) *core.Tensor {
+func Einsum(o Products, equation string, xs []*core.Tensor) *core.Tensor {
 	if t := core.FirstError(xs...); t != nil {
 		return t
 	}
-	e := &einsum{diagonal, expand, permute, sum, reshape, matmul, map[rune]int{}, len(xs) == 1}
+	e := &einsum{o, map[rune]int{}, len(xs) == 1}
 	terms, out, err := e.parse(equation, xs)
 	if err != nil {
 		return core.Fail(op("einsum"), fmt.Errorf("%q: %w", equation, err))
@@ -253,7 +258,7 @@ func (e *einsum) takeDiagonals(t *term) {
 		}
 		j += i + 1
 		l := t.labels[i]
-		t.t = e.diagonal(t.t, 0, i, j)
+		t.t = e.Diagonal(t.t, 0, i, j)
 		t.labels = slices.Delete(slices.Clone(t.labels), j, j+1)
 		t.labels = append(slices.Delete(t.labels, i, i+1), l)
 		i = -1
@@ -278,7 +283,7 @@ func (e *einsum) sumOut(t term, needed []rune) term {
 	if e.alone {
 		dt = ir.Invalid
 	}
-	return term{e.sum(t.t, dims, false, dt), kept}
+	return term{e.Sum(t.t, dims, false, dt), kept}
 }
 
 // multiply returns the product of a and b, summed over the labels that nothing
@@ -318,7 +323,7 @@ func (e *einsum) multiply(a, b term, needed []rune) term {
 			}
 		}
 	}
-	return term{e.reshape(e.matmul(x, y), shape), labels}
+	return term{e.Reshape(e.MatMul(x, y), shape), labels}
 }
 
 // spread sums the axes of extent 1 that broadcast against a longer partner: an
@@ -334,7 +339,7 @@ func (e *einsum) spread(t term, summed []rune) term {
 	if !changed {
 		return t
 	}
-	return term{e.expand(t.t, shape), t.labels}
+	return term{e.Expand(t.t, shape), t.labels}
 }
 
 func extentIn(l rune, ts ...term) int {
@@ -363,7 +368,7 @@ func (e *einsum) matrix(t term, batch, rows, cols []rune) *core.Tensor {
 		}
 		shape = append(shape, n)
 	}
-	return e.reshape(e.permute(t.t, dims), shape)
+	return e.Reshape(e.Permute(t.t, dims), shape)
 }
 
 // order permutes t's axes to the given labels.
@@ -372,5 +377,5 @@ func (e *einsum) order(t term, out []rune) *core.Tensor {
 	for i, l := range out {
 		dims[i] = slices.Index(t.labels, l)
 	}
-	return e.permute(t.t, dims)
+	return e.Permute(t.t, dims)
 }

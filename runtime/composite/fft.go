@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -18,13 +19,23 @@ type (
 	toReal    = func(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor
 )
 
-// complexTo is the transform between complex numbers.
-type complexTo func(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor
-
-// with returns the transform along axes that are yet to be named.
-func (c2c complexTo) with(inverse bool, scale float64) func(x *core.Tensor, axes []int) *core.Tensor {
-	return func(x *core.Tensor, axes []int) *core.Tensor { return c2c(x, axes, inverse, scale) }
+// Fourier are the operators that transforms are made of; each is given those it uses.
+type Fourier struct {
+	PadConstant padWith
+	Narrow      narrow
+	ToType      castTo
+	Conj        conjugate
+	FFTC2C      complexTo
+	FFTR2C      realTo
+	FFTC2R      toReal
+	// Across are along axes that the last is none of.
+	FFTC2CAcross complexTo
+	FFTR2CAcross realTo
+	FFTC2RAcross toReal
 }
+
+// complexTo is the transform between complex numbers.
+type complexTo = func(x *core.Tensor, dims []int, inverse bool, scale float64) *core.Tensor
 
 // The ways to divide by the number of points, PyTorch's norm: the transform back,
 // each by its root, or the transform forward.
@@ -35,90 +46,90 @@ const (
 )
 
 // FFT transforms x along one axis, the last unless dim names another.
-func FFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, permute, f, fourier{along1, false, int(scaling)}, x, sizes, dim)
+func FFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.complex(fourier{along1, false, int(scaling)}, x, sizes, dim)
 }
 
 // IFFT is the inverse of FFT.
-func IFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, permute, f, fourier{along1, true, int(scaling)}, x, sizes, dim)
+func IFFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.complex(fourier{along1, true, int(scaling)}, x, sizes, dim)
 }
 
 // FFT2 transforms x along two axes, the last unless dim names others.
-func FFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, permute, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
+func FFT2[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.complex(fourier{along2, false, int(scaling)}, x, sizes, dim)
 }
 
 // IFFT2 is the inverse of FFT2.
-func IFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, permute, f, fourier{along2, true, int(scaling)}, x, sizes, dim)
+func IFFT2[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.complex(fourier{along2, true, int(scaling)}, x, sizes, dim)
 }
 
 // FFTN transforms x along the axes dim, or as many of the last as there are sizes,
 // or all.
-func FFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, permute, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
+func FFTN[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.complex(fourier{alongAll, false, int(scaling)}, x, sizes, dim)
 }
 
 // IFFTN is the inverse of FFTN.
-func IFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return complexFFT(pad, cut, cast, permute, f, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
+func IFFTN[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.complex(fourier{alongAll, true, int(scaling)}, x, sizes, dim)
 }
 
 // RFFT is FFT of a real x without the half of the result that is conjugate to the
 // other half.
-func RFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return realFFT(pad, cut, cast, permute, half, nil, fourier{along1, false, int(scaling)}, x, sizes, dim)
+func RFFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.real(fourier{along1, false, int(scaling)}, x, sizes, dim)
 }
 
 // RFFT2 is FFT2 of a real x, the last axis as RFFT's.
-func RFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return realFFT(pad, cut, cast, permute, half, f, fourier{along2, false, int(scaling)}, x, sizes, dim)
+func RFFT2[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.real(fourier{along2, false, int(scaling)}, x, sizes, dim)
 }
 
 // RFFTN is FFTN of a real x, the last axis as RFFT's.
-func RFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, f complexTo, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return realFFT(pad, cut, cast, permute, half, f, fourier{alongAll, false, int(scaling)}, x, sizes, dim)
+func RFFTN[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.real(fourier{alongAll, false, int(scaling)}, x, sizes, dim)
 }
 
 // IHFFT is the conjugate of RFFT, with the scaling of the inverse transform.
-func IHFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, half realTo, conj conjugate, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	out := realFFT(pad, cut, cast, permute, half, nil, fourier{along1, true, int(scaling)}, x, sizes, dim)
+func IHFFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	out := o.real(fourier{along1, true, int(scaling)}, x, sizes, dim)
 	if core.FirstError(out) != nil {
 		return out
 	}
 	defer out.Release()
-	return conj(out)
+	return o.Conj(out)
 }
 
 // IRFFT is the inverse of RFFT: real, of sizes points or, without these, of twice
 // as many as x has less two.
-func IRFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return backFFT(pad, cut, cast, permute, nil, whole, fourier{along1, true, int(scaling)}, x, sizes, dim)
+func IRFFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.back(fourier{along1, true, int(scaling)}, x, sizes, dim)
 }
 
 // IRFFT2 is the inverse of RFFT2.
-func IRFFT2[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return backFFT(pad, cut, cast, permute, f, whole, fourier{along2, true, int(scaling)}, x, sizes, dim)
+func IRFFT2[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.back(fourier{along2, true, int(scaling)}, x, sizes, dim)
 }
 
 // IRFFTN is the inverse of RFFTN.
-func IRFFTN[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, f complexTo, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	return backFFT(pad, cut, cast, permute, f, whole, fourier{alongAll, true, int(scaling)}, x, sizes, dim)
+func IRFFTN[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+	return o.back(fourier{alongAll, true, int(scaling)}, x, sizes, dim)
 }
 
 // HFFT is the transform of a signal whose second half is conjugate to its first,
 // which is x: IRFFT of the conjugate of x, with the scaling of the transform forward.
-func HFFT[E ~uint8](pad padWith, cut narrow, cast castTo, permute withInts, conj conjugate, whole toReal, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
+func HFFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
 	if t := usable(x); t != nil {
 		return t[0]
 	}
 	y := x
 	if look(x).DType().IsComplex() {
-		y = conj(x)
+		y = o.Conj(x)
 		defer y.Release()
 	}
-	return backFFT(pad, cut, cast, permute, nil, whole, fourier{along1, false, int(scaling)}, y, sizes, dim)
+	return o.back(fourier{along1, false, int(scaling)}, y, sizes, dim)
 }
 
 // FFTShift moves the first element along each of the axes dim, or of all, to the
@@ -187,13 +198,13 @@ func (f fourier) axes(shape, sizes, dim []int) (axes, points []int, err error) {
 	case !named && len(sizes) > rank:
 		return nil, nil, fmt.Errorf("%w: %d numbers of points for shape %v", ir.ErrShape, len(sizes), shape)
 	case !named && f.along == along1:
-		dim = ir.HostLastDims(1)
+		dim = shapes.LastDims(1)
 	case !named && f.along == along2:
-		dim = ir.HostLastDims(2)
+		dim = shapes.LastDims(2)
 	case !named && sized:
-		dim = ir.HostLastDims(len(sizes))
+		dim = shapes.LastDims(len(sizes))
 	case !named:
-		dim = ir.HostIotaInts(0, rank)
+		dim = shapes.IotaInts(0, rank)
 	}
 	if sized && len(sizes) != len(dim) {
 		return nil, nil, fmt.Errorf("%w: %d numbers of points for %d axes", ir.ErrShape, len(sizes), len(dim))
@@ -259,25 +270,20 @@ func (f fourier) prepare(cast castTo, x *core.Tensor, complex bool) (*chain, err
 	return c, nil
 }
 
-// along transforms along axes. An accelerator is handed a view with these behind the
-// others where the last axis is none of them, and the result is a view back: so its
-// lines are written without gaps, in the order that their axes have in memory.
-func (c *chain) along(permute withInts, axes []int, transform func(x *core.Tensor, axes []int) *core.Tensor) {
-	if core.FirstError(c.at) != nil || !look(c.at).Device().Accelerator() || slices.Contains(axes, look(c.at).Rank()-1) {
-		c.then(transform(c.at, axes))
-		return
+// across reports whether the last axis of the tensor is none of axes.
+func (c *chain) across(axes []int) bool { return !slices.Contains(axes, look(c.at).Rank()-1) }
+
+// c2c transforms complex numbers along axes.
+func (c *chain) c2c(o *Fourier, axes []int, inverse bool, scale float64) {
+	transform := o.FFTC2C
+	if c.across(axes) { // in the order that they have in memory
+		transform, axes = o.FFTC2CAcross, slices.Sorted(slices.Values(axes))
 	}
-	moved, last := slices.Sorted(slices.Values(axes)), look(c.at).Rank()-len(axes)
-	order := slices.DeleteFunc(ir.HostIotaInts(0, look(c.at).Rank()), func(a int) bool { return slices.Contains(axes, a) })
-	order = append(order, moved...)
-	c.then(permute(c.at, order))
-	c.then(transform(c.at, ir.HostIotaInts(last, len(axes))))
-	c.then(permute(c.at, ir.HostInversePerm(order)))
-	core.Unshare(c.at)
+	c.then(transform(c.at, axes, inverse, scale))
 }
 
 // resize trims and pads a tensor with zeros to the extents points along axes.
-func (c *chain) resize(pad padWith, cut narrow, axes, points []int) {
+func (c *chain) resize(o *Fourier, axes, points []int) {
 	if core.FirstError(c.at) != nil {
 		return
 	}
@@ -287,13 +293,13 @@ func (c *chain) resize(pad padWith, cut narrow, axes, points []int) {
 	for i, a := range axes {
 		switch n := points[i]; {
 		case n < shape[a]:
-			c.then(cut(c.at, a, 0, n))
+			c.then(o.Narrow(c.at, a, 0, n))
 		case n > shape[a]:
 			padding[2*(len(shape)-1-a)+1], padded = n-shape[a], true
 		}
 	}
 	if padded {
-		c.then(pad(c.at, padding, ir.IntScalar(0)))
+		c.then(o.PadConstant(c.at, padding, ir.IntScalar(0)))
 	}
 }
 
@@ -306,9 +312,9 @@ func numPoints(points []int) float64 {
 	return n
 }
 
-// plan checks a call and returns its axes and numbers of points; the error tensor
+// checked returns its axes and numbers of points; the error tensor
 // stands for the result where it is not nil.
-func (f fourier) plan(x *core.Tensor, sizes, dim []int) (axes, points []int, bad *core.Tensor) {
+func (f fourier) checked(x *core.Tensor, sizes, dim []int) (axes, points []int, bad *core.Tensor) {
 	if t := usable(x); t != nil {
 		return nil, nil, t[0]
 	}
@@ -319,27 +325,29 @@ func (f fourier) plan(x *core.Tensor, sizes, dim []int) (axes, points []int, bad
 	return axes, points, nil
 }
 
-func complexFFT(pad padWith, cut narrow, cast castTo, permute withInts, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
-	axes, points, bad := f.plan(x, sizes, dim)
+// complex transforms complex numbers, or real ones as such.
+func (o *Fourier) complex(f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+	axes, points, bad := f.checked(x, sizes, dim)
 	if bad != nil {
 		return bad
 	}
 	if err := checkPoints(points); err != nil {
 		return core.Failed(err)
 	}
-	c, err := f.prepare(cast, x, true)
+	c, err := f.prepare(o.ToType, x, true)
 	if err != nil {
 		return core.Failed(err)
 	}
-	c.resize(pad, cut, axes, points)
+	c.resize(o, axes, points)
 	if len(axes) > 0 {
-		c.along(permute, axes, c2c.with(f.inverse, f.scale(numPoints(points))))
+		c.c2c(o, axes, f.inverse, f.scale(numPoints(points)))
 	}
 	return c.at
 }
 
-func realFFT(pad padWith, cut narrow, cast castTo, permute withInts, r2c realTo, c2c complexTo, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
-	axes, points, bad := f.plan(x, sizes, dim)
+// real transforms real numbers to the half that says all.
+func (o *Fourier) real(f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+	axes, points, bad := f.checked(x, sizes, dim)
 	if bad != nil {
 		return bad
 	}
@@ -353,23 +361,26 @@ func realFFT(pad padWith, cut narrow, cast castTo, permute withInts, r2c realTo,
 	if err != nil {
 		return core.Failed(err)
 	}
-	c, err := f.prepare(cast, x, false)
+	c, err := f.prepare(o.ToType, x, false)
 	if err != nil {
 		return core.Failed(err)
 	}
-	c.resize(pad, cut, axes, points)
+	c.resize(o, axes, points)
 	last := len(axes) - 1
-	c.along(permute, axes[last:], func(x *core.Tensor, at []int) *core.Tensor {
-		return r2c(x, at[0], f.scale(numPoints(points)), 1)
-	})
+	transform := o.FFTR2C
+	if c.across(axes[last:]) {
+		transform = o.FFTR2CAcross
+	}
+	c.then(transform(c.at, axes[last], f.scale(numPoints(points)), 1))
 	if last > 0 {
-		c.along(permute, axes[:last], c2c.with(false, 1))
+		c.c2c(o, axes[:last], false, 1)
 	}
 	return c.at
 }
 
-func backFFT(pad padWith, cut narrow, cast castTo, permute withInts, c2c complexTo, c2r toReal, f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
-	axes, points, bad := f.plan(x, sizes, dim)
+// back transforms such a half back to real numbers.
+func (o *Fourier) back(f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor {
+	axes, points, bad := f.checked(x, sizes, dim)
 	if bad != nil {
 		return bad
 	}
@@ -383,18 +394,20 @@ func backFFT(pad padWith, cut narrow, cast castTo, permute withInts, c2c complex
 	if err := checkPoints(points); err != nil {
 		return core.Failed(err)
 	}
-	c, err := f.prepare(cast, x, true)
+	c, err := f.prepare(o.ToType, x, true)
 	if err != nil {
 		return core.Failed(err)
 	}
 	n, scale := points[last], f.scale(numPoints(points))
 	points[last] = n/2 + 1
-	c.resize(pad, cut, axes, points)
+	c.resize(o, axes, points)
 	if last > 0 {
-		c.along(permute, axes[:last], c2c.with(true, 1))
+		c.c2c(o, axes[:last], true, 1)
 	}
-	c.along(permute, axes[last:], func(x *core.Tensor, at []int) *core.Tensor {
-		return c2r(x, at[0], n, scale, 1)
-	})
+	transform := o.FFTC2R
+	if c.across(axes[last:]) {
+		transform = o.FFTC2RAcross
+	}
+	c.then(transform(c.at, axes[last], n, scale, 1))
 	return c.at
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-// sliceOf is the view that slice makes.
-type sliceOf = func(x *core.Tensor, dim, start, end, step int) *core.Tensor
+// regionOf is the view that region makes.
+type regionOf = func(x *core.Tensor, start, extents, step []int) *core.Tensor
 
 // placed returns zeros of the given shape but for g, which stands in the view of them: a
 // pass that writes zeros, and one over g.
@@ -25,9 +25,22 @@ func placed(name string, g *core.Tensor, shape []int, view func(x *core.Tensor) 
 	return out
 }
 
-// SlicePlaced returns zeros of the shape input but for g, which is their slice.
-func SlicePlaced(slice sliceOf, g *core.Tensor, input []int, dim, start, end, step int) *core.Tensor {
-	return placed("slice_placed", g, input, func(x *core.Tensor) *core.Tensor { return slice(x, dim, start, end, step) })
+// RegionPlaced returns zeros of the shape input but for g, which is their region.
+func RegionPlaced(region regionOf, g *core.Tensor, input, start, step []int) *core.Tensor {
+	return placed("region_placed", g, input, func(x *core.Tensor) *core.Tensor { return region(x, start, look(g).Shape(), step) })
+}
+
+// RegionPut returns a copy of x whose region of src's shape is src.
+func RegionPut(region regionOf, x, src *core.Tensor, start, step []int) *core.Tensor {
+	out := core.Copy(x)
+	to := region(out, start, look(src).Shape(), step)
+	if t := core.FirstError(out, to); t != nil {
+		return t
+	}
+	if err := core.CopyFrom(to, src, core.TransferOptions{}, nil); err != nil {
+		return core.Fail(op("region_put"), err)
+	}
+	return out
 }
 
 // DiagonalPlaced returns zeros of the shape input but for g, which is their diagonal.
@@ -41,6 +54,9 @@ func DiagonalPlaced(diagonal onDiagonal, g *core.Tensor, input []int, offset, di
 func AsStridedGrad(add indexAdd, view restride, g, x *core.Tensor, size, stride []int, offset int) *core.Tensor {
 	if t := core.FirstError(g, x); t != nil {
 		return t
+	}
+	if err := core.WholeStorage(look(x)); err != nil {
+		return core.Fail(op("as_strided_grad"), err)
 	}
 	if offset < 0 {
 		offset = look(x).Layout().Offset

@@ -19,21 +19,33 @@ type (
 	swapAxes     = func(x *core.Tensor, dim0, dim1 int) *core.Tensor
 )
 
-// A recurrence is a layer that goes over steps, as the operators that it is made
-// of. Its first gradient is computed by operators of its own, all operands' in one
-// pass; a gradient that is itself recorded is that of the layer's steps, each made
-// of operators that can be differentiated again.
+// Recurrence are the operators that layers over steps are made of; each layer is given
+// those it uses.
+type Recurrence struct {
+	LSTMSequence     lstmForward
+	LSTMSequenceGrad lstmBackward
+	GRUSequence      gruForward
+	GRUSequenceGrad  gruBackward
+	RNNSequence      rnnForward
+	RNNSequenceGrad  rnnBackward
+	RNNMatMul        product
+	Transpose        swapAxes
+	Narrow           narrow
+	Cat              joinLists
+	Reshape          withInts
+	Sum              sumOver
+	Add, Sub, Mul    product
+	Sigmoid, Tanh    ofOne
+	ReLU, Clone      ofOne
+}
+
+// A recurrence is a layer that goes over steps. Its first gradient is computed by
+// operators of its own, all operands' in one pass; a gradient that is itself recorded is
+// that of the layer's steps, each made of operators that can be differentiated again.
 type recurrence struct {
+	Recurrence
 	op      *ir.Op
 	reverse bool
-	matmul  product
-	swap    swapAxes
-	narrow  narrow
-	cat     joinLists
-	reshape withInts
-	sum     sumOver
-	add     product
-	clone   ofOne
 	// cell returns the states after a step, the output first, from what the step
 	// is given, what the output before it gives to its gates, the states, and bias.
 	cell func(x, inner *core.Tensor, states []*core.Tensor, bias *core.Tensor) []*core.Tensor
@@ -74,7 +86,7 @@ func (r *recurrence) apply(in []*core.Tensor, forward func() []*core.Tensor, bac
 // again sets the gradients of the layer's steps.
 func (r *recurrence) again(g *core.Grad) {
 	n := len(r.op.Out)
-	again(g, r.op, &core.Operators{Add: r.add, Clone: r.clone}, func(in []*core.Tensor) []*core.Tensor {
+	again(g, r.op, &core.Operators{Add: r.Add, Clone: r.Clone}, func(in []*core.Tensor) []*core.Tensor {
 		return r.steps(in[0], in[1:1+n], in[1+n], in[2+n])
 	})
 }
@@ -84,16 +96,16 @@ func (r *recurrence) again(g *core.Grad) {
 func (r *recurrence) steps(gates *core.Tensor, states []*core.Tensor, weight, bias *core.Tensor) []*core.Tensor {
 	count := look(gates).Shape()[0]
 	lists := make([][]*core.Tensor, len(states))
-	across := r.swap(weight, 0, 1)
+	across := r.Transpose(weight, 0, 1)
 	for i := range count {
 		t := i
 		if r.reverse {
 			t = count - 1 - i
 		}
-		x := r.reshape(r.narrow(gates, 0, t, 1), look(gates).Shape()[1:])
-		states = r.cell(x, r.matmul(states[0], across), states, bias)
+		x := r.Reshape(r.Narrow(gates, 0, t, 1), look(gates).Shape()[1:])
+		states = r.cell(x, r.RNNMatMul(states[0], across), states, bias)
 		for k, s := range states {
-			lists[k] = append(lists[k], r.reshape(s, slices.Concat([]int{1}, look(s).Shape())))
+			lists[k] = append(lists[k], r.Reshape(s, slices.Concat([]int{1}, look(s).Shape())))
 		}
 	}
 	out := make([]*core.Tensor, len(lists))
@@ -101,7 +113,7 @@ func (r *recurrence) steps(gates *core.Tensor, states []*core.Tensor, weight, bi
 		if r.reverse {
 			slices.Reverse(list)
 		}
-		out[k] = r.cat(list, 0)
+		out[k] = r.Cat(list, 0)
 	}
 	return out
 }
@@ -109,62 +121,61 @@ func (r *recurrence) steps(gates *core.Tensor, states []*core.Tensor, weight, bi
 // before returns a state before each step, from the first one and those after
 // each step.
 func (r *recurrence) before(first, after *core.Tensor) *core.Tensor {
-	first = r.reshape(first, slices.Concat([]int{1}, look(first).Shape()))
+	first = r.Reshape(first, slices.Concat([]int{1}, look(first).Shape()))
 	n := look(after).Shape()[0]
 	switch {
 	case n == 1:
 		return first
 	case r.reverse:
-		return r.cat([]*core.Tensor{r.narrow(after, 0, 1, n-1), first}, 0)
+		return r.Cat([]*core.Tensor{r.Narrow(after, 0, 1, n-1), first}, 0)
 	}
-	return r.cat([]*core.Tensor{first, r.narrow(after, 0, 0, n-1)}, 0)
+	return r.Cat([]*core.Tensor{first, r.Narrow(after, 0, 0, n-1)}, 0)
 }
 
 // given returns what states give to the gates: states @ weight'.
 func (r *recurrence) given(states, weight *core.Tensor) *core.Tensor {
-	return r.matmul(states, r.swap(weight, 0, 1))
+	return r.RNNMatMul(states, r.Transpose(weight, 0, 1))
 }
 
 // rows returns x with all axes but the last joined.
 func (r *recurrence) rows(x *core.Tensor) *core.Tensor {
 	s := look(x).Shape()
-	return r.reshape(x, []int{ir.NumElements(s[:len(s)-1]), s[len(s)-1]})
+	return r.Reshape(x, []int{ir.NumElements(s[:len(s)-1]), s[len(s)-1]})
 }
 
 // weightGrad returns the gradient of the weight, from that of what it gave and the
 // states that it was multiplied with.
 func (r *recurrence) weightGrad(g, states *core.Tensor) *core.Tensor {
-	return r.matmul(r.swap(r.rows(g), 0, 1), r.rows(states))
+	return r.RNNMatMul(r.Transpose(r.rows(g), 0, 1), r.rows(states))
 }
 
 // overSteps sums over steps and batch.
 func (r *recurrence) overSteps(g *core.Tensor) *core.Tensor {
-	return r.sum(g, []int{0, 1}, false, ir.Invalid)
+	return r.Sum(g, []int{0, 1}, false, ir.Invalid)
 }
 
 // part returns the k-th of the parts, as wide as the state, along the last axis.
 func (r *recurrence) part(x, state *core.Tensor, k int) *core.Tensor {
 	w := look(state).Shape()[1]
-	return r.narrow(x, len(look(x).Shape())-1, k*w, w)
+	return r.Narrow(x, len(look(x).Shape())-1, k*w, w)
 }
 
 // LSTM returns the outputs and cells of an LSTM over gates [steps, batch, 4*width].
-func LSTM(forward lstmForward, backward lstmBackward, matmul product, swap swapAxes, cut narrow, cat joinLists, reshape withInts,
-	sum sumOver, add, mul product, sigmoid, tanh, clone ofOne, gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells *core.Tensor) {
-	r := &recurrence{descriptor("lstm_layer", 2), reverse, matmul, swap, cut, cat, reshape, sum, add, clone, nil}
+func LSTM(o Recurrence, gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells *core.Tensor) {
+	r := &recurrence{Recurrence: o, op: descriptor("lstm_layer", 2), reverse: reverse}
 	r.cell = func(x, inner *core.Tensor, states []*core.Tensor, bias *core.Tensor) []*core.Tensor {
-		all := add(add(x, inner), bias)
+		all := o.Add(o.Add(x, inner), bias)
 		gate := func(k int) *core.Tensor { return r.part(all, states[0], k) }
-		cell := add(mul(sigmoid(gate(1)), states[1]), mul(sigmoid(gate(0)), tanh(gate(2))))
-		return []*core.Tensor{mul(sigmoid(gate(3)), tanh(cell)), cell}
+		cell := o.Add(o.Mul(o.Sigmoid(gate(1)), states[1]), o.Mul(o.Sigmoid(gate(0)), o.Tanh(gate(2))))
+		return []*core.Tensor{o.Mul(o.Sigmoid(gate(3)), o.Tanh(cell)), cell}
 	}
 	outs := r.apply([]*core.Tensor{gates, h, c, weight, bias}, func() []*core.Tensor {
-		out, cells := forward(gates, h, c, weight, bias, reverse)
+		out, cells := o.LSTMSequence(gates, h, c, weight, bias, reverse)
 		return []*core.Tensor{out, cells}
 	}, func(g *core.Grad) {
 		weight := g.In(3)
 		before := r.before(g.In(1), g.Out(0))
-		dGates, dH, dC := backward(g.Dy(0), g.Dy(1), g.In(0), r.given(before, weight), r.before(g.In(2), g.Out(1)), weight, g.In(4), reverse)
+		dGates, dH, dC := o.LSTMSequenceGrad(g.Dy(0), g.Dy(1), g.In(0), r.given(before, weight), r.before(g.In(2), g.Out(1)), weight, g.In(4), reverse)
 		g.Set(0, dGates)
 		g.Set(1, dH)
 		g.Set(2, dC)
@@ -180,23 +191,22 @@ func LSTM(forward lstmForward, backward lstmBackward, matmul product, swap swapA
 
 // GRU returns the outputs of a GRU over gates [steps, batch, 3*width]; bias has a
 // row for the gates and one for what the state gives to them.
-func GRU(forward gruForward, backward gruBackward, matmul product, swap swapAxes, cut narrow, cat joinLists, reshape withInts,
-	sum sumOver, add, sub, mul product, sigmoid, tanh, clone ofOne, gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor {
-	r := &recurrence{descriptor("gru_layer", 1), reverse, matmul, swap, cut, cat, reshape, sum, add, clone, nil}
+func GRU(o Recurrence, gates, h, weight, bias *core.Tensor, reverse bool) *core.Tensor {
+	r := &recurrence{Recurrence: o, op: descriptor("gru_layer", 1), reverse: reverse}
 	r.cell = func(x, inner *core.Tensor, states []*core.Tensor, bias *core.Tensor) []*core.Tensor {
-		x, inner = add(x, cut(bias, 0, 0, 1)), add(inner, cut(bias, 0, 1, 1))
+		x, inner = o.Add(x, o.Narrow(bias, 0, 0, 1)), o.Add(inner, o.Narrow(bias, 0, 1, 1))
 		own := func(k int) *core.Tensor { return r.part(x, states[0], k) }
 		given := func(k int) *core.Tensor { return r.part(inner, states[0], k) }
-		reset, update := sigmoid(add(own(0), given(0))), sigmoid(add(own(1), given(1)))
-		fresh := tanh(add(own(2), mul(reset, given(2))))
-		return []*core.Tensor{add(fresh, mul(update, sub(states[0], fresh)))}
+		reset, update := o.Sigmoid(o.Add(own(0), given(0))), o.Sigmoid(o.Add(own(1), given(1)))
+		fresh := o.Tanh(o.Add(own(2), o.Mul(reset, given(2))))
+		return []*core.Tensor{o.Add(fresh, o.Mul(update, o.Sub(states[0], fresh)))}
 	}
 	return r.apply([]*core.Tensor{gates, h, weight, bias}, func() []*core.Tensor {
-		return []*core.Tensor{forward(gates, h, weight, bias, reverse)}
+		return []*core.Tensor{o.GRUSequence(gates, h, weight, bias, reverse)}
 	}, func(g *core.Grad) {
 		weight := g.In(2)
 		before := r.before(g.In(1), g.Out(0))
-		dGates, dInner, dH := backward(g.Dy(0), g.In(0), r.given(before, weight), before, weight, g.In(3), reverse)
+		dGates, dInner, dH := o.GRUSequenceGrad(g.Dy(0), g.In(0), r.given(before, weight), before, weight, g.In(3), reverse)
 		g.Set(0, dGates)
 		g.Set(1, dH)
 		if g.Needs(2) {
@@ -204,27 +214,26 @@ func GRU(forward gruForward, backward gruBackward, matmul product, swap swapAxes
 		}
 		if g.Needs(3) {
 			both := []*core.Tensor{r.overSteps(dGates), r.overSteps(dInner)}
-			g.Set(3, reshape(cat(both, 0), g.InShape(3)))
+			g.Set(3, o.Reshape(o.Cat(both, 0), g.InShape(3)))
 		}
 	})[0]
 }
 
 // RNN returns the outputs of a recurrence over x [steps, batch, width] whose
 // function is tanh or, with rectified, relu.
-func RNN(forward rnnForward, backward rnnBackward, matmul product, swap swapAxes, cut narrow, cat joinLists, reshape withInts,
-	sum sumOver, add product, tanh, relu, clone ofOne, x, h, weight, bias *core.Tensor, rectified, reverse bool) *core.Tensor {
-	r := &recurrence{descriptor("rnn_layer", 1), reverse, matmul, swap, cut, cat, reshape, sum, add, clone, nil}
+func RNN(o Recurrence, x, h, weight, bias *core.Tensor, rectified, reverse bool) *core.Tensor {
+	r := &recurrence{Recurrence: o, op: descriptor("rnn_layer", 1), reverse: reverse}
 	r.cell = func(x, inner *core.Tensor, _ []*core.Tensor, bias *core.Tensor) []*core.Tensor {
-		all := add(add(x, inner), bias)
+		all := o.Add(o.Add(x, inner), bias)
 		if rectified {
-			return []*core.Tensor{relu(all)}
+			return []*core.Tensor{o.ReLU(all)}
 		}
-		return []*core.Tensor{tanh(all)}
+		return []*core.Tensor{o.Tanh(all)}
 	}
 	return r.apply([]*core.Tensor{x, h, weight, bias}, func() []*core.Tensor {
-		return []*core.Tensor{forward(x, h, weight, bias, rectified, reverse)}
+		return []*core.Tensor{o.RNNSequence(x, h, weight, bias, rectified, reverse)}
 	}, func(g *core.Grad) {
-		dX, dH := backward(g.Dy(0), g.Out(0), g.In(2), rectified, reverse)
+		dX, dH := o.RNNSequenceGrad(g.Dy(0), g.Out(0), g.In(2), rectified, reverse)
 		g.Set(0, dX)
 		g.Set(1, dH)
 		if g.Needs(2) {

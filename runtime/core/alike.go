@@ -5,7 +5,7 @@ import "github.com/sinter-go/sinter/ir"
 // alike does what check does for operands that are all there, on one device and of
 // one dtype, in one pass: programs apply operators to little else. It reports
 // whether it did; where not, check finds out what there is, and what is wrong.
-func (p *plan) alike() bool {
+func (p *application) alike() bool {
 	a, op := &p.a, p.a.Op
 	if len(a.In) == 0 || len(a.In) != len(op.In) || a.In[0] == nil || a.Place != nil || a.DType != ir.Invalid {
 		return false
@@ -20,7 +20,7 @@ func (p *plan) alike() bool {
 			return false
 		}
 	}
-	if op.Promote == ir.PromoteFixed || a.checkVariant() != nil || !p.resolve(dt) {
+	if a.checkVariant() != nil || !p.resolve(dt) {
 		return false
 	}
 	p.dev, p.drv, p.stream = dev, first.storage.drv, current(dev)
@@ -30,7 +30,7 @@ func (p *plan) alike() bool {
 // even reports whether the operands of an element-wise operator are all there, of
 // one shape, and row-major: then they are what a kernel reads, and the result is
 // like the first.
-func (p *plan) even() bool {
+func (p *application) even() bool {
 	a := &p.a
 	if len(a.In) == 0 || a.Shapes != nil || a.In[0] == nil || !rowMajor(a.In[0].layout) {
 		return false

@@ -50,7 +50,7 @@ func operandOf(op *ir.Op, i int) *ir.Operand {
 
 // check validates operands and finds device and dtypes. Host scalars may join
 // where mixHost is set (P33).
-func (p *plan) check(mixHost bool) error {
+func (p *application) check(mixHost bool) error {
 	if p.alike() {
 		return attrsFit(p.a.Op, p.a.Attrs, p.compute)
 	}
@@ -182,7 +182,7 @@ func Elementwise(a Apply, in ...*Tensor) *Tensor {
 	if t := badOperand(a.Op, in...); t != nil {
 		return t
 	}
-	p := newPlan(&a)
+	p := newApplication(&a)
 	p.a.In = append(p.ins[:0], in...)
 	out, err := p.elementwise(nil)
 	p.free()
@@ -192,16 +192,77 @@ func Elementwise(a Apply, in ...*Tensor) *Tensor {
 	return out
 }
 
-// apply runs a by one of the plan's methods into dst, or into a new tensor when
+// ElementwiseAll is Elementwise for an operator with several results. Where there is an
+// error, every one of them carries it.
+func ElementwiseAll(a Apply, in ...*Tensor) []*Tensor {
+	if in == nil {
+		in = a.In
+	}
+	return all(&a, in, func(p *application, outs []*Tensor) error {
+		p.a.In = append(p.ins[:0], in...)
+		return p.elementwiseAll(outs)
+	})
+}
+
+// all applies an operator with several results by run, which makes them.
+func all(a *Apply, in []*Tensor, run func(p *application, outs []*Tensor) error) []*Tensor {
+	n := len(a.Op.Out)
+	if t := badOperand(a.Op, in...); t != nil {
+		return repeat(t, n)
+	}
+	outs, p := make([]*Tensor, n), newApplication(a)
+	err := run(p, outs)
+	p.free()
+	if err != nil {
+		releaseAll(outs)
+		return repeat(Fail(a.Op, err), n)
+	}
+	return outs
+}
+
+func (p *application) elementwiseAll(outs []*Tensor) error {
+	if err := p.check(true); err != nil {
+		return err
+	}
+	space, err := p.a.space()
+	if err != nil {
+		return err
+	}
+	for i := range outs {
+		if outs[i], err = p.allocateLike(space, p.resultDType(i)); err != nil {
+			return err
+		}
+	}
+	if ir.NumElements(space) > 0 {
+		c := p.prepare(len(outs), len(p.a.In))
+		c.Space = space
+		for i, t := range outs {
+			t.storage.view(&c.Out[i], &t.layout, t.dtype)
+		}
+		for i, t := range p.a.In {
+			p.expand(&c.In[i], t, space)
+		}
+		if err := p.launch(); err != nil {
+			return err
+		}
+	}
+	for _, t := range outs {
+		t.wrapped = p.wrapped
+	}
+	p.record(outs...)
+	return nil
+}
+
+// apply runs a by one of the application's methods into dst, or into a new tensor when
 // dst is nil.
-func apply(a *Apply, dst *Tensor, run func(*plan, *Tensor) (*Tensor, error)) (*Tensor, error) {
-	p := newPlan(a)
+func apply(a *Apply, dst *Tensor, run func(*application, *Tensor) (*Tensor, error)) (*Tensor, error) {
+	p := newApplication(a)
 	out, err := run(p, dst)
 	p.free()
 	return out, err
 }
 
-func (p *plan) elementwise(dst *Tensor) (*Tensor, error) {
+func (p *application) elementwise(dst *Tensor) (*Tensor, error) {
 	if err := p.check(true); err != nil {
 		return nil, err
 	}
@@ -238,27 +299,29 @@ func (p *plan) elementwise(dst *Tensor) (*Tensor, error) {
 
 // launchElementwise writes the result of p's operator over space to out. Flat says
 // that operands and result are row-major and have the shape of space.
-func (p *plan) launchElementwise(out *Tensor, space []int, flat bool) error {
+func (p *application) launchElementwise(out *Tensor, space []int, flat bool) error {
 	if ir.NumElements(space) == 0 {
 		return nil
 	}
 	c := p.prepare(1, len(p.a.In))
-	c.Space, c.Flat = space, flat
+	c.Space = space
 	out.storage.view(&c.Out[0], &out.layout, out.dtype)
+	spread := false
 	for i, t := range p.a.In {
 		switch {
 		case flat:
 			t.storage.view(&c.In[i], &t.layout, t.dtype)
 		case t != nil:
-			p.expand(&c.In[i], t, space)
+			spread = p.expand(&c.In[i], t, space) || spread
 		}
 	}
+	c.Flat = flat || !spread && c.AllFlat()
 	return p.launch()
 }
 
 // space returns the shape that p's operator works on; even says that it is that of
 // the first operand.
-func (p *plan) space(even bool) ([]int, error) {
+func (p *application) space(even bool) ([]int, error) {
 	if even {
 		return p.a.In[0].layout.Shape, nil
 	}

@@ -27,7 +27,7 @@ import (
 // place. When there is an error, nothing was launched.
 func KernelInto(a Apply, writes []*Tensor) error {
 	a.Dims, a.Shapes, a.Backward = nil, nil, nil
-	p := newPlan(&a)
+	p := newApplication(&a)
 	err := p.kernelInto(writes)
 	p.free()
 	if err != nil {
@@ -36,7 +36,7 @@ func KernelInto(a Apply, writes []*Tensor) error {
 	return nil
 }
 
-func (p *plan) kernelInto(writes []*Tensor) error {
+func (p *application) kernelInto(writes []*Tensor) error {
 	op, in := p.a.Op, p.a.In
 	n := len(writes) / max(len(op.Out), 1)
 	if n*len(op.Out) != len(writes) || n*len(op.In) != len(in) {
@@ -77,6 +77,7 @@ func (p *plan) kernelInto(writes []*Tensor) error {
 			t.storage.view(&c.In[i], &t.layout, t.dtype)
 		}
 	}
+	p.writes = writes
 	err := p.launch()
 	keepAlive(writes)
 	if err != nil {
@@ -90,7 +91,7 @@ func (p *plan) kernelInto(writes []*Tensor) error {
 
 // placeInto finds device, stream and compute dtype of an application that writes
 // over tensors: the first's, of a result that has no dtype of its own.
-func (p *plan) placeInto(writes []*Tensor) error {
+func (p *application) placeInto(writes []*Tensor) error {
 	op, n := p.a.Op, len(writes)/len(p.a.Op.Out)
 	for i, t := range writes {
 		if t == nil {
@@ -111,7 +112,7 @@ func (p *plan) placeInto(writes []*Tensor) error {
 }
 
 // checkWrite validates a tensor that result r is written to; like has the shape.
-func (p *plan) checkWrite(t, like *Tensor, r int) error {
+func (p *application) checkWrite(t, like *Tensor, r int) error {
 	want := p.a.Op.Out[r].DType
 	if want == ir.Invalid {
 		want = p.compute
@@ -132,7 +133,7 @@ func (p *plan) checkWrite(t, like *Tensor, r int) error {
 }
 
 // checkRead validates an operand; like has the shape.
-func (p *plan) checkRead(t, like *Tensor, o *ir.Operand) error {
+func (p *application) checkRead(t, like *Tensor, o *ir.Operand) error {
 	if t == nil {
 		if o.Optional {
 			return nil

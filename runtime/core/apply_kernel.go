@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // Kernel applies an operator with hand-written kernels. The results are as many
@@ -13,7 +14,7 @@ func Kernel(a Apply) []*Tensor {
 		return repeat(t, len(a.Op.Out))
 	}
 	outs := make([]*Tensor, len(a.Op.Out))
-	p := newPlan(&a)
+	p := newApplication(&a)
 	err := p.kernel(outs)
 	p.free()
 	if err != nil {
@@ -27,17 +28,39 @@ func KernelOne(a Apply) *Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
-	out, err := apply(&a, nil, (*plan).kernelOne)
+	out, err := apply(&a, nil, (*application).kernelOne)
 	if err != nil {
 		return Fail(a.Op, err)
 	}
 	return out
 }
 
-func (p *plan) kernelOne(dst *Tensor) (*Tensor, error) {
+func (p *application) kernelOne(dst *Tensor) (*Tensor, error) {
 	outs := [1]*Tensor{dst}
 	err := p.kernel(outs[:])
 	return outs[0], err
+}
+
+// InParts reports whether op is left to the operator that stands for it: where the device
+// that the operands are on, or that a factory is to create on, has no code of op. Every
+// operator that has such a stand-in asks here, so that no composition looks at devices.
+func InParts(op *ir.Op, place *Placement, in ...*Tensor) bool {
+	dev, known := device.Device{}, place != nil
+	if known {
+		dev = place.Device
+	}
+	for _, t := range in {
+		if t == nil {
+			continue
+		}
+		if t.fail.Load() != nil { // the operator says so, by its own name
+			return false
+		}
+		if !known || dev.Kind == device.KindCPU { // a number in host memory joins others
+			dev, known = t.dev, true
+		}
+	}
+	return known && !op.Runs(dev.Kind.String())
 }
 
 func repeat(t *Tensor, n int) []*Tensor {
@@ -50,7 +73,7 @@ func repeat(t *Tensor, n int) []*Tensor {
 
 // kernel computes the results into outs: those that are there are written, those
 // that are nil allocated. Where there is an error the latter are nil again.
-func (p *plan) kernel(outs []*Tensor) error {
+func (p *application) kernel(outs []*Tensor) error {
 	if err := p.check(false); err != nil {
 		return err
 	}
@@ -87,7 +110,7 @@ func (p *plan) kernel(outs []*Tensor) error {
 
 // checkKernelDst validates a tensor that result i is written to. Kernels write
 // their result's dtype, so it must have exactly that.
-func (p *plan) checkKernelDst(dst *Tensor, shape []int, i int) error {
+func (p *application) checkKernelDst(dst *Tensor, shape []int, i int) error {
 	if want := p.resultDType(i); dst.dtype != want {
 		return fmt.Errorf("%w: the result is %s, the tensor to write %s", ErrDType, want, dst.dtype)
 	}
@@ -95,7 +118,7 @@ func (p *plan) checkKernelDst(dst *Tensor, shape []int, i int) error {
 }
 
 // launchKernel writes the results of p's operator to outs.
-func (p *plan) launchKernel(outs []*Tensor) error {
+func (p *application) launchKernel(outs []*Tensor) error {
 	in, err := p.converted()
 	if err == nil {
 		c := p.prepare(len(outs), len(in))
@@ -120,7 +143,7 @@ func (p *plan) launchKernel(outs []*Tensor) error {
 // converted returns the operands of a kernel on the kernel's device: those that
 // take part in promotion in the dtype they were promoted to, fixed ones in theirs.
 // Those it made are the caller's to release, also where there is an error.
-func (p *plan) converted() ([]*Tensor, error) {
+func (p *application) converted() ([]*Tensor, error) {
 	in := p.a.In
 	for i, t := range p.a.In {
 		want := operandOf(p.a.Op, i).Fixed
@@ -141,8 +164,8 @@ func (p *plan) converted() ([]*Tensor, error) {
 	return in, nil
 }
 
-// convert returns t in dtype dt on the plan's device, outside any graph.
-func (p *plan) convert(t *Tensor, dt ir.DType) (out *Tensor) {
+// convert returns t in dtype dt on the application's device, outside any graph.
+func (p *application) convert(t *Tensor, dt ir.DType) (out *Tensor) {
 	NoGrad(func() {
 		cast := castTo(t, dt)
 		if out = To(cast, p.dev, TransferOptions{}); cast != t && cast != out {
@@ -158,6 +181,9 @@ func releaseAll(ts []*Tensor) {
 	}
 }
 
+// restride is the one view that names positions in a storage; all others name elements.
+const restride = "as_strided"
+
 // View applies a view operator: the result shares the storage of a.In[0] and
 // has the given layout, which the caller computed from that operand's. layout
 // is ignored when the operand carries an error.
@@ -171,6 +197,9 @@ func View(a Apply, layout ir.Layout, err error) *Tensor {
 	}
 	if err == nil {
 		err = checkEpochs(a.Op, a.In)
+	}
+	if err == nil && a.Op.Name == restride {
+		err = WholeStorage(x)
 	}
 	if err == nil {
 		err = layout.Within(x.StorageElements())
@@ -187,11 +216,11 @@ func View(a Apply, layout ir.Layout, err error) *Tensor {
 	return out
 }
 
-// Unshare has t, where it is the only handle left of its storage, be no view: such a
-// one can be changed in place while operators are recorded. It is for compositions
-// whose result is a view of what they made, and released.
-func Unshare(t *Tensor) {
-	if t.storage != nil && t.storage.refs.Load() == 1 {
+// unshare has t, where it is the only handle left of its storage, be no view: such a
+// one can be changed in place while operators are recorded. The result of a composition
+// may be a view of what it made, and released.
+func unshare(t *Tensor) {
+	if t != nil && t.storage != nil && t.storage.refs.Load() == 1 {
 		t.view = false
 	}
 }

@@ -24,8 +24,8 @@ func init() {
 }
 
 // SetLaunchBlocking makes every operator, copy and replay of a graph wait until its
-// device has done it (S26), so that an error of the device's is reported by the
-// operator that caused it, with the line of the program that called it (S27). It is
+// device has done it, so that an error of the device's is reported by the
+// operator that caused it, with the line of the program that called it. It is
 // on from the start where the environment has SINTER_LAUNCH_BLOCKING=1 or
 // CUDA_LAUNCH_BLOCKING=1.
 func SetLaunchBlocking(on bool) { stream.SetBlocking(on) }
@@ -42,7 +42,7 @@ func blocked(drv device.Driver, dev device.Device, q device.StreamID) error {
 }
 
 // A SyncDebug says what happens where a call that was not asked to wait for a device
-// has to: a copy that blocks, a value read on the host (P22).
+// has to: a copy that blocks, a value read on the host.
 type SyncDebug int32
 
 // The modes of SetSyncDebug.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cpu"
+	cpuvector "github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -124,8 +125,8 @@ func loops(f func(out, x, y *float32)) []*[ir.NumDTypes]ir.Loop {
 var mulOp = ir.Op{
 	Name: "mul", Kind: ir.Elementwise, Switch: -1, DTypes: ir.ClassFloat, Promote: ir.PromoteArith,
 	In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}},
-	Bodies: []ir.Body{{Expr: "x*y"}},
-	CPU:    ir.CPUKernels{Elementwise: loops(func(out, x, y *float32) { *out = *x * *y })},
+	Bodies: []ir.Body{{Exprs: []string{"x*y"}}},
+	Code:   []ir.Code{{For: "cpu", Of: &cpuvector.Code{Loops: loops(func(out, x, y *float32) { *out = *x * *y })}}},
 }
 
 // mul multiplies operands of one shape.
@@ -141,8 +142,8 @@ func mulBackward(g *core.Grad) {
 var addOp = ir.Op{
 	Name: "add", Kind: ir.Elementwise, Switch: -1, DTypes: ir.ClassFloat, Promote: ir.PromoteArith,
 	In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}},
-	Bodies: []ir.Body{{Expr: "x + y"}},
-	CPU:    ir.CPUKernels{Elementwise: loops(func(out, x, y *float32) { *out = *x + *y })},
+	Bodies: []ir.Body{{Exprs: []string{"x + y"}}},
+	Code:   []ir.Code{{For: "cpu", Of: &cpuvector.Code{Loops: loops(func(out, x, y *float32) { *out = *x + *y })}}},
 }
 
 func add(x, y T) T {

@@ -1,12 +1,14 @@
 package core_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 // still is a device whose kernels do nothing.
@@ -17,9 +19,6 @@ func (still) Launch(int, device.StreamID, *ir.Call) error { return nil }
 // TestAllocations bounds the Go allocations of an operator whose result is
 // released: the list of operands, the handle, and what is named beside each.
 func TestAllocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes pools forget")
-	}
 	simulate(t, sim.Config{})
 	device.Install(still{sim.New(sim.Config{Devices: 1})})
 	x := core.Zeros([]int{1024}, on(device.Sim(0)))
@@ -34,18 +33,13 @@ func TestAllocations(t *testing.T) {
 	} {
 		must(t, x.SetRequiresGrad(c.name == "recorded"))
 		must(t, c.call().Err())
-		if got := testing.AllocsPerRun(500, func() { c.call().Release() }); got > c.most {
-			t.Errorf("%s: %v allocations; want at most %v", c.name, got, c.most)
-		}
+		t.Run(c.name, func(t *testing.T) { allocations.AtMost(t, c.most, func() { c.call().Release() }) })
 	}
 }
 
 // TestHostAllocations: on the host a result is its handle alone, and its memory that
 // of one that was released, whether a view held it too or not.
 func TestHostAllocations(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes pools forget")
-	}
 	simulate(t, sim.Config{})
 	for _, n := range []int{1, 1024, 1 << 17} {
 		x := core.Zeros([]int{n}, core.Placement{})
@@ -58,9 +52,7 @@ func TestHostAllocations(t *testing.T) {
 			if n > 1<<16 {
 				want += 2 // what workers are given
 			}
-			if got := testing.AllocsPerRun(200, call); got > want {
-				t.Errorf("%d elements, %s: %v allocations; want at most %v", n, name, got, want)
-			}
+			t.Run(fmt.Sprintf("%d elements, %s", n, name), func(t *testing.T) { allocations.AtMost(t, want, call) })
 		}
 	}
 }

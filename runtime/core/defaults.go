@@ -33,7 +33,7 @@ func DefaultPlacement() *Placement {
 	return &Placement{Device: d.Device}
 }
 
-// WithDefaults calls f with d as the calling goroutine's defaults (S59). They nest,
+// WithDefaults calls f with d as the calling goroutine's defaults. They nest,
 // and what was in force before is again when f returns or panics; other goroutines
 // are not affected, also not those that f starts. F is not called when there is no
 // such device, or Float is no floating dtype.

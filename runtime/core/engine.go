@@ -33,7 +33,7 @@ func Backward(roots, grads []*Tensor, o BackwardOptions) error {
 	if err != nil {
 		return at(fmt.Errorf("backward: %w", err))
 	}
-	if err := e.run(); err != nil {
+	if err := e.finishTakers(e.run()); err != nil {
 		e.abandon()
 		return at(fmt.Errorf("backward: %w", err))
 	}
@@ -86,6 +86,7 @@ type engine struct {
 	retained map[*gradState]*Tensor
 	due      []dueLeaf    // leaves whose hooks have not run
 	visited  []*gradState // leaves whose hooks have run
+	takers   []Taker      // those who took gradients of the pass
 
 	scope  Scope       // holds what backward functions make until the node is done
 	outer  *Scope      // the program's, in which hooks run
@@ -396,24 +397,27 @@ func (e *engine) call(h *hook, g *Tensor) (r *Tensor) {
 
 // finishLeaves keeps what was asked for of the leaves, and computes their new gradients.
 func (e *engine) finishLeaves() error {
-	for _, s := range e.order {
+	for _, s := range slices.Clone(e.order) {
 		g, err := e.leaves[s], error(nil)
 		if !slices.Contains(e.visited, s) {
 			g, err = e.visit(s, g)
 			e.leaves[s] = g
+			if err == nil {
+				err = e.hand(s)
+			}
 		}
 		if err != nil {
 			return err
 		}
-		if e.captured != nil {
+		if _, kept := e.leaves[s]; !kept || e.captured != nil {
 			continue
 		}
-		if e.leaves[s], err = e.accumulated(s.grad, g); err != nil {
+		if e.leaves[s], err = e.accumulated(s.current(), g); err != nil {
 			return err
 		}
 	}
 	for s, g := range e.retained {
-		sum, err := e.accumulated(s.grad, g)
+		sum, err := e.accumulated(s.current(), g)
 		if err != nil {
 			return err
 		}
@@ -454,13 +458,20 @@ func (e *engine) storeLeaves() {
 	}
 }
 
+// current returns the gradient that there is.
+func (s *gradState) current() *Tensor {
+	if recorders.Held() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.readGrad()
+	}
+	return s.grad
+}
+
 func (s *gradState) store(g *Tensor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.grad != nil && s.grad != g {
-		s.grad.Release()
-	}
-	s.grad = g
+	s.replace(g)
 }
 
 // abandon releases what the engine still holds.

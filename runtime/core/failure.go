@@ -4,28 +4,31 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	goruntime "runtime"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sinter-go/sinter/ir"
 )
 
 // Sentinel errors that callers may decide on.
-var (
+const (
 	// ErrZeroTensor is carried by what a zero Tensor value stands for.
-	ErrZeroTensor = errors.New("zero Tensor: it was never given a value")
+	ErrZeroTensor ir.Error = "zero Tensor: it was never given a value"
 	// ErrReleased is wrapped when a tensor is used after Release.
-	ErrReleased = errors.New("tensor was released")
+	ErrReleased ir.Error = "tensor was released"
 	// ErrChanged is wrapped when a value that a gradient needs was changed in place.
-	ErrChanged = errors.New("changed in place")
+	ErrChanged ir.Error = "changed in place"
 	// ErrNoGrad is wrapped when a gradient is asked for where there is none.
-	ErrNoGrad = errors.New("no gradient")
+	ErrNoGrad ir.Error = "no gradient"
 	// ErrDType is wrapped when operands have a dtype that cannot be used.
-	ErrDType = errors.New("invalid dtype")
+	ErrDType ir.Error = "invalid dtype"
 	// ErrOverlap is wrapped when a tensor that would be written shares memory
 	// with another operand, or with itself.
-	ErrOverlap = errors.New("overlapping memory")
+	ErrOverlap ir.Error = "overlapping memory"
 )
 
 var (
@@ -37,7 +40,7 @@ var (
 // the collector found it is logged.
 type failure struct {
 	err  error // a *located where the caller is known
-	bare error // err without line, and without op's name where op is hidden
+	bare error // err without line, and without op's name where op is hidden or a view
 	op   *ir.Op
 	seen *atomic.Bool
 }
@@ -115,6 +118,10 @@ var moduleRoot = func() string {
 // modules.
 const emittedSuffix = ".sinter.go"
 
+// Caller returns file:line of the program's nearest call of the library, on the calling
+// goroutine's stack; "" where there is none.
+func Caller() string { return callerOutside() }
+
 // callerOutside returns file:line of the nearest frame that is not the
 // library's own code. Tests and examples of this module count as outside.
 func callerOutside() string {
@@ -131,8 +138,39 @@ func callerOutside() string {
 	}
 }
 
+// standardRoot is what the names of the standard library's files begin with; "" in
+// programs that are built with -trimpath.
+var standardRoot = func() string {
+	file, _ := goruntime.FuncForPC(reflect.ValueOf(fmt.Sprint).Pointer()).FileLine(reflect.ValueOf(fmt.Sprint).Pointer())
+	return strings.TrimSuffix(file, "fmt/print.go")
+}()
+
+// modules are the first elements of the paths of the program's modules.
+var modules = sync.OnceValue(func() map[string]bool {
+	first := map[string]bool{"command-line-arguments": true}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return first
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		name, _, _ := strings.Cut(m.Path, "/")
+		first[name] = true
+	}
+	return first
+})
+
+// standardFrame reports a frame of the standard library, such as of fmt when it prints
+// a tensor. With -trimpath file names begin with the path of the package.
+func standardFrame(f goruntime.Frame) bool {
+	if standardRoot != "" {
+		return strings.HasPrefix(f.File, standardRoot)
+	}
+	name, _, _ := strings.Cut(f.File, "/")
+	return !strings.Contains(name, ".") && !modules()[name]
+}
+
 func libraryFrame(f goruntime.Frame) bool {
-	if strings.HasPrefix(f.Function, "runtime.") || strings.HasSuffix(f.File, emittedSuffix) {
+	if standardFrame(f) || strings.HasSuffix(f.File, emittedSuffix) {
 		return true
 	}
 	rest, inside := strings.CutPrefix(f.File, moduleRoot)
@@ -155,10 +193,11 @@ func failed(f *failure) *Tensor {
 }
 
 // Fail returns a tensor that carries err, prefixed by op's name and the line of
-// the program that called the library.
+// the program that called the library. A composition puts its own name in the place of
+// that of a view or of a hidden operator which it is made of.
 func Fail(op *ir.Op, err error) *Tensor {
 	f := newFailure(fmt.Errorf("%s: %w", op.Name, err))
-	if f.op = op; op.Tags&ir.TagHidden != 0 {
+	if f.op = op; op.Tags&ir.TagHidden != 0 || op.Kind == ir.ViewBody {
 		f.bare = err
 	}
 	return failed(f)
@@ -250,7 +289,7 @@ func Composed(op *ir.Op, in []*Tensor, out ...*Tensor) {
 			continue
 		}
 		f := t.fail.Load()
-		if f == nil || f.op == op {
+		if f == nil || f.op != nil && f.op.Name == op.Name { // composite has descriptors of its own
 			continue
 		}
 		if named == nil {

@@ -15,7 +15,7 @@ type FormatOptions struct {
 	LineWidth int // characters a line
 }
 
-// DefaultFormat prints as S65 describes: four decimals and aligned columns.
+// DefaultFormat prints four decimals and aligned columns.
 var DefaultFormat = FormatOptions{Precision: 4, Threshold: 1000, Edge: 3, LineWidth: 80}
 
 // String formats the tensor with DefaultFormat, after waiting for its elements.

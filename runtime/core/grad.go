@@ -110,6 +110,16 @@ func (g *Grad) InDType(i int) ir.DType { return g.node.in[i].dtype }
 // OutShape returns result i's shape.
 func (g *Grad) OutShape(i int) []int { return g.node.out[i].layout.Shape }
 
+// Space returns the shape that the operands of an element-wise operator or a reduction
+// broadcast to.
+func (g *Grad) Space() []int {
+	shape := g.node.in[0].layout.Shape
+	for i := 1; i < len(g.node.in); i++ {
+		shape, _ = ir.Broadcast(shape, g.node.in[i].layout.Shape) // as when it was applied
+	}
+	return shape
+}
+
 // Attr returns attribute i.
 func (g *Grad) Attr(i int) ir.Value { return g.node.attrs[i] }
 

@@ -18,8 +18,8 @@ type Element interface {
 	bool | uint8 | int8 | int16 | int32 | int64 | ir.Half | ir.BF16 | float32 | float64 | complex64 | complex128
 }
 
-// DTypeOf returns the dtype whose elements are T.
-func DTypeOf[T Element]() ir.DType {
+// DTypeOf returns the dtype whose elements are T, which for int is int64.
+func DTypeOf[T Element | int]() ir.DType {
 	var zero T
 	switch any(zero).(type) {
 	case bool:
@@ -32,7 +32,7 @@ func DTypeOf[T Element]() ir.DType {
 		return ir.Int16
 	case int32:
 		return ir.Int32
-	case int64:
+	case int, int64:
 		return ir.Int64
 	case ir.Half:
 		return ir.Float16
@@ -140,7 +140,14 @@ func rowMajorOf(shape []int) ir.Layout {
 
 // From returns a tensor with a copy of data, row-major, in the given shape. The
 // dtype is T's unless place names one. No shape means a vector.
-func From[T Element](data []T, shape []int, place Placement) *Tensor {
+func From[T Element | int](data []T, shape []int, place Placement) *Tensor {
+	if ints, ok := any(data).([]int); ok { // whose size is the platform's
+		wide := make([]int64, len(ints))
+		for i, v := range ints {
+			wide[i] = int64(v)
+		}
+		return From(wide, shape, place)
+	}
 	if shape == nil {
 		shape = []int{len(data)}
 	}
@@ -170,11 +177,32 @@ func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
 	if want := ir.NumElements(shape) * dt.Size(); len(raw) != want {
 		return Fail(fromOp, fmt.Errorf("%w: %d bytes for %s %v, which has %d", ir.ErrShape, len(raw), dt, shape, want))
 	}
+	if r := recorderNow(); r != nil {
+		return r.from(raw, dt, shape, place)
+	}
 	host, err := newEmpty(shape, Placement{DType: dt})
 	if err != nil {
 		return Fail(fromOp, err)
 	}
 	copy(host.storage.host(), raw)
+	return settled(host, place)
+}
+
+// from returns a copy of elements that each run makes of those that there are now.
+func (r *recorder) from(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
+	var host *Tensor
+	Unrecorded(func() {
+		OutsideScope(func() { host = FromBytes(raw, dt, shape, Placement{}) })
+	})
+	if host.fail.Load() != nil {
+		return host
+	}
+	r.constant(host)
+	return settled(Copy(host), place)
+}
+
+// settled moves a tensor in host memory, which it takes over, to where place says.
+func settled(host *Tensor, place Placement) *Tensor {
 	out := host
 	then := func(next *Tensor) {
 		if next != out {
@@ -281,6 +309,9 @@ func (t *Tensor) read(f func(raw []byte)) error {
 	n := t.NumElements() * t.dtype.Size()
 	if n == 0 {
 		return nil
+	}
+	if err := hostRead(t, dataOp.Name); err != nil {
+		return err
 	}
 	var err error
 	NoGrad(func() {

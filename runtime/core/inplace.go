@@ -9,7 +9,10 @@ import (
 )
 
 // checkDst validates a tensor that a result is written to.
-func (p *plan) checkDst(dst *Tensor, shape []int) error {
+func (p *application) checkDst(dst *Tensor, shape []int) error {
+	if recorders.Held() {
+		p.writes = append(p.writes, dst)
+	}
 	switch {
 	case dst.dev != p.dev:
 		return fmt.Errorf("%w: the result is on %s, the tensor to write on %s", device.ErrMismatch, p.dev, dst.dev)
@@ -87,16 +90,20 @@ func checkOverlap(op *ir.Op, dst *Tensor, in []*Tensor, sameLayout bool) error {
 	return nil
 }
 
-// runOut runs an out form by one of the plan's methods.
-func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func(*plan, *Tensor) (*Tensor, error)) error {
+// runOut runs an out form by one of the application's methods.
+func (a *Apply) runOut(dst *Tensor, sameLayout bool, run func(*application, *Tensor) (*Tensor, error)) error {
 	return NotWritten(dst, a.writeOut(dst, sameLayout, run))
 }
 
-func (a *Apply) writeOut(dst *Tensor, sameLayout bool, run func(*plan, *Tensor) (*Tensor, error)) error {
+func (a *Apply) writeOut(dst *Tensor, sameLayout bool, run func(*application, *Tensor) (*Tensor, error)) error {
 	if err := a.writable(dst); err != nil {
 		return at(err)
 	}
-	if err := checkOverlap(a.Op, dst, a.In, sameLayout); err != nil {
+	others := a.In
+	if a.Op.Tags&ir.TagUpdates != 0 && dst.storage == a.In[0].storage && sameElements(dst, a.In[0]) {
+		others = append([]*Tensor{nil}, a.In[1:]...)
+	}
+	if err := checkOverlap(a.Op, dst, others, sameLayout); err != nil {
 		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
 	}
 	if _, err := apply(a, dst, run); err != nil {
@@ -113,18 +120,19 @@ func ElementwiseOut(dst *Tensor, a Apply, in ...*Tensor) error {
 	if in != nil {
 		a.In = slices.Clone(in)
 	}
-	return a.runOut(dst, true, (*plan).elementwise)
+	return a.runOut(dst, true, (*application).elementwise)
 }
 
 // ReduceOut is ElementwiseOut for reductions.
-func ReduceOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan).reduce) }
+func ReduceOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*application).reduce) }
 
 // ScanOut is ElementwiseOut for scans.
-func ScanOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan).scan) }
+func ScanOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*application).scan) }
 
 // KernelOut is ElementwiseOut for kernels with one result. Kernels write their
-// result's dtype, so dst must have exactly that.
-func KernelOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*plan).kernelOne) }
+// result's dtype, so dst must have exactly that. It may be the first operand of one that
+// updates this.
+func KernelOut(dst *Tensor, a Apply) error { return a.runOut(dst, false, (*application).kernelOne) }
 
 // CopyOut copies the result of a composition to dst.
 func CopyOut(dst *Tensor, op *ir.Op, out *Tensor) error {
@@ -175,7 +183,7 @@ func elementwiseInPlace(a *Apply) error {
 	if err := checkOverlap(a.Op, dst, a.In, true); err != nil {
 		return err
 	}
-	if _, err := apply(a, dst, (*plan).elementwise); err != nil {
+	if _, err := apply(a, dst, (*application).elementwise); err != nil {
 		return err
 	}
 	dst.storage.version.Add(1)
@@ -185,13 +193,16 @@ func elementwiseInPlace(a *Apply) error {
 // recordedInPlace computes the result beside dst, so that what the gradient
 // needs of the old value can be saved, and then moves it there.
 func recordedInPlace(a *Apply, dst *Tensor) error {
+	if r := recorderNow(); r != nil && !slices.Contains(r.handles, dst) {
+		return r.fail(fmt.Errorf("%w: a tensor from outside of the function would take part in differentiation; use NoGrad or the plain form", ErrUnrecordable))
+	}
 	if dst.view && dst.storage.shared.Load() {
 		return fmt.Errorf("%w: a view cannot be changed while operators are recorded; use the plain form", ErrNoGrad)
 	}
 	if err := checkOverlap(a.Op, dst, a.In, true); err != nil {
 		return err
 	}
-	if _, err := apply(a, dst, (*plan).checkElementwise); err != nil {
+	if _, err := apply(a, dst, (*application).checkElementwise); err != nil {
 		return err
 	}
 	if a.Save&SaveIn(0) != 0 {
@@ -209,7 +220,7 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 		}
 		a.In = in
 	}
-	r, err := apply(a, nil, (*plan).elementwise)
+	r, err := apply(a, nil, (*application).elementwise)
 	if err != nil {
 		return err
 	}
@@ -221,7 +232,7 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 			return err
 		}
 	}
-	if _, err := apply(&Apply{Op: &copyOp, In: []*Tensor{r}}, dst, (*plan).elementwise); err != nil {
+	if _, err := apply(&Apply{Op: copyOp, In: []*Tensor{r}}, dst, (*application).elementwise); err != nil {
 		return err
 	}
 	dst.storage.version.Add(1)
@@ -232,7 +243,7 @@ func recordedInPlace(a *Apply, dst *Tensor) error {
 
 // checkElementwise validates an application and the tensor to write, and does
 // nothing else.
-func (p *plan) checkElementwise(dst *Tensor) (*Tensor, error) {
+func (p *application) checkElementwise(dst *Tensor) (*Tensor, error) {
 	if err := p.check(true); err != nil {
 		return nil, err
 	}

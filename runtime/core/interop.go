@@ -30,6 +30,8 @@ func (t *Tensor) DevicePointer() (uintptr, error) {
 	case !t.dev.Accelerator():
 		return 0, at(fmt.Errorf("%s: %w: the tensor is in host memory; take its elements with Data or Bytes, or move it to an accelerator",
 			pointerOp.Name, device.ErrInvalid))
+	case t.storage.virtual:
+		return 0, at(fmt.Errorf("%s: %w", pointerOp.Name, ErrHostRead))
 	case t.NumElements() == 0:
 		return 0, nil
 	}
@@ -44,7 +46,7 @@ func (t *Tensor) DevicePointer() (uintptr, error) {
 // memory of dev, an accelerator, that begins at ptr and that the program owns. The
 // program keeps it until the tensor, its views and the gradients that need them
 // are released and their work is done. It is never freed here, is no part of the
-// memory figures, and RecordStream has nothing to note for it (A14). What the
+// memory figures, and RecordStream has nothing to note for it. What the
 // elements come from must be ordered before the first use on the calling
 // goroutine's current stream. Two tensors made over one memory count as apart:
 // neither checks of overlap nor Version see through.

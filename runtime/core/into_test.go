@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/ref"
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -16,11 +17,11 @@ import (
 // momentumOp takes a step of gradient descent with momentum over lists of tensors:
 // speed = beta*speed + grad, param -= rate*speed.
 var momentumOp = ir.Op{
-	Name: "momentum_step", Kind: ir.Kernel, Switch: -1, DTypes: ir.ClassFloat, Promote: ir.PromoteNone,
+	Name: "momentum_step", Kind: ir.Opaque, Switch: -1, DTypes: ir.ClassFloat, Promote: ir.PromoteNone,
 	In:    []ir.Operand{{Name: "grad"}, {Name: "rate", Fixed: ir.Float64, Optional: true}},
 	Attrs: []ir.Attr{{Name: "beta", Kind: ir.AttrFloat}},
 	Out:   []ir.Result{{Name: "param"}, {Name: "speed"}, {Name: "steps", DType: ir.Int64}},
-	CPU:   ir.CPUKernels{Kernel: momentum}, Ref: momentum,
+	Code:  []ir.Code{{For: "cpu", Of: ir.KernelFunc(momentum)}},
 }
 
 func momentum(c *ir.Call) error {
@@ -65,6 +66,7 @@ func (m *momentumLists) step() error {
 }
 
 func TestKernelInto(t *testing.T) {
+	ref.Provide(map[*ir.Op]ir.KernelFunc{&momentumOp: momentum})
 	simulate(t, sim.Config{Devices: 1, Async: true})
 	for _, dev := range []device.Device{device.CPU, device.Sim(0)} {
 		m := newMomentum(dev)

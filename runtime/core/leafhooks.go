@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// leafHooks is how many hooks leaves have in the process: without any, a pass need not
-// know when a leaf's gradient is complete.
+// leafHooks is how many hooks and takers leaves have in the process: without any, a pass
+// need not know when a leaf's gradient is complete.
 var leafHooks atomic.Int64
 
-// A dueLeaf is a leaf with hooks. Its gradient is complete when no node is left that
+// A dueLeaf is a leaf with hooks or a taker. Its gradient is complete when no node is left that
 // was recorded at first or later.
 type dueLeaf struct {
 	state *gradState
 	first uint64
 }
 
-// findDue lists the leaves with hooks in the order in which they become complete. Nodes
+// findDue lists the leaves with hooks or a taker in the order in which they become complete. Nodes
 // run latest first, so that what a leaf is read by first decides.
 func (e *engine) findDue() {
 	if leafHooks.Load() == 0 {
@@ -39,7 +39,7 @@ func (e *engine) findDue() {
 	})
 	for s, at := range first {
 		s.mu.Lock()
-		hooked := len(s.hooks) > 0
+		hooked := len(s.hooks) > 0 || s.taker != nil
 		s.mu.Unlock()
 		if hooked {
 			e.due = append(e.due, dueLeaf{s, at})
@@ -78,6 +78,9 @@ func (e *engine) runDue() error {
 		var err error
 		e.leaves[s], err = e.visit(s, g)
 		e.visited = append(e.visited, s)
+		if err == nil {
+			err = e.hand(s)
+		}
 		if err != nil {
 			return err
 		}

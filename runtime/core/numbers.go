@@ -9,7 +9,7 @@ import (
 // checkNumbers reports a number, given in place of an operand or as an argument,
 // that the compute dtype does not hold where it must. Numbers among themselves keep
 // their full precision.
-func (p *plan) checkNumbers() error {
+func (p *application) checkNumbers() error {
 	if p.wrapped {
 		return nil
 	}

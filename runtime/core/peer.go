@@ -39,7 +39,9 @@ func copyPeer(dst, src *Tensor, n int64) error {
 	on := current(from)
 	device.OpenPeer(drv, from.Index, to.Index) // the copy says what is wrong with a device
 	err := between(from, on, []device.Device{to}, func() error {
-		return drv.CopyPeer(from.Index, on, to.Index, dst.kernelView().Addr, src.kernelView().Addr, n)
+		return copied("copy to "+to.String(), drv, from, on, n, func() error {
+			return drv.CopyPeer(from.Index, on, to.Index, dst.kernelView().Addr, src.kernelView().Addr, n)
+		})
 	})
 	if err == nil {
 		err = blocked(drv, from, on)
@@ -58,7 +60,7 @@ func (src *Tensor) reaches(dev device.Device, converted bool) bool {
 // writePeer writes the elements of src to dst, of the same shape on another device,
 // by a kernel on the source's current stream, which converts them, too (P28).
 func writePeer(dst, src *Tensor) error {
-	p := newPlan(&Apply{Op: &copyOp, In: []*Tensor{src}})
+	p := newApplication(&Apply{Op: copyOp, In: []*Tensor{src}})
 	defer p.free()
 	if err := p.check(false); err != nil {
 		return err
@@ -68,8 +70,8 @@ func writePeer(dst, src *Tensor) error {
 }
 
 // joins notes that operands of p are on dev, too, where the program allowed
-// operators across it and the plan's device (S13).
-func (p *plan) joins(first, dev device.Device) bool {
+// operators across it and the application's device (S13).
+func (p *application) joins(first, dev device.Device) bool {
 	if !device.PeerAccessEnabled(first, dev) {
 		return false
 	}

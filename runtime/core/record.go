@@ -21,6 +21,8 @@ type gradState struct {
 	grad   *Tensor // accumulated gradient of a leaf, or of a retained result
 	retain bool
 	hooks  []*hook
+	taker  Taker // takes the gradients of a leaf; nil where they are accumulated here
+	number int   // of the leaf, among the taker's
 }
 
 type hook struct {
@@ -154,7 +156,7 @@ func checkEpochs(op *ir.Op, in []*Tensor) error {
 }
 
 // record adds the application to the graph when a gradient may be wanted.
-func (p *plan) record(outs ...*Tensor) {
+func (p *application) record(outs ...*Tensor) {
 	if p.a.Place != nil && p.a.Place.RequireGrad {
 		for _, t := range outs {
 			t.grad = &gradState{}
@@ -165,7 +167,7 @@ func (p *plan) record(outs ...*Tensor) {
 	}
 }
 
-// recordOn adds an application that no plan ran, with results on a device of drv.
+// recordOn adds a result that no application made, with results on a device of drv.
 func recordOn(a *Apply, drv device.Driver, outs ...*Tensor) {
 	if recording(a) {
 		newNode(a, a.In, drv, current(outs[0].dev), outs)
@@ -228,6 +230,8 @@ func (t *Tensor) SetRequiresGrad(on bool) error {
 		return at(fmt.Errorf("require_grad: only leaves can stop requiring gradients; this tensor was made by %s: use Detach", t.GradFn()))
 	case on && !t.dtype.Differentiable():
 		return at(fmt.Errorf("require_grad: %w: only floating-point and complex tensors can require gradients, not %s", ErrDType, t.dtype))
+	case recorders.Held() && on != (t.grad != nil) && !t.storage.virtual && Recording():
+		return recorderNow().fail(fmt.Errorf("require_grad: %w: of a tensor from outside of the function", ErrUnrecordable))
 	case on && t.grad == nil:
 		t.grad = &gradState{}
 	case !on:
@@ -307,6 +311,7 @@ func (t *Tensor) Grad() *Tensor {
 	}
 	t.grad.mu.Lock()
 	defer t.grad.mu.Unlock()
+	t.grad.readGrad()
 	g := t.grad.grad
 	if g == nil {
 		return nil
@@ -342,7 +347,6 @@ func (t *Tensor) SetGrad(g *Tensor) error {
 	}
 	t.grad.mu.Lock()
 	defer t.grad.mu.Unlock()
-	t.grad.grad.Release()
-	t.grad.grad = g
+	t.grad.replace(g)
 	return nil
 }

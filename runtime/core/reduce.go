@@ -11,55 +11,81 @@ func Reduce(a Apply) *Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
-	out, err := apply(&a, nil, (*plan).reduce)
+	out, err := apply(&a, nil, (*application).reduce)
 	if err != nil {
 		return Fail(a.Op, err)
 	}
 	return out
 }
 
-func (p *plan) reduce(dst *Tensor) (*Tensor, error) {
-	if err := p.check(false); err != nil {
-		return nil, err
+// ReduceAll applies a reduction with several results over a.Dims. Where there is an
+// error, every one of them carries it.
+func ReduceAll(a Apply) []*Tensor { return all(&a, a.In, (*application).reduceAll) }
+
+func (p *application) reduce(dst *Tensor) (*Tensor, error) {
+	outs := [1]*Tensor{dst}
+	err := p.reduceAll(outs[:])
+	if err != nil && dst == nil && outs[0] != nil {
+		outs[0].Release()
 	}
-	a, x := &p.a, p.a.In[0]
-	shape := x.layout.Shape
+	return outs[0], err
+}
+
+// reduceAll computes the results into outs: those that are there are written, those that
+// are nil allocated, which are the caller's to release where there is an error. The
+// operands broadcast.
+func (p *application) reduceAll(outs []*Tensor) error {
+	if err := p.check(false); err != nil {
+		return err
+	}
+	a := &p.a
+	shape, err := a.space()
+	if err != nil {
+		return err
+	}
 	axes, err := p.axes(a.Dims, len(shape))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	kept, final := p.reducedShapes(shape, axes, a.KeepDim)
 	if a.Op.EmptyFail && ir.NumElements(shape) == 0 && ir.NumElements(kept) > 0 {
-		return nil, fmt.Errorf("%w: no elements to reduce along dims %v of shape %v, and the operation has no identity", ir.ErrShape, axes, shape)
+		return fmt.Errorf("%w: no elements to reduce along dims %v of shape %v, and the operation has no identity", ir.ErrShape, axes, shape)
 	}
-	out := dst
-	if dst == nil {
-		if out, err = p.allocate(append(make([]int, 0, len(final)), final...), p.resultDType(0)); err != nil {
-			return nil, err
+	given := outs[0] != nil
+	for i := range outs {
+		if given {
+			err = p.checkDst(outs[i], final)
+		} else {
+			outs[i], err = p.allocate(append(make([]int, 0, len(final)), final...), p.resultDType(i))
 		}
-	} else if err := p.checkDst(dst, final); err != nil {
-		return nil, err
+		if err != nil {
+			return err
+		}
 	}
-	c := p.prepare(1, 1)
+	c := p.prepare(len(outs), len(a.In))
 	c.Space, c.Axes = shape, axes
-	c.In[0], c.Out[0] = x.kernelView(), out.kernelView()
-	c.Out[0].Strides = p.reducedStrides(c.Out[0].Strides, axes, len(shape), a.KeepDim)
-	c.Out[0].Shape = kept
+	for i, x := range a.In {
+		p.expand(&c.In[i], x, shape)
+	}
+	for i, out := range outs {
+		c.Out[i] = out.kernelView()
+		c.Out[i].Strides = p.reducedStrides(c.Out[i].Strides, axes, len(shape), a.KeepDim)
+		c.Out[i].Shape = kept
+	}
 	if ir.NumElements(kept) > 0 {
 		if err := p.launch(); err != nil {
-			discard(out, dst)
-			return nil, err
+			return err
 		}
 	}
-	if dst == nil && recording(a) {
+	if !given && recording(a) {
 		a.Dims = append(make([]int, 0, len(axes)), axes...)
-		p.record(out)
+		p.record(outs...)
 	}
-	return out, nil
+	return nil
 }
 
 // axes returns the axes that dims name, ascending; nil and empty mean all.
-func (p *plan) axes(dims []int, rank int) ([]int, error) {
+func (p *application) axes(dims []int, rank int) ([]int, error) {
 	if len(dims) > 1 {
 		return ir.Axes(dims, rank)
 	}
@@ -80,8 +106,8 @@ func (p *plan) axes(dims []int, rank int) ([]int, error) {
 }
 
 // reducedShapes returns the shape with reduced axes kept as 1, and the result's.
-// Both last as long as the plan.
-func (p *plan) reducedShapes(shape, axes []int, keep bool) (kept, final []int) {
+// Both last as long as the application.
+func (p *application) reducedShapes(shape, axes []int, keep bool) (kept, final []int) {
 	kept = p.room(len(shape))
 	copy(kept, shape)
 	for _, a := range axes {
@@ -104,7 +130,7 @@ func (p *plan) reducedShapes(shape, axes []int, keep bool) (kept, final []int) {
 
 // reducedStrides expands a result's strides to the operand's rank, 0 along the
 // reduced axes.
-func (p *plan) reducedStrides(strides, axes []int, rank int, keep bool) []int {
+func (p *application) reducedStrides(strides, axes []int, rank int, keep bool) []int {
 	out := p.room(rank)
 	k, j := 0, 0
 	for i := range out {
@@ -128,7 +154,7 @@ func Scan(a Apply) *Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
-	out, err := apply(&a, nil, (*plan).scan)
+	out, err := apply(&a, nil, (*application).scan)
 	if err != nil {
 		return Fail(a.Op, err)
 	}
@@ -138,7 +164,7 @@ func Scan(a Apply) *Tensor {
 // one is the shape and the strides of a scalar that is scanned as a vector of one.
 var one = []int{1}
 
-func (p *plan) scan(dst *Tensor) (*Tensor, error) {
+func (p *application) scan(dst *Tensor) (*Tensor, error) {
 	if err := p.check(false); err != nil {
 		return nil, err
 	}

@@ -41,6 +41,7 @@ func Composing(f func() *Tensor) (out *Tensor) {
 	}()
 	s := &Scope{}
 	s.around(func() { out = f() }, func(t *Tensor) bool { return t == out })
+	unshare(out)
 	return out
 }
 
@@ -77,6 +78,14 @@ func (s *Scope) Keep(ts ...*Tensor) {
 	}
 }
 
+// Keep excepts tensors from the release at the end of the goroutine's innermost scope,
+// if there is one.
+func Keep(ts ...*Tensor) {
+	if s, ok := scopes.Get(); ok && s != nil {
+		s.Keep(ts...)
+	}
+}
+
 // empty releases what was made so far.
 func (s *Scope) empty() {
 	releaseAll(s.made)
@@ -88,6 +97,9 @@ func (s *Scope) empty() {
 func scopeAdd(t *Tensor) {
 	if s, ok := scopes.Get(); ok && s != nil {
 		s.made = append(s.made, t)
+	}
+	if r := recorderNow(); r != nil { // which holds a scope
+		r.made(t)
 	}
 }
 

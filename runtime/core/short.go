@@ -9,11 +9,11 @@ import (
 // short applies an element-wise operator to operands that are all there, row-major,
 // of one shape, of one dtype and on one device, as nearly all are: then nothing is
 // to be promoted or broadcast, and the result is like the first. It reports whether
-// it did. Where something is otherwise, or wrong, it did nothing, and the plan of
+// it did. Where something is otherwise, or wrong, it did nothing, and the application of
 // the long way finds out what.
 func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 	op := a.Op
-	if len(in) == 0 || len(in) != len(op.In) || a.Place != nil || a.DType != ir.Invalid || a.Shapes != nil || op.Promote == ir.PromoteFixed {
+	if len(in) == 0 || len(in) != len(op.In) || a.Place != nil || a.DType != ir.Invalid || a.Shapes != nil {
 		return nil, false, nil
 	}
 	graded, ok := similar(op, in)
@@ -21,11 +21,11 @@ func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 		return nil, false, nil
 	}
 	first := in[0]
-	result, ok := resolve(op, first.dtype)
-	if !ok || attrsFit(op, a.Attrs, first.dtype) != nil {
+	k := op.Kernel(a.Variant, first.dtype)
+	if !k.Direct || attrsFit(op, a.Attrs, first.dtype) != nil {
 		return nil, false, nil
 	}
-	result = op.Out[0].Of(result)
+	result := k.Out[0].DType
 	drv, stream := first.storage.drv, current(first.dev)
 	n := ir.NumElements(first.layout.Shape)
 	s, err := newStorage(first.dev, drv, stream, int64(n)*int64(result.Size()))
@@ -34,7 +34,7 @@ func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 	}
 	out = newTensor(s, first.dev, ir.Layout{Shape: first.layout.Shape, Strides: first.layout.Strides}, result)
 	if n > 0 {
-		err = shortLaunch(a, in, out)
+		err = shortLaunch(a, k, in, out)
 	}
 	if err != nil {
 		out.Release()
@@ -70,17 +70,23 @@ func similar(op *ir.Op, in []*Tensor) (graded, ok bool) {
 	return graded, true
 }
 
-// shortLaunch writes the result of a to out.
-func shortLaunch(a *Apply, in []*Tensor, out *Tensor) error {
-	p := plans.Get().(*plan)
-	c := p.prepareFor(a, in[0].dtype, 1, len(in))
+// shortLaunch writes the result of a to out by kernel k.
+func shortLaunch(a *Apply, k *ir.Kernel, in []*Tensor, out *Tensor) error {
+	p := applications.Get().(*application)
+	c := p.prepareFor(a, k, 1, len(in))
 	c.Space, c.Flat = out.layout.Shape, true
 	out.storage.view(&c.Out[0], &out.layout, out.dtype)
 	for i, t := range in {
 		t.storage.view(&c.In[i], &t.layout, t.dtype)
 	}
 	drv := out.storage.drv
-	err := drv.Launch(out.dev.Index, current(out.dev), c)
+	if recorders.Held() {
+		if done, err := p.recorded(c, out.dev, drv, nil, in); done {
+			p.freeCall()
+			return err
+		}
+	}
+	err := give(drv, out.dev, current(out.dev), c)
 	for _, t := range in {
 		goruntime.KeepAlive(t)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/memory/host"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
@@ -25,6 +26,8 @@ type Storage struct {
 	held  bool        // block is to be given back, and the storage recycled
 	armed bool        // has a finalizer, which gives block back
 	pin   device.Kind // of the accelerators it is page-locked for; KindCPU for none
+	// virtual: a recording made it, and it has no memory: the block's address names it
+	virtual bool
 
 	shared  atomic.Bool  // a second reference was made
 	refs    atomic.Int64 // handles and saved values that were not released; 1 from the start
@@ -96,8 +99,11 @@ func newStorage(dev device.Device, drv device.Driver, s device.StreamID, bytes i
 	if bytes == 0 {
 		return empty(drv), nil
 	}
+	if r := recorderNow(); r != nil {
+		return r.storage(dev, drv, bytes), nil
+	}
 	if dev.Kind == device.KindCPU && bytes <= 1<<smallClass {
-		if s, _ := smallStorages[memory.HostClass(bytes)].Get().(*Storage); s != nil && s.drv == drv {
+		if s, _ := smallStorages[host.Class(bytes)].Get().(*Storage); s != nil && s.drv == drv {
 			s.bytes = bytes
 			return s, nil
 		}
@@ -161,11 +167,14 @@ func own(b memory.Block, drv device.Driver, bytes int64) *Storage {
 // the storage begins with.
 func (s *Storage) unref() error {
 	if s.shared.Load() && s.refs.Add(-1) != 0 || !s.held {
+		if s.virtual && (!s.shared.Load() || s.refs.Load() == 0) {
+			s.gone()
+		}
 		return nil
 	}
 	if s.small() {
 		s.count()
-		smallStorages[memory.HostClass(s.block.Bytes)].Put(s)
+		smallStorages[host.Class(s.block.Bytes)].Put(s)
 		return nil
 	}
 	b, pool := s.block, &hostStorages
@@ -209,7 +218,11 @@ func (s *Storage) zero(dev device.Device, q device.StreamID) error {
 	if s.bytes == 0 {
 		return nil
 	}
-	if err := s.drv.Zero(dev.Index, q, s.block.Memory, s.bytes); err != nil {
+	if r := recorderNow(); r != nil {
+		return r.zero(s, dev)
+	}
+	err := copied("zero", s.drv, dev, q, s.bytes, func() error { return s.drv.Zero(dev.Index, q, s.block.Memory, s.bytes) })
+	if err != nil {
 		return err
 	}
 	return blocked(s.drv, dev, q)

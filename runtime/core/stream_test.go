@@ -22,9 +22,7 @@ func streams(t *testing.T) (a, b stream.Stream) {
 // during calls f with both streams current.
 func during(t *testing.T, a, b stream.Stream, f func()) {
 	t.Helper()
-	var err error
-	must(t, a.Do(func() { err = b.Do(f) }))
-	must(t, err)
+	must(t, a.Do(func() error { return b.Do(func() error { f(); return nil }) }))
 }
 
 // TestStreamsOfCopies checks on which stream each copy runs and who waits (P24 to

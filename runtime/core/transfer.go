@@ -16,17 +16,17 @@ var toOp = ir.Op{Name: "to", In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Na
 
 // TransferOptions adjusts a copy between devices.
 type TransferOptions struct {
-	// NonBlocking: do not wait for the copy where the memory allows it (S30). From
-	// pinned host memory the call returns at once (S69), to the host it gives a
+	// NonBlocking: do not wait for the copy where the memory allows it. From
+	// pinned host memory the call returns at once, to the host it gives a
 	// pinned tensor that is complete when the device's current stream has passed the
-	// copy (P27). Host memory that is not pinned is read before the call returns.
+	// copy. Host memory that is not pinned is read before the call returns.
 	NonBlocking bool
 }
 
-// To returns x on device dev; x itself when it is there (P32). The copy is
+// To returns x on device dev; x itself when it is there. The copy is
 // differentiable. Between two accelerators of one kind it runs on the source's
-// current stream and neither waits on the host (P25); between host and
-// accelerator the call waits for the copy (P26), unless it is not to.
+// current stream and neither waits on the host; between host and
+// accelerator the call waits for the copy, unless it is not to.
 func To(x *Tensor, dev device.Device, o TransferOptions) *Tensor {
 	if t := FirstError(x); t != nil {
 		return t
@@ -60,7 +60,7 @@ func toBackward(g *Grad) { g.Set(0, To(g.Dy(0), g.node.in[0].dev, TransferOption
 
 // transfer copies x to another device.
 func transfer(dev device.Device, drv device.Driver, x *Tensor, o TransferOptions) (*Tensor, error) {
-	p := plan{dev: dev, drv: drv, stream: current(dev)}
+	p := application{dev: dev, drv: drv, stream: current(dev)}
 	if o.NonBlocking && !dev.Accelerator() && x.dev.Accelerator() {
 		p.pin = x.dev.Kind
 	}
@@ -119,6 +119,8 @@ func moveBytes(dst, src *Tensor, o TransferOptions) error {
 	switch {
 	case n == 0:
 		return nil
+	case recorders.Held() && (Recording() || foreign([]*Tensor{dst, src}) != nil):
+		return recordMove(dst, src, n, o)
 	case !from.Accelerator() && !to.Accelerator():
 		copy(hostBytes(dst, n), hostBytes(src, n))
 		return nil
@@ -130,6 +132,14 @@ func moveBytes(dst, src *Tensor, o TransferOptions) error {
 		return relay(dst, src, n)
 	}
 	return copyPeer(dst, src, n)
+}
+
+// recordMove takes a copy down, or reports an operand of another goroutine's recording.
+func recordMove(dst, src *Tensor, n int64, o TransferOptions) error {
+	if r := recorderNow(); r != nil {
+		return r.move(dst, src, n, o.NonBlocking)
+	}
+	return foreign([]*Tensor{dst, src})
 }
 
 // hostBytes returns the n bytes of a dense tensor in host memory.
@@ -162,7 +172,7 @@ func upload(dst, src *Tensor, n int64, nonBlocking bool) error {
 			return err
 		}
 	}
-	err := drv.CopyFromHost(dev.Index, q, to, from, n)
+	err := copied("copy from host", drv, dev, q, n, func() error { return drv.CopyFromHost(dev.Index, q, to, from, n) })
 	if err == nil {
 		err = finish(drv, dev, q, waits, &src.storage.block)
 	}
@@ -182,7 +192,7 @@ func finish(drv device.Driver, dev device.Device, q device.StreamID, waits bool,
 
 // stagedUpload copies n bytes from a pinned block, which it gives back.
 func stagedUpload(b memory.Block, drv device.Driver, dev device.Device, q device.StreamID, to uint64, n int64) error {
-	err := drv.CopyFromHost(dev.Index, q, to, b.Host, n)
+	err := copied("copy from pinned host", drv, dev, q, n, func() error { return drv.CopyFromHost(dev.Index, q, to, b.Host, n) })
 	if err == nil {
 		err = finish(drv, dev, q, false, &b)
 	}
@@ -205,7 +215,9 @@ func download(dst, src *Tensor, n int64, nonBlocking bool) error {
 			return err
 		}
 	}
-	err := drv.CopyToHost(dev.Index, q, dst.kernelView().Ptr, src.kernelView().Addr, n)
+	err := copied("copy to host", drv, dev, q, n, func() error {
+		return drv.CopyToHost(dev.Index, q, dst.kernelView().Ptr, src.kernelView().Addr, n)
+	})
 	if err == nil {
 		err = finish(drv, dev, q, waits, &dst.storage.block)
 	}
@@ -220,7 +232,7 @@ func relay(dst, src *Tensor, n int64) error {
 	if err != nil {
 		return err
 	}
-	p := plan{drv: host}
+	p := application{drv: host}
 	staging, err := p.allocate([]int{int(n)}, ir.Uint8)
 	if err != nil {
 		return err
@@ -233,7 +245,7 @@ func relay(dst, src *Tensor, n int64) error {
 }
 
 // CopyFrom writes src to dst, converting dtype and crossing devices as needed;
-// src broadcasts to dst's shape (S12). It is differentiable; sumTo, which sums a
+// src broadcasts to dst's shape. It is differentiable; sumTo, which sums a
 // tensor to a smaller shape, serves the gradient of a broadcast source.
 func CopyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *Tensor) error {
 	return NotWritten(dst, copyFrom(dst, src, o, sumTo))
@@ -309,7 +321,7 @@ func moveInto(dst, src *Tensor, o TransferOptions) error {
 }
 
 // Pin returns a copy of a host tensor in page-locked memory of the given kind of
-// accelerator (S68); x itself when it is in such.
+// accelerator; x itself when it is in such.
 func Pin(x *Tensor, kind device.Kind) *Tensor {
 	if t := FirstError(x); t != nil || x == nil {
 		if x == nil {
@@ -324,12 +336,12 @@ func Pin(x *Tensor, kind device.Kind) *Tensor {
 	if x.storage.pin == kind {
 		return x
 	}
-	p := plan{drv: x.storage.drv, pin: kind}
+	p := application{drv: x.storage.drv, pin: kind}
 	out, err := p.allocate(x.layout.Shape, x.dtype)
 	if err != nil {
 		return Fail(op, err)
 	}
-	if _, err := apply(&Apply{Op: &copyOp, In: []*Tensor{x}}, out, (*plan).elementwise); err != nil {
+	if _, err := apply(&Apply{Op: copyOp, In: []*Tensor{x}}, out, (*application).elementwise); err != nil {
 		out.Release()
 		return Fail(op, err)
 	}
@@ -337,7 +349,7 @@ func Pin(x *Tensor, kind device.Kind) *Tensor {
 }
 
 // RecordStream notes that work given to s uses t's memory: once t is released, the
-// memory is not given to others before that work is done (A14, P7). For the
+// memory is not given to others before that work is done. For the
 // stream that t was made on, and for host memory that is not pinned, there is
 // nothing to note. An error says that s is of another device than t, or carries
 // the one of t or s.

@@ -37,9 +37,7 @@ func composable(op *ir.Op, in []*Tensor) error {
 		if wrapped || op.DTypes.Has(ir.Promote(types...)) {
 			return nil
 		}
-		together := *op
-		together.Promote = ir.PromoteArith
-		op = &together
+		op = &ir.Op{DTypes: op.DTypes, Promote: ir.PromoteArith}
 	}
 	_, _, err := op.Types(types, ir.Invalid, DefaultFloat())
 	if err != nil {
@@ -137,10 +135,11 @@ func RoundAll(xs []*Tensor, to ir.DType) []*Tensor {
 	return xs
 }
 
-// WideSpread is Wide where operand i of an element-wise operator was broadcast, so that
-// its gradient is a sum of what the elements contribute, and x itself elsewhere.
+// WideSpread is Wide where operand i of an element-wise operator or a reduction was
+// broadcast, so that its gradient is a sum of what the elements contribute, and x itself
+// elsewhere.
 func (g *Grad) WideSpread(i int, x *Tensor) *Tensor {
-	if !equalInts(g.InShape(i), g.OutShape(0)) {
+	if !equalInts(g.InShape(i), g.Space()) {
 		return Wide(x)
 	}
 	return x

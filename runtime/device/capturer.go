@@ -1,25 +1,23 @@
 package device
 
 import (
-	"errors"
-
 	"github.com/sinter-go/sinter/ir"
 )
 
 // ErrCapturing is wrapped when something cannot be done because a stream is being
 // captured: what is recorded is not done, so nobody can wait for it or read it.
-var ErrCapturing = errors.New("not possible while a stream is captured")
+const ErrCapturing ir.Error = "not possible while a stream is captured"
 
 // A CaptureID names a capture, unique among those of its driver; 0 is none.
 type CaptureID uint64
 
 // A Capturer is a Driver that can record the work given to streams, to do it again
-// later as one piece (P79).
+// later as one piece.
 //
 // While a stream is captured, copies, clearings, launches and events given to it
 // are recorded and not done. A stream that is made to wait for an event of a
 // captured one joins the capture, and must be waited for by the stream it began on
-// before the end (P84). What can be known only of work that is done is refused
+// before the end. What can be known only of work that is done is refused
 // with an error that wraps ErrCapturing: StreamIdle, SyncStream, EventDone,
 // SyncEvent and Elapsed of what is captured, and SyncDevice of a device of which
 // any stream is. A refused call makes the capture fail: EndCapture returns its

@@ -1,13 +1,23 @@
 // Package device says what a device is, which ones the process has, and what a
 // backend must implement to provide one. It knows nothing of tensors or of any
 // particular backend: the program's one list of backends hands them to Install.
+//
+//	dev := device.Best() // cuda:0 if there is a GPU, otherwise cpu
+//	if name := os.Getenv("DEVICE"); name != "" {
+//		var err error
+//		if dev, err = device.Parse(name); err != nil {
+//			return err
+//		}
+//	}
+//	x = tensor.Zeros([]int{2, 3}, tensor.On(dev))
 package device
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 // A Kind is a type of device.
@@ -33,7 +43,7 @@ func (k Kind) String() string {
 }
 
 // CurrentIndex as a Device's index means the device that is current when the
-// value is used (S5).
+// value is used.
 const CurrentIndex = -1
 
 // A Device names one device. Devices are comparable values; the zero Device is
@@ -62,20 +72,20 @@ func of(k Kind, index []int) Device {
 }
 
 // Sentinel errors about devices.
-var (
+const (
 	// ErrInvalid is wrapped by errors about device strings and indices.
-	ErrInvalid = errors.New("invalid device")
+	ErrInvalid ir.Error = "invalid device"
 	// ErrUnavailable is wrapped when a device's backend is missing or has no such device.
-	ErrUnavailable = errors.New("device not available")
+	ErrUnavailable ir.Error = "device not available"
 	// ErrMismatch is wrapped when operands are on devices that cannot work together.
-	ErrMismatch = errors.New("operands on different devices")
+	ErrMismatch ir.Error = "operands on different devices"
 	// ErrOutOfMemory is wrapped when a device has no room for an allocation.
-	ErrOutOfMemory = errors.New("out of memory")
+	ErrOutOfMemory ir.Error = "out of memory"
 	// ErrLost is wrapped by every call on a device that work has made unusable for the
 	// rest of the process. What was on it is lost. Other devices are not concerned
 	// where the driver allows it: CUDA may answer an illegal address of one GPU by
 	// refusing all GPUs to the process, and then they are lost as well.
-	ErrLost = errors.New("device lost")
+	ErrLost ir.Error = "device lost"
 )
 
 // String returns "cpu", "cuda" or "cuda:1".
@@ -102,14 +112,21 @@ func Parse(s string) (Device, error) {
 		}
 		i, err := strconv.ParseUint(num, 10, 15)
 		if err != nil || (i > 0 && num[0] == '0') || (d.Kind == KindCPU && i != 0) {
-			return Device{}, fmt.Errorf("%w: Invalid device string %q: bad index %q", ErrInvalid, s, num)
+			return Device{}, invalidString(fmt.Sprintf("%q: bad index %q", s, num))
 		}
 		d.Index = int(i)
 		return d, nil
 	}
-	return Device{}, fmt.Errorf("%w: Invalid device string %q (have %s, each with an optional index as in cuda:0)",
-		ErrInvalid, s, strings.Join(kindNames[:], ", "))
+	return Device{}, invalidString(fmt.Sprintf("%q (have %s, each with an optional index as in cuda:0)", s, strings.Join(kindNames[:], ", ")))
 }
+
+// An invalidString is an error about a string that names no device. It is an ErrInvalid,
+// whose text it does not repeat.
+type invalidString string
+
+func (e invalidString) Error() string { return "Invalid device string " + string(e) }
+
+func (e invalidString) Unwrap() error { return ErrInvalid }
 
 // Accelerator reports whether the device is not the host.
 func (d Device) Accelerator() bool { return d.Kind != KindCPU }

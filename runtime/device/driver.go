@@ -36,8 +36,8 @@ type EventID uint64
 // any goroutine may make any call at any time; nothing depends on the thread.
 //
 // Work given to a stream is done in order. A driver may do it before the call
-// returns (the CPU does) or later. What late work goes wrong with is told after a
-// wait (Reporter), or by every later call where it costs the device (ErrLost).
+// returns (the CPU does) or later. An error of late work is returned after a wait
+// (Reporter), or by every later call if the device is lost by it (ErrLost).
 // Pointers to host memory in an asynchronous call must stay valid until the
 // stream has passed it.
 type Driver interface {

@@ -1,7 +1,7 @@
 package device
 
 // A Mapper is a Driver that can reserve addresses without memory, and put memory
-// behind parts of them later: a block can so become larger without moving (A22).
+// behind parts of them later: a block can so become larger without moving.
 // Sizes and offsets in a range are multiples of MapUnit.
 type Mapper interface {
 	// CanMap reports whether the device does so.

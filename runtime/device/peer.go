@@ -34,7 +34,7 @@ func forget(drv Driver) {
 
 // OpenPeer lets kernels of dev use memory of peer, another device of the same
 // driver, where the machine can, and reports whether they may. The driver is asked
-// once a pair (P30). It is no permission for operators whose operands are on both:
+// once a pair. It is no permission for operators whose operands are on both:
 // see EnablePeerAccess.
 func OpenPeer(drv Driver, dev, peer int) bool {
 	if drv == nil {
@@ -58,7 +58,7 @@ func OpenPeer(drv Driver, dev, peer int) bool {
 }
 
 // EnablePeerAccess lets each of two devices use the other's memory, so that
-// element-wise operators take operands on both (S13); the result is on the first
+// element-wise operators take operands on both; the result is on the first
 // operand's. Other operators still refuse. It is an error where the machine has no
 // such access, and no error to enable it again.
 func EnablePeerAccess(a, b Device) error {

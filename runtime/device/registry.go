@@ -93,23 +93,19 @@ func current(k Kind) int {
 }
 
 // Current returns the calling goroutine's current device of kind k: the one of
-// the innermost With, or device 0 (S1, S3).
+// the innermost With, or device 0.
 func Current(k Kind) Device { return Device{k, CurrentIndex}.Resolve() }
 
-// With calls f with d as the calling goroutine's current device of its kind
-// (S2). Guards nest, and the previous device is current again when f returns or
-// panics. Other goroutines are not affected, also not those that f starts. f is
-// not called when there is no such device.
-func With(d Device, f func()) error {
+// With calls f with d as the calling goroutine's current device of its kind. Guards
+// nest, and the previous device is current again when f returns or
+// panics. Other goroutines are not affected, also not those that f starts. It
+// returns f's error, or that there is no such device, and then f is not called.
+func With(d Device, f func() error) error {
 	d, _, err := Find(d)
 	if err != nil {
 		return err
 	}
-	if f == nil {
-		return nil
-	}
 	v, _ := selected.Get()
 	v[d.Kind] = d.Index
-	selected.With(v, f)
-	return nil
+	return selected.Try(v, f)
 }

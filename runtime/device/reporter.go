@@ -11,7 +11,7 @@ import (
 // A Reporter is a Driver whose work may turn out wrong after the call that gave it
 // returned, in a way that leaves the device usable: a kernel that finds an index
 // out of range. What was found is kept for the stream that the work was given to,
-// and told only to those who wait for that stream or for the whole device. The
+// and returned only to those who wait for that stream or for the whole device. The
 // methods are called after such a wait, and do not wait; the Driver's own waits,
 // which allocators make too, report nothing of this kind.
 type Reporter interface {

@@ -206,8 +206,5 @@ func (c *Capture) run(capturer device.Capturer, s stream.Stream, id device.Captu
 		return fmt.Errorf("its memory: %w", err)
 	}
 	defer end()
-	outer := s.Do(func() {
-		c.work.tape.Record(func() { err = f() })
-	})
-	return errors.Join(outer, err)
+	return s.Do(func() error { return c.work.tape.Record(f) })
 }

@@ -2,6 +2,16 @@
 // again as often as it is asked to, in one call of the driver: what is called CUDA
 // graphs. It knows nothing of tensors or of any particular backend.
 //
+//	g := graph.New(device.CUDA())
+//	if err := g.Capture(func() error { y = x.MatMul(x).ReLU(); return y.Err() }); err != nil {
+//		return err
+//	}
+//	for range 100 {
+//		if err := g.Replay(); err != nil { // computes y from what x holds now
+//			return err
+//		}
+//	}
+//
 // Work is recorded while a function runs, from what it gives to one stream and to
 // those that branch off and come back. Addresses are part of the work: a replay
 // reads and writes the memory that the capture did. New data is copied to where the
@@ -15,7 +25,7 @@
 // an error that wraps device.ErrCapturing, and the capture fails with it.
 //
 // Random numbers that are drawn while a graph is captured are drawn anew by every
-// replay, from the same generators (P89). Numbers that a replay is to be given anew
+// replay, from the same generators. Numbers that a replay is to be given anew
 // otherwise are told with Refreshing.
 package graph
 
@@ -27,22 +37,25 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/observe"
+	"github.com/sinter-go/sinter/runtime/option"
 	"github.com/sinter-go/sinter/runtime/random"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
 // Errors of graphs.
-var (
-	// ErrDefaultStream is wrapped when a capture is to begin on a default stream (P80).
-	ErrDefaultStream = errors.New("CUDA graphs must be captured on a non-default stream.") //lint:ignore ST1005 PyTorch's words, which people search for
+const (
+	// ErrDefaultStream is wrapped when a capture is to begin on a default stream.
+	ErrDefaultStream ir.Error = "CUDA graphs must be captured on a non-default stream." // PyTorch's words, which people search for
 	// ErrCaptured is wrapped when a graph is captured that holds work.
-	ErrCaptured = errors.New("the graph was captured before; Reset frees it")
+	ErrCaptured ir.Error = "the graph was captured before; Reset frees it"
 	// ErrEmpty is wrapped when a graph is replayed that was not captured.
-	ErrEmpty = errors.New("the graph holds no captured work")
+	ErrEmpty ir.Error = "the graph holds no captured work"
 	// ErrUnsupported is wrapped where work of a device cannot be recorded.
-	ErrUnsupported = errors.New("no graphs can be captured")
+	ErrUnsupported ir.Error = "no graphs can be captured"
 )
 
 // A Graph is recorded work of one device. Any goroutine may use it, one at a time;
@@ -68,18 +81,21 @@ type work struct {
 	done *stream.Event // behind the latest launch; nil where nothing is kept
 }
 
-// Options adjust a capture.
-type Options struct {
-	// Stream records; the default is the calling goroutine's current stream of the
-	// graph's device, or where that is the default stream, one that all captures share.
-	Stream stream.Stream
-	// Pool is where memory comes from, of another graph (Graph.Pool) or made with
-	// memory.NewPool; nil: a pool of the graph's own. Graphs of one pool use the same
-	// memory one after another: their replays must come in the order of their captures
-	// and not at the same time, and a result is gone when another graph is replayed
-	// that was captured after the result was released (P87).
-	Pool *memory.Pool
-}
+// An Option is an optional argument of Capture, of the type that all optional arguments
+// have.
+type Option = option.Option
+
+// CaptureStream sets the stream that records. Without it that is the calling goroutine's
+// current stream of the graph's device or, where this is the default stream, one that all
+// captures share.
+func CaptureStream(s stream.Stream) Option { return option.Value("CaptureStream", s) }
+
+// CapturePool sets where memory comes from: the pool of another graph (Graph.Pool), or
+// one made with memory.NewPool. Without it the graph has a pool of its own. Graphs of one
+// pool use the same memory one after another: their replays must come in the order of
+// their captures and not at the same time. A result is gone when another graph is replayed
+// that was captured after the result was released.
+func CapturePool(p *memory.Pool) Option { return option.Value("CapturePool", p) }
 
 // New returns an empty graph of a device, an accelerator.
 func New(d device.Device) *Graph {
@@ -131,21 +147,21 @@ func (g *Graph) Nodes() int {
 	return g.work.Nodes()
 }
 
-// Capture records what f gives to the options' stream, which is current while f
-// runs, without doing it. What was allocated and is not released when f returns
-// stays as it is, and has its elements once the graph was replayed.
+// Capture records what f gives to a stream, which is current while f runs, without
+// doing it. What was allocated and is not released when f returns stays as it is, and
+// has its elements once the graph was replayed. Options: CaptureStream, CapturePool.
 //
 // An error of f's, or of a call that could not be recorded, is Capture's: the graph
 // is then as before, and the device usable. Where f gave the device nothing there is
-// a warning in the log (P85).
-func (g *Graph) Capture(o Options, f func() error) error {
+// a warning in the log.
+func (g *Graph) Capture(f func() error, opts ...Option) error {
 	if err := g.begin(); err != nil {
 		return fmt.Errorf("graph: capture: %w", err)
 	}
 	var w *work
 	var err error
 	defer func() { g.end(w) }() // also where f panics
-	w, err = g.capture(o, f)
+	w, err = g.capture(f, opts)
 	if err != nil {
 		return fmt.Errorf("graph: capture: %w", err)
 	}
@@ -191,8 +207,13 @@ func (g *Graph) idle() error {
 	return nil
 }
 
-func (g *Graph) capture(o Options, f func() error) (*work, error) {
+func (g *Graph) capture(f func() error, opts []Option) (*work, error) {
+	o := option.Read(opts)
+	on, pool := option.Get(&o, "CaptureStream", stream.Stream{}), option.Get[*memory.Pool](&o, "CapturePool", nil)
+	given := o.Err("CaptureStream, CapturePool")
 	switch {
+	case given != nil:
+		return nil, given
 	case g.err != nil:
 		return nil, g.err
 	case g.drv == nil:
@@ -200,14 +221,14 @@ func (g *Graph) capture(o Options, f func() error) (*work, error) {
 	case f == nil:
 		return nil, errors.New("there is no function to capture")
 	}
-	s, err := g.stream(o.Stream)
+	s, err := g.stream(on)
 	if err != nil {
 		return nil, err
 	}
 	if !memory.Cached(g.dev) {
 		return nil, fmt.Errorf("%w: the caching of device memory is off, without which what a graph uses would be given to others", ErrUnsupported)
 	}
-	w := &work{pool: o.Pool}
+	w := &work{pool: pool}
 	if w.pool == nil {
 		w.pool = memory.NewPool(g.dev, memory.PoolOptions{})
 	} else if err := w.pool.Retain(); err != nil {
@@ -244,8 +265,7 @@ func (g *Graph) stream(s stream.Stream) (stream.Stream, error) {
 }
 
 // Replay gives the recorded work to the calling goroutine's current stream of the
-// graph's device (P86), and returns without waiting for it, unless launches block
-// (S26).
+// graph's device, and returns without waiting for it, unless launches block.
 func (g *Graph) Replay() error {
 	if g == nil {
 		return fmt.Errorf("graph: replay: %w", errNil)
@@ -265,7 +285,7 @@ func (g *Graph) Replay() error {
 		g.work.tape.Advance()
 	}
 	on := stream.Current(g.dev)
-	err := g.work.launch(on)
+	err := observe.Give(observe.Work{Driver: g.drv, Device: g.dev, Stream: on.ID(), What: "graph"}, func() error { return g.work.launch(on) })
 	if err == nil {
 		err = stream.SettleIfBlocking(g.drv, g.dev, on.ID())
 	}
@@ -290,7 +310,7 @@ func (w *work) launch(s stream.Stream) error {
 // Reset frees the recorded work, after which the graph can be captured again. Replays
 // under way are finished; it waits for them where they use memory of the host. Tensors
 // in the graph's memory stay valid; what no tensor is in goes back to the device, or
-// where graphs share a pool to the others (P86).
+// where graphs share a pool to the others.
 func (g *Graph) Reset() error {
 	if g == nil {
 		return fmt.Errorf("graph: reset: %w", errNil)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -18,6 +19,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/option"
 	"github.com/sinter-go/sinter/runtime/random"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
@@ -76,11 +78,11 @@ func (b bed) get(m memory.Block) (v float32) {
 }
 
 var (
-	addOp = ir.Op{Name: "add", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}}, Bodies: []ir.Body{{Expr: "x + y"}}}
+	addOp = ir.Op{Name: "add", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}}, Bodies: []ir.Body{{Exprs: []string{"x + y"}}}}
 	// drawOp gives the seed and the offset it is given, as 1000*seed + offset.
-	drawOp = ir.Op{Name: "draw", Kind: ir.Elementwise, Out: []ir.Result{{}}, Bodies: []ir.Body{{Expr: "seed*1000 + offset"}},
-		Attrs: []ir.Attr{{Name: "seed", Kind: ir.AttrInt}, {Name: "offset", Kind: ir.AttrInt}}}
-	scaleOp = ir.Op{Name: "scale", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{}}, Bodies: []ir.Body{{Expr: "x*by"}},
+	drawOp = ir.Op{Name: "draw", Kind: ir.Elementwise, Out: []ir.Result{{}}, Bodies: []ir.Body{{Exprs: []string{"seed*1000 + offset"}}},
+		Attrs: []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}}}
+	scaleOp = ir.Op{Name: "scale", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{}}, Bodies: []ir.Body{{Exprs: []string{"x*by"}}},
 		Attrs: []ir.Attr{{Name: "by", Kind: ir.AttrFloat}}}
 )
 
@@ -89,7 +91,7 @@ func (b bed) call(op *ir.Op, attrs []ir.Value, out memory.Block, in ...memory.Bl
 	view := func(m memory.Block) ir.View {
 		return ir.View{Addr: m.Addr, DType: ir.Float32, Shape: []int{}, Strides: []int{}}
 	}
-	c := &ir.Call{Op: op, Compute: ir.Float32, Space: []int{}, Out: []ir.View{view(out)}, Attrs: attrs}
+	c := &ir.Call{Kernel: op.Kernel(0, ir.Float32), Space: []int{}, Out: []ir.View{view(out)}, Attrs: attrs}
 	for _, m := range in {
 		c.In = append(c.In, view(m))
 	}
@@ -109,14 +111,14 @@ func TestGraph(t *testing.T) {
 	g := graph.New(device.Sim())
 	wantError(t, g.Replay(), graph.ErrEmpty, "replay")
 	var inside *graph.Capture
-	must(t, g.Capture(graph.Options{}, func() error {
+	must(t, g.Capture(func() error {
 		inside = graph.Current(sim0)
 		return b.call(&addOp, nil, y, x, x)
 	}))
 	if inside == nil || graph.Current(sim0) != nil || g.Nodes() != 1 || g.Device() != sim0 {
 		t.Errorf("capture %v within, %v after, %d nodes on %s", inside, graph.Current(sim0), g.Nodes(), g.Device())
 	}
-	wantError(t, g.Capture(graph.Options{}, func() error { t.Error("f was called"); return nil }), graph.ErrCaptured, "Reset")
+	wantError(t, g.Capture(func() error { t.Error("f was called"); return nil }), graph.ErrCaptured, "Reset")
 	for _, v := range []float32{3, 4} {
 		b.put(x, v)
 		must(t, g.Replay())
@@ -130,7 +132,7 @@ func TestGraph(t *testing.T) {
 	if g.Pool() != nil || g.Nodes() != 0 || b.Counters(0).LiveGraphs != 0 {
 		t.Error("something is left after Reset")
 	}
-	must(t, g.Capture(graph.Options{}, func() error { return b.call(&addOp, nil, y, y, x) }))
+	must(t, g.Capture(func() error { return b.call(&addOp, nil, y, y, x) }))
 	must(t, g.Replay())
 	if got := b.get(y); got != 12 {
 		t.Errorf("captured again, it gives %g", got)
@@ -144,7 +146,7 @@ func TestMemory(t *testing.T) {
 	b := install(t)
 	g := graph.New(sim0)
 	var kept memory.Block
-	must(t, g.Capture(graph.Options{}, func() error {
+	must(t, g.Capture(func() error {
 		gone := b.block()
 		kept = b.block()
 		return errors.Join(b.call(&scaleOp, []ir.Value{ir.FloatValue(2)}, kept, gone), gone.Free())
@@ -177,8 +179,8 @@ func TestPools(t *testing.T) {
 		return errors.Join(b.call(&drawOp, []ir.Value{{}, {}}, m), m.Free())
 	}
 	first, second := graph.New(sim0), graph.New(sim0)
-	must(t, first.Capture(graph.Options{}, work))
-	must(t, second.Capture(graph.Options{Pool: first.Pool()}, work))
+	must(t, first.Capture(work))
+	must(t, second.Capture(work, graph.CapturePool(first.Pool())))
 	if first.Pool() != second.Pool() || memory.Reserved(sim0) != 2<<20 {
 		t.Errorf("%d bytes for two graphs of one pool", memory.Reserved(sim0))
 	}
@@ -186,8 +188,8 @@ func TestPools(t *testing.T) {
 	must(t, first.Reset())
 	must(t, second.Replay())
 	must(t, second.Reset())
-	wantError(t, first.Capture(graph.Options{Pool: pool}, work), memory.ErrPoolReleased, "")
-	wantError(t, first.Capture(graph.Options{Pool: memory.NewPool(device.Sim(1), memory.PoolOptions{})}, work), device.ErrMismatch, "pool of sim:1")
+	wantError(t, first.Capture(work, graph.CapturePool(pool)), memory.ErrPoolReleased, "")
+	wantError(t, first.Capture(work, graph.CapturePool(memory.NewPool(device.Sim(1), memory.PoolOptions{}))), device.ErrMismatch, "pool of sim:1")
 }
 
 // TestInsideItself: what the captured function asks of its own graph is refused, and
@@ -196,10 +198,10 @@ func TestInsideItself(t *testing.T) {
 	b := install(t)
 	x := b.block()
 	g := graph.New(sim0)
-	must(t, g.Capture(graph.Options{}, func() error {
+	must(t, g.Capture(func() error {
 		wantError(t, g.Replay(), device.ErrCapturing, "graph: replay: ")
 		wantError(t, g.Reset(), device.ErrCapturing, "graph: reset: ")
-		wantError(t, g.Capture(graph.Options{}, func() error { return nil }), device.ErrCapturing, "graph: capture: ")
+		wantError(t, g.Capture(func() error { return nil }), device.ErrCapturing, "graph: capture: ")
 		if g.Pool() != nil || g.Nodes() != 0 {
 			t.Errorf("a graph that is being captured has pool %v and %d nodes", g.Pool(), g.Nodes())
 		}
@@ -223,8 +225,8 @@ func TestRandom(t *testing.T) {
 	random.Seed(3)
 	must(t, draw(x)) // 3000
 	g := graph.New(sim0)
-	must(t, g.Capture(graph.Options{}, func() (err error) {
-		random.With(own, func() { err = draw(y) })
+	must(t, g.Capture(func() (err error) {
+		random.With(own, func() error { err = draw(y); return nil })
 		return errors.Join(err, draw(x), draw(x))
 	}))
 	check := func(wantX, wantY float32) {
@@ -253,7 +255,7 @@ func TestRefreshing(t *testing.T) {
 	g, n := graph.New(sim0), 1.0
 	var failed error
 	numbers := func() ([]float64, error) { n++; return []float64{n}, failed }
-	must(t, g.Capture(graph.Options{}, func() (err error) {
+	must(t, g.Capture(func() (err error) {
 		graph.Refreshing(numbers, func() { err = b.call(&scaleOp, []ir.Value{ir.FloatValue(1)}, x, x) })
 		return err
 	}))
@@ -266,7 +268,7 @@ func TestRefreshing(t *testing.T) {
 	failed = errors.New("no number")
 	wantError(t, g.Replay(), failed, "replay")
 	must(t, g.Reset())
-	must(t, g.Capture(graph.Options{}, func() (err error) {
+	must(t, g.Capture(func() (err error) {
 		graph.Refreshing(func() ([]float64, error) { return []float64{1, 2}, nil }, func() { err = b.call(&scaleOp, []ir.Value{ir.FloatValue(1)}, x, x) })
 		return err
 	}))
@@ -280,28 +282,29 @@ func TestFailures(t *testing.T) {
 	side := stream.New(sim0, 0)
 	for _, c := range []struct {
 		name string
-		o    graph.Options
+		o    []graph.Option
 		f    func() error
 		is   error
 		text string
 	}{
-		{"error", graph.Options{}, func() error { return own }, own, "graph: capture: own"},
-		{"waiting", graph.Options{}, func() error { return stream.Current(sim0).Synchronize(ctx) }, device.ErrCapturing, "waited for"},
-		{"waiting in vain", graph.Options{}, func() error { _ = stream.Synchronize(ctx, sim0); return nil }, device.ErrCapturing, "cannot be waited for"},
-		{"refused", graph.Options{}, func() error { _ = graph.Current(sim0).Refuse(own); return nil }, own, "own"},
-		{"default stream", graph.Options{Stream: stream.Default(sim0)}, nil, graph.ErrDefaultStream, "CUDA graphs must be captured on a non-default stream."},
-		{"another device's stream", graph.Options{Stream: stream.New(device.Sim(1), 0)}, nil, device.ErrMismatch, "cannot record a graph of sim:0"},
-		{"captured stream", graph.Options{Stream: side}, func() error {
-			return graph.New(sim0).Capture(graph.Options{Stream: side}, func() error { return nil })
+		{"error", nil, func() error { return own }, own, "graph: capture: own"},
+		{"waiting", nil, func() error { return stream.Current(sim0).Synchronize(ctx) }, device.ErrCapturing, "waited for"},
+		{"waiting in vain", nil, func() error { _ = stream.Synchronize(ctx, sim0); return nil }, device.ErrCapturing, "cannot be waited for"},
+		{"refused", nil, func() error { _ = graph.Current(sim0).Refuse(own); return nil }, own, "own"},
+		{"an option of something else", []graph.Option{option.Flag("Retain", nil)}, nil, nil, "graph: capture: no option Retain here; want CaptureStream or CapturePool"},
+		{"default stream", []graph.Option{graph.CaptureStream(stream.Default(sim0))}, nil, graph.ErrDefaultStream, "CUDA graphs must be captured on a non-default stream."},
+		{"another device's stream", []graph.Option{graph.CaptureStream(stream.New(device.Sim(1), 0))}, nil, device.ErrMismatch, "cannot record a graph of sim:0"},
+		{"captured stream", []graph.Option{graph.CaptureStream(side)}, func() error {
+			return graph.New(sim0).Capture(func() error { return nil }, graph.CaptureStream(side))
 		}, device.ErrCapturing, "captured already"},
 	} {
 		g := graph.New(sim0)
 		kept := 0
-		wantError(t, g.Capture(c.o, func() error {
+		wantError(t, g.Capture(func() error {
 			graph.Current(sim0).Keep(func() { kept++ })
 			m := b.block()
 			return errors.Join(b.call(&addOp, nil, m, x, x), m.Free(), c.f())
-		}), c.is, c.text)
+		}, c.o...), c.is, c.text)
 		if kept > 1 || c.f != nil && kept == 0 {
 			t.Errorf("%s: what the capture kept was let go %d times", c.name, kept)
 		}
@@ -316,16 +319,16 @@ func TestFailures(t *testing.T) {
 				t.Error("no panic")
 			}
 		}()
-		_ = graph.New(sim0).Capture(graph.Options{}, func() error { panic("out") })
+		_ = graph.New(sim0).Capture(func() error { panic("out") })
 	}()
 	must(t, stream.Synchronize(ctx, sim0))
 	for _, g := range []*graph.Graph{graph.New(device.Sim(9)), graph.Failed(sim0, device.ErrUnavailable)} {
-		wantError(t, g.Capture(graph.Options{}, nil), device.ErrUnavailable, "graph: capture")
+		wantError(t, g.Capture(nil), device.ErrUnavailable, "graph: capture")
 		wantError(t, g.Replay(), device.ErrUnavailable, "graph: replay")
 	}
-	wantError(t, graph.New(device.CPU).Capture(graph.Options{}, nil), nil, "")
+	wantError(t, graph.New(device.CPU).Capture(nil), nil, "")
 	memory.SetCaching(false)
-	wantError(t, graph.New(sim0).Capture(graph.Options{}, func() error { return nil }), graph.ErrUnsupported, "caching of device memory is off")
+	wantError(t, graph.New(sim0).Capture(func() error { return nil }), graph.ErrUnsupported, "caching of device memory is off")
 	memory.SetCaching(true)
 	must(t, memory.EmptyCache(sim0))
 	if got := memory.Reserved(sim0); got != 2<<20 {
@@ -337,11 +340,11 @@ func TestFailures(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	b := install(t)
 	x := b.block()
-	wantError(t, new(graph.Graph).Capture(graph.Options{}, func() error { return nil }), graph.ErrUnsupported, "not made with New")
-	wantError(t, graph.New(sim0).Capture(graph.Options{}, nil), nil, "no function to capture")
+	wantError(t, new(graph.Graph).Capture(func() error { return nil }), graph.ErrUnsupported, "not made with New")
+	wantError(t, graph.New(sim0).Capture(nil), nil, "no function to capture")
 	var late *graph.Capture
 	g := graph.New(sim0)
-	must(t, g.Capture(graph.Options{}, func() error { late = graph.Current(sim0); return b.call(&addOp, nil, x, x, x) }))
+	must(t, g.Capture(func() error { late = graph.Current(sim0); return b.call(&addOp, nil, x, x, x) }))
 	let := 0
 	if late.Keep(func() { let++ }); let != 1 {
 		t.Error("what is kept after the capture is never let go")
@@ -362,14 +365,14 @@ func logged(f func()) string {
 func TestEmpty(t *testing.T) {
 	b := install(t)
 	x, g := b.block(), graph.New(sim0)
-	text := logged(func() { must(t, g.Capture(graph.Options{}, func() error { return nil })) })
+	text := logged(func() { must(t, g.Capture(func() error { return nil })) })
 	if !strings.Contains(text, "The CUDA Graph is empty") {
 		t.Errorf("logged %q", text)
 	}
 	must(t, g.Replay())
 	must(t, g.Reset())
 	if text := logged(func() {
-		must(t, g.Capture(graph.Options{}, func() error { return b.call(&addOp, nil, x, x, x) }))
+		must(t, g.Capture(func() error { return b.call(&addOp, nil, x, x, x) }))
 	}); text != "" {
 		t.Errorf("logged %q", text)
 	}
@@ -380,11 +383,12 @@ func TestKept(t *testing.T) {
 	b := install(t)
 	x, g, side := b.block(), graph.New(sim0), stream.New(sim0, 0)
 	let := 0
-	must(t, g.Capture(graph.Options{}, func() error {
+	var released atomic.Bool // before that the second replay cannot end
+	must(t, g.Capture(func() error {
 		graph.Current(sim0).Keep(func() {
 			let++
-			if done, err := side.Query(); !done || err != nil {
-				t.Errorf("let go while a replay is under way: %v", err)
+			if !released.Load() {
+				t.Error("let go while a replay is under way")
 			}
 		})
 		return b.call(&addOp, nil, x, x, x)
@@ -392,8 +396,11 @@ func TestKept(t *testing.T) {
 	must(t, g.Replay())
 	release, err := b.Hold(0, side.ID())
 	must(t, err)
-	must(t, side.Do(func() { must(t, g.Replay()) }))
-	time.AfterFunc(5*time.Millisecond, release)
+	must(t, side.Do(func() error { must(t, g.Replay()); return nil }))
+	time.AfterFunc(5*time.Millisecond, func() {
+		released.Store(true)
+		release()
+	})
 	must(t, g.Reset())
 	if let != 1 {
 		t.Errorf("let go %d times", let)
@@ -407,7 +414,7 @@ func TestCollected(t *testing.T) {
 	let := make(chan bool, 1)
 	func() {
 		g := graph.New(sim0)
-		must(t, g.Capture(graph.Options{}, func() error {
+		must(t, g.Capture(func() error {
 			graph.Current(sim0).Keep(func() { let <- true })
 			return b.call(&addOp, nil, x, x, x)
 		}))
@@ -431,7 +438,7 @@ func TestCollected(t *testing.T) {
 func BenchmarkReplay(b *testing.B) {
 	d := install(b)
 	x, g := d.block(), graph.New(sim0)
-	must(b, g.Capture(graph.Options{}, func() error { return d.call(&addOp, nil, x, x, x) }))
+	must(b, g.Capture(func() error { return d.call(&addOp, nil, x, x, x) }))
 	b.ReportAllocs()
 	for b.Loop() {
 		must(b, g.Replay())

@@ -18,6 +18,10 @@ var refreshing = local.NewKey[func() ([]float64, error)]()
 // done: once a call and replay, on the goroutine that replays. An error is Replay's.
 func Refreshing(numbers func() ([]float64, error), f func()) { refreshing.With(numbers, f) }
 
+// Numbers returns where the float attributes of the calling goroutine's calls come from,
+// as Refreshing says.
+func Numbers() (numbers func() ([]float64, error), changing bool) { return refreshing.Get() }
+
 // refresh returns what sets the attributes of a captured call before each replay; nil
 // for a call whose attributes stay.
 func (c *Capture) refresh(call *ir.Call) func(*ir.Call) (bool, error) {
@@ -27,83 +31,31 @@ func (c *Capture) refresh(call *ir.Call) func(*ir.Call) (bool, error) {
 	case !changing || numbers == nil:
 		return random
 	case random == nil:
-		return func(call *ir.Call) (bool, error) { return setFloats(call, numbers) }
+		return func(call *ir.Call) (bool, error) { return call.SetFloats(numbers) }
 	}
 	return func(call *ir.Call) (bool, error) {
 		if _, err := random(call); err != nil {
 			return false, err
 		}
-		return setFloats(call, numbers)
+		return call.SetFloats(numbers)
 	}
 }
 
 // drawn returns what sets the place in a random sequence that a call's attributes
 // name; nil for a call that draws nothing from the capture's tape.
 func (c *Capture) drawn(call *ir.Call) func(*ir.Call) (bool, error) {
-	seedAt, offsetAt := -1, -1
-	for i, a := range call.Op.Attrs {
-		switch {
-		case a.Kind != ir.AttrInt:
-		case a.Name == "seed":
-			seedAt = i
-		case a.Name == "offset":
-			offsetAt = i
-		}
-	}
-	if seedAt < 0 || offsetAt < 0 || !random.IsPlace(call.Attrs[offsetAt].Int) {
+	seed, offset := call.Seed, call.Offset // where they stand
+	if seed < 0 || offset < 0 || !random.IsPlace(call.Attrs[offset].Int) {
 		return nil
 	}
-	place, tape := call.Attrs[offsetAt].Int, &c.work.tape
+	place, tape := call.Attrs[offset].Int, &c.work.tape
 	return func(call *ir.Call) (bool, error) {
-		seed, offset, ok := tape.Find(place)
+		drawn, from, ok := tape.Find(place)
 		if !ok {
 			return false, fmt.Errorf("%s: its random numbers were drawn while another graph was captured", call.Op.Name)
 		}
-		set(call, seedAt, ir.IntScalar(seed))
-		set(call, offsetAt, ir.IntScalar(offset))
+		call.Set(seed, ir.IntScalar(drawn))
+		call.Set(offset, ir.IntScalar(from))
 		return true, nil
 	}
-}
-
-// setFloats sets the float attributes of a call, and reports whether one changed.
-func setFloats(call *ir.Call, numbers func() ([]float64, error)) (changed bool, err error) {
-	list, err := numbers()
-	if err != nil {
-		return false, err
-	}
-	given := len(list)
-	for i, a := range call.Op.Attrs {
-		if a.Kind != ir.AttrFloat {
-			continue
-		}
-		if len(list) == 0 {
-			return false, fmt.Errorf("%s: %d numbers, it has more float attributes", call.Op.Name, given)
-		}
-		if call.Attrs[i].Scalar.Float() != list[0] {
-			set(call, i, ir.FloatScalar(list[0]))
-			changed = true
-		}
-		list = list[1:]
-	}
-	if len(list) > 0 {
-		return false, fmt.Errorf("%s: %d numbers, it has fewer float attributes", call.Op.Name, given)
-	}
-	return changed, nil
-}
-
-// set gives a call another value of a numeric attribute, in both of its forms.
-func set(call *ir.Call, attr int, v ir.Scalar) {
-	if call.Op.Attrs[attr].Kind == ir.AttrInt {
-		call.Attrs[attr].Int = v.Int()
-	} else {
-		call.Attrs[attr].Scalar = v
-	}
-	at := 0
-	for _, a := range call.Op.Attrs[:attr] {
-		switch a.Kind {
-		case ir.AttrScalar, ir.AttrFloat, ir.AttrInt, ir.AttrBool:
-			at++
-		}
-	}
-	call.Scalars[at] = v
 }

@@ -102,6 +102,14 @@ func (k *Key[T]) Get() (v T, ok bool) {
 // nothing to find. It is small enough to be inlined.
 func (k *Key[T]) Held() bool { return k.active.Load() != 0 }
 
+// Try is With for a function that returns an error, which it returns.
+func (k *Key[T]) Try(v T, f func() error) (err error) {
+	if f != nil {
+		k.With(v, func() { err = f() })
+	}
+	return err
+}
+
 // With calls f while the calling goroutine holds v. The value it held before is
 // back when f returns, panics or ends the goroutine. A goroutine's identity
 // cannot be reused meanwhile, because f keeps it alive. A nil f does nothing.

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 // Sizes of section 3.1.
@@ -43,7 +44,7 @@ type allocator struct {
 	routes     []*route // replaced, never changed
 	segments   []*chunk // the first chunk of each, by address
 	spare      *chunk   // chunk records for reuse, linked by next
-	stats      ledger
+	stats      figures.Ledger
 	fraction   float64 // of total that segments may take; 1 is no limit
 	collectAt  int64   // held bytes from which on the collector is made to run
 	collecting bool

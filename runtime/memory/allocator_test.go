@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -48,7 +49,7 @@ func TestSegments(t *testing.T) {
 // now is the figures of the conformance traces.
 type now struct{ allocated, requested, reserved, split, splitBytes int64 }
 
-func figures(d device.Device) now {
+func figuresOf(d device.Device) now {
 	s := StatsOf(d)
 	return now{
 		s.AllocatedBytes.All.Current, s.RequestedBytes.All.Current, s.ReservedBytes.All.Current,
@@ -64,7 +65,7 @@ func TestTraces(t *testing.T) {
 	want := func(n now) {
 		t.Helper()
 		step++
-		if diff := cmp.Diff(n, figures(cuda0), cmp.AllowUnexported(now{})); diff != "" {
+		if diff := cmp.Diff(n, figuresOf(cuda0), cmp.AllowUnexported(now{})); diff != "" {
 			t.Errorf("step %d: %s", step, diff)
 		}
 	}
@@ -166,7 +167,7 @@ func TestNothing(t *testing.T) {
 	if _, err := Alloc(cuda0, drv, 0, -1); err == nil || !strings.Contains(err.Error(), "cuda:0: cannot allocate -1 bytes") {
 		t.Errorf("-1 bytes: %v", err)
 	}
-	if s := StatsOf(cuda0); s != (Stats{}) {
+	if s := StatsOf(cuda0); s != (figures.Stats{}) {
 		t.Errorf("figures before the first allocation: %+v", s)
 	}
 }
@@ -178,12 +179,12 @@ func TestFreedTwice(t *testing.T) {
 	start(t, drv)
 	twice := func(what string, b Block) {
 		t.Helper()
-		before := figures(cuda0)
+		before := figuresOf(cuda0)
 		if err := b.Free(); !errors.Is(err, ErrFreed) {
 			t.Errorf("%s: %v", what, err)
 		}
 		b.RecordStream(7)
-		if diff := cmp.Diff(before, figures(cuda0), cmp.AllowUnexported(now{})); diff != "" {
+		if diff := cmp.Diff(before, figuresOf(cuda0), cmp.AllowUnexported(now{})); diff != "" {
 			t.Errorf("%s changes figures: %s", what, diff)
 		}
 	}
@@ -342,7 +343,7 @@ func TestNoCaching(t *testing.T) {
 			if err := b.Free(); !errors.Is(err, ErrFreed) {
 				t.Errorf("freed twice: %v", err)
 			}
-			if err := EmptyCache(cuda0); err != nil || len(drv.live) != 0 || StatsOf(cuda0) != (Stats{}) {
+			if err := EmptyCache(cuda0); err != nil || len(drv.live) != 0 || StatsOf(cuda0) != (figures.Stats{}) {
 				t.Error(err, drv.live, StatsOf(cuda0))
 			}
 		})
@@ -397,7 +398,7 @@ func TestStats(t *testing.T) {
 	ResetAccumulated(cuda0)
 	free(t, b)
 	s := StatsOf(cuda0)
-	if diff := cmp.Diff(Stat{Peak: 3 * mib, Freed: 3 * mib}, s.AllocatedBytes.All); diff != "" || s.DeviceAllocs != 0 {
+	if diff := cmp.Diff(figures.Stat{Peak: 3 * mib, Freed: 3 * mib}, s.AllocatedBytes.All); diff != "" || s.DeviceAllocs != 0 {
 		t.Error(diff, s.DeviceAllocs)
 	}
 	if MaxAllocated(cuda0) != 3*mib || Reserved(cuda0) != 22*mib || MaxReserved(cuda0) != 22*mib {
@@ -451,7 +452,7 @@ func TestGoroutines(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := StatsOf(cuda0)
-	s.each(func(name string, m *Metric) {
+	s.Each(func(name string, m *figures.Metric) {
 		if m.All.Current != 0 || m.Small.Current != 0 || m.Large.Current != 0 {
 			t.Errorf("%s is left at %+v", name, *m)
 		}

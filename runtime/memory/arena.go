@@ -5,6 +5,7 @@ import (
 
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/local"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 // An arena is the two pools that blocks of one origin come from: a device's
@@ -17,12 +18,12 @@ type arena struct {
 	onOOM        bool // free blocks serve others before caches go back (P71)
 	released     bool // nobody refers to it: what is free goes back with the next release (A24)
 	segments     int  // held from the driver, reserved ranges included
-	reserved     gauge
+	reserved     figures.Gauge
 }
 
 func (h *arena) init() {
-	h.small = pool{small: true, kind: smallKind, arena: h, sets: map[device.StreamID]*freeSet{}}
-	h.large = pool{kind: largeKind, arena: h, sets: map[device.StreamID]*freeSet{}}
+	h.small = pool{small: true, kind: figures.Small, arena: h, sets: map[device.StreamID]*freeSet{}}
+	h.large = pool{kind: figures.Large, arena: h, sets: map[device.StreamID]*freeSet{}}
 }
 
 // poolOf returns the pool for blocks of a size (A6).

@@ -1,9 +1,11 @@
 package memory
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 func benchAllocFree(b *testing.B, drv device.Driver, s device.StreamID, bytes int64) {
@@ -56,9 +58,6 @@ func TestNoGoMemory(t *testing.T) {
 	drv := newFake(1 << 30)
 	start(t, drv)
 	for _, bytes := range []int64{1, 4096, 3 * mib, 64 * mib} {
-		n := testing.AllocsPerRun(100, func() { free(t, take(t, drv, 0, bytes)) })
-		if n != 0 {
-			t.Errorf("%v Go allocations for %d bytes", n, bytes)
-		}
+		t.Run(fmt.Sprint(bytes), func(t *testing.T) { allocations.AtMost(t, 0, func() { free(t, take(t, drv, 0, bytes)) }) })
 	}
 }

@@ -4,7 +4,7 @@ import "github.com/sinter-go/sinter/runtime/device"
 
 // CaptureBegun says that a capture begins on d. Until as many CaptureEnded, no
 // event is asked whether it is done, blocks that are freed with recorded streams
-// wait, and nothing goes back to the driver (A16, A25, P90): these calls are no
+// wait, and nothing goes back to the driver: these calls are no
 // part of a graph, and would spoil it or the graph's memory.
 func CaptureBegun(d device.Device) {
 	if a := captured(d); a != nil {
@@ -46,7 +46,7 @@ func CaptureEnded(d device.Device) {
 }
 
 // Cached reports whether memory of an accelerator that is freed now stays with its
-// allocator, as the memory of graphs must (A25).
+// allocator, as the memory of graphs must.
 func Cached(d device.Device) bool {
 	a := captured(d)
 	return a != nil && a.caching && Caching()

@@ -116,33 +116,33 @@ func (a *allocator) lend(c *chunk, r request) {
 		switch {
 		case c.room != nil:
 		case was:
-			a.stats.inactiveSplitBytes.shrink(kind, r.size)
+			a.stats.InactiveSplitBytes.Shrink(kind, r.size)
 		default:
-			a.stats.inactiveSplit.grow(kind, 1)
-			a.stats.inactiveSplitBytes.grow(kind, rest)
+			a.stats.InactiveSplit.Grow(kind, 1)
+			a.stats.InactiveSplitBytes.Grow(kind, rest)
 		}
 	} else {
 		c.set.remove(c)
 		if was && c.room == nil {
-			a.stats.inactiveSplit.shrink(kind, 1)
-			a.stats.inactiveSplitBytes.shrink(kind, c.size)
+			a.stats.InactiveSplit.Shrink(kind, 1)
+			a.stats.InactiveSplitBytes.Shrink(kind, c.size)
 		}
 	}
 	c.state, c.requested = chunkLent, r.bytes
 	c.loan++
-	a.stats.allocation.grow(kind, 1)
-	a.stats.allocatedBytes.grow(kind, c.size)
-	a.stats.requestedBytes.grow(kind, r.bytes)
-	a.stats.active.grow(kind, 1)
-	a.stats.activeBytes.grow(kind, c.size)
+	a.stats.Allocation.Grow(kind, 1)
+	a.stats.AllocatedBytes.Grow(kind, c.size)
+	a.stats.RequestedBytes.Grow(kind, r.bytes)
+	a.stats.Active.Grow(kind, 1)
+	a.stats.ActiveBytes.Grow(kind, c.size)
 	if c.size >= r.conf.maxSplit {
 		c.oversize = true
-		a.stats.oversizeAllocations.grow(1)
+		a.stats.OversizeAllocations.Grow(1)
 	}
 	if watching.Load() != nil {
 		a.trace(TraceAlloc, c.addr, c.requested, c.stream, c.pool.arena.id)
 	}
-	if a.stats.allocatedBytes.sum() >= a.collectAt {
+	if a.stats.AllocatedBytes.Sum() >= a.collectAt {
 		a.pace()
 	}
 }
@@ -177,11 +177,11 @@ func (c *chunk) free(hold uint64) error {
 		return ErrFreed
 	}
 	kind := c.pool.kind
-	a.stats.allocation.shrink(kind, 1)
-	a.stats.allocatedBytes.shrink(kind, c.size)
+	a.stats.Allocation.Shrink(kind, 1)
+	a.stats.AllocatedBytes.Shrink(kind, c.size)
 	if c.oversize {
 		c.oversize = false
-		a.stats.oversizeAllocations.shrink(1)
+		a.stats.OversizeAllocations.Shrink(1)
 	}
 	if watching.Load() != nil {
 		a.trace(TraceFreeRequested, c.addr, c.requested, c.stream, c.pool.arena.id)
@@ -210,9 +210,9 @@ func (c *chunk) free(hold uint64) error {
 // free neighbours (A13). The caller holds a.mu.
 func (a *allocator) reuse(c *chunk) {
 	kind := c.pool.kind
-	a.stats.requestedBytes.shrink(kind, c.requested)
-	a.stats.active.shrink(kind, 1)
-	a.stats.activeBytes.shrink(kind, c.size)
+	a.stats.RequestedBytes.Shrink(kind, c.requested)
+	a.stats.Active.Shrink(kind, 1)
+	a.stats.ActiveBytes.Shrink(kind, c.size)
 	if watching.Load() != nil {
 		a.trace(TraceFreeCompleted, c.addr, c.requested, c.stream, c.pool.arena.id)
 	}
@@ -221,8 +221,8 @@ func (a *allocator) reuse(c *chunk) {
 	if inRoom {
 		return
 	}
-	a.stats.inactiveSplit.change(kind, blocks)
-	a.stats.inactiveSplitBytes.change(kind, bytes)
+	a.stats.InactiveSplit.Change(kind, blocks)
+	a.stats.InactiveSplitBytes.Change(kind, bytes)
 }
 
 // merge makes c free, as one with its free neighbours, and returns that one, and by

@@ -100,7 +100,7 @@ func (a *allocator) pace() {
 
 // setPace decides when to collect next. The caller holds a.mu.
 func (a *allocator) setPace() {
-	held, room := a.stats.allocatedBytes.sum(), a.total
+	held, room := a.stats.AllocatedBytes.Sum(), a.total
 	if l := a.limit(); l > 0 {
 		room = l
 	}

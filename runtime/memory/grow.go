@@ -79,7 +79,7 @@ func (a *allocator) attempt(r request) (*chunk, error) {
 		return c, nil
 	}
 	bytes := r.conf.segment(r.size)
-	over := a.limit() > 0 && a.stats.reservedBytes.sum()+bytes > a.limit()
+	over := a.limit() > 0 && a.stats.ReservedBytes.Sum()+bytes > a.limit()
 	a.mu.Unlock()
 	if over { // A18
 		return nil, errOverLimit
@@ -115,11 +115,11 @@ func (a *allocator) adopt(addr uint64, bytes int64, r request) *chunk {
 	c.addr, c.size = addr, bytes
 	c.cache()
 	a.list(c)
-	a.stats.segment.grow(r.pool.kind, 1)
+	a.stats.Segment.Grow(r.pool.kind, 1)
 	a.reserve(c, bytes)
 	if bytes >= r.conf.maxSplit {
 		c.oversized = true
-		a.stats.oversizeSegments.grow(1)
+		a.stats.OversizeSegments.Grow(1)
 	}
 	a.trace(TraceSegmentAlloc, addr, bytes, r.stream, r.pool.arena.id)
 	return c
@@ -134,16 +134,16 @@ func (a *allocator) list(c *chunk) {
 
 // reserve notes that bytes more of c's pool come from the driver.
 func (a *allocator) reserve(c *chunk, bytes int64) {
-	a.stats.reservedBytes.grow(c.pool.kind, bytes)
-	c.pool.arena.reserved.grow(c.pool.kind, bytes)
-	a.stats.driverIns++
+	a.stats.ReservedBytes.Grow(c.pool.kind, bytes)
+	c.pool.arena.reserved.Grow(c.pool.kind, bytes)
+	a.stats.DriverIns++
 }
 
 // unreserve notes that bytes of c's pool go back to the driver.
 func (a *allocator) unreserve(c *chunk, bytes int64) {
-	a.stats.reservedBytes.shrink(c.pool.kind, bytes)
-	c.pool.arena.reserved.shrink(c.pool.kind, bytes)
-	a.stats.driverOuts++
+	a.stats.ReservedBytes.Shrink(c.pool.kind, bytes)
+	c.pool.arena.reserved.Shrink(c.pool.kind, bytes)
+	a.stats.DriverOuts++
 }
 
 func byAddress(c *chunk, addr uint64) int {

@@ -1,15 +1,16 @@
 // Package memory hands out and takes back the memory of devices. Host blocks
-// are recycled by size class. Accelerators have a caching allocator: memory that
+// are recycled by package host. Accelerators have a caching allocator: memory that
 // is freed is reused in stream order, without a call to the driver and without
-// waiting. Page-locked host memory has one too. The package knows nothing of
-// tensors.
+// waiting. Page-locked host memory has one too. What they count is in package
+// figures. The package knows nothing of tensors.
 package memory
 
 import (
-	"errors"
 	"fmt"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/host"
 )
 
 // A Block is memory on one device. Its holder owns it and calls Free once; the
@@ -31,10 +32,10 @@ type owner interface {
 }
 
 // ErrFreed is wrapped when a block is freed twice.
-var ErrFreed = errors.New("the memory was freed before")
+const ErrFreed ir.Error = "the memory was freed before"
 
 // Alloc returns a block of at least bytes uninitialised bytes on dev, which drv
-// provides, for work on stream s of dev; none where bytes is 0 (A1). Work on
+// provides, for work on stream s of dev; none where bytes is 0. Work on
 // other streams must be ordered by the caller and told by RecordStream. On the
 // host s makes no difference.
 //
@@ -81,11 +82,11 @@ func AllocPinned(drv device.Driver, bytes int64) (Block, error) {
 }
 
 // Free gives the block back. It waits for nothing, but where the memory goes to the
-// driver at once: with caching off (P54), and where the settings say that so large
-// a page-locked block is not kept (P50). Memory of a device is reused
+// driver at once: with caching off, and where the settings say that so large
+// a page-locked block is not kept. Memory of a device is reused
 // at once by work on its own stream, which comes after what was given to the
 // stream before; with other streams recorded, it is reused when their work is
-// done (A13, A15). Freeing twice is an error that wraps ErrFreed. What a driver
+// done. Freeing twice is an error that wraps ErrFreed. What a driver
 // reports of earlier work meanwhile is the error of the device's next allocation.
 func (b Block) Free() error {
 	if b.owner == nil {
@@ -98,8 +99,7 @@ func (b Block) Free() error {
 }
 
 // RecordStream says that work on stream s of the block's device uses the block:
-// once freed it is not reused before the work given to s until then is done
-// (A14). On the host it does nothing.
+// once freed it is not reused before the work given to s until then is done. On the host it does nothing.
 func (b Block) RecordStream(s device.StreamID) {
 	if b.owner != nil && b.Device.Accelerator() {
 		b.owner.use(b.hold, b.Device, s)
@@ -108,7 +108,7 @@ func (b Block) RecordStream(s device.StreamID) {
 
 // RecordUse says that a copy on stream s of dev uses the block, which is
 // page-locked host memory: once freed it is not reused before the work given to
-// s until then is done (A35). With other memory it does nothing.
+// s until then is done. With other memory it does nothing.
 func (b Block) RecordUse(dev device.Device, s device.StreamID) {
 	if b.Pinned() {
 		b.owner.use(b.hold, dev, s)
@@ -124,3 +124,27 @@ func (b Block) Pinned() bool {
 // Collected reports whether an unreachable block must not be given back by hand:
 // unlocked host memory belongs to Go's collector.
 func (b Block) Collected() bool { return b.Device.Kind == device.KindCPU && !b.Pinned() }
+
+// hosted is a block of host memory as an owner. Streams need not be noted: their work
+// reads unlocked host memory before the call that gives it returns.
+type hosted host.Block
+
+func (h *hosted) free(hold uint64) error {
+	if !(*host.Block)(h).Free(hold) {
+		return ErrFreed
+	}
+	return nil
+}
+
+func (*hosted) use(uint64, device.Device, device.StreamID) {}
+
+func allocHost(drv device.Driver, bytes int64) (Block, error) {
+	if bytes > maxRequest {
+		return Block{}, fmt.Errorf("%w: cpu: cannot allocate %d bytes", device.ErrOutOfMemory, bytes)
+	}
+	b, loan, err := host.Alloc(drv, bytes)
+	if err != nil {
+		return Block{}, fmt.Errorf("cpu: cannot allocate %d bytes: %w", bytes, err)
+	}
+	return Block{Memory: b.Memory, Device: device.CPU, owner: (*hosted)(b), hold: loan}, nil
+}

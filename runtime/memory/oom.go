@@ -13,7 +13,7 @@ const maxRequest = 1 << 60
 
 // An OutOfMemoryError says that a device has no room for an allocation, after
 // everything that was cached there or dropped by the program was given back. The
-// device stays usable (P64). It wraps device.ErrOutOfMemory.
+// device stays usable. It wraps device.ErrOutOfMemory.
 type OutOfMemoryError struct {
 	Device    device.Device
 	Requested int64 // bytes the program asked for
@@ -28,7 +28,7 @@ type OutOfMemoryError struct {
 	Cause     error // the driver's; nil if it was not asked
 }
 
-// Error returns PyTorch's text (P61).
+// Error returns PyTorch's text.
 func (e *OutOfMemoryError) Error() string {
 	if e == nil {
 		return device.ErrOutOfMemory.Error()
@@ -104,13 +104,13 @@ func (a *allocator) outOfMemory(r request, cause error) error {
 	}
 	a.mu.Lock()
 	e.Limit = a.limit()
-	e.Allocated, e.Reserved = a.stats.activeBytes.sum(), a.stats.reservedBytes.sum()
+	e.Allocated, e.Reserved = a.stats.ActiveBytes.Sum(), a.stats.ReservedBytes.Sum()
 	e.Private = a.inPrivate()
 	if r.pool != nil {
 		if cause == errOverLimit && r.conf.rejects {
-			a.stats.rejections++
+			a.stats.Rejections++
 		} else {
-			a.stats.outOfMemory++
+			a.stats.OutOfMemory++
 		}
 		a.trace(TraceOutOfMemory, uint64(e.Free), r.size, r.stream, r.pool.arena.id)
 	}
@@ -141,7 +141,7 @@ var observers calls[func(d device.Device, requested, limit, free int64)]
 // OnOutOfMemory makes f be called once for each allocation on an accelerator that
 // fails for lack of memory: with the bytes that the driver was or would have been
 // asked for, those that the program may take, which are the device's without a
-// limit, and those that are free on the device (P66). F is called before the error
+// limit, and those that are free on the device. F is called before the error
 // is returned, without locks, perhaps by several goroutines at a time. Remove ends
 // that.
 func OnOutOfMemory(f func(d device.Device, requested, limit, free int64)) (remove func()) {

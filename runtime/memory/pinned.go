@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 // A pinned is page-locked memory, lent out again and again. The cache's lock
@@ -39,7 +40,7 @@ type pinnedCache struct {
 	free    [61][]*pinned // by class
 	waiting []pinnedUse   // oldest first
 	events  map[int][]device.EventID
-	stats   PinnedStats
+	stats   figures.PinnedStats
 	late    error // of freeing, for the next allocation to return
 
 	capturing int       // captures under way
@@ -108,8 +109,8 @@ func (p *pinnedCache) alloc(bytes int64) (Block, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stats.Allocations.grow(1)
-	p.stats.AllocatedBytes.grow(size)
+	p.stats.Allocations.Grow(1)
+	p.stats.AllocatedBytes.Grow(size)
 	return p.lend(&pinned{of: p, memory: m, class: class}), nil
 }
 
@@ -133,8 +134,8 @@ func (p *pinnedCache) reusable(class int, bytes int64) *pinned {
 func (p *pinnedCache) lend(b *pinned) Block {
 	b.lent = true
 	b.loan++
-	p.stats.ActiveRequests.grow(1)
-	p.stats.ActiveBytes.grow(b.memory.Bytes)
+	p.stats.ActiveRequests.Grow(1)
+	p.stats.ActiveBytes.Grow(b.memory.Bytes)
 	return Block{Memory: b.memory.Memory, Device: device.CPU, owner: b, hold: b.loan}
 }
 
@@ -183,8 +184,8 @@ func (b *pinned) free(hold uint64) error {
 // reuse puts b into its free list, or among those that go back. The caller holds
 // p.mu.
 func (p *pinnedCache) reuse(b *pinned) {
-	p.stats.ActiveRequests.shrink(1)
-	p.stats.ActiveBytes.shrink(b.memory.Bytes)
+	p.stats.ActiveRequests.Shrink(1)
+	p.stats.ActiveBytes.Shrink(b.memory.Bytes)
 	if b.memory.cut {
 		p.reserve.lent--
 	} else if conf := inForce.Load(); conf != nil && b.memory.Bytes > conf.pinned.maxCached {

@@ -79,7 +79,7 @@ func (p *pinnedCache) lock(bytes int64, conf *pinnedSettings) (piece, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stats.AllocTime.add(took)
+	p.stats.AllocTime.Add(took)
 	return m, nil
 }
 
@@ -124,7 +124,7 @@ func (p *pinnedCache) unlock(m piece) error {
 	took := time.Since(start)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stats.FreeTime.add(took)
+	p.stats.FreeTime.Add(took)
 	return err
 }
 
@@ -169,8 +169,8 @@ func (p *pinnedCache) discard(gone []*pinned) error {
 			errs = append(errs, p.unlock(b.memory))
 		}
 		p.mu.Lock()
-		p.stats.Allocations.shrink(1)
-		p.stats.AllocatedBytes.shrink(b.memory.Bytes)
+		p.stats.Allocations.Shrink(1)
+		p.stats.AllocatedBytes.Shrink(b.memory.Bytes)
 		p.mu.Unlock()
 	}
 	return errors.Join(errs...)

@@ -7,34 +7,35 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// A PoolID names a private pool; the zero value is the default pool (P74).
+// A PoolID names a private pool; the zero value is the default pool.
 type PoolID struct{ A, B uint64 }
 
 // PoolOptions are properties of a Pool.
 type PoolOptions struct {
 	// UseOnOOM lets allocations outside of the pool have its free blocks when the
-	// driver has no more memory, before cached memory goes back to it (P71).
+	// driver has no more memory, before cached memory goes back to it.
 	UseOnOOM bool
-	// NoSplit gives every block a segment of its own (P72).
+	// NoSplit gives every block a segment of its own.
 	NoSplit bool
 }
 
 // Errors of pools.
-var (
-	// ErrPoolInUse is wrapped when a pool is entered that is in use (A23).
-	ErrPoolInUse = errors.New("the memory pool is in use already")
+const (
+	// ErrPoolInUse is wrapped when a pool is entered that is in use.
+	ErrPoolInUse ir.Error = "the memory pool is in use already"
 	// ErrPoolReleased is wrapped when a pool is used that nobody holds any more.
-	ErrPoolReleased = errors.New("the memory pool was released")
+	ErrPoolReleased ir.Error = "the memory pool was released"
 )
 
 // A Pool is memory of one device that is kept apart from the rest: of a part of
 // the program, or of a graph, whose addresses must not be lent to others. Blocks
 // of a pool go back to the pool when they are freed. What is free in it stays with
 // it, also when the device's cache is emptied, as long as somebody refers to the
-// pool (P73): its holders, and whoever allocates from it just now (P69). A Pool is
+// pool: its holders, and whoever allocates from it just now. A Pool is
 // safe for use by several goroutines, of which one at a time allocates from it.
 type Pool struct {
 	id      PoolID
@@ -59,7 +60,7 @@ func NewPool(d device.Device, o PoolOptions) *Pool {
 // errNoPool is what methods of no pool answer.
 var errNoPool = fmt.Errorf("memory pool: %w: a nil *memory.Pool; NewPool makes one", device.ErrInvalid)
 
-// ID returns the pool's name, which no other pool of the process has (P74).
+// ID returns the pool's name, which no other pool of the process has.
 func (p *Pool) ID() (id PoolID) {
 	if p != nil {
 		id = p.id
@@ -76,7 +77,7 @@ func (p *Pool) Device() (d device.Device) {
 }
 
 // UseCount returns how many refer to the pool: 1 for each holder, and 1 while
-// allocations come from it (P69).
+// allocations come from it.
 func (p *Pool) UseCount() int {
 	if p == nil {
 		return 0
@@ -108,9 +109,9 @@ func (p *Pool) Retain() error {
 }
 
 // Release ends one holder's use. When nobody refers to the pool any more, the
-// segments that no block is in go back to the driver (P69), which waits for the
+// segments that no block is in go back to the driver, which waits for the
 // device's work; the others do with the next EmptyCache, or when memory is short,
-// once their blocks are free (A24). During a capture that is true of all.
+// once their blocks are free. During a capture that is true of all.
 func (p *Pool) Release() error {
 	if p == nil {
 		return errNoPool
@@ -148,8 +149,8 @@ func (p *Pool) failure(err error) error {
 
 // Do calls f; what the calling goroutine allocates on the pool's device meanwhile
 // comes from the pool. Calls with different pools nest, the innermost counts. It
-// is an error, and f is not called, when the pool is in use already (A23).
-func (p *Pool) Do(f func()) (err error) {
+// returns f's error, or that the pool is in use already, and then f is not called.
+func (p *Pool) Do(f func() error) (err error) {
 	if p == nil {
 		return errNoPool
 	}
@@ -160,14 +161,13 @@ func (p *Pool) Do(f func()) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = p.end() }()
+	defer func() { err = errors.Join(err, p.end()) }()
 	outer, _ := scopes.Get()
-	scopes.With(&scope{of: a, to: p.arena, outer: outer}, f)
-	return nil
+	return scopes.Try(&scope{of: a, to: p.arena, outer: outer}, f)
 }
 
 // Route sends the allocations on the pool's device to the pool whose stream
-// satisfies match, of whatever goroutine, until end is called (A23). The same pool
+// satisfies match, of whatever goroutine, until end is called. The same pool
 // twice at once is an error. Match is called with the allocator locked: it must be
 // quick and must not allocate on the device.
 func (p *Pool) Route(match func(device.StreamID) bool) (end func(), err error) {

@@ -9,12 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 // within calls f in a pool and reports errors.
 func within(t testing.TB, p *Pool, f func()) {
 	t.Helper()
-	if err := p.Do(f); err != nil {
+	if err := p.Do(func() error { f(); return nil }); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,7 +57,7 @@ func TestPoolSegments(t *testing.T) {
 	if got := segments(cuda0); got != 3 {
 		t.Errorf("%d segments while the pool is held, want 3", got)
 	}
-	want := map[PoolID]Metric{p.ID(): {All: Stat{4 * mib, 4 * mib, 4 * mib, 0}, Small: Stat{4 * mib, 4 * mib, 4 * mib, 0}}}
+	want := map[PoolID]figures.Metric{p.ID(): {All: figures.Stat{Current: 4 * mib, Peak: 4 * mib, Allocated: 4 * mib}, Small: figures.Stat{Current: 4 * mib, Peak: 4 * mib, Allocated: 4 * mib}}}
 	if diff := cmp.Diff(want, PrivateReserved(cuda0)); diff != "" {
 		t.Error(diff)
 	}
@@ -76,7 +77,7 @@ func TestPoolSegments(t *testing.T) {
 	if err := EmptyCache(cuda0); err != nil || segments(cuda0) != 1 || len(PrivateReserved(cuda0)) != 0 {
 		t.Errorf("%d segments are left, %v, %v", segments(cuda0), PrivateReserved(cuda0), err)
 	}
-	for _, err := range []error{p.Release(), p.Retain(), p.Do(func() {})} {
+	for _, err := range []error{p.Release(), p.Retain(), p.Do(func() error { return nil })} {
 		if !errors.Is(err, ErrPoolReleased) {
 			t.Errorf("of a pool that was released: %v", err)
 		}
@@ -91,7 +92,7 @@ func TestPoolInUse(t *testing.T) {
 	p := NewPool(cuda0, PoolOptions{})
 	other := NewPool(cuda0, PoolOptions{})
 	within(t, p, func() {
-		if err := p.Do(func() { t.Error("a pool was entered twice") }); !errors.Is(err, ErrPoolInUse) {
+		if err := p.Do(func() error { t.Error("a pool was entered twice"); return nil }); !errors.Is(err, ErrPoolInUse) {
 			t.Errorf("entered twice: %v", err)
 		}
 		if _, err := p.Route(func(device.StreamID) bool { return true }); !errors.Is(err, ErrPoolInUse) {
@@ -109,7 +110,7 @@ func TestPoolInUse(t *testing.T) {
 	})
 	func() {
 		defer func() { _ = recover() }()
-		_ = p.Do(func() { panic("out of it") })
+		_ = p.Do(func() error { panic("out of it") })
 	}()
 	if n := p.UseCount(); n != 1 {
 		t.Errorf("after a panic the pool is used by %d", n)
@@ -127,10 +128,10 @@ func TestPoolInUse(t *testing.T) {
 		}
 		seen[id] = true
 	}
-	if err := NewPool(device.CPU, PoolOptions{}).Do(func() {}); !errors.Is(err, device.ErrUnavailable) && !errors.Is(err, device.ErrInvalid) {
+	if err := NewPool(device.CPU, PoolOptions{}).Do(func() error { return nil }); !errors.Is(err, device.ErrUnavailable) && !errors.Is(err, device.ErrInvalid) {
 		t.Errorf("a pool of host memory: %v", err)
 	}
-	if err := NewPool(device.CUDA(7), PoolOptions{}).Do(func() {}); !errors.Is(err, device.ErrUnavailable) {
+	if err := NewPool(device.CUDA(7), PoolOptions{}).Do(func() error { return nil }); !errors.Is(err, device.ErrUnavailable) {
 		t.Errorf("a pool of no device: %v", err)
 	}
 }

@@ -6,16 +6,17 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // cachingOff is what SetCaching says.
 var cachingOff atomic.Bool
 
-// SetCaching turns the caching of device memory on or off for all devices (P54).
+// SetCaching turns the caching of device memory on or off for all devices.
 // While it is off every allocation is one of the driver, which no figure counts;
 // blocks from before stay what they are. Where the environment turned it off, it
-// stays off (A33).
+// stays off.
 func SetCaching(on bool) { cachingOff.Store(!on) }
 
 // Caching reports whether device memory is cached, as far as SetCaching decides.
@@ -70,8 +71,8 @@ func (r *direct) free(uint64) error {
 func (*direct) use(uint64, device.Device, device.StreamID) {}
 
 // ErrInvalidPointer is wrapped when an address is freed that AllocRaw did not
-// return, or that was freed before (P55).
-var ErrInvalidPointer = errors.New("invalid device pointer")
+// return, or that was freed before.
+const ErrInvalidPointer ir.Error = "invalid device pointer"
 
 // raws has the blocks of AllocRaw.
 var raws struct {
@@ -85,7 +86,7 @@ type rawKey struct {
 }
 
 // AllocRaw returns the address of a block of d's caching allocator, for work on
-// stream s of d, for code that manages memory by address (P55): it is the
+// stream s of d, for code that manages memory by address: it is the
 // caller's until FreeRaw. No bytes have address 0.
 func AllocRaw(d device.Device, s device.StreamID, bytes int64) (uint64, error) {
 	d, drv, err := device.Find(d)
@@ -109,7 +110,7 @@ func AllocRaw(d device.Device, s device.StreamID, bytes int64) (uint64, error) {
 }
 
 // FreeRaw frees what AllocRaw returned for a device of kind k, as Block.Free does.
-// Address 0 is nothing to free (A12).
+// Address 0 is nothing to free.
 func FreeRaw(k device.Kind, addr uint64) error {
 	if addr == 0 {
 		return nil

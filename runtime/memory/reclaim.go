@@ -23,7 +23,7 @@ func (a *allocator) retire(conf *settings) error {
 	a.growing.Lock()
 	defer a.growing.Unlock()
 	a.mu.Lock()
-	excess := a.stats.reservedBytes.sum() - int64(conf.collectFrom*float64(a.limit()))
+	excess := a.stats.ReservedBytes.Sum() - int64(conf.collectFrom*float64(a.limit()))
 	if a.limit() == 0 || excess <= 0 || a.capturing > 0 {
 		a.mu.Unlock()
 		return nil
@@ -132,8 +132,8 @@ func (a *allocator) empty(request) (bool, error) {
 		a.mu.Unlock()
 		return false, nil
 	}
-	a.stats.allocRetries++
-	a.stats.syncs++
+	a.stats.AllocRetries++
+	a.stats.Syncs++
 	a.mu.Unlock()
 	return true, a.release()
 }
@@ -184,10 +184,10 @@ func (a *allocator) disown(gone []*chunk) []device.Memory {
 		free = append(free, device.Memory{Addr: c.addr, Bytes: c.size})
 		c.set.remove(c)
 		c.pool.arena.segments--
-		a.stats.segment.shrink(c.pool.kind, 1)
+		a.stats.Segment.Shrink(c.pool.kind, 1)
 		a.unreserve(c, c.size)
 		if c.oversized {
-			a.stats.oversizeSegments.shrink(1)
+			a.stats.OversizeSegments.Shrink(1)
 		}
 		a.trace(TraceSegmentFree, c.addr, c.size, c.stream, c.pool.arena.id)
 		a.drop(c)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 // sizes returns the bytes of a fake's live segments by how many there are.
@@ -69,7 +70,7 @@ func TestOversize(t *testing.T) {
 		t.Errorf("51 MiB are in %d bytes of another block", fits.Bytes)
 	}
 	s := StatsOf(cuda0)
-	if diff := cmp.Diff([]Stat{{1, 1, 3, 2}, {2, 2, 2, 0}}, []Stat{s.OversizeAllocations, s.OversizeSegments}); diff != "" || s.MaxSplitSize != 40*mib {
+	if diff := cmp.Diff([]figures.Stat{{Current: 1, Peak: 1, Allocated: 3, Freed: 2}, {Current: 2, Peak: 2, Allocated: 2}}, []figures.Stat{s.OversizeAllocations, s.OversizeSegments}); diff != "" || s.MaxSplitSize != 40*mib {
 		t.Errorf("max split %d, oversize %s", s.MaxSplitSize, diff)
 	}
 	free(t, fits)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 func reserved(d device.Device) int64 { return StatsOf(d).ReservedBytes.All.Current }
@@ -28,7 +29,7 @@ func TestRoom(t *testing.T) {
 	if c.Addr != b.Addr || reserved(cuda0) != 100*mib {
 		t.Errorf("a block that needs more is at +%d of %d bytes", int64(c.Addr-a.Addr), reserved(cuda0))
 	}
-	if s := StatsOf(cuda0); s.InactiveSplit.All != (Stat{}) || s.InactiveSplitBytes.All != (Stat{}) {
+	if s := StatsOf(cuda0); s.InactiveSplit.All != (figures.Stat{}) || s.InactiveSplitBytes.All != (figures.Stat{}) {
 		t.Errorf("what is free in a room is counted: %+v", s.InactiveSplit.All)
 	}
 	small, other := take(t, drv, 0, 1000), take(t, drv, 7, 30*mib)
@@ -239,7 +240,7 @@ func audit(t *testing.T, a *allocator, drv *mapping) {
 			t.Errorf("a free set has %d chunks, want %d", n, want)
 		}
 	}
-	got := [...]int64{a.stats.activeBytes.sum(), a.stats.allocatedBytes.sum(), a.stats.segment.sum(), a.stats.inactiveSplitBytes.sum(), a.stats.reservedBytes.sum(), int64(len(drv.pages)), drv.used}
+	got := [...]int64{a.stats.ActiveBytes.Sum(), a.stats.AllocatedBytes.Sum(), a.stats.Segment.Sum(), a.stats.InactiveSplitBytes.Sum(), a.stats.ReservedBytes.Sum(), int64(len(drv.pages)), drv.used}
 	if want := [...]int64{active, lent, segs, split, reserve, backed, reserve}; got != want {
 		t.Errorf("active, allocated, segments, split, reserved, pages, driver's: %v, want %v", got, want)
 	}

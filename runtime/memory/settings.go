@@ -1,11 +1,12 @@
 package memory
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 // settings are what a string in the environment or Configure says (P39). They do
@@ -80,10 +81,10 @@ func configuration() (*settings, error) {
 }
 
 // ErrSettings is wrapped by errors about the text of allocator settings.
-var ErrSettings = errors.New("invalid allocator settings")
+const ErrSettings ir.Error = "invalid allocator settings"
 
 // Configure sets how the allocators of all devices work from now on: the same
-// text as the environment's SINTER_ALLOC_CONF, which it replaces as a whole (P39).
+// text as the environment's SINTER_ALLOC_CONF, which it replaces as a whole.
 // What it does not name is as by default, but that a memory fraction stays which
 // it does not name.
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 var sim0 = device.Sim(0)
@@ -348,11 +349,11 @@ func TestPinned(t *testing.T) {
 		t.Errorf("freed twice: %v", err)
 	}
 	s := memory.PinnedStatsOf(device.KindSim)
-	want := memory.PinnedStats{
-		Allocations:    memory.Stat{Current: 4, Peak: 4, Allocated: 4},
-		AllocatedBytes: memory.Stat{Current: 3*65536 + 131072, Peak: 3*65536 + 131072, Allocated: 3*65536 + 131072},
-		ActiveRequests: memory.Stat{Current: 3, Peak: 4, Allocated: 6, Freed: 3},
-		ActiveBytes:    memory.Stat{Current: 2*65536 + 131072, Peak: 3*65536 + 131072, Allocated: 5*65536 + 131072, Freed: 3 * 65536},
+	want := figures.PinnedStats{
+		Allocations:    figures.Stat{Current: 4, Peak: 4, Allocated: 4},
+		AllocatedBytes: figures.Stat{Current: 3*65536 + 131072, Peak: 3*65536 + 131072, Allocated: 3*65536 + 131072},
+		ActiveRequests: figures.Stat{Current: 3, Peak: 4, Allocated: 6, Freed: 3},
+		ActiveBytes:    figures.Stat{Current: 2*65536 + 131072, Peak: 3*65536 + 131072, Allocated: 5*65536 + 131072, Freed: 3 * 65536},
 		AllocTime:      s.AllocTime,
 	}
 	if diff := cmp.Diff(want, s); diff != "" || s.AllocTime.Count != 4 || s.AllocTime.Mean() > s.AllocTime.Max || s.AllocTime.Min > s.AllocTime.Mean() {

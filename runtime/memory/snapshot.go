@@ -2,7 +2,7 @@ package memory
 
 import "github.com/sinter-go/sinter/runtime/device"
 
-// A Snapshot is the state of allocators at one moment of each device (A30), with
+// A Snapshot is the state of allocators at one moment of each device, with
 // the trace of what led there where history is recorded.
 type Snapshot struct {
 	Segments []Segment // by device, then address
@@ -10,7 +10,7 @@ type Snapshot struct {
 	Settings string    // of the allocators, as Configure has them
 }
 
-// A Trace is what happened on a device, oldest first (A31).
+// A Trace is what happened on a device, oldest first.
 type Trace struct {
 	Device  device.Device
 	Entries []TraceEntry
@@ -58,7 +58,7 @@ type BlockInfo struct {
 }
 
 // SnapshotOf returns the state of the accelerators of a kind or, with indices, of
-// those (S47). Devices on which nothing was allocated have no segment.
+// those. Devices on which nothing was allocated have no segment.
 func SnapshotOf(k device.Kind, indices ...int) Snapshot {
 	drainDropped()
 	if len(indices) == 0 {
@@ -95,7 +95,7 @@ func (a *allocator) snapshot() []Segment {
 			list = append(list, s)
 		}
 	}
-	a.trace(TraceSnapshot, 0, a.stats.activeBytes.sum(), 0, PoolID{})
+	a.trace(TraceSnapshot, 0, a.stats.ActiveBytes.Sum(), 0, PoolID{})
 	return list
 }
 

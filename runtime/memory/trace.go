@@ -9,11 +9,11 @@ import (
 	"github.com/sinter-go/sinter/runtime/local"
 )
 
-// A TraceAction is what happened to memory (A31).
+// A TraceAction is what happened to memory.
 type TraceAction uint8
 
 // The actions. A free is requested when the program gives a block back and
-// completed when its memory may be reused (A32).
+// completed when its memory may be reused.
 const (
 	TraceAlloc TraceAction = iota
 	TraceFreeRequested
@@ -89,7 +89,7 @@ type HistoryOptions struct {
 	Clear      bool          // forget what was recorded before
 }
 
-// RecordHistory turns recording on or off for all devices (P59). The trace of
+// RecordHistory turns recording on or off for all devices. The trace of
 // earlier is kept, up to the new size, unless Clear is set.
 func RecordHistory(o HistoryOptions) error {
 	switch {
@@ -132,8 +132,8 @@ func everyAllocator() []*allocator {
 var metadata = local.NewKey[string]()
 
 // WithMetadata calls f; what the calling goroutine does to memory meanwhile bears
-// text in the trace (P60).
-func WithMetadata(text string, f func()) { metadata.With(text, f) }
+// text in the trace. It returns f's error.
+func WithMetadata(text string, f func() error) error { return metadata.Try(text, f) }
 
 // trace records what happened, in the order of the calls. While nothing is
 // recorded it costs an atomic load. The caller may hold any lock. For

@@ -1,24 +1,25 @@
 // Package precision holds the process's choices between speed and precision:
 // whether float32 products may round their operands to TF32, and whether sums of
-// 16-bit products may be rounded to 16 bits on the way. Backends read them at
-// each launch, so a change is for the launches after it. The package knows
+// 16-bit products may be rounded to 16 bits on the way. Each call carries what holds
+// when it is made, so a change is for the calls after it. The package knows
 // no backend and no operator.
 //
 // A mode is asked for three times: for everything, for a backend, for one of
-// its operators. The most specific one that is not None counts (P1). The
-// boolean flags (S18) are another way to the same modes, not to be mixed with
-// them: a flag cannot be read where the modes say more than it can (P2).
+// its operators. The most specific one that is not None counts. The
+// boolean flags are another way to the same modes, not to be mixed with
+// them: a flag cannot be read where the modes say more than it can.
 //
 // SINTER_TF32=0 in the environment starts the process with TF32 off.
 package precision
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 // A Mode is how float32 products are computed.
@@ -28,7 +29,7 @@ type Mode uint8
 const (
 	None Mode = iota // as the level above says
 	IEEE             // operands and sums in float32
-	TF32             // operands rounded to 10 bits of fraction, sums in float32 (S17)
+	TF32             // operands rounded to 10 bits of fraction, sums in float32
 )
 
 var modeNames = [...]string{None: "none", IEEE: "ieee", TF32: "tf32"}
@@ -79,22 +80,24 @@ var parent = [levels]Level{Conv: Convolution, RNN: Convolution}
 
 // ErrMixed is wrapped by the error of reading a boolean flag after modes were set
 // that it cannot express.
-var ErrMixed = errors.New("mix of the legacy and new APIs to set the TF32 flags: read and set the modes, or the booleans, not both")
+const ErrMixed ir.Error = "mix of the legacy and new APIs to set the TF32 flags: read and set the modes, or the booleans, not both"
 
-// state holds the modes as set. The launches read the three results.
+// state holds the modes as set, and what follows from them, which is replaced as a whole.
 var state struct {
-	mu     sync.Mutex
-	mode   [levels]Mode
-	broad  string // what SetFloat32Matmul was given last
-	matmul atomic.Bool
-	conv   atomic.Bool
-	rnn    atomic.Bool
+	mu    sync.Mutex
+	mode  [levels]Mode
+	broad string // what SetFloat32Matmul was given last
+	now   atomic.Pointer[ir.Precision]
 }
 
-// reduced holds the flags of 16-bit products; true unless switched off.
-var reduced struct {
-	fp16Off, bf16Off, fp16SplitOff, bf16SplitOff atomic.Bool
-	fp16Sum                                      atomic.Bool
+// Now returns what a call that is made now may round.
+func Now() ir.Precision { return *state.now.Load() }
+
+// change publishes what set makes of the present choices. state.mu is held.
+func change(set func(p *ir.Precision)) {
+	next := Now()
+	set(&next)
+	state.now.Store(&next)
 }
 
 func init() { reset(os.Getenv("SINTER_TF32") != "0") }
@@ -109,14 +112,16 @@ func reset(tf32 bool) {
 	defer state.mu.Unlock()
 	state.mode = [levels]Mode{Matmul: m, Conv: m, RNN: m}
 	state.broad = broadOf(tf32)
+	split := ir.Partial{Rounded: true, Split: true}
+	state.now.Store(&ir.Precision{Sums: ir.Sums{FP16: split, BF16: split}})
 	settle()
 }
 
 // settle publishes the modes that count. state.mu is held.
 func settle() {
-	state.matmul.Store(effective(Matmul) == TF32)
-	state.conv.Store(effective(Conv) == TF32)
-	state.rnn.Store(effective(RNN) == TF32)
+	change(func(p *ir.Precision) {
+		p.MatmulTF32, p.ConvTF32, p.RNNTF32 = effective(Matmul) == TF32, effective(Conv) == TF32, effective(RNN) == TF32
+	})
 }
 
 // effective returns the mode that counts at l; IEEE where none was set.
@@ -132,7 +137,7 @@ func effective(l Level) Mode {
 	}
 }
 
-// Set asks for a mode at a level, for the launches after it (P1). A level or a
+// Set asks for a mode at a level, for the launches after it. A level or a
 // mode that does not exist is an error.
 func Set(l Level, m Mode) error {
 	if l >= levels || int(m) >= len(modeNames) {
@@ -155,14 +160,14 @@ func Get(l Level) Mode {
 	return effective(l)
 }
 
-// MatmulTF32 reports whether matrix products of float32 may use TF32 (S16).
-func MatmulTF32() bool { return state.matmul.Load() }
+// MatmulTF32 reports whether matrix products of float32 may use TF32.
+func MatmulTF32() bool { return Now().MatmulTF32 }
 
-// ConvTF32 reports whether convolutions of float32 may use TF32 (S16).
-func ConvTF32() bool { return state.conv.Load() }
+// ConvTF32 reports whether convolutions of float32 may use TF32.
+func ConvTF32() bool { return Now().ConvTF32 }
 
-// RNNTF32 reports whether recurrent layers of float32 may use TF32 (P1).
-func RNNTF32() bool { return state.rnn.Load() }
+// RNNTF32 reports whether recurrent layers of float32 may use TF32.
+func RNNTF32() bool { return Now().RNNTF32 }
 
 func mode(tf32 bool) Mode {
 	if tf32 {
@@ -171,7 +176,7 @@ func mode(tf32 bool) Mode {
 	return IEEE
 }
 
-// SetMatmulTF32 is the boolean flag of matrix products (S18).
+// SetMatmulTF32 is the boolean flag of matrix products.
 func SetMatmulTF32(on bool) {
 	state.mu.Lock()
 	defer state.mu.Unlock()
@@ -180,7 +185,7 @@ func SetMatmulTF32(on bool) {
 	settle()
 }
 
-// SetConvTF32 is the boolean flag of convolutions and recurrent layers (S18).
+// SetConvTF32 is the boolean flag of convolutions and recurrent layers.
 func SetConvTF32(on bool) {
 	state.mu.Lock()
 	defer state.mu.Unlock()
@@ -226,7 +231,7 @@ func broadOf(tf32 bool) string {
 	return Highest
 }
 
-// SetFloat32Matmul is the broad switch of matrix products (P3): Highest, High or
+// SetFloat32Matmul is the broad switch of matrix products: Highest, High or
 // Medium.
 func SetFloat32Matmul(setting string) error {
 	if setting != Highest && setting != High && setting != Medium {

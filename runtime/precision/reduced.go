@@ -2,7 +2,8 @@ package precision
 
 import (
 	"errors"
-	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 // A Half is a 16-bit float dtype whose products have flags of their own.
@@ -14,36 +15,41 @@ const (
 	BF16
 )
 
-func (h Half) flags() (off, splitOff *atomic.Bool) {
+func (h Half) of(s *ir.Sums) *ir.Partial {
 	if h == BF16 {
-		return &reduced.bf16Off, &reduced.bf16SplitOff
+		return &s.BF16
 	}
-	return &reduced.fp16Off, &reduced.fp16SplitOff
+	return &s.FP16
 }
 
 // ReducedReduction reports whether the partial sums of products of h may be
 // rounded to h where a product is split along its inner extent, and whether it
-// may be split at all. Both are true unless switched off (P4).
+// may be split at all. Both are true unless switched off.
 func ReducedReduction(h Half) (reduced, split bool) {
-	off, splitOff := h.flags()
-	return !off.Load(), !splitOff.Load()
+	now := Now()
+	r := h.of(&now.Sums)
+	return r.Rounded, r.Split
 }
 
-// SetReducedReduction sets both (P4). Partial sums exist only where products are
+// SetReducedReduction sets both. Partial sums exist only where products are
 // split: (true, false) is an error, and changes nothing.
 func SetReducedReduction(h Half, reduced, split bool) error {
 	if reduced && !split {
 		return errors.New("allow_splitk=False needs reduced precision reductions to be off, too")
 	}
-	off, splitOff := h.flags()
-	off.Store(!reduced)
-	splitOff.Store(!split)
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	change(func(p *ir.Precision) { *h.of(&p.Sums) = ir.Partial{Rounded: reduced, Split: split} })
 	return nil
 }
 
-// FP16Accumulation reports whether products of float16 may be summed in float16
-// (P5). It is false unless switched on.
-func FP16Accumulation() bool { return reduced.fp16Sum.Load() }
+// FP16Accumulation reports whether products of float16 may be summed in float16. It is
+// false unless switched on.
+func FP16Accumulation() bool { return Now().Sums.InFP16 }
 
 // SetFP16Accumulation sets it.
-func SetFP16Accumulation(on bool) { reduced.fp16Sum.Store(on) }
+func SetFP16Accumulation(on bool) {
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	change(func(p *ir.Precision) { p.Sums.InFP16 = on })
+}

@@ -2,6 +2,16 @@
 // counter-based (Philox 4x32-10): a call draws a seed and an offset here, and
 // every element's value follows from these and its position alone, on every
 // backend. The package knows nothing of tensors.
+//
+//	random.Seed(1) // this goroutine's generator, from the beginning
+//	x = tensor.Randn([]int{2, 3})
+//	err := random.With(random.New(7), func() error { // numbers of their own
+//		y = tensor.Rand([]int{2, 3})
+//		return y.Err()
+//	})
+//	if err != nil {
+//		return err
+//	}
 package random
 
 import (
@@ -78,9 +88,9 @@ func Current() *Generator {
 	return defaultGenerator
 }
 
-// With calls f with g as the calling goroutine's generator; nil stands for the
-// process's.
-func With(g *Generator, f func()) { chosen.With(g, f) }
+// With calls f with g as the calling goroutine's generator, and returns f's error. A
+// nil g stands for the process's.
+func With(g *Generator, f func() error) error { return chosen.Try(g, f) }
 
 // Next draws from the calling goroutine's generator, or onto its tape.
 func Next() (seed, offset int64) {

@@ -1,13 +1,38 @@
 package random
 
-import "github.com/sinter-go/sinter/runtime/local"
+import (
+	"errors"
+	"slices"
+
+	"github.com/sinter-go/sinter/runtime/local"
+)
 
 // A Tape gives out places for numbers that are drawn later, and more than once:
-// those of work that is recorded and not done (P89). A place looks like an offset,
+// those of work that is recorded and not done. A place looks like an offset,
 // and is one that no generator reaches; what stands in it is decided by Advance.
 // The zero Tape is empty. It is for one goroutine at a time.
 type Tape struct {
 	draws []draws
+}
+
+// Clone returns a tape with the same places, which Advance draws apart from t's.
+func (t *Tape) Clone() *Tape {
+	if t == nil {
+		return nil
+	}
+	return &Tape{slices.Clone(t.draws)}
+}
+
+// Replace has what was drawn of one generator be drawn of another.
+func (t *Tape) Replace(old, by *Generator) {
+	if t == nil {
+		return
+	}
+	for i := range t.draws {
+		if t.draws[i].from == old {
+			t.draws[i].from = by
+		}
+	}
 }
 
 // draws is what is drawn of one generator each time.
@@ -28,8 +53,13 @@ const (
 var taping = local.NewKey[*Tape]()
 
 // Record calls f; what the calling goroutine draws meanwhile with Next are places on
-// the tape, and no generator advances.
-func (t *Tape) Record(f func()) { taping.With(t, f) }
+// the tape, and no generator advances. It returns f's error.
+func (t *Tape) Record(f func() error) error {
+	if t == nil {
+		return errors.New("random: a nil *random.Tape")
+	}
+	return taping.Try(t, f)
+}
 
 // draw returns the next place, and the seed of now, which stands for nothing.
 func (t *Tape) draw(g *Generator) (seed, offset int64) {

@@ -10,11 +10,12 @@ func TestTape(t *testing.T) {
 		t.Error("a new tape is not empty")
 	}
 	var places []int64
-	tape.Record(func() {
+	if err := tape.Record(func() error {
 		for _, g := range []*Generator{a, b, a} {
-			With(g, func() {
+			With(g, func() error {
 				_, at := Next()
 				places = append(places, at)
+				return nil
 			})
 		}
 		done := make(chan State)
@@ -25,7 +26,10 @@ func TestTape(t *testing.T) {
 		if got := <-done; got != (State{9, 0}) {
 			t.Errorf("another goroutine drew %v", got)
 		}
-	})
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
 	if a.State() != (State{5, 1}) || b.State() != (State{9, 1}) {
 		t.Errorf("recording moved the generators to %v and %v", a.State(), b.State())
 	}

@@ -10,7 +10,7 @@ import (
 // blocking says that what gives a stream work waits for it.
 var blocking atomic.Bool
 
-// SetBlocking has what gives devices work wait for it (S26). It only says so: those
+// SetBlocking has what gives devices work wait for it. It only says so: those
 // that give the work ask, and call Settle.
 func SetBlocking(on bool) { blocking.Store(on) }
 

@@ -2,7 +2,7 @@ package stream
 
 import "github.com/sinter-go/sinter/runtime/device"
 
-// Capturing reports whether what the stream is given is recorded and not done (P83).
+// Capturing reports whether what the stream is given is recorded and not done.
 func (s Stream) Capturing() (bool, error) {
 	drv, err := s.driver()
 	if err != nil {

@@ -31,7 +31,7 @@ func CurrentID(d device.Device) device.StreamID {
 }
 
 // Current returns the calling goroutine's current stream of d: that of the
-// innermost Do with a stream of d, or the default stream (S38).
+// innermost Do with a stream of d, or the default stream.
 func Current(d device.Device) Stream {
 	d, _, err := device.Find(d)
 	if err != nil {
@@ -41,17 +41,14 @@ func Current(d device.Device) Stream {
 }
 
 // Do calls f with s as the calling goroutine's current stream of its device, and
-// the device as the current one of its kind (P15). Scopes nest, and what was
+// the device as the current one of its kind. Scopes nest, and what was
 // current before is again when f returns or panics; other goroutines are not
-// affected, also not those that f starts. F is not called when there is no such
-// stream.
-func (s Stream) Do(f func()) error {
+// affected, also not those that f starts. It returns f's error, or that there is no
+// such stream, and then f is not called.
+func (s Stream) Do(f func() error) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
-	if f == nil {
-		return nil
-	}
 	outer, _ := entered.Get()
-	return device.With(s.dev, func() { entered.With(&scope{s, outer}, f) })
+	return device.With(s.dev, func() error { return entered.Try(&scope{s, outer}, f) })
 }

@@ -2,24 +2,24 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	goruntime "runtime"
 	"sync"
 	"time"
 
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// Errors about the time between events, with PyTorch's texts (P19).
-var (
-	ErrNotTiming   = errors.New("elapsed time: Both events must be created with argument 'enable_timing=True' (NewTimingEvent)")
-	ErrNotRecorded = errors.New("elapsed time: Both events must be recorded before calculating elapsed time")
+// Errors about the time between events, with PyTorch's texts.
+const (
+	ErrNotTiming   ir.Error = "elapsed time: Both events must be created with argument 'enable_timing=True' (NewTimingEvent)"
+	ErrNotRecorded ir.Error = "elapsed time: Both events must be recorded before calculating elapsed time"
 )
 
 // An Event marks a place in a stream's work. It gets its device when it is first
 // recorded, and belongs to it from then on: only streams of that device record
-// it, streams of any device of the kind wait for it (P17). Any goroutine may use
+// it, streams of any device of the kind wait for it. Any goroutine may use
 // it at any time. A nil Event cannot be recorded or waited for by a stream, and
 // otherwise is like one that never was recorded.
 type Event struct {
@@ -74,8 +74,8 @@ func obtain(drv device.Driver, d device.Device, timing bool) (*handle, error) {
 }
 
 // giveBack keeps an event for reuse. It calls no driver, so it may run in a
-// cleanup. Streams that wait for the event wait for what it marked when they were
-// told.
+// cleanup. Streams that wait for the event wait for what it marked when the wait was
+// given to them.
 func giveBack(h *handle) {
 	key := spareKey{place{h.drv, h.dev.Index}, h.timing}
 	spare.mu.Lock()
@@ -168,7 +168,7 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 }
 
 // Query reports whether the work before what e marks is done; true when it was
-// never recorded (P18).
+// never recorded.
 func (e *Event) Query() (bool, error) {
 	h, _ := e.current()
 	if h == nil {
@@ -198,7 +198,7 @@ func (e *Event) Synchronize(ctx context.Context) error {
 }
 
 // Elapsed returns the time from e to end, whose work must be done. Both must have
-// been made by NewTimingEvent and recorded on one device (P19).
+// been made by NewTimingEvent and recorded on one device.
 func (e *Event) Elapsed(end *Event) (time.Duration, error) {
 	if e != nil && !e.timing || end != nil && !end.timing {
 		return 0, ErrNotTiming

@@ -41,9 +41,9 @@ func poolOf(drv device.Driver, dev int) *pool {
 }
 
 // New returns a stream of d from its pool: 32 a priority, in turn, so that the
-// 33rd is the first again (P13). Such streams and the default stream do not wait
+// 33rd is the first again. Such streams and the default stream do not wait
 // for one another. Lower numbers are higher priorities, 0 is the usual one, and
-// what is outside of PriorityRange counts as the nearest inside (P12). On the host
+// what is outside of PriorityRange counts as the nearest inside. On the host
 // there is only the default stream.
 func New(d device.Device, priority int) Stream {
 	d, drv, err := device.Find(d)

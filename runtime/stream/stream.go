@@ -2,8 +2,19 @@
 // calling goroutine's current stream, streams from pools, waiting, timing. It
 // knows nothing of tensors or memory, and of devices only their drivers.
 //
+//	s := stream.New(device.Best(), 0)
+//	if err := s.WaitStream(stream.Current(s.Device())); err != nil { // x was made there
+//		return err
+//	}
+//	if err := s.Do(func() error { y = x.Exp(); return y.Err() }); err != nil {
+//		return err
+//	}
+//	if err := s.Synchronize(ctx); err != nil {
+//		return err
+//	}
+//
 // Nothing here holds a lock while it waits, and waits on the host end with their
-// context (P21).
+// context.
 package stream
 
 import (
@@ -13,8 +24,8 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// A Stream is a linear sequence of work that belongs to one device (S31). Streams
-// are comparable values: two are equal when device and handle are (P14). The zero
+// A Stream is a linear sequence of work that belongs to one device. Streams
+// are comparable values: two are equal when device and handle are. The zero
 // Stream is the host's, whose work is done when the call that gives it returns.
 //
 // A Stream that could not be made carries the reason: Err and every method that
@@ -33,8 +44,7 @@ func Failed(d device.Device, err error) Stream {
 	return Stream{dev: d, bad: &failure{fmt.Errorf("stream on %s: %w", d, err)}}
 }
 
-// Default returns a device's default stream, which exists without being made
-// (S32).
+// Default returns a device's default stream, which exists without being made.
 func Default(d device.Device) Stream {
 	d, _, err := device.Find(d)
 	if err != nil {
@@ -44,7 +54,7 @@ func Default(d device.Device) Stream {
 }
 
 // External returns a stream that other code made on a device by its handle, which
-// stays the other code's to destroy (P16).
+// stays the other code's to destroy.
 func External(d device.Device, handle device.StreamID) Stream {
 	d, _, err := device.Find(d)
 	if err != nil {
@@ -84,7 +94,7 @@ func (s Stream) driver() (device.Driver, error) {
 	return drv, err
 }
 
-// Query reports whether all work given to the stream is done (P11).
+// Query reports whether all work given to the stream is done.
 func (s Stream) Query() (bool, error) {
 	drv, err := s.driver()
 	if err != nil {
@@ -100,7 +110,7 @@ func (s Stream) Query() (bool, error) {
 // Synchronize waits on the host for all work given to the stream so far, and
 // returns what went wrong with it: that the device is lost (device.ErrLost), or what
 // the kernels of this stream, and no other, found wrong with their operands' values
-// since somebody last waited for it (S27). The work goes on when ctx ends the wait.
+// since somebody last waited for it. The work goes on when ctx ends the wait.
 func (s Stream) Synchronize(ctx context.Context) error {
 	drv, err := s.driver()
 	if err != nil {
@@ -121,7 +131,7 @@ func (s Stream) WaitEvent(e *Event) error {
 }
 
 // WaitStream makes work given to the stream from now on wait for all work given
-// to other so far (P10). It returns at once, unless one of the two is the host's,
+// to other so far. It returns at once, unless one of the two is the host's,
 // whose work is not queued: the host waits for other, and nobody for the host.
 func (s Stream) WaitStream(other Stream) error {
 	if err := s.Err(); err != nil {

@@ -120,7 +120,7 @@ func TestFailures(t *testing.T) {
 		_, queried := s.Query()
 		_, recorded := s.RecordEvent(nil)
 		for _, err := range []error{
-			s.Err(), queried, recorded, s.Synchronize(ctx), s.Do(func() { called = true }), s.WaitStream(good), good.WaitStream(s), s.WaitEvent(stream.NewEvent()),
+			s.Err(), queried, recorded, s.Synchronize(ctx), s.Do(func() error { called = true; return nil }), s.WaitStream(good), good.WaitStream(s), s.WaitEvent(stream.NewEvent()),
 		} {
 			wantError(t, err, device.ErrUnavailable, "stream on sim:7")
 		}
@@ -168,26 +168,28 @@ func TestScopes(t *testing.T) {
 	}
 	d0, d1 := stream.Default(sim0), stream.Default(sim1)
 	want(d0, d1, sim0)
-	must(t, a.Do(func() {
+	must(t, a.Do(func() error {
 		want(a, d1, sim0)
-		must(t, b.Do(func() {
+		must(t, b.Do(func() error {
 			want(a, b, sim1)
 			func() {
 				defer func() { _ = recover() }()
-				_ = c.Do(func() { want(c, b, sim0); panic("out") })
+				_ = c.Do(func() error { want(c, b, sim0); panic("out") })
 			}()
 			want(a, b, sim1)
-			must(t, d0.Do(func() { want(d0, b, sim0) }))
+			must(t, d0.Do(func() error { want(d0, b, sim0); return nil }))
 			done := make(chan bool)
 			go func() {
 				defer close(done)
 				want(d0, d1, sim0)
-				must(t, c.Do(func() { want(c, d1, sim0) }))
+				must(t, c.Do(func() error { want(c, d1, sim0); return nil }))
 			}()
 			<-done
+			return nil
 		}))
 		want(a, d1, sim0)
-		must(t, device.With(sim1, func() { want(a, d1, sim1) }))
+		must(t, device.With(sim1, func() error { want(a, d1, sim1); return nil }))
+		return nil
 	}))
 	want(d0, d1, sim0)
 }
@@ -198,11 +200,12 @@ func TestManyScopes(t *testing.T) {
 	for i := range 1000 {
 		wg.Go(func() {
 			s := stream.New([]device.Device{sim0, sim1}[i%2], 0)
-			if err := s.Do(func() {
+			if err := s.Do(func() error {
 				runtime.Gosched()
 				if got := stream.Current(s.Device()); got != s {
 					t.Errorf("goroutine %d is in %s, finds %s", i, s, got)
 				}
+				return nil
 			}); err != nil {
 				t.Error(err)
 			}
@@ -336,10 +339,11 @@ func TestElapsed(t *testing.T) {
 	time.Sleep(2 * time.Millisecond)
 	release()
 	must(t, to.Synchronize(ctx))
-	must(t, device.With(sim1, func() { // from any current device
+	must(t, device.With(sim1, func() error { // from any current device
 		if took, err := from.Elapsed(to); took < 2*time.Millisecond || err != nil {
 			t.Errorf("Elapsed = %v, %v", took, err)
 		}
+		return nil
 	}))
 }
 
@@ -376,10 +380,11 @@ func BenchmarkCurrentID(b *testing.B) {
 		}
 	})
 	b.Run("inside", func(b *testing.B) {
-		must(b, stream.New(sim0, 0).Do(func() {
+		must(b, stream.New(sim0, 0).Do(func() error {
 			for b.Loop() {
 				stream.CurrentID(sim0)
 			}
+			return nil
 		}))
 	})
 }

@@ -74,18 +74,18 @@ func TestS56(t *testing.T) {
 // train fits a small network on dev and returns the losses.
 func train(t testing.TB, dev device.Device) (losses []float64) {
 	t.Helper()
-	random.With(random.New(3), func() {
+	random.With(random.New(3), func() error {
 		model := nn.NewSequential(nn.NewLinear(2, 8), nn.Func(T.Tanh), nn.NewLinear(8, 1))
 		must(t, nn.To(model, dev))
 		x := tensor.Rand([]int{32, 2})
-		set, err := data.Tensors(x, x.Sum(tensor.Dim(1), tensor.KeepDim(true)))
+		set, err := data.Tensors(x, x.Sum(tensor.Dim(1), tensor.KeepDim()))
 		must(t, err)
-		sgd, err := optim.NewSGD(nn.Parameters(model), 0.1, optim.SGDOptions{Momentum: 0.5})
+		sgd, err := optim.NewSGD(nn.Parameters(model), 0.1, optim.Momentum(0.5))
 		must(t, err)
 		l := data.Loader{Dataset: set, BatchSize: 8, Shuffle: true}
 		for batch, err := range l.Epoch(t.Context()) {
 			must(t, err)
-			loss := model.Forward(batch[0].To(dev)).MseLoss(batch[1].To(dev))
+			loss := model.Forward(batch[0].To(dev)).MSELoss(batch[1].To(dev))
 			must(t, sgd.ZeroGrad())
 			must(t, loss.Backward())
 			must(t, sgd.Step())
@@ -93,6 +93,7 @@ func train(t testing.TB, dev device.Device) (losses []float64) {
 			must(t, err)
 			losses = append(losses, v)
 		}
+		return nil
 	})
 	return losses
 }
@@ -132,8 +133,9 @@ func TestS61(t *testing.T) {
 	current := device.Device{Kind: kind, Index: device.CurrentIndex}
 	x := tensor.Ones([]int{2})
 	var made, moved T
-	must(t, device.With(list[1], func() {
+	must(t, device.With(list[1], func() error {
 		made, moved = tensor.Zeros([]int{2}, tensor.On(current)), x.To(current)
+		return nil
 	}))
 	after := x.To(current)
 	equal(t, "devices", []device.Device{made.Device(), moved.Device(), after.Device(), x.Device()},
@@ -147,7 +149,7 @@ func TestS78(t *testing.T) {
 	chosen, other := list[1], list[0]
 	live(t, other)
 	before := memory.StatsOf(other).Allocation.All.Allocated
-	must(t, device.With(other, func() {
+	must(t, device.With(other, func() error {
 		w := tensor.Randn([]int{4, 2}, tensor.On(chosen)).RequireGrad()
 		x := tensor.Randn([]int{3, 4}, tensor.On(chosen))
 		loss := x.MatMul(w).Tanh().Sum()
@@ -168,6 +170,7 @@ func TestS78(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), chosen.String()) || !strings.Contains(err.Error(), other.String()) {
 			t.Errorf("operands on two devices: %v", err)
 		}
+		return nil
 	}))
 	// The last operand is all that was asked for on the other device.
 	if n := memory.StatsOf(other).Allocation.All.Allocated - before; n != 1 {

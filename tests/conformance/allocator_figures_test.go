@@ -11,6 +11,7 @@ import (
 
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 // current returns the metrics' current values, which must be those of one kind of
@@ -73,12 +74,12 @@ func TestA27(t *testing.T) {
 		h.empty()
 		want("after the stream is done and the cache empty", 0, 0, 0, 0)
 		all := h.stats()
-		for name, m := range map[string]memory.Metric{"allocation": all.Allocation, "segment": all.Segment, "active": all.Active} {
+		for name, m := range map[string]figures.Metric{"allocation": all.Allocation, "segment": all.Segment, "active": all.Active} {
 			rises := int64(2)
 			if name == "segment" {
 				rises = 1
 			}
-			equal(t, name, m.All, memory.Stat{Peak: rises, Allocated: rises, Freed: rises})
+			equal(t, name, m.All, figures.Stat{Peak: rises, Allocated: rises, Freed: rises})
 			if sum := m.Small.Allocated + m.Large.Allocated; sum != m.All.Allocated {
 				t.Errorf("%s rose by %d in all, by %d in both pools", name, m.All.Allocated, sum)
 			}
@@ -129,7 +130,7 @@ func TestA28(t *testing.T) {
 	}
 	equal(t, "other figures", slices.Collect(maps.Keys(got)), []string(nil))
 	pool := memory.NewPool(h.dev, memory.PoolOptions{})
-	must(t, pool.Do(func() { h.free(h.take(512)) }))
+	must(t, pool.Do(func() error { h.free(h.take(512)); return nil }))
 	key := fmt.Sprintf("reserved_bytes_by_private_pools.%d_%d.all.current", pool.ID().A, pool.ID().B)
 	equal(t, key, memory.StatsMap(h.dev)[key], int64(2*mib))
 	must(t, pool.Release())
@@ -176,11 +177,11 @@ func TestA29(t *testing.T) {
 			t.Errorf("%s is %d after both resets, with %d now", key, v, now[name+".current"])
 		}
 	}
-	equal(t, "allocated bytes after both resets", s.AllocatedBytes.Small, memory.Stat{Current: 512, Peak: 512})
+	equal(t, "allocated bytes after both resets", s.AllocatedBytes.Small, figures.Stat{Current: 512, Peak: 512})
 	equal(t, "counts", []int64{s.DeviceAllocs, s.DeviceFrees, s.SyncAllStreams, s.AllocRetries, s.OutOfMemory}, make([]int64, 5))
 	h.free(kept)
 	h.take(600)
-	equal(t, "after a free and an allocation", h.stats().AllocatedBytes.All, memory.Stat{Current: 1024, Peak: 1024, Allocated: 1024, Freed: 512})
+	equal(t, "after a free and an allocation", h.stats().AllocatedBytes.All, figures.Stat{Current: 1024, Peak: 1024, Allocated: 1024, Freed: 512})
 	check()
 }
 
@@ -194,7 +195,7 @@ func uncached(t *testing.T) {
 	_, err := h.try(0, 1)
 	memory.CaptureEnded(h.dev)
 	fmt.Println(strings.Join(h.drv.calls(), ", "))
-	fmt.Println(h.stats() == memory.Stats{}, len(memory.SnapshotOf(h.dev.Kind, 0).Segments), err != nil)
+	fmt.Println(h.stats() == figures.Stats{}, len(memory.SnapshotOf(h.dev.Kind, 0).Segments), err != nil)
 }
 
 // With caching turned off by the environment, every allocation is one of the

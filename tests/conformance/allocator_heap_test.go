@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 )
 
 // A heap is an allocator that has nothing yet, of the first device under test, with
@@ -107,7 +108,7 @@ func (h *heap) empty() {
 	must(h.t, memory.EmptyCache(h.dev))
 }
 
-func (h *heap) stats() memory.Stats { return memory.StatsOf(h.dev) }
+func (h *heap) stats() figures.Stats { return memory.StatsOf(h.dev) }
 
 // The figures that most tests are about.
 type heapFigures struct{ Allocated, Requested, Active, Reserved, Split, SplitBytes int64 }

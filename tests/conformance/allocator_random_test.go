@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 	"github.com/sinter-go/sinter/tests/conformance/model"
 )
 
@@ -235,7 +236,7 @@ func (r *modelRun) allocReal(pool int, s device.StreamID, bytes int64) (b memory
 	if pool == 0 {
 		return memory.Alloc(r.dev, r.drv, s, bytes)
 	}
-	must(r.t, r.pools[pool].Do(func() { b, err = memory.Alloc(r.dev, r.drv, s, bytes) }))
+	must(r.t, r.pools[pool].Do(func() error { b, err = memory.Alloc(r.dev, r.drv, s, bytes); return nil }))
 	return b, err
 }
 
@@ -379,14 +380,14 @@ func (r *modelRun) enough() {
 }
 
 // sumsOf returns the figures as the model has them.
-func sumsOf(s memory.Stats) model.Sums {
-	stat := func(s memory.Stat) model.Stat { return model.Stat(s) }
+func sumsOf(s figures.Stats) model.Sums {
+	stat := func(s figures.Stat) model.Stat { return model.Stat(s) }
 	out := model.Sums{
 		OversizeAllocations: stat(s.OversizeAllocations), OversizeSegments: stat(s.OversizeSegments),
 		Retries: s.AllocRetries, OutOfMemory: s.OutOfMemory, Syncs: s.SyncAllStreams,
 		DeviceAllocs: s.DeviceAllocs, DeviceFrees: s.DeviceFrees,
 	}
-	for i, m := range [model.NumMetrics]memory.Metric{
+	for i, m := range [model.NumMetrics]figures.Metric{
 		s.Allocation, s.AllocatedBytes, s.RequestedBytes, s.Active, s.ActiveBytes,
 		s.Segment, s.ReservedBytes, s.InactiveSplit, s.InactiveSplitBytes,
 	} {
@@ -396,7 +397,7 @@ func sumsOf(s memory.Stats) model.Sums {
 }
 
 // identities checks what is true of figures and segments at any moment (A29, A30).
-func identities(s memory.Stats, segments []memory.Segment) error {
+func identities(s figures.Stats, segments []memory.Segment) error {
 	var total, allocated, active, requested, count, unsplit int64
 	last := uint64(0)
 	for _, g := range segments {
@@ -457,7 +458,7 @@ func tiles(g memory.Segment) (free int64, err error) {
 }
 
 // sums checks that figures are the sums of those of pools, and peaks the highest.
-func sums(s memory.Stats) error {
+func sums(s figures.Stats) error {
 	for i, m := range sumsOf(s).Metrics {
 		all, small, large := m[0], m[1], m[2]
 		if all.Current != small.Current+large.Current || all.Allocated != small.Allocated+large.Allocated || all.Freed != small.Freed+large.Freed {

@@ -109,7 +109,7 @@ func TestA6(t *testing.T) {
 	pool := memory.NewPool(h.dev, memory.PoolOptions{})
 	small, large := h.take(mib), h.take(mib+1)
 	var inSmall, inLarge memory.Block
-	must(t, pool.Do(func() { inSmall, inLarge = h.take(mib), h.take(mib+1) }))
+	must(t, pool.Do(func() error { inSmall, inLarge = h.take(mib), h.take(mib+1); return nil }))
 	type key struct {
 		small bool
 		id    memory.PoolID
@@ -211,12 +211,13 @@ func TestA9(t *testing.T) {
 	}
 	h = newHeap(t, "")
 	pool := memory.NewPool(h.dev, memory.PoolOptions{NoSplit: true})
-	must(t, pool.Do(func() {
+	must(t, pool.Do(func() error {
 		if b := h.take(512); b.Bytes != 2*mib {
 			t.Errorf("of a pool without division: a block of %d bytes, want the segment", b.Bytes)
 		} else {
 			h.free(b)
 		}
+		return nil
 	}))
 	must(t, pool.Release())
 }

@@ -75,7 +75,7 @@ func TestS26(t *testing.T) {
 	s := newStream(t, d)
 	calls := map[string]func(){
 		"operator": func() { x.AddScalar(1) }, "factory": func() { tensor.Zeros([]int{2}, tensor.On(d)) },
-		"copy": func() { tensor.From([]float32{1}).To(d, tensor.NonBlocking) },
+		"copy": func() { tensor.From([]float32{1}).To(d, tensor.NonBlocking()) },
 	}
 	must(t, s.WaitStream(stream.Default(d)))
 	lockPages(t, d, 1, 2)
@@ -89,7 +89,7 @@ func TestS26(t *testing.T) {
 		for what, call := range calls {
 			release := hold(t, s)
 			returned := make(chan bool)
-			go func() { _ = s.Do(call); close(returned) }()
+			go func() { _ = s.Do(func() error { call(); return nil }); close(returned) }()
 			select {
 			case <-returned:
 				t.Errorf("%s: it returned before it was done", what)
@@ -222,9 +222,9 @@ func TestS30(t *testing.T) {
 	x := onesOn(d)
 	var up, down T
 	run := func() {
-		up = host.To(d, tensor.NonBlocking)
-		must(t, x.CopyFrom(host, tensor.NonBlocking))
-		down = x.To(device.CPU, tensor.NonBlocking)
+		up = host.To(d, tensor.NonBlocking())
+		must(t, x.CopyFrom(host, tensor.NonBlocking()))
+		down = x.To(device.CPU, tensor.NonBlocking())
 	}
 	warm(t, d, run)
 	lockPages(t, d, 2, 4)
@@ -264,7 +264,7 @@ func TestP22(t *testing.T) {
 		"to the device": func() error { return host.To(d).Err() }, "into a tensor": func() error { return x.CopyFrom(host) },
 	}
 	allowed := map[string]func() error{
-		"without waiting": func() error { return pinned.To(d, tensor.NonBlocking).Err() }, "an operator": func() error { return x.Add(x).Err() },
+		"without waiting": func() error { return pinned.To(d, tensor.NonBlocking()).Err() }, "an operator": func() error { return x.Add(x).Err() },
 		"by name": func() error { return stream.Default(d).Synchronize(background) },
 	}
 	equal(t, "the mode from the start", cuda.GetSyncDebugMode(), cuda.SyncDebugOff)

@@ -109,10 +109,10 @@ func TestP27(t *testing.T) {
 	var x, back T
 	run := func() {
 		host := pinned(1)
-		x = host.To(d, tensor.NonBlocking)
+		x = host.To(d, tensor.NonBlocking())
 		host.Release()
 		pinned(2) // where the first one was, if that were free
-		back = x.To(device.CPU, tensor.NonBlocking)
+		back = x.To(device.CPU, tensor.NonBlocking())
 	}
 	on(t, s, func() {
 		warm(t, d, run)
@@ -149,13 +149,13 @@ func TestP28(t *testing.T) {
 		name string
 		from T
 		to   device.Device
-		opts []tensor.TransferOption
+		opts []tensor.Option
 		runs [2]bool // the devices that run a kernel
 	}{
 		{"to the device, waiting", host, d[0], nil, [2]bool{}},
-		{"to the device, not waiting", host, d[0], []tensor.TransferOption{tensor.NonBlocking}, [2]bool{true, false}},
+		{"to the device, not waiting", host, d[0], []tensor.Option{tensor.NonBlocking()}, [2]bool{true, false}},
 		{"to the host, waiting", far, device.CPU, nil, [2]bool{}},
-		{"to the host, not waiting", far, device.CPU, []tensor.TransferOption{tensor.NonBlocking}, [2]bool{true, false}},
+		{"to the host, not waiting", far, device.CPU, []tensor.Option{tensor.NonBlocking()}, [2]bool{true, false}},
 		{"between devices", far, d[1], nil, [2]bool{true, false}},
 	} {
 		dst := intsOn(c.to)
@@ -177,7 +177,7 @@ func TestP28(t *testing.T) {
 // strides of a tensor without gaps.
 func TestP29(t *testing.T) {
 	d := devices(t, 2)
-	matrix := tensor.FromOn([]float32{1, 2, 3, 4, 5, 6}, []int{2, 3})
+	matrix := tensor.FromSlice([]float32{1, 2, 3, 4, 5, 6}, []int{2, 3})
 	want := []float64{1, 4, 2, 5, 3, 6}
 	there := matrix.To(d[0]).Transpose(0, 1)
 	for name, got := range map[string]T{

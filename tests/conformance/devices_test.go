@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/generated/tensor/out"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -35,7 +36,7 @@ func placed(t testing.TB, want device.Device, tensors map[string]T) {
 func within(t testing.TB, d device.Device, f func()) {
 	t.Helper()
 	called := false
-	must(t, device.With(d, func() { called = true; f() }))
+	must(t, device.With(d, func() error { called = true; f(); return nil }))
 	if !called {
 		t.Fatalf("With(%s) did not call its function", d)
 	}
@@ -99,14 +100,14 @@ func TestS2(t *testing.T) {
 		see()
 		func() {
 			defer func() { _ = recover() }()
-			_ = device.With(d[0], func() { see(); panic("out") })
+			_ = device.With(d[0], func() error { see(); panic("out") })
 		}()
 		see()
 	})
 	see()
 	equal(t, "current devices", seen, []int{0, 1, 0, 1, 0, 1, 0})
 	called := false
-	fails(t, "a device that is not there", device.With(device.Device{Kind: kind, Index: 99}, func() { called = true }), device.ErrUnavailable, "99")
+	fails(t, "a device that is not there", device.With(device.Device{Kind: kind, Index: 99}, func() error { called = true; return nil }), device.ErrUnavailable, "99")
 	if called {
 		t.Error("the guard of a device that is not there called its function")
 	}
@@ -241,7 +242,7 @@ func TestS11(t *testing.T) {
 	}
 	fails(t, "in place", x.AddInPlace(y), device.ErrMismatch, "two devices")
 	_ = x.Err() // looked at: it is of use again
-	fails(t, "into another device's tensor", tensor.AddOut(y, x, x), device.ErrMismatch, d[1].String())
+	fails(t, "into another device's tensor", out.Add(y, x, x), device.ErrMismatch, d[1].String())
 	_ = y.Err()
 	equal(t, "x afterwards", values(t, x), []float64{1, 1})
 	equal(t, "y afterwards", values(t, y), []float64{1, 1})
@@ -327,8 +328,8 @@ func TestPeersInOrder(t *testing.T) {
 		return sum, y
 	}
 	run := func(held bool) {
-		must(t, on0.Do(func() {
-			must(t, on1.Do(func() {
+		must(t, on0.Do(func() error {
+			must(t, on1.Do(func() error {
 				x, y := onesOn(d[0]), onesOn(d[1])
 				release := func() {}
 				if held {
@@ -341,7 +342,9 @@ func TestPeersInOrder(t *testing.T) {
 				release()
 				equal(t, "the sum", values(t, sum), []float64{11, 11})
 				equal(t, "the operand, written afterwards", values(t, y), []float64{99, 99})
+				return nil
 			}))
+			return nil
 		}))
 	}
 	run(false) // kernels are loaded
@@ -370,7 +373,7 @@ func TestS14(t *testing.T) {
 		on[d2] = map[string]T{}
 	}
 	within(t, d1, func() {
-		a := tensor.FromOn([]float32{1, 2}, []int{2}, tensor.On(current()))
+		a := tensor.FromSlice([]float32{1, 2}, []int{2}, tensor.On(current()))
 		b := tensor.From([]float32{1, 2}).To(current())
 		b2 := tensor.From([]float32{1, 2}).To(current())
 		c, z := a.Add(b), x.Add(y)
@@ -418,13 +421,13 @@ func visible(t *testing.T) {
 func TestP33(t *testing.T) {
 	d := one(t)
 	x := tensor.From([]float32{1, 2}).To(d)
-	s := tensor.FromOn([]float32{3}, []int{})
+	s := tensor.FromSlice([]float32{3}, []int{})
 	for name, y := range map[string]T{"vector times scalar": x.Mul(s), "scalar times vector": s.Mul(x), "vector times number": x.MulScalar(3)} {
 		placed(t, d, map[string]T{name: y})
 		equal(t, name, values(t, y), []float64{3, 6})
 	}
 	text := func(a, b device.Device) string { return fmt.Sprintf("two devices, %s and %s!", a, b) }
-	there := tensor.FromOn([]float32{3}, []int{}, tensor.On(d))
+	there := tensor.FromSlice([]float32{3}, []int{}, tensor.On(d))
 	host := tensor.From([]float32{1, 2})
 	fails(t, "an accelerator's scalar and a host vector", there.Mul(host).Err(), device.ErrMismatch, text(d, device.CPU))
 	fails(t, "a host vector and an accelerator's scalar", host.Mul(there).Err(), device.ErrMismatch, text(device.CPU, d))
@@ -502,7 +505,7 @@ func TestP36(t *testing.T) {
 	_, _, info := cuda.MemGetInfo(device.CPU)
 	for what, err := range map[string]error{
 		"properties": properties, "memory": info, "synchronize": cuda.Synchronize(context.Background(), device.CPU),
-		"stream": cuda.NewStream(cuda.StreamOptions{Device: device.Sim(0)}).Err(),
+		"stream": cuda.NewStream(tensor.On(device.Sim(0))).Err(),
 	} {
 		if what == "stream" {
 			fails(t, what, err, device.ErrInvalid, "Expected a cuda device, but got: sim:0")

@@ -36,7 +36,7 @@ func madeAs(t testing.TB, x T) made {
 func TestS59(t *testing.T) {
 	dev := one(t)
 	shape := []int{2}
-	must(t, tensor.WithDefaults(tensor.Defaults{Device: dev, Float: tensor.Float64}, func() {
+	must(t, tensor.WithDefaults(tensor.Defaults{Device: dev, Float: tensor.Float64}, func() error {
 		equal(t, "the default dtype", tensor.DefaultType(), tensor.Float64)
 		for name, c := range map[string]struct {
 			x     T
@@ -65,16 +65,17 @@ func TestS59(t *testing.T) {
 		if x := <-other; x.Device() != device.CPU || x.DType() != tensor.Float32 {
 			t.Errorf("another goroutine makes %s on %s", x.DType(), x.Device())
 		}
+		return nil
 	}))
 	if x := tensor.Zeros(shape); x.Device() != device.CPU || x.DType() != tensor.Float32 {
 		t.Errorf("afterwards: %s on %s", x.DType(), x.Device())
 	}
 	for _, d := range []tensor.Defaults{{Float: tensor.Int64}, {Device: device.Device{Kind: kind, Index: 99}}} {
-		if err := tensor.WithDefaults(d, func() { t.Errorf("called with %v", d) }); err == nil {
+		if err := tensor.WithDefaults(d, func() error { t.Errorf("called with %v", d); return nil }); err == nil {
 			t.Errorf("%v are accepted as defaults", d)
 		}
 	}
-	x := tensor.FromOn([]float32{-1.5, 0, 2.75}, nil, tensor.On(dev))
+	x := tensor.FromSlice([]float32{-1.5, 0, 2.75}, nil, tensor.On(dev))
 	for _, c := range []struct {
 		to   tensor.DType
 		want []float64
@@ -96,7 +97,7 @@ func TestS62(t *testing.T) {
 	for _, on := range []device.Device{device.CPU, dev} {
 		for _, dt := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.BFloat16, tensor.Int8, tensor.Bool} {
 			x := tensor.Zeros([]int{5}, tensor.On(on), tensor.OfType(dt))
-			must(t, tensor.WithDefaults(tensor.Defaults{Device: list[0], Float: tensor.Float64}, func() {
+			must(t, tensor.WithDefaults(tensor.Defaults{Device: list[0], Float: tensor.Float64}, func() error {
 				what := fmt.Sprintf("of %s on %s: ", dt, on)
 				equal(t, what+"NewFull", madeAs(t, x.NewFull(shape, 1)), made{on, dt, shape, full(1)})
 				equal(t, what+"NewZeros", madeAs(t, x.NewZeros(shape)), made{on, dt, shape, full(0)})
@@ -105,6 +106,7 @@ func TestS62(t *testing.T) {
 				e := x.NewEmpty(shape)
 				equal(t, what+"NewEmpty", made{e.Device(), e.DType(), e.Shape(), nil}, made{on, dt, shape, nil})
 				equal(t, what+"options", madeAs(t, x.NewFull(shape, 3, tensor.On(device.CPU), tensor.OfType(tensor.Int16))), made{device.CPU, tensor.Int16, shape, full(3)})
+				return nil
 			}))
 		}
 	}

@@ -38,7 +38,7 @@ func newTrainer(t testing.TB, d device.Device, width int) *trainer {
 		for i := range data {
 			data[i] = float32(i%7-3) / 8
 		}
-		return tensor.FromOn(data, shape, tensor.On(d))
+		return tensor.FromSlice(data, shape, tensor.On(d))
 	}
 	tr := &trainer{x: fill(width, width), y: fill(width, 2), weights: []T{fill(width, width).RequireGrad(), fill(width).RequireGrad(), fill(width, 2).RequireGrad()}}
 	for _, x := range append(tr.weights, tr.x, tr.y) {
@@ -50,22 +50,23 @@ func newTrainer(t testing.TB, d device.Device, width int) *trainer {
 // step does one step of training, and returns its first error. Whatever it made is
 // released; a step that failed has changed no weight, or some of them completely.
 func (tr *trainer) step() (err error) {
-	tensor.Scope(func(func(...T)) {
-		h := tr.x.MatMul(tr.weights[0]).Add(tr.weights[1]).Relu()
+	err = tensor.Scope(func() error {
+		h := tr.x.MatMul(tr.weights[0]).Add(tr.weights[1]).ReLU()
 		loss := h.MatMul(tr.weights[2]).Sub(tr.y).Square().Mean()
-		if err = loss.Err(); err != nil {
-			return
+		if err := loss.Err(); err != nil {
+			return err
 		}
-		if err = loss.Backward(); err != nil {
-			return
+		if err := loss.Backward(); err != nil {
+			return err
 		}
-		tensor.NoGrad(func() {
+		return tensor.NoGrad(func() error {
 			for _, w := range tr.weights {
 				g, _ := w.Grad()
-				if err == nil {
-					err = w.AddScaledInPlace(g, -0.1)
+				if err := w.AddScaledInPlace(g, -0.1); err != nil {
+					return err
 				}
 			}
+			return nil
 		})
 	})
 	for _, w := range tr.weights {
@@ -223,8 +224,8 @@ func TestFailingCopy(t *testing.T) {
 		"to one far":        func() error { return x.To(far).Err() },
 		"into a tensor":     func() error { return dst.CopyFrom(x) },
 		"reading an item":   func() error { _, err := x.Bytes(); return err },
-		"without waiting":   func() error { return host.PinMemory(d).To(d, tensor.NonBlocking).Err() },
-		"unpinned, at once": func() error { return host.To(d, tensor.NonBlocking).Err() },
+		"without waiting":   func() error { return host.PinMemory(d).To(d, tensor.NonBlocking()).Err() },
+		"unpinned, at once": func() error { return host.To(d, tensor.NonBlocking()).Err() },
 	} {
 		must(t, drv.Fail(0, sim.FaultCopy, 1, broken))
 		err := c()
@@ -278,7 +279,7 @@ func goesOn(t testing.TB, others []device.Device) {
 		x := tensor.Ones([]int{n}, tensor.On(o)).AddScalar(1)
 		equal(t, o.String(), values(t, x)[:2], []float64{2, 2})
 		pinned := tensor.Ones([]int{2}).PinMemory(o)
-		equal(t, o.String()+" from page-locked memory", values(t, pinned.To(o, tensor.NonBlocking)), []float64{1, 1})
+		equal(t, o.String()+" from page-locked memory", values(t, pinned.To(o, tensor.NonBlocking())), []float64{1, 1})
 	}
 }
 

@@ -9,15 +9,14 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
-	"github.com/sinter-go/sinter/runtime/graph"
-	"github.com/sinter-go/sinter/runtime/plans"
+	"github.com/sinter-go/sinter/runtime/fftplans"
 )
 
 // cacheOf returns the empty plan cache of a device, which is as it was again after
 // the test.
-func cacheOf(t *testing.T, d device.Device) plans.Handle {
+func cacheOf(t *testing.T, d device.Device) fftplans.Handle {
 	t.Helper()
-	c := plans.Of(d)
+	c := fftplans.Of(d)
 	must(t, c.Clear())
 	before := c.MaxSize()
 	t.Cleanup(func() {
@@ -35,7 +34,7 @@ func transformed(t *testing.T, d device.Device, rows, n int) {
 	for i := range row {
 		row[i] = complex(float32(i), 0)
 	}
-	x := tensor.FromOn(row, []int{1, n}, tensor.On(d)).Expand(rows, n).Contiguous()
+	x := tensor.FromSlice(row, []int{1, n}, tensor.On(d)).Expand(rows, n).Contiguous()
 	got, err := tensor.Data[complex64](x.FFT())
 	must(t, err)
 	for k := range n {
@@ -117,7 +116,7 @@ func TestS50(t *testing.T) {
 	x := tensor.Ones([]int{4}, tensor.On(d), tensor.OfType(tensor.Complex64))
 	must(t, x.FFT().Err())
 	var y T
-	g := captured(t, d, graph.Options{}, func() error {
+	g := captured(t, d, func() error {
 		y = x.FFT()
 		return y.Err()
 	})
@@ -134,7 +133,7 @@ func TestS50(t *testing.T) {
 // negative one is refused and changes nothing.
 func TestS51(t *testing.T) {
 	d := one(t)
-	equal(t, "the bound at first", plans.Of(d).MaxSize(), 4096)
+	equal(t, "the bound at first", fftplans.Of(d).MaxSize(), 4096)
 	c := cacheOf(t, d)
 	must(t, c.SetMaxSize(10))
 	equal(t, "the bound after it was set", c.MaxSize(), 10)
@@ -178,21 +177,22 @@ func TestS53(t *testing.T) {
 func TestS54(t *testing.T) {
 	ds := devices(t, 2)
 	first, second := cacheOf(t, ds[0]), cacheOf(t, ds[1])
-	current := plans.Of(device.Device{Kind: kind, Index: device.CurrentIndex})
+	current := fftplans.Of(device.Device{Kind: kind, Index: device.CurrentIndex})
 	must(t, current.At(1).SetMaxSize(10))
 	equal(t, "the second device's bound", second.MaxSize(), 10)
 	equal(t, "the current device's bound", current.MaxSize(), first.MaxSize())
 	transformed(t, ds[0], 1, 5)
-	must(t, device.With(ds[1], func() {
+	must(t, device.With(ds[1], func() error {
 		equal(t, "plans of the current device, which has none", current.Size(), 0)
 		equal(t, "its bound", current.MaxSize(), 10)
 		transformed(t, ds[1], 1, 5)
 		transformed(t, ds[1], 2, 5)
 		equal(t, "plans of the current device", current.Size(), 2)
+		return nil
 	}))
 	equal(t, "plans outside of the scope", current.Size(), 1)
 	equal(t, "plans by index", current.At(1).Size(), 2)
-	equal(t, "plans by device", plans.Of(ds[1]).Size(), 2)
+	equal(t, "plans by device", fftplans.Of(ds[1]).Size(), 2)
 	must(t, second.Clear())
 	equal(t, "plans of the other device", first.Size(), 1)
 	gone := current.At(device.Count(kind))

@@ -43,11 +43,12 @@ func (n *nest) enter(depth int) (err error) {
 	}
 	i := n.rng.IntN(len(n.list))
 	wasDevice, wasStream := n.device, n.streams[i]
-	inner := func() {
+	inner := func() error {
 		err = n.enter(depth - 1)
 		if n.rng.IntN(4) == 0 {
 			panic("out")
 		}
+		return err
 	}
 	func() {
 		defer func() { _ = recover() }()
@@ -120,7 +121,7 @@ func TestGoroutinesWork(t *testing.T) {
 		all.Go(func() {
 			dev := list[g%len(list)]
 			s := stream.New(dev, 0)
-			err := s.Do(func() {
+			err := s.Do(func() error {
 				x := tensor.Full([]int{3}, g, tensor.On(current()))
 				for range 2 {
 					y := x.AddScalar(1)
@@ -133,6 +134,7 @@ func TestGoroutinesWork(t *testing.T) {
 				if got, err := x.Sum().Item(); err != nil || got != float64(3*(g+2)) {
 					t.Errorf("goroutine %d: the sum is %v, %v; want %d", g, got, err, 3*(g+2))
 				}
+				return nil
 			})
 			if err != nil {
 				t.Errorf("goroutine %d: %v", g, err)

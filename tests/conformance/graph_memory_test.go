@@ -14,21 +14,21 @@ import (
 
 // sharings are the ways in which graphs get their memory: options returns those of
 // the next graph, given the first one.
-func sharings(t *testing.T, d device.Device, f func(t *testing.T, shared bool, options func(first *graph.Graph) graph.Options)) {
+func sharings(t *testing.T, d device.Device, f func(t *testing.T, shared bool, options func(first *graph.Graph) []graph.Option)) {
 	t.Run("apart", func(t *testing.T) {
-		f(t, false, func(*graph.Graph) graph.Options { return graph.Options{} })
+		f(t, false, func(*graph.Graph) []graph.Option { return nil })
 	})
 	t.Run("first graph's pool", func(t *testing.T) {
-		f(t, true, func(first *graph.Graph) graph.Options {
+		f(t, true, func(first *graph.Graph) []graph.Option {
 			if first == nil {
-				return graph.Options{}
+				return nil
 			}
-			return graph.Options{Pool: first.Pool()}
+			return []graph.Option{graph.CapturePool(first.Pool())}
 		})
 	})
 	t.Run("a pool made before", func(t *testing.T) {
 		pool := memory.NewPool(d, memory.PoolOptions{})
-		f(t, true, func(*graph.Graph) graph.Options { return graph.Options{Pool: pool} })
+		f(t, true, func(*graph.Graph) []graph.Option { return []graph.Option{graph.CapturePool(pool)} })
 		must(t, pool.Release())
 	})
 }
@@ -40,24 +40,24 @@ func TestP87(t *testing.T) {
 	d := one(t)
 	live(t, d)
 	const n = 1000
-	sharings(t, d, func(t *testing.T, shared bool, options func(*graph.Graph) graph.Options) {
+	sharings(t, d, func(t *testing.T, shared bool, options func(*graph.Graph) []graph.Option) {
 		a := tensor.Ones([]int{n}, tensor.On(d))
 		var b, c, x, e, f T
 		g0, g1, g2 := graph.New(d), graph.New(d), graph.New(d)
-		must(t, g0.Capture(options(nil), func() error {
+		must(t, g0.Capture(func() error {
 			b = a.Clone()
 			c, x = b.AddScalar(1), b.AddScalar(2)
 			return errorsOf(b, c, x)
-		}))
-		must(t, g1.Capture(options(g0), func() error {
+		}, options(nil)...))
+		must(t, g1.Capture(func() error {
 			e = c.AddScalar(3)
 			c.Release()
 			return e.Err()
-		}))
-		must(t, g2.Capture(options(g0), func() error {
+		}, options(g0)...))
+		must(t, g2.Capture(func() error {
 			f = x.AddScalar(4)
 			return f.Err()
-		}))
+		}, options(g0)...))
 		replay := func(graphs ...*graph.Graph) {
 			t.Helper()
 			for _, g := range graphs {
@@ -101,18 +101,18 @@ func TestP88(t *testing.T) {
 		}
 	}
 	reserved := map[bool]int64{}
-	sharings(t, d, func(t *testing.T, shared bool, options func(*graph.Graph) graph.Options) {
+	sharings(t, d, func(t *testing.T, shared bool, options func(*graph.Graph) []graph.Option) {
 		a := tensor.Ones([]int{n}, tensor.On(d))
 		must(t, stream.Synchronize(background, d))
 		must(t, memory.EmptyCache(d))
 		before := memory.Reserved(d)
 		var b T
 		g0, g1 := graph.New(d), graph.New(d)
-		must(t, g0.Capture(options(nil), func() error {
+		must(t, g0.Capture(func() error {
 			b = a.Clone()
 			return five(&b)()
-		}))
-		must(t, g1.Capture(options(g0), five(&b)))
+		}, options(nil)...))
+		must(t, g1.Capture(five(&b), options(g0)...))
 		reserved[shared] = memory.Reserved(d) - before
 		must(t, g0.Replay())
 		must(t, g1.Replay())
@@ -135,21 +135,21 @@ func TestP90(t *testing.T) {
 	busy := tensor.Empty([]int{3}, tensor.On(d))
 	must(t, stream.Synchronize(background, d))
 	release := hold(t, s0)
-	must(t, s0.Do(func() { overwrite(t, busy, 1) }))
+	must(t, s0.Do(func() error { overwrite(t, busy, 1); return nil }))
 	must(t, busy.RecordStream(s0))
 	busy.Release() // s0 is not done with it
 	allocated := memory.StatsOf(d).ActiveBytes.All.Current
-	g := captured(t, d, graph.Options{Stream: s1}, func() error {
+	g := captured(t, d, func() error {
 		b := a.Clone()
 		must(t, s2.WaitStream(s1))
-		must(t, s2.Do(func() { overwrite(t, b, 1) }))
+		must(t, s2.Do(func() error { overwrite(t, b, 1); return nil }))
 		must(t, b.RecordStream(s2))
 		b.Release()
 		c := a.AddScalar(1) // an allocation, which would ask the events
 		err := c.Err()
 		c.Release()
 		return errors.Join(err, s1.WaitStream(s2))
-	})
+	}, graph.CaptureStream(s1))
 	release()
 	must(t, g.Replay())
 	must(t, stream.Synchronize(background, d))
@@ -171,7 +171,7 @@ func TestP93(t *testing.T) {
 	p, err := drv.Properties(d.Index)
 	must(t, err)
 	g := graph.New(d)
-	err = g.Capture(graph.Options{}, func() error {
+	err = g.Capture(func() error {
 		must(t, x.AddScalarInPlace(1))
 		return tensor.Zeros([]int{int(p.TotalMemory)}, tensor.On(d)).Err()
 	})
@@ -181,22 +181,22 @@ func TestP93(t *testing.T) {
 		t.Errorf("%T is no OutOfMemoryError", err)
 	}
 	equal(t, "a tensor after the error", values(t, x), []float64{1, 1, 1, 1})
-	must(t, g.Capture(graph.Options{}, func() error { return x.AddScalarInPlace(1) }))
+	must(t, g.Capture(func() error { return x.AddScalarInPlace(1) }))
 	must(t, g.Replay())
 	equal(t, "after a capture that went well", values(t, x), []float64{2, 2, 2, 2})
 	must(t, g.Reset())
 }
 
-// figures are what A26 tells of a device's memory.
-type figures struct{ Segments, Reserved, Blocks, Bytes int64 }
+// fourFigures are what A26 tells of a device's memory.
+type fourFigures struct{ Segments, Reserved, Blocks, Bytes int64 }
 
-func figuresOf(d device.Device) figures {
+func figuresOf(d device.Device) fourFigures {
 	s := memory.StatsOf(d)
-	return figures{s.Segment.All.Current, s.ReservedBytes.All.Current, s.Active.All.Current, s.ActiveBytes.All.Current}
+	return fourFigures{s.Segment.All.Current, s.ReservedBytes.All.Current, s.Active.All.Current, s.ActiveBytes.All.Current}
 }
 
-func (a figures) minus(b figures) figures {
-	return figures{a.Segments - b.Segments, a.Reserved - b.Reserved, a.Blocks - b.Blocks, a.Bytes - b.Bytes}
+func (a fourFigures) minus(b fourFigures) fourFigures {
+	return fourFigures{a.Segments - b.Segments, a.Reserved - b.Reserved, a.Blocks - b.Blocks, a.Bytes - b.Bytes}
 }
 
 // The figures of memory for a chain of clones in a graph of its own pool: segments,
@@ -221,14 +221,14 @@ func TestA26(t *testing.T) {
 			must(t, a.Err())
 			small := c.bytes < 1<<20 || onGPU() // a simulated device takes seconds for more
 			if small {
-				tensor.Scope(func(func(...T)) { must(t, a.CopyFrom(tensor.OnesLike(a))) })
+				must(t, tensor.Scope(func() error { return a.CopyFrom(tensor.OnesLike(a)) }))
 			}
 			must(t, stream.Synchronize(background, d))
 			must(t, memory.EmptyCache(d))
 			before := figuresOf(d)
 			var b T
 			g := graph.New(d)
-			must(t, g.Capture(graph.Options{}, func() error {
+			must(t, g.Capture(func() error {
 				b = a.Clone()
 				for range 5 {
 					old := b
@@ -237,12 +237,13 @@ func TestA26(t *testing.T) {
 				}
 				return b.Err()
 			}))
-			equal(t, "with the graph", figuresOf(d).minus(before), figures{c.segments, c.reserved, 1, c.bytes})
+			equal(t, "with the graph", figuresOf(d).minus(before), fourFigures{c.segments, c.reserved, 1, c.bytes})
 			check := func(when string) {
 				t.Helper()
 				if small {
-					tensor.Scope(func(func(...T)) {
+					tensor.Scope(func() error {
 						equal(t, "the smallest and the largest element "+when, append(values(t, b.Min()), values(t, b.Max())...), []float64{6, 6})
+						return nil
 					})
 				}
 			}
@@ -253,7 +254,7 @@ func TestA26(t *testing.T) {
 			must(t, stream.Synchronize(background, d))
 			must(t, g.Reset())
 			must(t, memory.EmptyCache(d))
-			equal(t, "without the graph", figuresOf(d).minus(before), figures{1, c.after, 1, c.bytes})
+			equal(t, "without the graph", figuresOf(d).minus(before), fourFigures{1, c.after, 1, c.bytes})
 			check("after the graph")
 			b.Release()
 			a.Release()

@@ -20,10 +20,10 @@ import (
 )
 
 // captured returns a graph of what f gives a device, which the test frees at its end.
-func captured(t testing.TB, d device.Device, o graph.Options, f func() error) *graph.Graph {
+func captured(t testing.TB, d device.Device, f func() error, opts ...graph.Option) *graph.Graph {
 	t.Helper()
 	g := graph.New(d)
-	must(t, g.Capture(o, f))
+	must(t, g.Capture(f, opts...))
 	t.Cleanup(func() { must(t, g.Reset()) })
 	return g
 }
@@ -39,10 +39,7 @@ func errorsOf(tensors ...T) error {
 
 // temporary returns what f returns and releases all else that f makes.
 func temporary(f func() T) (out T) {
-	tensor.Scope(func(keep func(...T)) {
-		out = f()
-		keep(out)
-	})
+	out, _ = tensor.ScopeValue(func() (T, error) { return f(), nil }) // an error sticks to the tensor
 	return out
 }
 
@@ -55,11 +52,11 @@ func TestP31(t *testing.T) {
 	defer x.Release()
 	plain := tensor.From([]float32{1, 2})
 	for name, copy := range map[string]func() error{
-		"from the host": func() error { return x.CopyFrom(plain, tensor.NonBlocking) },
+		"from the host": func() error { return x.CopyFrom(plain, tensor.NonBlocking()) },
 		"to the host":   func() error { return plain.CopyFrom(x) },
 	} {
 		var inner error
-		err := graph.New(d).Capture(graph.Options{}, func() error {
+		err := graph.New(d).Capture(func() error {
 			inner = copy()
 			return nil
 		})
@@ -69,10 +66,10 @@ func TestP31(t *testing.T) {
 	}
 	in := tensor.From([]float32{3, 4}).PinMemory(d)
 	var out T
-	g := captured(t, d, graph.Options{}, func() error {
-		must(t, x.CopyFrom(in, tensor.NonBlocking))
+	g := captured(t, d, func() error {
+		must(t, x.CopyFrom(in, tensor.NonBlocking()))
 		must(t, x.MulScalarInPlace(10))
-		out = x.To(device.CPU, tensor.NonBlocking)
+		out = x.To(device.CPU, tensor.NonBlocking())
 		return out.Err()
 	})
 	replay := func(want ...float64) {
@@ -102,14 +99,15 @@ func TestP79(t *testing.T) {
 	defer x.Release()
 	side := stream.New(d, 0)
 	must(t, side.WaitStream(stream.Current(d)))
-	must(t, side.Do(func() {
+	must(t, side.Do(func() error {
 		for range 3 {
 			x.MulScalar(2).Release()
 		}
+		return nil
 	}))
 	must(t, stream.Current(d).WaitStream(side))
 	var y T
-	g := captured(t, d, graph.Options{}, func() error {
+	g := captured(t, d, func() error {
 		y = x.MulScalar(2)
 		return y.Err()
 	})
@@ -134,7 +132,7 @@ func TestReplayBlocks(t *testing.T) {
 	x, _, gather := gatherOutOfRange(d)
 	must(t, stream.Synchronize(background, d))
 	var y T
-	g := captured(t, d, graph.Options{}, func() error {
+	g := captured(t, d, func() error {
 		y = gather()
 		return y.Err()
 	})
@@ -152,7 +150,7 @@ func TestP80(t *testing.T) {
 	d := one(t)
 	g := graph.New(d)
 	called := false
-	err := g.Capture(graph.Options{Stream: stream.Default(d)}, func() error { called = true; return nil })
+	err := g.Capture(func() error { called = true; return nil }, graph.CaptureStream(stream.Default(d)))
 	fails(t, "capture on the default stream", err, graph.ErrDefaultStream, "CUDA graphs must be captured on a non-default stream.")
 	if called {
 		t.Error("the function was called")
@@ -173,7 +171,7 @@ func TestP81(t *testing.T) {
 		"all elements":           func() error { _, err := tensor.Data[float32](x); return err },
 		"a copy to the host":     func() error { return x.CPU().Err() },
 		"a copy from the host":   func() error { return host.To(d).Err() },
-		"one over a tensor":      func() error { return x.CopyFrom(host, tensor.NonBlocking) },
+		"one over a tensor":      func() error { return x.CopyFrom(host, tensor.NonBlocking()) },
 		"one that blocks":        func() error { return x.CopyFrom(pinned) },
 		"a wait for the stream":  func() error { return stream.Current(d).Synchronize(background) },
 		"a wait for the device":  func() error { return stream.Synchronize(background, d) },
@@ -183,7 +181,7 @@ func TestP81(t *testing.T) {
 		for _, hidden := range []bool{false, true} {
 			g := graph.New(d)
 			var inner error
-			err := g.Capture(graph.Options{}, func() error {
+			err := g.Capture(func() error {
 				must(t, inside.Record(stream.Current(d)))
 				must(t, x.MulScalarInPlace(2))
 				inner = do()
@@ -211,7 +209,7 @@ func TestP82(t *testing.T) {
 	x, y := tensor.Zeros([]int{1}, tensor.On(d)), tensor.Zeros([]int{1}, tensor.On(d))
 	host, calls := tensor.From([]float32{0}), 0
 	var second *graph.Graph
-	first := captured(t, d, graph.Options{}, func() error {
+	first := captured(t, d, func() error {
 		calls++
 		must(t, host.AddScalarInPlace(1))
 		done := make(chan error)
@@ -219,7 +217,7 @@ func TestP82(t *testing.T) {
 			done <- y.AddScalarInPlace(10)
 		}()
 		must(t, <-done)
-		second = captured(t, d, graph.Options{Stream: stream.New(d, 0)}, func() error { return x.MulScalarInPlace(3) })
+		second = captured(t, d, func() error { return x.MulScalarInPlace(3) }, graph.CaptureStream(stream.New(d, 0)))
 		return x.AddScalarInPlace(1)
 	})
 	for range 3 {
@@ -244,12 +242,12 @@ func TestP83(t *testing.T) {
 		equal(t, where, got, want)
 	}
 	equal(t, "before", cuda.IsCurrentStreamCapturing(), false)
-	captured(t, d, graph.Options{}, func() error {
+	captured(t, d, func() error {
 		check("the captured stream", stream.Current(d), true)
 		check("another stream", other, false)
 		check("the default stream", stream.Default(d), false)
 		equal(t, "the current stream", cuda.IsCurrentStreamCapturing(), true)
-		must(t, stream.Default(d).Do(func() { equal(t, "in another scope", cuda.IsCurrentStreamCapturing(), false) }))
+		must(t, stream.Default(d).Do(func() error { equal(t, "in another scope", cuda.IsCurrentStreamCapturing(), false); return nil }))
 		return x.AddScalarInPlace(1)
 	})
 	equal(t, "after", cuda.IsCurrentStreamCapturing(), false)
@@ -267,7 +265,7 @@ func TestP84(t *testing.T) {
 			main := stream.Current(d)
 			must(t, x.AddScalarInPlace(1))
 			must(t, side.WaitStream(main))
-			must(t, side.Do(func() { must(t, y.CopyFrom(x)) }))
+			must(t, side.Do(func() error { must(t, y.CopyFrom(x)); return nil }))
 			must(t, z.CopyFrom(x))
 			if join {
 				must(t, main.WaitStream(side))
@@ -275,18 +273,18 @@ func TestP84(t *testing.T) {
 			return z.AddInPlace(y)
 		}
 	}
-	g := captured(t, d, graph.Options{}, fork(true))
+	g := captured(t, d, fork(true))
 	must(t, g.Replay())
 	equal(t, "what both branches gave", values(t, z), []float64{8, 8})
 	must(t, g.Replay())
 	equal(t, "a second time", values(t, z), []float64{10, 10})
-	err := graph.New(d).Capture(graph.Options{}, fork(false))
+	err := graph.New(d).Capture(fork(false))
 	fails(t, "a branch that does not come back", err, device.ErrCapturing, "")
 
 	must(t, stream.Synchronize(background, d))
-	must(t, side.Do(func() { must(t, y.AddScalarInPlace(1)) }))
+	must(t, side.Do(func() error { must(t, y.AddScalarInPlace(1)); return nil }))
 	var inner error
-	err = graph.New(d).Capture(graph.Options{}, func() error {
+	err = graph.New(d).Capture(func() error {
 		inner = stream.Current(d).WaitStream(side)
 		return nil
 	})
@@ -303,7 +301,7 @@ func TestP85(t *testing.T) {
 	old := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(old)
-	g := captured(t, d, graph.Options{}, func() error { return nil })
+	g := captured(t, d, func() error { return nil })
 	if !strings.Contains(log.String(), "WARN") || !strings.Contains(log.String(), "The CUDA Graph is empty") {
 		t.Errorf("logged %q", log.String())
 	}
@@ -320,14 +318,14 @@ func TestP86(t *testing.T) {
 	defer x.Release()
 	var y T
 	g := graph.New(d)
-	must(t, g.Capture(graph.Options{}, func() error {
+	must(t, g.Capture(func() error {
 		y = x.AddScalar(5)
 		return errors.Join(y.Err(), x.AddScalarInPlace(1))
 	}))
 	side := stream.New(d, 0)
 	must(t, stream.Synchronize(background, d))
 	release := hold(t, side)
-	must(t, side.Do(func() { must(t, g.Replay()) }))
+	must(t, side.Do(func() error { must(t, g.Replay()); return nil }))
 	if !idle(t, stream.Default(d)) || idle(t, side) {
 		t.Error("the replay did not go to the current stream")
 	}
@@ -335,7 +333,7 @@ func TestP86(t *testing.T) {
 	must(t, side.Synchronize(background))
 	must(t, g.Replay())
 	equal(t, "after two replays on two streams", append(values(t, x)[:1], values(t, y)[0]), []float64{2, 6})
-	fails(t, "a second capture", g.Capture(graph.Options{}, func() error { return nil }), graph.ErrCaptured, "")
+	fails(t, "a second capture", g.Capture(func() error { return nil }), graph.ErrCaptured, "")
 	must(t, g.Reset())
 	fails(t, "a replay after Reset", g.Replay(), graph.ErrEmpty, "")
 	must(t, memory.EmptyCache(d))
@@ -343,7 +341,7 @@ func TestP86(t *testing.T) {
 	overwrite(t, y, 1)
 	equal(t, "its memory", values(t, y), []float64{1, 1, 1})
 	y.Release()
-	must(t, g.Capture(graph.Options{}, func() error { return x.MulScalarInPlace(10) }))
+	must(t, g.Capture(func() error { return x.MulScalarInPlace(10) }))
 	must(t, g.Replay())
 	equal(t, "captured again", values(t, x), []float64{20, 20, 20})
 	must(t, g.Reset())
@@ -378,7 +376,7 @@ func TestP89(t *testing.T) {
 
 			random.Seed(5)
 			var a, b T
-			g := captured(t, d, graph.Options{}, func() error {
+			g := captured(t, d, func() error {
 				a, b = draw(x), draw(x)
 				return errorsOf(a, b)
 			})
@@ -409,13 +407,13 @@ func TestGraphedTrainingStep(t *testing.T) {
 	old := random.Current().State()
 	defer random.Current().SetState(old)
 	optimizers := map[string]func([]*nn.Parameter) (optim.Optimizer, error){
-		"sgd": func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewSGD(p, 0.1, optim.SGDOptions{}) },
+		"sgd": func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewSGD(p, 0.1) },
 		"momentum": func(p []*nn.Parameter) (optim.Optimizer, error) {
-			return optim.NewSGD(p, 0.1, optim.SGDOptions{Momentum: 0.9, Dampening: 0.5})
+			return optim.NewSGD(p, 0.1, optim.Momentum(0.9), optim.Dampening(0.5))
 		},
-		"adam": func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, 0.01, optim.AdamOptions{}) },
+		"adam": func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, 0.01) },
 		"adamw": func(p []*nn.Parameter) (optim.Optimizer, error) {
-			return optim.NewAdamW(p, 0.01, optim.AdamOptions{WeightDecay: 0.1})
+			return optim.NewAdamW(p, 0.01, optim.WeightDecay(0.1))
 		},
 	}
 	for name, make := range optimizers {
@@ -433,19 +431,19 @@ func trainBoth(t *testing.T, d device.Device, newOptimizer func([]*nn.Parameter)
 	const steps = 7
 	run := func(step func(s func() error, opt optim.Optimizer, i int)) [][]float64 {
 		random.Seed(11)
-		l1, l2 := nn.NewLinear(4, 8, nn.On(d)), nn.NewLinear(8, 1, nn.On(d))
+		l1, l2 := nn.NewLinear(4, 8, tensor.On(d)), nn.NewLinear(8, 1, tensor.On(d))
 		params := append(nn.Parameters(l1), nn.Parameters(l2)...)
 		opt, err := newOptimizer(params)
 		must(t, err)
 		x, y := tensor.Randn([]int{16, 4}, tensor.On(d)), tensor.Randn([]int{16, 1}, tensor.On(d))
-		one := func() (err error) {
-			tensor.Scope(func(func(...T)) {
+		one := func() error {
+			return tensor.Scope(func() error {
 				loss := l2.Forward(l1.Forward(x).Tanh().Dropout(0.25)).Sub(y).Square().Mean()
-				if err = loss.Backward(); err == nil {
-					err = opt.Step()
+				if err := loss.Backward(); err != nil {
+					return err
 				}
+				return opt.Step()
 			})
-			return err
 		}
 		for i := range steps {
 			if i == 4 {
@@ -479,7 +477,7 @@ func trainBoth(t *testing.T, d device.Device, newOptimizer func([]*nn.Parameter)
 			return
 		case 1:
 			must(t, opt.ZeroGrad())
-			g = captured(t, d, graph.Options{}, s)
+			g = captured(t, d, s)
 		}
 		must(t, g.Replay())
 	})

@@ -26,7 +26,7 @@ type family struct {
 type maker struct {
 	t     testing.TB
 	rng   *rand.Rand
-	place []tensor.CreateOption
+	place []tensor.Option
 	used  *[]T
 }
 
@@ -41,7 +41,7 @@ func (m maker) uniform(scale float64, shape ...int) T {
 	for i := range list {
 		list[i] = float64(float32(scale * (2*m.rng.Float64() - 1)))
 	}
-	x := tensor.FromOn(list, shape, m.place...).RequireGrad()
+	x := tensor.FromSlice(list, shape, m.place...).RequireGrad()
 	*m.used = append(*m.used, x)
 	return x
 }
@@ -53,7 +53,7 @@ func filled[M any](m maker, layer M) M {
 	must(m.t, nn.ToType(layer, x.DType()))
 	must(m.t, nn.To(layer, x.Device()))
 	for _, p := range nn.Named(layer) {
-		tensor.NoGrad(func() { must(m.t, p.CopyFrom(m.uniform(0.2, p.Shape()...))) })
+		must(m.t, tensor.NoGrad(func() error { return p.CopyFrom(m.uniform(0.2, p.Shape()...)) }))
 		*m.used = append((*m.used)[:len(*m.used)-1], p.Tensor)
 	}
 	return layer
@@ -119,7 +119,7 @@ var families = []family{
 func (f family) apply(t testing.TB, d device.Device, dt tensor.DType, n int) [][]float64 {
 	t.Helper()
 	var used []T
-	m := maker{t, rand.New(rand.NewPCG(19, 1)), []tensor.CreateOption{tensor.On(d), tensor.OfType(dt)}, &used}
+	m := maker{t, rand.New(rand.NewPCG(19, 1)), []tensor.Option{tensor.On(d), tensor.OfType(dt)}, &used}
 	outs := f.run(m, n)
 	loss := tensor.Zeros([]int{}, m.place...)
 	var all [][]float64

@@ -61,14 +61,16 @@ func workspaceOnDevice(t *testing.T, d device.Device) {
 	on := tensor.On(d)
 	held := func(s stream.Stream) int64 {
 		before := memory.Allocated(d)
-		must(t, s.Do(func() {
+		must(t, s.Do(func() error {
 			// Thin and deep: the kind that is split into partial sums.
 			for _, k := range []int{1 << 12, 1 << 14, 1 << 16} {
-				tensor.Scope(func(func(...T)) {
+				tensor.Scope(func() error {
 					x := tensor.Ones([]int{64, k}, on)
 					must(t, x.MatMul(x.Transpose(0, 1)).Err())
+					return nil
 				})
 			}
+			return nil
 		}))
 		must(t, s.Synchronize(t.Context()))
 		return memory.Allocated(d) - before
@@ -112,7 +114,7 @@ func TestP76(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 4 {
 		wg.Go(func() {
-			err := stream.New(d, 0).Do(func() {
+			err := stream.New(d, 0).Do(func() error {
 				factor := float64(g + 1)
 				x := tensor.Full([]int{n, n}, factor, tensor.On(d))
 				images := tensor.Full([]int{1, 2, n, n}, factor, tensor.On(d))
@@ -126,10 +128,11 @@ func TestP76(t *testing.T) {
 						high, err2 := c.got.Max().Item()
 						if err != nil || err2 != nil || low != c.want || high != c.want {
 							t.Errorf("goroutine %d: %s from %v to %v, want %v (%v, %v)", g, what, low, high, c.want, err, err2)
-							return
+							return nil
 						}
 					}
 				}
+				return nil
 			})
 			if err != nil {
 				t.Error(err)

@@ -70,7 +70,7 @@ func TestS71(t *testing.T) {
 						t.Errorf("prefetch %d, pin %t: field %d is on %s, pinned %t", prefetch, pin, k, field.Device(), field.IsPinned())
 					}
 				}
-				moved := batch[0].To(dev, tensor.NonBlocking)
+				moved := batch[0].To(dev, tensor.NonBlocking())
 				equal(t, "moved", values(t, moved), values(t, batch[0]))
 			}
 		}
@@ -91,16 +91,17 @@ func TestLoaderOverlaps(t *testing.T) {
 	l := &data.Loader{Dataset: set, BatchSize: 1, Prefetch: 2, Pin: true, Device: dev}
 	main := stream.New(dev, 0)
 	lockPages(t, dev, 16, 16)
-	must(t, main.Do(func() { // gets what the loop needs, for which a held GPU might wait
+	must(t, main.Do(func() error { // gets what the loop needs, for which a held GPU might wait
 		for batch, err := range l.Epoch(t.Context()) {
 			must(t, err)
 			values(t, batch[0].Sum())
 			batch[0].Release()
 		}
+		return nil
 	}))
 	var sums []T
 	var release func()
-	must(t, main.Do(func() {
+	must(t, main.Do(func() error {
 		for batch, err := range l.Epoch(t.Context()) {
 			must(t, err)
 			if release == nil {
@@ -111,6 +112,7 @@ func TestLoaderOverlaps(t *testing.T) {
 			// come is copied into it.
 			batch[0].Release()
 		}
+		return nil
 	}))
 	if idle(t, main) {
 		t.Error("the held stream is idle")
@@ -148,13 +150,14 @@ func TestLoaderBlocks(t *testing.T) {
 		return batches
 	}
 	var batches []T
-	must(t, main.Do(func() {
+	must(t, main.Do(func() error {
 		for _, b := range epoch() { // gets what the loop needs, for which a held GPU might wait
 			b.Release()
 		}
 		release := hold(t, main)
 		batches = epoch()
 		release()
+		return nil
 	}))
 	must(t, main.Synchronize(context.Background()))
 	for i, b := range batches {
@@ -171,9 +174,10 @@ func TestLoaderBlocks(t *testing.T) {
 // its loss.
 func step(t testing.TB, batch []T) {
 	t.Helper()
-	tensor.Scope(func(func(...T)) {
+	tensor.Scope(func() error {
 		_, err := batch[0].Mul(batch[1]).AddScalar(1).Square().Sum().Item()
 		must(t, err)
+		return nil
 	})
 	for _, f := range batch {
 		f.Release()

@@ -95,9 +95,7 @@ func TestS43(t *testing.T) {
 	h.empty()
 	equal(t, "after emptying", []int64{memory.Reserved(h.dev), memory.MaxReserved(h.dev)}, []int64{0, 30 * mib})
 	if kind == device.KindCUDA {
-		//lint:ignore SA1019 the deprecated names are what is tested
-		equal(t, "package cuda's", []int64{cuda.MemoryReserved(h.dev), cuda.MaxMemoryReserved(h.dev), cuda.MemoryCached(h.dev), cuda.MaxMemoryCached(h.dev)},
-			[]int64{0, 30 * mib, 0, 30 * mib})
+		equal(t, "package cuda's", []int64{cuda.MemoryReserved(h.dev), cuda.MaxMemoryReserved(h.dev)}, []int64{0, 30 * mib})
 	}
 }
 
@@ -545,18 +543,13 @@ func TestP55(t *testing.T) {
 	}
 }
 
-// Peaks and totals can be reset. The deprecated functions for one peak reset all of
-// them.
+// Peaks and totals can be reset.
 //
-// Differs: a deprecated function warns where it is used, in the editor, not when it is called.
+// Differs: PyTorch's deprecated functions that reset one peak are not there.
 func TestP56(t *testing.T) {
 	resets := map[string]func(device.Device) error{"ResetPeak": func(d device.Device) error { memory.ResetPeak(d); return nil }}
 	if kind == device.KindCUDA {
 		resets["ResetPeakMemoryStats"] = func(d device.Device) error { return cuda.ResetPeakMemoryStats(d) }
-		//lint:ignore SA1019 the deprecated names are what is tested
-		resets["ResetMaxMemoryAllocated"] = func(d device.Device) error { return cuda.ResetMaxMemoryAllocated(d) }
-		//lint:ignore SA1019 the deprecated names are what is tested
-		resets["ResetMaxMemoryCached"] = func(d device.Device) error { return cuda.ResetMaxMemoryCached(d) }
 	}
 	for name, reset := range resets {
 		h := newHeap(t, "")

@@ -27,7 +27,7 @@ func TestP61(t *testing.T) {
 	h.take(5 * mib)
 	pool := memory.NewPool(h.dev, memory.PoolOptions{})
 	var private memory.Block
-	must(t, pool.Do(func() { private = h.take(12 * mib) }))
+	must(t, pool.Do(func() error { private = h.take(12 * mib); return nil }))
 	_, err := h.try(0, 60*mib)
 	var oom *memory.OutOfMemoryError
 	if !errors.As(err, &oom) || !errors.Is(err, device.ErrOutOfMemory) {

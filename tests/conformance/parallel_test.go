@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -34,9 +33,10 @@ func concurrently(t testing.TB, list []device.Device, f func(i int, d device.Dev
 
 // network returns the same model each time, on d.
 func network(d device.Device) (m *nn.Sequential, err error) {
-	random.With(random.New(11), func() {
+	random.With(random.New(11), func() error {
 		m = nn.NewSequential(nn.NewLinear(3, 5), nn.Func(T.Tanh), nn.NewLinear(5, 2))
 		err = nn.To(m, d)
+		return nil
 	})
 	return m, err
 }
@@ -51,40 +51,6 @@ func gradients(m *nn.Sequential, dev device.Device) (out []T, err error) {
 		out = append(out, g.To(dev))
 	}
 	return out, nil
-}
-
-// replicas trains one step on a batch scattered over the devices: the outputs,
-// gathered on the first device, and every replica's gradients, reduced there.
-func replicas(t testing.TB, list []device.Device, x, y T) (gathered T, reduced [][]float64) {
-	t.Helper()
-	outs, grads := make([]T, len(list)), make([][]T, len(list))
-	size := x.Size(0) / len(list)
-	concurrently(t, list, func(i int, d device.Device) error {
-		m, err := network(d)
-		if err != nil {
-			return err
-		}
-		share := m.Forward(x.Narrow(0, i*size, size).To(d))
-		// The mean over the whole batch is the sum of the shares' parts of it.
-		loss := share.Sub(y.Narrow(0, i*size, size).To(d)).Square().Sum().DivScalar(y.NumElements())
-		if err := loss.Backward(); err != nil {
-			return err
-		}
-		outs[i] = share.Detach().To(list[0])
-		if err := outs[i].Err(); err != nil {
-			return err
-		}
-		grads[i], err = gradients(m, list[0])
-		return err
-	})
-	for k := range grads[0] {
-		sum := grads[0][k]
-		for _, other := range grads[1:] {
-			sum = sum.Add(other[k])
-		}
-		reduced = append(reduced, values(t, sum))
-	}
-	return tensor.Cat(outs, 0), reduced
 }
 
 // wholeFloat32 turns TF32 off until the test ends, so that a GPU's products are as
@@ -111,13 +77,13 @@ func near(t testing.TB, what string, got, want []float64) {
 	}
 }
 
-// One process drives several devices at once: goroutines that scatter a batch,
-// run a replica each and gather the outputs give what one device gives for the whole
-// batch, and the reduced gradients are those of the whole batch.
+// One process drives several devices at once: dist.DataParallel scatters a batch,
+// runs a replica on each device and gathers the outputs, which are what one device gives for
+// the whole batch, and the gradients are those of the whole batch.
 //
-// Differs: the reference document calls this DataParallel and weighs it against the
-// interpreter's lock, which Go has not. A module that does the same as these lines is
-// not part of the library yet.
+// Differs: the reference document weighs this against the interpreter's lock, which Go
+// does not have. dist.Run with dist.DistributedDataParallel is the better way in one process,
+// too: it does not copy the parameters in every pass.
 func TestS72(t *testing.T) {
 	list := devices(t, 2)
 	wholeFloat32(t)
@@ -128,11 +94,16 @@ func TestS72(t *testing.T) {
 	must(t, out.Sub(y).Square().Mean().Backward())
 	want, err := gradients(whole, device.CPU)
 	must(t, err)
-	gathered, reduced := replicas(t, list, x, y)
+	several, err := dist.NewDataParallel(list, func() (nn.Module, error) { return network(device.CPU) })
+	must(t, err)
+	gathered := several.Forward(x.To(list[0]))
 	equal(t, "where the outputs are gathered", gathered.Device(), list[0])
 	near(t, "outputs", values(t, gathered), values(t, out))
+	must(t, gathered.Sub(y.To(list[0])).Square().Mean().Backward())
+	got, err := gradients(several.Model.(*nn.Sequential), device.CPU)
+	must(t, err)
 	for k := range want {
-		near(t, fmt.Sprintf("gradient %d", k), reduced[k], values(t, want[k]))
+		near(t, fmt.Sprintf("gradient %d", k), values(t, got[k]), values(t, want[k]))
 	}
 }
 
@@ -169,52 +140,59 @@ func TestS73(t *testing.T) {
 	<-done
 }
 
-// Replicas whose gradients are averaged and that then step alike stay equal
-// without their parameters being sent again, which is what distributed data parallel
-// training rests on.
+// Replicas in dist.DistributedDataParallel, each of which is given a part of the
+// batch, stay equal to the bit without their parameters being sent again, and are what one
+// device makes of whole batches.
 //
-// Differs: training over several processes is not part of the library yet.
+// Differs: the ranks may be goroutines of one process (dist.Run) as well as processes
+// (dist.Init).
 func TestS74(t *testing.T) {
 	list := devices(t, 2)
+	wholeFloat32(t)
 	x, y := tensor.Randn([]int{8, 3}), tensor.Randn([]int{8, 2})
-	models := make([]*nn.Sequential, len(list))
-	for i, d := range list {
-		var err error
-		models[i], err = network(d)
-		must(t, err)
-	}
-	for range 3 {
-		grads := make([][]T, len(list))
-		concurrently(t, list, func(i int, d device.Device) (err error) {
-			if err := nn.ZeroGrad(models[i]); err != nil {
-				return err
-			}
-			loss := models[i].Forward(x.Narrow(0, 4*i, 4).To(d)).Sub(y.Narrow(0, 4*i, 4).To(d)).Square().Mean()
-			if err := loss.Backward(); err != nil {
-				return err
-			}
-			grads[i], err = gradients(models[i], list[0])
+	step := func(m nn.Module, params []*nn.Parameter, x, y T) error {
+		if err := m.Forward(x).Sub(y).Square().Mean().Backward(); err != nil {
 			return err
-		})
-		concurrently(t, list, func(i int, d device.Device) error {
-			for k, p := range nn.Parameters(models[i]) {
-				mean := grads[0][k].Add(grads[1][k]).DivScalar(2).To(d)
-				var err error
-				tensor.NoGrad(func() { err = p.SubInPlace(mean.MulScalar(0.1)) })
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	first, err := network(device.CPU)
-	must(t, err)
-	for k, p := range nn.Parameters(models[0]) {
-		equal(t, "parameter of the second replica", values(t, nn.Parameters(models[1])[k].Tensor), values(t, p.Tensor))
-		if v := values(t, p.Tensor); fmt.Sprint(v) == fmt.Sprint(values(t, nn.Parameters(first)[k].Tensor)) {
-			t.Errorf("parameter %d did not change", k)
 		}
+		for _, p := range params {
+			g, _ := p.Grad()
+			err := tensor.NoGrad(func() error { return p.SubInPlace(g.MulScalar(0.1)) })
+			if err = errors.Join(err, p.ZeroGrad()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	const steps = 3
+	whole, err := network(device.CPU)
+	must(t, err)
+	for range steps {
+		must(t, step(whole, nn.Parameters(whole), x, y))
+	}
+	replicas := make([][][]float64, len(list))
+	must(t, dist.Run(list, func(g *dist.Group) error {
+		m, err := network(g.Device())
+		if err != nil {
+			return err
+		}
+		d, err := dist.NewDistributedDataParallel(g, m)
+		if err != nil {
+			return err
+		}
+		part := func(whole T) T { return whole.Narrow(0, 4*g.Rank(), 4).To(g.Device()) }
+		for range steps {
+			if err := step(d, nn.Parameters(m), part(x), part(y)); err != nil {
+				return err
+			}
+		}
+		for _, p := range nn.Parameters(m) {
+			replicas[g.Rank()] = append(replicas[g.Rank()], values(t, p.Tensor))
+		}
+		return d.Close()
+	}))
+	equal(t, "the second replica", replicas[1], replicas[0])
+	for k, p := range nn.Parameters(whole) {
+		near(t, fmt.Sprintf("parameter %d", k), replicas[0][k], values(t, p.Tensor))
 	}
 }
 
@@ -235,7 +213,7 @@ func TestS75(t *testing.T) {
 	meet := make(chan struct{}, 2)
 	concurrently(t, list, func(i int, d device.Device) error {
 		var err error
-		outer := device.With(d, func() {
+		outer := device.With(d, func() error {
 			x := tensor.Zeros([]int{256 * (i + 1)}, tensor.On(current))
 			meet <- struct{}{}
 			for len(meet) < 2 { // both are in their guards
@@ -245,33 +223,34 @@ func TestS75(t *testing.T) {
 				err = fmt.Errorf("%s: the tensor is on %s, and %d bytes were allocated", d, x.Device(), n)
 			}
 			x.Release()
+			return nil
 		})
 		return errors.Join(outer, err)
 	})
 }
 
-// sum is what a child process does: it fills a tensor on the device whose index is
-// in its environment, and prints the device and the sum.
+// sum is what a child process does: it fills a tensor on the device that its launcher's
+// environment gives it, and prints the device and the sum.
 func sum(t *testing.T) {
-	rank, err := strconv.Atoi(os.Getenv("RANK"))
+	e, err := dist.FromEnvironment()
 	must(t, err)
-	d := device.Device{Kind: kind, Index: rank}
-	v, err := tensor.Full([]int{8}, float64(rank+1), tensor.On(d)).Sum().Item()
+	d := device.Device{Kind: kind, Index: e.LocalRank}
+	v, err := tensor.Full([]int{8}, float64(e.Rank+1), tensor.On(d)).Sum().Item()
 	must(t, err)
 	fmt.Println(d, v)
 }
 
-// A program can start a process for each device: each child learns its device
-// from its environment and works on it alone.
+// A launcher starts a process for each device: each learns its rank and its device
+// from its environment (dist.FromEnvironment) and works on it alone.
 //
-// Differs: this takes os/exec and an environment variable; a launcher is not part of
-// the library yet.
+// Differs: torchrun, mpiexec, srun and indexed jobs of Kubernetes are understood, and
+// dist.Spawn starts the program itself; there is no launcher beside it.
 func TestS76(t *testing.T) {
 	list := devices(t, 2)
 	for i, d := range list {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Parallel()
-			equal(t, "child", child(t, "sum", fmt.Sprint("RANK=", i)), fmt.Sprintf("%s %d", d, 8*(i+1)))
+			equal(t, "child", child(t, "sum", fmt.Sprint("RANK=", i), fmt.Sprint("LOCAL_RANK=", i), "WORLD_SIZE=2"), fmt.Sprintf("%s %d", d, 8*(i+1)))
 		})
 	}
 }
@@ -286,7 +265,7 @@ func TestS77(t *testing.T) {
 	dev := one(t)
 	x := tensor.Ones([]int{1 << 10}, tensor.On(dev))
 	before := memory.StatsOf(dev).Allocation.All.Allocated
-	equal(t, "child", child(t, "sum", "RANK=0"), dev.String()+" 8")
+	equal(t, "child", child(t, "sum", "RANK=0", "WORLD_SIZE=1"), dev.String()+" 8")
 	if n := memory.StatsOf(dev).Allocation.All.Allocated - before; n != 0 {
 		t.Errorf("a child's %d allocations are in its parent's figures", n)
 	}

@@ -19,7 +19,7 @@ func uploads(t testing.TB, dst, src T) time.Duration {
 	var took []time.Duration
 	for range 7 {
 		began := time.Now()
-		must(t, dst.CopyFrom(src, tensor.NonBlocking))
+		must(t, dst.CopyFrom(src, tensor.NonBlocking()))
 		must(t, stream.Synchronize(context.Background(), dst.Device()))
 		took = append(took, time.Since(began))
 	}
@@ -84,7 +84,7 @@ func TestS68(t *testing.T) {
 	equal(t, "the source after a change of the copy", values(t, x), []float64{1, 2, 3, 4, 5, 6})
 	equal(t, "on the device", values(t, p.To(dev)), []float64{10, 20, 30, 40, 50, 60})
 	for name, made := range map[string]T{
-		"Zeros": tensor.Zeros([]int{2}, tensor.Pinned(dev)), "From": tensor.FromOn([]int64{0, 0}, nil, tensor.Pinned(dev)), "like": tensor.ZerosLike(tensor.Zeros([]int{2}), tensor.Pinned(dev)),
+		"Zeros": tensor.Zeros([]int{2}, tensor.Pinned(dev)), "From": tensor.FromSlice([]int64{0, 0}, nil, tensor.Pinned(dev)), "like": tensor.ZerosLike(tensor.Zeros([]int{2}), tensor.Pinned(dev)),
 	} {
 		if !made.IsPinned() {
 			t.Errorf("%s with Pinned is not pinned", name)
@@ -110,11 +110,11 @@ func TestS69(t *testing.T) {
 	warm := tensor.Ones([]int{4}, tensor.On(dev)).AddScalar(1)
 	equal(t, "compute", values(t, warm.MulScalar(2)), []float64{4, 4, 4, 4})
 	lockPages(t, dev, 4, 2)
-	must(t, side.Do(func() { must(t, warm.CPU().To(dev).Err()) }))
+	must(t, side.Do(func() error { must(t, warm.CPU().To(dev).Err()); return nil }))
 	release := hold(t, side)
 	source := tensor.From([]float32{1, 2, 3, 4}).PinMemory(dev)
 	var x T
-	must(t, side.Do(func() { x = source.To(dev, tensor.NonBlocking) }))
+	must(t, side.Do(func() error { x = source.To(dev, tensor.NonBlocking()); return nil }))
 	if idle(t, side) {
 		t.Error("the copy is done while its stream is held")
 	}
@@ -131,7 +131,7 @@ func TestS69(t *testing.T) {
 	returned := make(chan struct{})
 	go func() {
 		defer close(returned)
-		_ = side.Do(func() { x = reused.To(dev) })
+		_ = side.Do(func() error { x = reused.To(dev); return nil })
 	}()
 	select {
 	case <-returned:

@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/memory/figures"
 	"github.com/sinter-go/sinter/runtime/stream"
 	"github.com/sinter-go/sinter/tests/patience"
 )
@@ -28,7 +29,7 @@ func (h *heap) pin(bytes int64) memory.Block {
 	return b
 }
 
-func (h *heap) pinned() memory.PinnedStats { return memory.PinnedStatsOf(h.dev.Kind) }
+func (h *heap) pinned() figures.PinnedStats { return memory.PinnedStatsOf(h.dev.Kind) }
 
 // Page-locked memory comes in blocks of powers of two, which are not divided; those
 // of one size are kept together. No bytes are no memory.

@@ -25,7 +25,7 @@ func TestClonesInPool(t *testing.T) {
 		h := newHeap(t, "")
 		pool := memory.NewPool(h.dev, memory.PoolOptions{})
 		var b memory.Block
-		must(t, pool.Do(func() {
+		must(t, pool.Do(func() error {
 			b = h.take(c.bytes)
 			for range 5 {
 				clone := h.take(c.bytes)
@@ -33,6 +33,7 @@ func TestClonesInPool(t *testing.T) {
 				h.free(clone, b)
 				b = sum
 			}
+			return nil
 		}))
 		figures := func() []int64 {
 			s := h.stats()
@@ -58,12 +59,13 @@ func TestP69(t *testing.T) {
 	pool := memory.NewPool(h.dev, memory.PoolOptions{})
 	equal(t, "use count", pool.UseCount(), 1)
 	var inside, outside memory.Block
-	must(t, pool.Do(func() {
+	must(t, pool.Do(func() error {
 		equal(t, "use count inside", pool.UseCount(), 2)
 		inside = h.take(100)
 		var wg sync.WaitGroup
 		wg.Go(func() { outside = h.take(100) })
 		wg.Wait()
+		return nil
 	}))
 	equal(t, "use count after", pool.UseCount(), 1)
 	ids := map[uint64]memory.PoolID{}
@@ -76,16 +78,17 @@ func TestP69(t *testing.T) {
 	if b := h.take(100); b.Addr == inside.Addr {
 		t.Error("a block of the pool serves an allocation outside of it")
 	}
-	must(t, pool.Do(func() {
+	must(t, pool.Do(func() error {
 		if b := h.take(100); b.Addr != inside.Addr {
 			t.Error("a free block of the pool is not used in it")
 		} else {
 			h.free(b)
 		}
+		return nil
 	}))
 	must(t, pool.Release())
 	h.wantCalls("the pool's end", "free 2097152")
-	if err := pool.Do(func() { t.Error("a released pool was entered") }); !errors.Is(err, memory.ErrPoolReleased) {
+	if err := pool.Do(func() error { t.Error("a released pool was entered"); return nil }); !errors.Is(err, memory.ErrPoolReleased) {
 		t.Errorf("entering a released pool: %v", err)
 	}
 }
@@ -94,7 +97,7 @@ func TestP69(t *testing.T) {
 func poolOfOneDevice(t *testing.T) {
 	list := devices(t, 2)
 	pool := memory.NewPool(list[0], memory.PoolOptions{})
-	must(t, pool.Do(func() {
+	must(t, pool.Do(func() error {
 		x := tensor.Zeros([]int{4}, tensor.On(list[1]))
 		must(t, x.Err())
 		for _, s := range memory.SnapshotOf(kind, 0, 1).Segments {
@@ -103,6 +106,7 @@ func poolOfOneDevice(t *testing.T) {
 			}
 		}
 		x.Release()
+		return nil
 	}))
 	must(t, pool.Release())
 }
@@ -122,13 +126,14 @@ func TestP70(t *testing.T) {
 		return n
 	}
 	var list []T
-	must(t, pool.Do(func() {
+	must(t, pool.Do(func() error {
 		for _, want := range []int{1, 1, 2} {
 			x := tensor.Zeros([]int{mib / 4}, tensor.On(dev))
 			must(t, x.Err())
 			list = append(list, x)
 			equal(t, "segments", segments(), want)
 		}
+		return nil
 	}))
 	must(t, pool.Release())
 	for _, x := range list {
@@ -146,7 +151,7 @@ func TestP71(t *testing.T) {
 		h.limit(60 * mib)
 		pool := memory.NewPool(h.dev, memory.PoolOptions{UseOnOOM: use})
 		var b memory.Block
-		must(t, pool.Do(func() { b = h.take(40 * mib) }))
+		must(t, pool.Do(func() error { b = h.take(40 * mib); return nil }))
 		h.free(b)
 		h.drv.calls()
 		c, err := h.try(0, 35*mib)
@@ -167,7 +172,7 @@ func TestP72(t *testing.T) {
 	h := newHeap(t, "")
 	pool := memory.NewPool(h.dev, memory.PoolOptions{NoSplit: true})
 	var list []memory.Block
-	must(t, pool.Do(func() { list = append(list, h.take(512), h.take(512), h.take(5*mib)) }))
+	must(t, pool.Do(func() error { list = append(list, h.take(512), h.take(512), h.take(5*mib)); return nil }))
 	h.wantCalls("three blocks", "alloc 2097152", "alloc 2097152", "alloc 20971520")
 	for _, s := range h.snapshot().Segments {
 		equal(t, "blocks of a segment", len(s.Blocks), 1)
@@ -191,14 +196,15 @@ func TestP73(t *testing.T) {
 		return memory.PoolID{}
 	}
 	var list []memory.Block
-	must(t, outer.Do(func() {
+	must(t, outer.Do(func() error {
 		list = append(list, h.take(512))
-		must(t, inner.Do(func() { list = append(list, h.take(512)) }))
+		must(t, inner.Do(func() error { list = append(list, h.take(512)); return nil }))
 		list = append(list, h.take(512))
 		h.free(h.take(20 * mib))
 		h.drv.calls()
 		h.empty()
 		h.wantCalls("emptying the cache inside")
+		return nil
 	}))
 	equal(t, "pools", []memory.PoolID{of(list[0]), of(list[1]), of(list[2])}, []memory.PoolID{outer.ID(), inner.ID(), outer.ID()})
 	h.free(list...)
@@ -231,7 +237,7 @@ func TestP74(t *testing.T) {
 	h := newHeap(t, "")
 	h.take(1)
 	equal(t, "the default pool", h.snapshot().Segments[0].Pool, memory.PoolID{})
-	if err := memory.NewPool(device.CPU, memory.PoolOptions{}).Do(func() {}); !errors.Is(err, device.ErrInvalid) {
+	if err := memory.NewPool(device.CPU, memory.PoolOptions{}).Do(func() error { return nil }); !errors.Is(err, device.ErrInvalid) {
 		t.Errorf("a pool of host memory: %v", err)
 	}
 }
@@ -247,7 +253,7 @@ func TestA23(t *testing.T) {
 	if _, err := pool.Route(func(device.StreamID) bool { return true }); !errors.Is(err, memory.ErrPoolInUse) {
 		t.Errorf("routed to twice at once: %v", err)
 	}
-	if err := pool.Do(func() {}); !errors.Is(err, memory.ErrPoolInUse) {
+	if err := pool.Do(func() error { return nil }); !errors.Is(err, memory.ErrPoolInUse) {
 		t.Errorf("entered while it is routed to: %v", err)
 	}
 	equal(t, "use count while routed to", pool.UseCount(), 2)
@@ -280,7 +286,7 @@ func TestA24(t *testing.T) {
 	h := newHeap(t, "")
 	pool := memory.NewPool(h.dev, memory.PoolOptions{})
 	var kept, freed memory.Block
-	must(t, pool.Do(func() { kept, freed = h.take(mib+1), h.take(512) }))
+	must(t, pool.Do(func() error { kept, freed = h.take(mib+1), h.take(512); return nil }))
 	h.free(freed)
 	h.drv.calls()
 	h.empty()
@@ -299,20 +305,20 @@ func TestA24(t *testing.T) {
 
 	h = newHeap(t, "expandable_segments:True")
 	pool = memory.NewPool(h.dev, memory.PoolOptions{})
-	must(t, pool.Do(func() { h.free(h.take(512)) }))
+	must(t, pool.Do(func() error { h.free(h.take(512)); return nil }))
 	must(t, pool.Release())
 	equal(t, "reserved bytes and private pools, of segments that expand",
 		[]int64{h.figures().Reserved, int64(len(memory.PrivateReserved(h.dev)))}, []int64{0, 0})
 }
 
-// During a capture the driver gives memory, and nothing goes back to it; nor does
-// what is free in a graph's pool later, as long as the graph may be replayed.
+// During a capture the driver gives memory, and nothing goes back to it. Later, memory
+// that is free in a graph's pool stays there as long as the graph may be replayed.
 func TestA25(t *testing.T) {
 	h := newHeap(t, "")
 	h.free(h.take(12 * mib))
 	pool, graphs := memory.NewPool(h.dev, memory.PoolOptions{}), memory.NewPool(h.dev, memory.PoolOptions{})
 	for _, p := range []*memory.Pool{pool, graphs} {
-		must(t, p.Do(func() { h.free(h.take(512)) }))
+		must(t, p.Do(func() error { h.free(h.take(512)); return nil }))
 	}
 	h.drv.calls()
 	memory.CaptureBegun(h.dev)

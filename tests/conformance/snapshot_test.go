@@ -139,7 +139,7 @@ func mappedInTrace(t *testing.T) {
 	h := newRoomy(t)
 	record(t, memory.HistoryOptions{Level: memory.HistoryAll})
 	s, pool := h.drv.stream(t), memory.NewPool(h.dev, memory.PoolOptions{})
-	must(t, pool.Do(func() { h.free(h.takeOn(s, mib)) }))
+	must(t, pool.Do(func() error { h.free(h.takeOn(s, mib)); return nil }))
 	must(t, pool.Release())
 	var names []string
 	for _, e := range h.trace() {
@@ -333,7 +333,7 @@ func TestP60(t *testing.T) {
 		h := newHeap(t, "")
 		record(t, memory.HistoryOptions{Level: memory.HistoryAll, Context: context})
 		b := takeHere(h)
-		memory.WithMetadata("a note", func() { freeHere(h, b) })
+		memory.WithMetadata("a note", func() error { freeHere(h, b); return nil })
 		found := false
 		for _, e := range h.snapshot().Traces[0].Entries {
 			note := ""

@@ -34,7 +34,7 @@ func same(t testing.TB, what string, got, want stream.Stream) {
 // on calls f with s as the current stream.
 func on(t testing.TB, s stream.Stream, f func()) {
 	t.Helper()
-	must(t, s.Do(f))
+	must(t, s.Do(func() error { f(); return nil }))
 }
 
 // warm runs what a test does while it holds a stream, so that kernels are loaded and
@@ -201,7 +201,7 @@ func TestS38(t *testing.T) {
 	host := tensor.From([]float32{1, 2})
 	for name, work := range map[string]func(){
 		"operator": func() { x.Add(x) }, "factory": func() { tensor.Zeros([]int{2}, tensor.On(d)) },
-		"copy": func() { host.To(d, tensor.NonBlocking) }, "in place": func() { must(t, x.MulScalarInPlace(1)) },
+		"copy": func() { host.To(d, tensor.NonBlocking()) }, "in place": func() { must(t, x.MulScalarInPlace(1)) },
 	} {
 		must(t, s.WaitStream(stream.Default(d)))
 		on(t, s, func() {
@@ -438,7 +438,7 @@ func TestP15(t *testing.T) {
 	})
 	check("after a", d[0], d0, d1)
 	called := false
-	fails(t, "a stream that is none", stream.New(device.Device{Kind: kind, Index: 99}, 0).Do(func() { called = true }), device.ErrUnavailable, "99")
+	fails(t, "a stream that is none", stream.New(device.Device{Kind: kind, Index: 99}, 0).Do(func() error { called = true; return nil }), device.ErrUnavailable, "99")
 	if called {
 		t.Error("its scope called the function")
 	}
@@ -486,7 +486,7 @@ func TestStreamsOfCUDA(t *testing.T) {
 	must(t, err)
 	equal(t, "priorities", []int{low, high}, []int{l, h})
 	for _, p := range []int{low, high} {
-		equal(t, "a stream's priority", cuda.NewStream(cuda.StreamOptions{Priority: p}).Priority(), p)
+		equal(t, "a stream's priority", cuda.NewStream(cuda.Priority(p)).Priority(), p)
 	}
 }
 

@@ -17,7 +17,7 @@ var norms = []struct {
 	{"layer_norm", true, func(x, w, b Tensor) Tensor { return x.LayerNorm([]int{8}, Weight(w), Bias(b)) }},
 	{"layer_norm, weight alone", true, func(x, w, _ Tensor) Tensor { return x.LayerNorm([]int{8}, Weight(w)) }},
 	{"layer_norm, bias alone", true, func(x, _, b Tensor) Tensor { return x.LayerNorm([]int{8}, Bias(b)) }},
-	{"rms_norm", true, func(x, w, _ Tensor) Tensor { return x.RmsNorm([]int{8}, Weight(w)) }},
+	{"rms_norm", true, func(x, w, _ Tensor) Tensor { return x.RMSNorm([]int{8}, Weight(w)) }},
 	{"group_norm", false, func(x, w, b Tensor) Tensor { return x.GroupNorm(2, Weight(w), Bias(b)) }},
 	{"instance_norm", false, func(x, w, b Tensor) Tensor { return x.InstanceNorm(Weight(w), Bias(b)) }},
 	{"batch_norm", false, func(x, w, b Tensor) Tensor { return x.BatchNorm(b.Detach(), w.Detach(), Weight(w), Bias(b)) }},
@@ -31,7 +31,7 @@ var norms = []struct {
 // of float32 such of 16 bits. The result has the dtype of x, as PyTorch's, and is what
 // float64 gives of the same numbers, rounded once; gradients have the operands' dtypes.
 func TestMixedNorms(t *testing.T) {
-	cotangent := Linspace(0, 9, 128).Sin().MulScalar(8).Round().ToDType(Float64) // numbers of any dtype
+	cotangent := Linspace(0, 9, 128).Sin().MulScalar(8).Round().ToType(Float64) // numbers of any dtype
 	for _, c := range norms {
 		for _, d := range [][2]DType{{Float16, Float32}, {BFloat16, Float32}, {Float32, Float16}, {Float32, BFloat16}, {Float16, Float64}} {
 			t.Run(c.name+" "+d[0].String()+" "+d[1].String(), func(t *testing.T) {
@@ -41,9 +41,9 @@ func TestMixedNorms(t *testing.T) {
 				}
 				operands := func(wide bool) (x, w, b Tensor) {
 					shared := func(x Tensor, d DType) Tensor {
-						x = x.ToDType(d)
+						x = x.ToType(d)
 						if wide {
-							x = x.ToDType(Float64)
+							x = x.ToType(Float64)
 						}
 						return x.Detach().RequireGrad()
 					}
@@ -53,7 +53,7 @@ func TestMixedNorms(t *testing.T) {
 				run := func(wide bool) (y Tensor, grads []Tensor, there []bool) {
 					x, w, b := operands(wide)
 					y = c.of(x, w, b)
-					must(t, y.ToDType(Float64).Mul(cotangent.Reshape(4, 4, 8)).Sum().Backward())
+					must(t, y.ToType(Float64).Mul(cotangent.Reshape(4, 4, 8)).Sum().Backward())
 					for _, x := range []Tensor{x, w, b} {
 						g, ok := x.Grad()
 						grads, there = append(grads, g), append(there, ok)

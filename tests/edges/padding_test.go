@@ -56,7 +56,7 @@ func TestPaddingIsMultiplied(t *testing.T) {
 						data[i] = 1
 					}
 					data[0], data[n/2] = float32(v), float32(v)
-					x, w := Ones(c.x, OfType(dt)), From(data, c.weight...).ToDType(dt)
+					x, w := Ones(c.x, OfType(dt)), From(data, c.weight...).ToType(dt)
 					axes := len(c.x) - 2
 					sides := make([]int, 0, 2*axes)
 					for range axes {

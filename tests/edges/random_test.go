@@ -46,7 +46,7 @@ func TestProbabilities(t *testing.T) {
 
 // TestDigammaGradient: the gradient is trigamma, whose values are PyTorch's polygamma(1, x).
 func TestDigammaGradient(t *testing.T) {
-	x := FromOn([]float64{1, 0.5, -0.5, 1e30, math.Inf(1), 1e-5}, []int{6}, RequireGrad())
+	x := FromSlice([]float64{1, 0.5, -0.5, 1e30, math.Inf(1), 1e-5}, []int{6}, RequireGrad())
 	if err := x.Digamma().Sum().Backward(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,9 @@ const (
 )
 
 // newOperator is what a person writes to add operators: nothing else. The gradient of
-// the first is derived from its expression; the second has two results.
+// the first is derived from its expression, and those of the second, which has two
+// results, and of the third, which folds two operands by two states to two results. The
+// last writes over lists of tensors.
 const newOperator = `
 - group: added
   doc: An operator that nobody had.
@@ -37,6 +39,22 @@ const newOperator = `
       ulp: 8
       avoid: [0]
       cases: [[0, 0.6931471805599453], {args: {sharpness: 2}, case: [1, 1.0634640055214861]}, [800, 800], [-800, 0]]
+
+  - op: polar_point(r Tensor, phi Tensor) -> (px Tensor, py Tensor)
+    doc: returns the point at distance r in direction phi.
+    dtypes: float
+    expr: {px: r*cos(phi), py: r*sin(phi)}
+    test: {domain: [0.25, 1.25], ulp: 8, cases: [[2, 0, 2, 0], [1, 0.5235987755982988, 0.8660254037844387, 0.49999999999999994]]}
+
+  - op: weighed(x Tensor, w Tensor, *, dim []int = nil, keepdim bool = false) -> (total Tensor, weight Tensor)
+    doc: returns the sums of w*x and of w over dim.
+    dtypes: float
+    reduce:
+      init: {total: 0, weight: 0}
+      map: {total: w*x, weight: w}
+      combine: {total: a.total + b.total, weight: a.weight + b.weight}
+      finish: {total: a.total, weight: a.weight}
+    test: {domain: [-2, 2], ulp: 8, samples: [{shapes: [[3, 4], [3, 4]]}, {shapes: [[2, 3, 4], [4]], args: {dim: [1], keepdim: true}}, {shapes: [[40, 300], [300]], args: {dim: [1]}}]}
 
   - op: running_moments(means Tensor..., spreads Tensor..., xs Tensor..., share float)
     doc: moves means towards xs, and spreads towards the squares of their distances.
@@ -85,10 +103,40 @@ func main() {
 	} else {
 		fmt.Println(err)
 	}
+	severalResults()
 	trainStep()
 	moments(device.CPU)
 	device.Install(sim.New(sim.Config{Devices: 1}))
 	moments(device.Sim(0))
+}
+
+// severalResults uses the operators with two results: one gradient comes from both, and
+// one that nothing reaches counts as zeros.
+func severalResults() {
+	r, phi := tensor.From([]float64{1, 2, 3}).RequireGrad(), tensor.From([]float64{0.5, 1, 1.5}).RequireGrad()
+	x, y := PACKAGE.PolarPoint(r, phi)
+	total, weight := PACKAGE.Weighed(x, y) // the sums of x*y and of y
+	if err := total.Add(weight).Backward(); err != nil {
+		fail(err)
+	}
+	dr, _ := r.Grad()
+	dphi, _ := phi.Grad()
+	for i := range 3 {
+		sin, cos := math.Sincos(data(phi)[i])
+		length := data(r)[i]
+		if math.Abs(data(dr)[i]-(2*length*sin*cos+sin)) > 1e-12 || math.Abs(data(dphi)[i]-(length*length*(cos*cos-sin*sin)+length*cos)) > 1e-12 {
+			fail(fmt.Errorf("gradients %v and %v", data(dr), data(dphi)))
+		}
+	}
+	z := tensor.From([]float64{1, 2}).RequireGrad()
+	_, y = PACKAGE.PolarPoint(z, tensor.From([]float64{0.5, 1}))
+	if err := y.Sum().Backward(); err != nil {
+		fail(err)
+	}
+	dz, _ := z.Grad()
+	if math.Abs(data(dz)[0]-math.Sin(0.5)) > 1e-12 {
+		fail(fmt.Errorf("gradient %v, want the sine of 0.5", data(dz)))
+	}
 }
 
 // moments changes two lists of tensors by a third on a device.
@@ -115,11 +163,9 @@ func trainStep() {
 		fail(err)
 	}
 	g, _ := w.Grad()
-	tensor.NoGrad(func() {
-		if err := w.AddScaledInPlace(g, -0.5); err != nil {
-			fail(err)
-		}
-	})
+	if err := tensor.NoGrad(func() error { return w.AddScaledInPlace(g, -0.5) }); err != nil {
+		fail(err)
+	}
 	a, err := before.Item()
 	if err != nil {
 		fail(err)
@@ -178,15 +224,17 @@ func TestAddOperator(t *testing.T) {
 	must(t, os.WriteFile(file, list, 0o666))
 	flag := "-overlay=" + file
 	goRun(t, root, flag, "build", "./generated/...", "./nn")
-	out := goRun(t, root, flag, "test", "-v", "./generated/opcases", "-run", "TestOperators/softplus_sharp$")
-	if !strings.Contains(out, "--- PASS: TestOperators/softplus_sharp") {
-		t.Errorf("the new operator's tests did not run:\n%s", out)
+	out := goRun(t, root, flag, "test", "-v", "./generated/opcases", "-run", "TestOperators/(softplus_sharp|polar_point|weighed)$")
+	for _, name := range []string{"softplus_sharp", "polar_point", "weighed"} {
+		if !strings.Contains(out, "--- PASS: TestOperators/"+name) {
+			t.Errorf("the tests of %s did not run:\n%s", name, out)
+		}
 	}
 	wantRun(t, goRun(t, root, flag, "run", "./cmd/tryit"))
 
 	docs, err := os.ReadFile(filepath.Join(tree, "docs", "operators.md"))
 	must(t, err)
-	if !bytes.Contains(docs, []byte("softplus_sharp")) {
+	if !bytes.Contains(docs, []byte("SoftplusSharp")) {
 		t.Error("the operator reference does not mention the new operator")
 	}
 }
@@ -228,7 +276,7 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 	goRun(t, mod, "-mod=mod", "mod", "tidy", "-e")
 	goRun(t, mod, "-mod=mod", "vet", "./...")
 	out := goRun(t, mod, "-mod=mod", "test", "-v", "./opcases")
-	for _, op := range []string{"softplus_sharp", "tempered_softmax", "first_above", "weighted_squares", "cumulative_larger"} {
+	for _, op := range []string{"softplus_sharp", "polar_point", "weighed", "tempered_softmax", "first_above", "last_and_count", "weighted_squares", "cumulative_larger", "snake", "scaled_gap"} {
 		if !strings.Contains(out, "--- PASS: TestOperators/"+op) {
 			t.Errorf("the tests of %s did not run:\n%s", op, out)
 		}
@@ -237,6 +285,8 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 	must(t, os.MkdirAll(at, 0o777))
 	must(t, os.WriteFile(filepath.Join(at, "main.go"), program("special", "example.com/special/special", "example.com/special/ops"), 0o666))
 	wantRun(t, goRun(t, mod, "-mod=mod", "run", "./cmd/tryit"))
+	must(t, os.WriteFile(filepath.Join(at, "main.go"), []byte(usesOptions), 0o666))
+	goRun(t, mod, "-mod=mod", "run", "./cmd/tryit")
 	withoutAssembly(t, mod)
 	if diff := cmp.Diff(before, hashes(t, root)); diff != "" {
 		t.Errorf("the standard module was changed (-before +after):\n%s", diff)
@@ -320,8 +370,8 @@ func main() {
 		os.Exit(1)
 	}
 	for _, more := range []tensor.Tensor{
-		special.WeightedSquares(x), special.WeightedSquares(x.Reshape(1<<10, 1<<10), special.Dim(0)), special.FirstAbove(y), special.CumulativeLarger(y, 0),
-		special.ScaledLess(x.ToDType(tensor.Float16), y.ToDType(tensor.Float16)).ToDType(tensor.Float32),
+		special.WeightedSquares(x), special.WeightedSquares(x.Reshape(1<<10, 1<<10), tensor.Dim(0)), special.FirstAbove(y), special.CumulativeLarger(y, 0),
+		special.ScaledLess(x.ToType(tensor.Float16), y.ToType(tensor.Float16)).ToType(tensor.Float32),
 	} {
 		list, err := tensor.Data[float32](more)
 		if err != nil {
@@ -336,7 +386,7 @@ func main() {
 `
 
 // secondOperator is made of standard operators and the first one; then come folds, of
-// which one shows the order of elements.
+// which two show the order of elements.
 const secondOperator = `
   - op: tempered_softmax(x Tensor, dim int, *, sharpness float = 1) -> Tensor
     doc: returns the softmax of softplus_sharp of x along dim.
@@ -347,9 +397,21 @@ const secondOperator = `
   - op: first_above(x Tensor, *, least float = 0.5, dim []int = nil, keepdim bool = false) -> Tensor
     doc: returns the first element along dim that is above least, or 0.
     dtypes: float
-    reduce: {init: 0, map: "where(x > least, x, 0)", combine: "where(a == 0, b, a)"}
+    reduce: {init: 0, map: "where(x > least, x, 0)", combine: "where(a == 0, b, a)", order: kept}
     grad: none
     test: {samples: [{shapes: [[300]]}, {shapes: [[40, 7, 3]], args: {dim: [0]}}, {shapes: [[3, 2000]], args: {dim: [1], least: 0.75}}]}
+
+  - op: last_and_count(x Tensor, *, dim []int = nil, keepdim bool = false) -> (last Tensor, count_of Tensor)
+    doc: returns the last positive element along dim, or 0, and how many there are.
+    dtypes: float
+    reduce:
+      init: {last: 0, n: 0}
+      map: {last: "max(x, 0)", n: "where(x > 0, 1, 0)"}
+      combine: {last: "where(b.n == 0, a.last, b.last)", n: a.n + b.n}
+      finish: {last: a.last, count_of: a.n}
+      order: kept
+    grad: none
+    test: {samples: [{shapes: [[300]]}, {shapes: [[40, 7, 3]], args: {dim: [0]}}, {shapes: [[3, 2000]], args: {dim: [1]}}]}
 
   - op: weighted_squares(x Tensor, *, weight float = 2, dim []int = nil, keepdim bool = false) -> Tensor
     doc: returns weight times the sum of the squares of the elements of x along dim.
@@ -364,6 +426,69 @@ const secondOperator = `
     scan: {init: -Inf, combine: "max(a, b)"}
     grad: none
     test: {samples: [{shapes: [[300]], args: {dim: 0}}, {shapes: [[40, 7, 3]], args: {dim: 0}}]}
+
+  - op: snake(x Tensor, *, alpha Scalar = 1, side enum(left, right) = left) -> Tensor
+    doc: returns x and the square of the sine of alpha*x over alpha, added or subtracted.
+    dtypes: float
+    expr: {left: x + sin(alpha*x)*sin(alpha*x)/alpha, right: x - sin(alpha*x)*sin(alpha*x)/alpha}
+    test: {domain: [-2, 2], ulp: 16, cases: [[0, 0], [1, 1.7080734182735712]]}
+
+  - op: scaled_gap(x Tensor, y Tensor, *, scale float = 2, reduction enum(none, mean, sum) = mean) -> Tensor
+    doc: returns scale times the squared distances of x and y, reduced.
+    dtypes: float
+    compose: scale*mse_loss(x, y, reduction)
+    test: {samples: [{shapes: [[2, 3], [2, 3]]}]}
+`
+
+// usesOptions gives operators of another module the standard options, and its own where
+// there are none of that name and kind.
+const usesOptions = `package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"example.com/special/special"
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+func main() {
+	x := tensor.From([]float64{0.25, 0.75, 1, 0.5}, 2, 2)
+	for _, c := range []struct {
+		got  tensor.Tensor
+		want string
+	}{
+		{special.FirstAbove(x, tensor.Dim(1)), "[0.7500 1.0000]"},
+		{special.FirstAbove(x, tensor.Dim(1), tensor.KeepDim(), special.Least(0.2)), "[[0.2500] [1.0000]]"},
+		{special.WeightedSquares(x, special.Weight(4)), "(7.5"},
+		{special.ScaledGap(x, x.AddScalar(1), tensor.ReductionSum), "(8"},
+		{special.ScaledGap(x, x.AddScalar(1), special.Scale(3), tensor.ReductionMean), "(3"},
+		{special.Snake(x, tensor.Alpha(2)).Sub(special.Snake(x, tensor.Alpha(2), special.SideRight)).Narrow(1, 0, 1).GtScalar(0).All(), "(true"},
+	} {
+		text := strings.ReplaceAll(c.got.String(), ",", "")
+		if err := c.got.Err(); err != nil || !strings.Contains(strings.Join(strings.Fields(text), " "), c.want) {
+			fail(fmt.Errorf("%v, want %s; error %v", c.got, c.want, err))
+		}
+	}
+	for _, c := range []struct {
+		got  tensor.Tensor
+		want string
+	}{
+		{special.WeightedSquares(x, tensor.Weight(x)), "option Weight is of type *core.Tensor, a value; want a float64"},
+		{special.Snake(x, tensor.Dim(1)), "snake: no option Dim here; want Alpha or Side"},
+		{x.Sum(special.SideRight), "sum: no option Side here"},
+	} {
+		if err := c.got.Err(); err == nil || !strings.Contains(err.Error(), c.want) {
+			fail(fmt.Errorf("error %v, want %s", err, c.want))
+		}
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
 `
 
 // program returns the program that uses the new operators: the first of the package of

@@ -2,7 +2,6 @@ package gpu_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
@@ -49,12 +48,12 @@ func trainDigits(dev device.Device) (accuracy float64, first []float64, err erro
 	if err != nil {
 		return 0, nil, err
 	}
-	model := nn.NewSequential(nn.NewConv2d(1, 16, 3, nn.Padding(1)), nn.NewBatchNorm(16), nn.ReLU(), nn.MaxPool2d(2),
-		nn.NewConv2d(16, 32, 3, nn.Padding(1)), nn.ReLU(), nn.Flatten(), nn.NewDropout(0.1), nn.NewLinear(512, 10))
+	model := nn.NewSequential(nn.NewConv2d(1, 16, 3, tensor.Padding(1)), nn.NewBatchNorm(16), nn.ReLU(), nn.MaxPool2d(2),
+		nn.NewConv2d(16, 32, 3, tensor.Padding(1)), nn.ReLU(), nn.Flatten(), nn.NewDropout(0.1), nn.NewLinear(512, 10))
 	if err := nn.To(model, dev); err != nil {
 		return 0, nil, err
 	}
-	adam, err := optim.NewAdam(nn.Parameters(model), 2e-3, optim.AdamOptions{})
+	adam, err := optim.NewAdam(nn.Parameters(model), 2e-3)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -87,14 +86,12 @@ func load(s digits.Set, dev device.Device, shuffle bool) (*data.Loader, error) {
 }
 
 // learn takes one step and returns the loss before it.
-func learn(model nn.Module, o optim.Optimizer, batch []T) (value float64, err error) {
-	tensor.Scope(func(func(...T)) {
-		loss := model.Forward(batch[0]).CrossEntropy(batch[1])
-		if err = errors.Join(o.ZeroGrad(), loss.Backward(), o.Step()); err == nil {
-			value, err = loss.Item()
-		}
-	})
-	return value, err
+func learn(model nn.Module, o optim.Optimizer, batch []T) (float64, error) {
+	loss, err := optim.Minimize(o, func() T { return model.Forward(batch[0]).CrossEntropy(batch[1]) })
+	if err != nil {
+		return 0, err
+	}
+	return loss.Item()
 }
 
 // measure returns the share of a set that the model gets right.
@@ -109,9 +106,10 @@ func measure(model nn.Module, s digits.Set, dev device.Device) (float64, error) 
 		if err != nil {
 			return 0, err
 		}
-		var n int64
-		tensor.Scope(func(func(...T)) {
-			tensor.NoGrad(func() { n, err = model.Forward(batch[0]).Argmax(tensor.Dim(1)).Eq(batch[1]).Sum().ItemInt() })
+		n, err := tensor.ScopeValue(func() (int64, error) {
+			return tensor.NoGradValue(func() (int64, error) {
+				return model.Forward(batch[0]).Argmax(tensor.Dim(1)).Eq(batch[1]).Sum().ItemInt()
+			})
 		})
 		if err != nil {
 			return 0, err

@@ -8,7 +8,7 @@
 #                                          file: runs all test binaries
 #   tests/gpu/gpu.sh check [step ...]      there: what docs/gpu-tests.md records, a few
 #                                          lines a step; under out/gpu/log are the logs,
-#                                          and as record.md a section for that document
+#                                          and in record.md the lines for its table
 #
 # build takes package patterns, those of all packages whose tests run on a GPU if none
 # are given, and GOARCH for another architecture than amd64. run takes the flags of
@@ -33,7 +33,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
 log=$root/out/gpu/log
-packages='./backend/cuda/... ./optim ./tests/gpu ./tests/conformance'
+packages='./backend/cuda/... ./runtime/index ./optim ./tests/gpu ./tests/conformance'
 examples='threedevices streams timing factories fftcache graphs'
 programs='./examples/digits ./examples/tf32 ./examples/agnostic ./cmd/bench'
 for example in $examples; do
@@ -121,7 +121,7 @@ verdict() {
   # shellcheck disable=SC2046 # three words and one
   set -- $(count "$file") "$3"
   printf '%-7s%-34s%6s passed %3s failed %3s skipped %5s s\n' "$word" "$name" "$@"
-  echo "| $name | $word | $1 | $2 | $3 | $4 s |" >>"$log/record.md"
+  echo "| | | $name: $word | $1 | $2 | $3 | $4 s |" >>"$log/record.md"
   [ "$result" -eq 0 ] && return 0
   echo "  exit status $result"
   failures "$file" | cut -c 1-240 | tail -n "${SHOW:-25}"
@@ -145,7 +145,7 @@ step_machine() {
   torch=$(python3 -c 'import torch; print(torch.__version__)' 2>/dev/null || true)
   while IFS='|' read -r field text; do
     printf '%-18s%s\n' "$field" "$text"
-    echo "| $field | $text |" >>"$log/record.md"
+    echo "$field: $text" >>"$log/record.md"
   done <<END
 version|$(cat out/gpu/version)
 device|$(nvidia-smi --query-gpu=name,compute_cap,memory.total --format=csv,noheader | paste -sd';' -)
@@ -300,9 +300,9 @@ check() {
   [ $# -gt 0 ] || set -- tests conformance soak programs memcheck racecheck
   unpack
   mkdir -p "$log"
-  printf '### %s\n\n`tests/gpu/gpu.sh check %s`\n\n| | |\n| --- | --- |\n' "$(date -u +%F)" "$*" >"$log/record.md"
+  : >"$log/record.md"
   step_machine
-  printf '\n| what ran | | passed | failed | skipped | time |\n| --- | --- | --- | --- | --- | --- |\n' >>"$log/record.md"
+  printf '\n| %s, %s | %s | | | | | |\n' "$(date -u +%F)" "$(cat out/gpu/version)" "$(nvidia-smi -L | wc -l)" >>"$log/record.md"
   failed=
   for step; do
     echo "== $step"

@@ -37,9 +37,9 @@ var larges = []struct {
 	{"log softmax", [][]int{{33, 9001}}, 1e-5, func(x []T) T { return x[0].LogSoftmax(1) }},
 	{"layer norm", [][]int{{65, 8192}, {8192}}, 1e-4, func(x []T) T { return x[0].LayerNorm([]int{8192}, tensor.Weight(x[1])) }},
 	{"layer norm, odd", [][]int{{65, 1023}}, 1e-4, func(x []T) T { return x[0].LayerNorm([]int{1023}) }},
-	{"rms norm", [][]int{{65, 8192}, {8192}}, 1e-4, func(x []T) T { return x[0].RmsNorm([]int{8192}, tensor.Weight(x[1])) }},
+	{"rms norm", [][]int{{65, 8192}, {8192}}, 1e-4, func(x []T) T { return x[0].RMSNorm([]int{8192}, tensor.Weight(x[1])) }},
 	{"sort", [][]int{{1_000_003}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
-	{"sort of rows", [][]int{{257, 3001}}, 0, func(x []T) T { v, _ := x[0].Sort(1, tensor.Descending(true)); return v }},
+	{"sort of rows", [][]int{{257, 3001}}, 0, func(x []T) T { v, _ := x[0].Sort(1, tensor.Descending()); return v }},
 	{"sort of columns", [][]int{{3001, 57}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
 	{"where it was sorted from", [][]int{{300_007}}, 0, func(x []T) T { _, i := x[0].Sort(0); return x[0].Gather(0, i) }},
 	{"top of rows", [][]int{{57, 30_011}}, 0, func(x []T) T { v, _ := x[0].Topk(100, 1); return v }},
@@ -73,10 +73,11 @@ func TestLarge(t *testing.T) {
 	}
 	for _, c := range dealt(shard, larges) {
 		t.Run(c.name, func(t *testing.T) {
-			tensor.Scope(func(func(...T)) {
+			tensor.Scope(func() error {
 				for _, d := range []tensor.DType{tensor.Float32, tensor.Float64} {
 					compareLarge(t, c.shapes, d, c.share, c.run)
 				}
+				return nil
 			})
 		})
 	}

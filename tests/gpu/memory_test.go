@@ -37,7 +37,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}},
 		{"a scope with a backward pass", func() (err error) {
 			w := tensor.Randn([]int{30, 30}, on, tensor.RequireGrad())
-			tensor.Scope(func(func(...T)) { err = w.MatMul(w).Softmax(1).AddScalar(1).Log().Sum().Backward() })
+			err = tensor.Scope(func() error { return w.MatMul(w).Softmax(1).AddScalar(1).Log().Sum().Backward() })
 			w.Release()
 			return err
 		}},
@@ -55,7 +55,7 @@ func TestNothingIsLeft(t *testing.T) {
 			return nil
 		}},
 		{"a mistake in the middle", func() error {
-			err := tensor.Zeros([]int{300, 2}, on).Exp().MatMul(tensor.Zeros([]int{3}, on)).Relu().Err()
+			err := tensor.Zeros([]int{300, 2}, on).Exp().MatMul(tensor.Zeros([]int{3}, on)).ReLU().Err()
 			if err == nil {
 				return errors.New("a product of shapes that do not fit")
 			}
@@ -74,22 +74,25 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 // train takes a few steps of a small model on the GPU.
-func train() (err error) {
+func train() error {
 	model := nn.NewSequential(nn.NewLinear(20, 30), nn.NewBatchNorm(30), nn.ReLU(), nn.NewDropout(0.1), nn.NewLinear(30, 5))
 	if err := nn.To(model, gpu); err != nil {
 		return err
 	}
-	adam, err := optim.NewAdam(nn.Parameters(model), 1e-3, optim.AdamOptions{})
+	adam, err := optim.NewAdam(nn.Parameters(model), 1e-3)
 	if err != nil {
 		return err
 	}
 	for range 3 {
-		tensor.Scope(func(func(...T)) {
-			loss := model.Forward(tensor.Randn([]int{16, 20}, tensor.On(gpu))).CrossEntropy(tensor.Randint([]int{16}, 0, 5, tensor.On(gpu)))
-			err = errors.Join(err, adam.ZeroGrad(), loss.Backward(), adam.Step())
+		loss, err := optim.Minimize(adam, func() T {
+			return model.Forward(tensor.Randn([]int{16, 20}, tensor.On(gpu))).CrossEntropy(tensor.Randint([]int{16}, 0, 5, tensor.On(gpu)))
 		})
+		if err != nil {
+			return err
+		}
+		loss.Release()
 	}
-	return err
+	return nil
 }
 
 // TestOutOfMemory: what does not fit is an error that says how things stand, and

@@ -13,13 +13,13 @@ import (
 func TestElementwise(t *testing.T)  { operators(t, ir.Elementwise) }
 func TestReductions(t *testing.T)   { operators(t, ir.Reduction) }
 func TestScans(t *testing.T)        { operators(t, ir.Scan) }
-func TestKernels(t *testing.T)      { operators(t, ir.Kernel) }
+func TestKernels(t *testing.T)      { operators(t, ir.Opaque) }
 func TestViews(t *testing.T)        { operators(t, ir.ViewBody) }
 func TestCompositions(t *testing.T) { operators(t, ir.Composition) }
 func TestEveryKindIsTested(t *testing.T) {
 	for _, o := range opcases.Cases {
 		switch o.Op.Kind {
-		case ir.Elementwise, ir.Reduction, ir.Scan, ir.Kernel, ir.ViewBody, ir.Composition:
+		case ir.Elementwise, ir.Reduction, ir.Scan, ir.Opaque, ir.ViewBody, ir.Composition:
 		default:
 			t.Errorf("%s is of kind %v, which no test takes", o.Op.Name, o.Op.Kind)
 		}

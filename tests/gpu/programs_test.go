@@ -85,7 +85,7 @@ type program struct {
 }
 
 func runProgram(seed uint64, dev device.Device) (o outcome, err error) {
-	tensor.Scope(func(func(...T)) {
+	tensor.Scope(func() error {
 		p := &program{Rand: rand.New(rand.NewPCG(seed, 11)), dev: dev}
 		var leaves []T
 		for range 4 {
@@ -97,6 +97,7 @@ func runProgram(seed uint64, dev device.Device) (o outcome, err error) {
 			p.step()
 		}
 		o, err = p.finish(leaves)
+		return nil
 	})
 	return o, err
 }
@@ -201,8 +202,8 @@ var steps = []struct {
 	{"div", func(p *program, x T) T { return x.Div(p.beside(x).Square().AddScalar(1)) }},
 	{"scale", func(p *program, x T) T { return x.MulScalar(0.5).AddScalar(0.25) }},
 	{"sigmoid", func(p *program, x T) T { return x.Sigmoid() }},
-	{"gelu", func(p *program, x T) T { return x.Gelu() }},
-	{"silu", func(p *program, x T) T { return x.Silu() }},
+	{"gelu", func(p *program, x T) T { return x.GELU() }},
+	{"silu", func(p *program, x T) T { return x.SiLU() }},
 	{"exp", func(p *program, x T) T { return x.Square().Neg().Exp() }},
 	{"erf", func(p *program, x T) T { return x.Erf() }},
 	{"where", func(p *program, x T) T { return tensor.Where(x.GtScalar(0.1), x, x.MulScalar(0.1)) }},

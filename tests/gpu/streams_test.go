@@ -120,7 +120,7 @@ func newWorker(seed uint64) *worker {
 func (w *worker) step() (err error) {
 	w.steps++
 	on := w.IntN(2)
-	if outer := w.streams[on].Do(func() { err = w.act(on) }); outer != nil {
+	if outer := w.streams[on].Do(func() error { err = w.act(on); return nil }); outer != nil {
 		return outer
 	}
 	return err
@@ -171,7 +171,7 @@ func (w *worker) begin(on int) error {
 	case 2:
 		w.doing = "from pinned memory"
 		h := tensor.Full([]int{n}, v, tensor.Pinned())
-		x = h.To(gpu, tensor.NonBlocking)
+		x = h.To(gpu, tensor.NonBlocking())
 		h.Release()
 	}
 	w.have = append(w.have, full{x, v, on})
@@ -227,7 +227,7 @@ var acts = []struct {
 		return f.x.AddScalar(v), f.value + float64(v)
 	}},
 	{"mul", func(_ *worker, f full) (T, float64) { return f.x.MulScalar(-1), -f.value }},
-	{"relu", func(_ *worker, f full) (T, float64) { return f.x.Relu(), max(f.value, 0) }},
+	{"relu", func(_ *worker, f full) (T, float64) { return f.x.ReLU(), max(f.value, 0) }},
 	{"sum", func(_ *worker, f full) (T, float64) { return f.x.Sum(), f.value * float64(f.x.NumElements()) }},
 	{"max", func(_ *worker, f full) (T, float64) { return f.x.Max(), f.value }},
 	{"cat", func(_ *worker, f full) (T, float64) {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
-	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	irbody "github.com/sinter-go/sinter/ir/body"
@@ -15,32 +15,25 @@ import (
 // A body is one lowered body for one compute dtype, and what it was lowered from.
 type body struct {
 	vector.Loop
-	op     *ir.Op
-	graph  *expr.Graph
-	in     []ir.DType // of the operands
-	params []expr.Param
-	placed bool // it reads the element's index
+	op       *ir.Op
+	portable ir.Loop
+	graph    *expr.Graph
+	in       []ir.DType // of the operands
+	params   []expr.Param
+	placed   bool // it reads the element's index
 }
 
-func (b *body) String() string { return fmt.Sprintf("%s/%d/%s", b.Op, b.Variant, b.DType) }
+func (b *body) String() string { return fmt.Sprintf("%s/%d/%s", b.op.Name, b.Variant, b.DType) }
 
 // bodies returns everything that has assembly.
 func bodies(t testing.TB) []*body {
 	t.Helper()
-	known := map[string]*ir.Op{}
-	for _, op := range ops.Descriptors() {
-		known[op.Name] = op
-	}
 	var out []*body
-	for _, l := range cpu.Vectors() {
-		op := known[l.Op]
-		if op == nil {
-			t.Fatalf("no descriptor is called %s", l.Op)
+	eachVector(func(op *ir.Op, l *vector.Loop, portable ir.Loop) {
+		if op.Kind == ir.Joint || len(op.Out) > 1 {
+			return // TestJoint
 		}
-		if op.Kind == ir.Joint {
-			continue // TestJoint
-		}
-		b := &body{Loop: l, op: op}
+		b := &body{Loop: *l, op: op, portable: portable}
 		for _, o := range op.In {
 			d := l.DType
 			if o.Fixed != ir.Invalid {
@@ -48,15 +41,30 @@ func bodies(t testing.TB) []*body {
 			}
 			b.in = append(b.in, d)
 		}
-		typed, err := irbody.Of(op, l.Variant, l.DType)
+		typed, err := irbody.Of(op.Kernel(l.Variant, l.DType))
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
 		}
 		b.graph, b.params, b.placed = typed.Expr, typed.Params, op.Bodies[l.Variant].Indexed
 		out = append(out, b)
-	}
+	})
 	return out
 }
+
+// eachVector calls f for everything that has assembly, with what is portable beside it.
+func eachVector(f func(op *ir.Op, l *vector.Loop, portable ir.Loop)) {
+	for _, op := range ops.Descriptors() {
+		if code, ok := op.CodeFor(vector.Kind).(*vector.Code); ok {
+			for i := range code.Vectors {
+				l := &code.Vectors[i]
+				f(op, l, code.Loops[l.Variant][l.DType])
+			}
+		}
+	}
+}
+
+// at returns the loop that runs at a level.
+func (b *body) at(level simd.Level) ir.Loop { return b.Loop.At(level, b.portable) }
 
 // calls counts the functions in b that are not computed to the last place.
 func (b *body) calls() int {

@@ -30,7 +30,7 @@ func both(b *testing.B, name string, level simd.Level) map[string]ir.Loop {
 			if err != nil {
 				b.Fatal(err)
 			}
-			return map[string]ir.Loop{"linked": x.At(level), "made": loop.Main}
+			return map[string]ir.Loop{"linked": x.at(level), "made": loop.Main}
 		}
 	}
 	b.Fatalf("no body %s", name)

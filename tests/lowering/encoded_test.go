@@ -78,7 +78,7 @@ func TestEncoded(t *testing.T) {
 		}
 		for i, f := range []ir.Loop{half, brain} {
 			if f != nil {
-				b.compareStored(t, f, b.At(level), formats[i])
+				b.compareStored(t, f, b.at(level), formats[i])
 			}
 		}
 		return 1

@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/made"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/jit"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
@@ -24,26 +25,29 @@ func TestEncodedFolds(t *testing.T) {
 	}
 	ran := 0
 	for _, op := range ops.Descriptors() {
-		for _, tables := range [][]*[ir.NumDTypes]*ir.ReduceLoops{op.CPU.Reduce, op.CPU.Scan} {
-			for variant, table := range tables {
-				for d, linked := range table {
-					if linked == nil || fold.Ours(linked) || ir.DType(d).IsComplex() {
-						continue // complex numbers have no lanes
-					}
-					own, err := made.CompileFold(op, variant, ir.DType(d), simd.Active())
-					if err != nil {
-						t.Error(err)
-						continue
-					}
-					ran++
-					name := op.Name + " of " + ir.DType(d).String()
-					compareFolds(t, name+": rows", ir.DType(d), linked.Acc, own.Rows, linked.Rows)
-					if own.Fold != nil {
-						compareFolds(t, name+": fold", ir.DType(d), linked.Acc, own.Fold, linked.Fold)
-					}
-					if own.Merge != nil {
-						compareFolds(t, name+": merge", linked.Acc, linked.Acc, own.Merge, linked.Merge)
-					}
+		code, ok := op.CodeFor(vector.Kind).(*vector.Code)
+		if !ok {
+			continue
+		}
+		for variant, table := range code.Folds {
+			for d := range table {
+				linked := code.Fold(op.Kernel(variant, ir.DType(d)), simd.Active())
+				if linked == nil || fold.Ours(linked) || ir.DType(d).IsComplex() {
+					continue // complex numbers have no lanes
+				}
+				own, err := made.CompileFold(op, variant, ir.DType(d), simd.Active())
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				ran++
+				name := op.Name + " of " + ir.DType(d).String()
+				compareFolds(t, name+": rows", ir.DType(d), linked.Acc, own.Rows, linked.Rows)
+				if own.Fold != nil {
+					compareFolds(t, name+": fold", ir.DType(d), linked.Acc, own.Fold, linked.Fold)
+				}
+				if own.Merge != nil {
+					compareFolds(t, name+": merge", linked.Acc, linked.Acc, own.Merge, linked.Merge)
 				}
 			}
 		}

@@ -10,23 +10,17 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
-	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // TestJoint holds the loops that write several arrays over what was in them to the
 // portable ones, to the bit: their bodies call no functions.
 func TestJoint(t *testing.T) {
-	known := map[string]*ir.Op{}
-	for _, op := range ops.Descriptors() {
-		known[op.Name] = op
-	}
 	ran := 0
-	for _, l := range cpu.Vectors() {
-		op := known[l.Op]
+	eachVector(func(op *ir.Op, l *vector.Loop, portable ir.Loop) {
 		if op.Kind != ir.Joint {
-			continue
+			return
 		}
 		ran++
 		for _, level := range levels() {
@@ -35,19 +29,19 @@ func TestJoint(t *testing.T) {
 				loop = l.AVX512
 			}
 			if loop == nil {
-				t.Errorf("%s %s has no loop for %s", l.Op, l.DType, level)
+				t.Errorf("%s %s has no loop for %s", op.Name, l.DType, level)
 				continue
 			}
 			for n := 0; n < 200; n += 1 + n/40 {
 				for _, flag := range []bool{false, true} {
 					got := jointly(op, l.DType, loop, n, flag)
-					if want := jointly(op, l.DType, l.At(simd.Portable), n, flag); !bytes.Equal(got, want) {
-						t.Fatalf("%s %s %s: %d elements differ from the portable loop's", l.Op, l.DType, level, n)
+					if want := jointly(op, l.DType, portable, n, flag); !bytes.Equal(got, want) {
+						t.Fatalf("%s %s %s: %d elements differ from the portable loop's", op.Name, l.DType, level, n)
 					}
 				}
 			}
 		}
-	}
+	})
 	if ran < 6 {
 		t.Errorf("%d loops, want those of three steps in two dtypes", ran)
 	}

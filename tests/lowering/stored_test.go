@@ -36,7 +36,7 @@ func TestStored(t *testing.T) {
 			}
 			if loop != nil {
 				ran++
-				b.compareStored(t, loop, b.At(level), f)
+				b.compareStored(t, loop, b.at(level), f)
 			}
 		}
 		return ran
@@ -46,7 +46,7 @@ func TestStored(t *testing.T) {
 // compareStored runs loop on elements of a format, and wide on what they are.
 func (b *body) compareStored(t *testing.T, loop, wide ir.Loop, f format) {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(5, uint64(len(b.Op))))
+	rng := rand.New(rand.NewPCG(5, uint64(len(b.op.Name))))
 	for n := range 301 {
 		s := b.scalars()[n%len(b.scalars())]
 		narrow, full := make([]unsafe.Pointer, len(b.in)+1), make([]unsafe.Pointer, len(b.in)+1)

@@ -35,6 +35,7 @@ const hang = time.Minute
 var left = map[string]string{
 	"tensor.FromDevicePointer": "an address that is no memory's is the caller's to avoid",
 	"device.Install":           "it takes the devices away from all other calls",
+	"dist.Spawn":               "it runs this program again",
 }
 
 // drivers take addresses and calls as they are: what gives them any has checked them.
@@ -69,9 +70,11 @@ func candidates() (list []candidate) {
 
 // silent are methods and types whose nil pointers need not say what they are.
 var silent = map[string]string{
-	"(*graph.Capture)(nil).Refuse": "it returns the error that it is given",
-	"(*stream.Event)(nil)":         "it is an event that was never recorded",
-	"(*sim.Driver)(nil)":           "it asks host memory of no device, and says of devices that there is no driver",
+	"(*onnx.UnsupportedError)(nil).Unwrap": "returns the kind of error, which every one of its type is",
+	"(*graph.Capture)(nil).Refuse":         "it returns the error that it is given",
+	"(*profile.Profile)(nil).Range":        "it runs the function, so that a program need not ask whether it is profiled",
+	"(*stream.Event)(nil)":                 "it is an event that was never recorded",
+	"(*sim.Driver)(nil)":                   "it asks host memory of no device, and says of devices that there is no driver",
 }
 
 // TestNilReceivers: methods of pointers that are nil return, and say so where they can:
@@ -106,7 +109,11 @@ func tellsOfNil(t *testing.T, c candidate) {
 	for i := range args {
 		args[i] = reflect.Zero(c.f.Type().In(i))
 	}
-	for _, out := range c.f.Call(args) {
+	call := c.f.Call
+	if c.f.Type().IsVariadic() { // whose last argument is then a slice, and nil
+		call = c.f.CallSlice
+	}
+	for _, out := range call(args) {
 		var err error
 		switch of := out.Interface().(type) {
 		case tensor.Tensor:
@@ -205,7 +212,7 @@ func (p *pool) call(t *testing.T, c candidate) {
 				}
 				back <- o
 			}()
-			tensor.NoGrad(func() {})
+			tensor.NoGrad(func() error { return nil })
 			if ft.IsVariadic() {
 				o.out = f.CallSlice(args)
 			} else {

@@ -16,7 +16,7 @@ var families = familyTable()
 func familyTable() map[string]func(x []Tensor) []Tensor {
 	table := map[string]func(x []Tensor) []Tensor{
 		"cdist large":        func(x []Tensor) []Tensor { return one(x[0].CDist(x[1])) },
-		"cdist by products":  func(x []Tensor) []Tensor { return one(x[0].CDist(x[1], ComputeModeMm)) },
+		"cdist by products":  func(x []Tensor) []Tensor { return one(x[0].CDist(x[1], ComputeModeMM)) },
 		"cdist large direct": func(x []Tensor) []Tensor { return one(x[0].CDist(x[1], ComputeModeDirect)) },
 		"tensordot":          func(x []Tensor) []Tensor { return one(x[0].Tensordot(x[1], []int{2, 0}, 0, 1)) },
 		"conv3d full": func(x []Tensor) []Tensor {

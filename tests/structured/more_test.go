@@ -7,7 +7,7 @@ import (
 	. "github.com/sinter-go/sinter/generated/tensor"
 )
 
-var tables = []map[string]func(x []Tensor) []Tensor{operators, more}
+var tables = []map[string]func(x []Tensor) []Tensor{operators, more, passes}
 
 // named returns the operator of a vector whose name describes it.
 func named(name string) func(x []Tensor) []Tensor {
@@ -36,15 +36,15 @@ var orders = map[string]float64{"0": 0, "0.5": 0.5, "1.5": 1.5, "4": 4, "inf": m
 var reductions = map[string]Reduction{"none": ReductionNone, "mean": ReductionMean, "sum": ReductionSum}
 
 var losses = map[string]func(x []Tensor, r Reduction) Tensor{
-	"mse":             func(x []Tensor, r Reduction) Tensor { return x[0].MseLoss(x[1], r) },
+	"mse":             func(x []Tensor, r Reduction) Tensor { return x[0].MSELoss(x[1], r) },
 	"l1":              func(x []Tensor, r Reduction) Tensor { return x[0].L1Loss(x[1], r) },
 	"smooth_l1":       func(x []Tensor, r Reduction) Tensor { return x[0].SmoothL1Loss(x[1], r) },
 	"huber":           func(x []Tensor, r Reduction) Tensor { return x[0].HuberLoss(x[1], r) },
 	"bce":             func(x []Tensor, r Reduction) Tensor { return x[0].BinaryCrossEntropy(x[1], r) },
 	"bce_with_logits": func(x []Tensor, r Reduction) Tensor { return x[0].BinaryCrossEntropyWithLogits(x[1], r) },
-	"kl_div":          func(x []Tensor, r Reduction) Tensor { return x[0].KlDiv(x[1], r) },
+	"kl_div":          func(x []Tensor, r Reduction) Tensor { return x[0].KLDiv(x[1], r) },
 	"cross_entropy":   func(x []Tensor, r Reduction) Tensor { return x[0].CrossEntropy(x[1], Weight(x[2]), IgnoreIndex(1), r) },
-	"nll":             func(x []Tensor, r Reduction) Tensor { return x[0].NllLoss(x[1], Weight(x[2]), IgnoreIndex(1), r) },
+	"nll":             func(x []Tensor, r Reduction) Tensor { return x[0].NLLLoss(x[1], Weight(x[2]), IgnoreIndex(1), r) },
 }
 
 // more are further forms of the operators above.
@@ -53,10 +53,10 @@ var more = map[string]func(x []Tensor) []Tensor{
 	"matmul vector matrix":       func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
 	"matmul inner of none":       func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
 	"matmul of a transpose":      func(x []Tensor) []Tensor { return one(x[0].MT().MatMul(x[1].MT())) },
-	"mv":                         func(x []Tensor) []Tensor { return one(x[0].Mv(x[1])) },
-	"bmm":                        func(x []Tensor) []Tensor { return one(x[0].Bmm(x[1])) },
-	"addmv":                      func(x []Tensor) []Tensor { return one(x[0].Addmv(x[1], x[2], Beta(0.5), Alpha(2))) },
-	"baddbmm":                    func(x []Tensor) []Tensor { return one(x[0].Baddbmm(x[1], x[2], Beta(-1), Alpha(0.5))) },
+	"mv":                         func(x []Tensor) []Tensor { return one(x[0].MV(x[1])) },
+	"bmm":                        func(x []Tensor) []Tensor { return one(x[0].BMM(x[1])) },
+	"addmv":                      func(x []Tensor) []Tensor { return one(x[0].AddMV(x[1], x[2], Beta(0.5), Alpha(2))) },
+	"baddbmm":                    func(x []Tensor) []Tensor { return one(x[0].BAddBMM(x[1], x[2], Beta(-1), Alpha(0.5))) },
 	"trace":                      func(x []Tensor) []Tensor { return one(x[0].Trace()) },
 	"tensordot one":              func(x []Tensor) []Tensor { return one(x[0].Tensordot(x[1], []int{2}, 0)) },
 	"linear without bias":        func(x []Tensor) []Tensor { return one(x[0].Linear(x[1])) },
@@ -132,8 +132,8 @@ var more = map[string]func(x []Tensor) []Tensor{
 	"batch_norm bare":            func(x []Tensor) []Tensor { return one(x[0].BatchNorm(x[1], x[2], Eps(0.1))) },
 	"instance_norm weights":      func(x []Tensor) []Tensor { return one(x[0].InstanceNorm(Weight(x[1]), Bias(x[2]))) },
 	"normalize p=1":              func(x []Tensor) []Tensor { return one(x[0].Normalize([]int{0}, P(1))) },
-	"glu":                        func(x []Tensor) []Tensor { return one(x[0].Glu(1)) },
-	"prelu":                      func(x []Tensor) []Tensor { return one(x[0].Prelu(x[1])) },
+	"glu":                        func(x []Tensor) []Tensor { return one(x[0].GLU(1)) },
+	"prelu":                      func(x []Tensor) []Tensor { return one(x[0].PReLU(x[1])) },
 	"cross_entropy images":       func(x []Tensor) []Tensor { return one(x[0].CrossEntropy(x[1])) },
 	"cross_entropy nothing left": func(x []Tensor) []Tensor { return one(x[0].CrossEntropy(x[1], IgnoreIndex(0), ReductionSum)) },
 	"cross_entropy far":          func(x []Tensor) []Tensor { return one(x[0].CrossEntropy(x[1])) },
@@ -176,6 +176,22 @@ var more = map[string]func(x []Tensor) []Tensor{
 	"arange of a float end":    func(x []Tensor) []Tensor { return one(Arange(0, 3.5, 1).ToType(Float64)) },
 	"arange down":              func(x []Tensor) []Tensor { return one(Arange(5, -4, -3)) },
 	"logspace":                 func(x []Tensor) []Tensor { return one(Logspace(-1, 2, 4, 2, OfType(Float64))) },
+}
+
+var passes = map[string]func(x []Tensor) []Tensor{
+	"frexp":           func(x []Tensor) []Tensor { return two(x[0].Frexp()) },
+	"frexp, gradient": func(x []Tensor) []Tensor { m, _ := x[0].Frexp(); return one(m) },
+	"aminmax":         func(x []Tensor) []Tensor { return two(x[0].Aminmax()) },
+	"aminmax dim":     func(x []Tensor) []Tensor { return two(x[0].Aminmax(Dim(1))) },
+	"aminmax keepdim": func(x []Tensor) []Tensor { return two(x[0].Aminmax(Dim(-1), KeepDim(true))) },
+	"aminmax ties":    func(x []Tensor) []Tensor { return two(x[0].Aminmax(Dim(1))) },
+	"aminmax nan":     func(x []Tensor) []Tensor { return two(x[0].Aminmax(Dim(0))) },
+	"vecdot":          func(x []Tensor) []Tensor { return one(x[0].Vecdot(x[1], -1)) },
+	"vecdot dim":      func(x []Tensor) []Tensor { return one(x[0].Vecdot(x[1], 1)) },
+	"vecdot complex": func(x []Tensor) []Tensor {
+		z := Complex(x[0], x[1]).Vecdot(Complex(x[2], x[3]), -1)
+		return two(z.Real(), z.Imag())
+	},
 }
 
 func unique(values, inverse, counts Tensor) []Tensor { return []Tensor{values, inverse, counts} }

@@ -87,7 +87,7 @@ var operators = map[string]func(x []Tensor) []Tensor{
 	"matmul row":     func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
 	"matmul column":  func(x []Tensor) []Tensor { return one(x[0].MatMul(x[1])) },
 	"dot":            func(x []Tensor) []Tensor { return one(x[0].Dot(x[1])) },
-	"addmm":          func(x []Tensor) []Tensor { return one(x[0].Addmm(x[1], x[2], Beta(2), Alpha(3))) },
+	"addmm":          func(x []Tensor) []Tensor { return one(x[0].AddMM(x[1], x[2], Beta(2), Alpha(3))) },
 	"linear":         func(x []Tensor) []Tensor { return one(x[0].Linear(x[1], Bias(x[2]))) },
 	"outer":          func(x []Tensor) []Tensor { return one(x[0].Outer(x[1])) },
 	"tensordot":      func(x []Tensor) []Tensor { return one(x[0].Tensordot(x[1], []int{1, 2}, 1, 0)) },
@@ -96,7 +96,7 @@ var operators = map[string]func(x []Tensor) []Tensor{
 	"softmax":     func(x []Tensor) []Tensor { return one(x[0].Softmax(1)) },
 	"log_softmax": func(x []Tensor) []Tensor { return one(x[0].LogSoftmax(-1)) },
 	"layer_norm":  func(x []Tensor) []Tensor { return one(x[0].LayerNorm([]int{3, 4}, Weight(x[1]), Bias(x[2]))) },
-	"rms_norm":    func(x []Tensor) []Tensor { return one(x[0].RmsNorm([]int{4}, Weight(x[1]))) },
+	"rms_norm":    func(x []Tensor) []Tensor { return one(x[0].RMSNorm([]int{4}, Weight(x[1]))) },
 	"batch_norm train": func(x []Tensor) []Tensor {
 		y, _, _ := x[0].BatchNormTrain(Weight(x[1]), Bias(x[2]))
 		return one(y)
@@ -106,7 +106,7 @@ var operators = map[string]func(x []Tensor) []Tensor{
 	"instance_norm": func(x []Tensor) []Tensor { return one(x[0].InstanceNorm()) },
 	"normalize":     func(x []Tensor) []Tensor { return one(x[0].Normalize([]int{1})) },
 
-	"mse sum":       func(x []Tensor) []Tensor { return one(x[0].MseLoss(x[1], ReductionSum)) },
+	"mse sum":       func(x []Tensor) []Tensor { return one(x[0].MSELoss(x[1], ReductionSum)) },
 	"l1":            func(x []Tensor) []Tensor { return one(x[0].L1Loss(x[1])) },
 	"smooth_l1":     func(x []Tensor) []Tensor { return one(x[0].SmoothL1Loss(x[1], Beta(0.7))) },
 	"huber":         func(x []Tensor) []Tensor { return one(x[0].HuberLoss(x[1], Delta(0.7), ReductionNone)) },
@@ -123,16 +123,16 @@ var operators = map[string]func(x []Tensor) []Tensor{
 	"cross_entropy one":   func(x []Tensor) []Tensor { return one(x[0].CrossEntropy(x[1])) },
 	"cross_entropy probs": func(x []Tensor) []Tensor { return one(x[0].CrossEntropyProbs(x[1], LabelSmoothing(0.1))) },
 	"nll weights": func(x []Tensor) []Tensor {
-		weights := FromOn([]float64{0.5, 1, 2}, []int{3}, OfType(x[0].DType()), On(x[0].Device()))
-		return one(x[0].NllLoss(x[1], Weight(weights), IgnoreIndex(1)))
+		weights := FromSlice([]float64{0.5, 1, 2}, []int{3}, OfType(x[0].DType()), On(x[0].Device()))
+		return one(x[0].NLLLoss(x[1], Weight(weights), IgnoreIndex(1)))
 	},
 	"bce": func(x []Tensor) []Tensor { return one(x[0].BinaryCrossEntropy(x[1])) },
 	"bce_with_logits": func(x []Tensor) []Tensor {
 		return one(x[0].BinaryCrossEntropyWithLogits(x[1], Weight(x[2]), PosWeight(x[3])))
 	},
 	"bce_with_logits at zero": func(x []Tensor) []Tensor { return one(x[0].BinaryCrossEntropyWithLogits(x[1])) },
-	"kl_div":                  func(x []Tensor) []Tensor { return one(x[0].KlDiv(x[1], ReductionSum)) },
-	"kl_div log":              func(x []Tensor) []Tensor { return one(x[0].KlDiv(x[1], LogTarget(true))) },
+	"kl_div":                  func(x []Tensor) []Tensor { return one(x[0].KLDiv(x[1], ReductionSum)) },
+	"kl_div log":              func(x []Tensor) []Tensor { return one(x[0].KLDiv(x[1], LogTarget(true))) },
 	"cosine_similarity":       func(x []Tensor) []Tensor { return one(x[0].CosineSimilarity(x[1], 1)) },
 
 	"conv1d": func(x []Tensor) []Tensor { return one(x[0].Conv1d(x[1], Bias(x[2]), Padding(1))) },

@@ -1,13 +1,15 @@
 """Writes what PyTorch answers for the operator samples of its own test suite.
 
     python3 tests/vectors/samples.py [--seed 0] [--most 3] [--out tests/samples/samples.jsonl.gz]
+    python3 tests/vectors/samples.py --special --out tests/samples/special.jsonl.gz
 
 torch.testing has, for every operator, arguments that its authors found worth testing:
 broadcasts, empty and 0-dim tensors, negative axes, extreme options. Each that can be
 bound to a signature in ops.yaml becomes a line: the operator, its operands and
 attributes by the names of the schema, the results, and the gradients of
 sum(out * cotangent), where element i of the cotangents is cos(i) (cos(i) + sin(i)j
-for complex results). What cannot be bound is counted on standard error.
+for complex results). With --special the elements of floats and complex numbers are infinities, NaN, zeros of both signs,
+numbers near the ends of the range and a few others, in float32, float64, complex64 and complex128, and there are no gradients. What cannot be bound is counted on standard error.
 
 Needs torch (2.11 made the committed file) and expecttest. PyTorch's names of operators are those that
 names.py finds in ops.yaml.
@@ -45,6 +47,14 @@ DTYPES = {
 }
 
 
+ALL = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.int32, torch.uint8, torch.bool)
+SPECIAL = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+INF, NAN = math.inf, math.nan
+# What is put in the place of a sample's elements; of complex numbers each part is one of the first.
+REAL = [0.0, 1.0, -INF, NAN, -0.0, 0.5, INF, -1.0, 2.5, -3.0, 1e-40, 1e30, -1e30, 88.0, -0.25, 1e-8, 3e38]
+PARTS = [0.0, 1.0, -INF, NAN, -0.0, 0.5, INF, -1.0, -2.5, 1e3, 1e-40]
+
+
 class Unbound(Exception):
     pass
 
@@ -56,6 +66,21 @@ def tensor(t):
     flat = t.reshape(-1)
     raw = flat.view(torch.uint8).numpy().tobytes() if flat.numel() and t.dtype != torch.bool else flat.to(torch.uint8).numpy().tobytes() if flat.numel() else b''
     return {'dtype': DTYPES[t.dtype], 'shape': list(t.shape), 'data': base64.b64encode(raw).decode()}
+
+
+def special(t, k):
+    """The k-th operand with special values: neighbours in it and in other operands meet in many combinations."""
+    if not (t.is_floating_point() or t.is_complex()):
+        return t
+    i = torch.arange(t.numel())
+    if t.is_complex():
+        parts = torch.tensor(PARTS, dtype=torch.float64)
+        n = len(PARTS)
+        out = torch.complex(parts[(i + 4 * k) % n], parts[(i // n + 3 * i + k) % n])
+    else:
+        values = torch.tensor(REAL, dtype=torch.float64)
+        out = values[(i * (1 + k) + i // len(REAL) + 5 * k) % len(REAL)]
+    return out.to(t.dtype).reshape(t.shape)
 
 
 def number(v):
@@ -157,7 +182,7 @@ def results(out):
     raise Unbound('results')
 
 
-def sample_line(info, name, params, sample, large):
+def sample_line(info, name, params, sample, large, ties):
     args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
     if name == 'einsum':  # the samples have the operands first
         args = (args[1], list(args[0]))
@@ -183,7 +208,7 @@ def sample_line(info, name, params, sample, large):
         sample = sample.transform(lambda v: wide.get(id(v), v) if isinstance(v, torch.Tensor) else v)
         leaves = [wide[id(t)] for t in leaves]
     out = results(info.op(sample.input, *sample.args, **sample.kwargs))
-    if name in TIES and (half or not (leaves[0].is_floating_point() or leaves[0].is_complex())):
+    if name in TIES and (ties or half or not (leaves[0].is_floating_point() or leaves[0].is_complex())):
         out = out[:1] if name != 'argsort' else []
     line = {'op': name, 'in': operands, 'attrs': attrs, 'out': [narrow(t) for t in out]}
     wants = [] if name in TIES and half else [t for t in leaves if t.requires_grad and t.is_leaf]
@@ -195,6 +220,11 @@ def sample_line(info, name, params, sample, large):
     return line
 
 
+def with_special(sample):
+    count = iter(range(99))
+    return sample.transform(lambda v: special(v, next(count)) if isinstance(v, torch.Tensor) else v)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--seed', type=int, default=0)
@@ -202,15 +232,16 @@ def main():
     parser.add_argument('--most', type=int, default=3, help='samples an operator and dtype')
     parser.add_argument('--out', default='tests/samples/samples.jsonl.gz')
     parser.add_argument('--schema', default='ops.yaml')
+    parser.add_argument('--special', action='store_true', help='special values, without gradients')
     options = parser.parse_args()
     table = entries(options.schema)
     counts, reasons, lines = collections.Counter(), collections.Counter(), []
     torch.set_num_threads(1)
     for name, info in ((name, info) for name, infos in forms(table).items() if not table[name].drawn for info in infos):
-        for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.int32, torch.uint8, torch.bool):
+        for dtype in SPECIAL if options.special else ALL:
             if not info.supports_dtype(dtype, 'cpu'):
                 continue
-            grad = info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
+            grad = not options.special and info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
             torch.manual_seed(options.seed)
             most = options.most if dtype in (torch.float32, torch.float64) else max(1, options.most // 3)
             try:
@@ -218,10 +249,14 @@ def main():
             except Exception as e:
                 reasons['samples: ' + type(e).__name__] += 1
                 continue
+            if options.special:  # the largest of what may be written
+                samples = [s for s in samples if isinstance(s.input, torch.Tensor) and 0 < s.input.numel() <= options.large]
+                samples = sorted(samples, key=lambda s: -s.input.numel())[:most]
+                samples = [with_special(s) for s in samples]
             step = max(1, len(samples) // most)
             for sample in samples[options.seed % step::step][:most]:
                 try:
-                    lines.append(sample_line(info, name, table[name].params, sample, options.large))
+                    lines.append(sample_line(info, name, table[name].params, sample, options.large, options.special))
                     counts[name] += 1
                 except Unbound as e:
                     reasons[f'{name}: {e}'] += 1

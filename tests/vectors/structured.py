@@ -351,6 +351,33 @@ case("arange float", lambda: torch.arange(1, 2, 0.3, dtype=torch.float64), grad=
 case("linspace", lambda: torch.linspace(-1, 2, 7, dtype=torch.float64), grad=False)
 case("eye", lambda: torch.eye(2, 3, dtype=torch.float64), grad=False)
 
+# Several results of one pass, and dot products.
+def frexp(x):
+    mantissa, exponent = torch.frexp(x)
+    return mantissa, exponent.long()
+
+
+def ends(*dim, **options):
+    return lambda x: (torch.amin(x, dim, **options), torch.amax(x, dim, **options))  # aminmax has no gradient there
+
+
+def complex_vecdot(a, b, c, d):
+    out = torch.linalg.vecdot(torch.complex(a, b), torch.complex(c, d))
+    return out.real, out.imag
+
+
+tied = torch.tensor([[1.0, -2, 1, -2], [3, 3, 3, 3], [-0.0, 0, 5, 5]], dtype=torch.float64)
+case("frexp", frexp, torch.tensor([0.0, -0.0, 1, -1, 0.5, 0.75, 3, -1000, 1e-30, 1e30, 2**-126, 1023.5], dtype=torch.float64), grad=False)
+case("frexp, gradient", lambda x: torch.frexp(x)[0], rnd(3, 4, lo=0.1, hi=9))
+case("aminmax", ends(0, 1), rnd(3, 4))
+case("aminmax dim", ends(1), rnd(3, 4, 2))
+case("aminmax keepdim", ends(-1, keepdim=True), rnd(3, 4, 2))
+case("aminmax ties", ends(1), tied)
+case("aminmax nan", lambda x: torch.aminmax(x, dim=0), torch.tensor([[1.0, math.nan, 2], [math.inf, 3, -math.inf]], dtype=torch.float64), grad=False)
+case("vecdot", lambda x, y: torch.linalg.vecdot(x, y), rnd(3, 4), rnd(3, 4))
+case("vecdot dim", lambda x, y: torch.linalg.vecdot(x, y, dim=1), rnd(2, 3, 4), rnd(3, 1))
+case("vecdot complex", complex_vecdot, rnd(3, 4), rnd(3, 4), rnd(1, 4), rnd(1, 4))
+
 with open("structured.json", "w") as f:
     f.write("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")
 print(len(cases), torch.__version__)

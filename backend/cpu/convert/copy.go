@@ -29,16 +29,16 @@ func at[T any](p unsafe.Pointer, i int) *T {
 
 // fills, reverses and evens are by bytes of an element. There is an Evener for some.
 var (
-	fills    [17]move.Filler
-	reverses [17]move.Reverser
-	evens    [17]move.Evener
+	fills    = bySize(move.Fill)
+	reverses = bySize(move.Reverse)
+	evens    = bySize(move.Evens)
 )
 
-func init() {
+func bySize[F any](of func(level simd.Level, size int) F) (list [17]F) {
 	for _, size := range []int{1, 2, 4, 8, 16} {
-		fills[size], reverses[size] = move.Fill(simd.Active(), size), move.Reverse(simd.Active(), size)
-		evens[size] = move.Evens(simd.Active(), size)
+		list[size] = of(simd.Active(), size)
 	}
+	return list
 }
 
 // plain copies elements of one dtype.

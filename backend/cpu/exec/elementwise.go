@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/sinter-go/sinter/backend/cpu/convert"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
-	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -31,7 +31,7 @@ type elementwise struct {
 	scalars []ir.Scalar
 	row     int // tiles stop at multiples of row; 0: they need not
 	run     int // elements in one call of loop, at most
-	stream  stream
+	bypass  bypass
 	grid    grid
 	cover   func(lo, hi int) // span, as a value that is made once
 	blocks  func(lo, hi int) // blockSpan
@@ -44,73 +44,73 @@ var elementwises = sync.Pool{New: func() any {
 }}
 
 func runElementwise(c *ir.Call) error {
-	loop := pick(c, c.Op.CPU.Elementwise)
-	if loop == nil {
-		return unsupported(c)
-	}
-	if len(c.Out) != 1 || len(c.In) != len(c.Op.In) {
-		return fmt.Errorf("%d results and %d operands for 1 and %d", len(c.Out), len(c.In), len(c.Op.In))
+	if len(c.Out) != len(c.Kernel.Out) || len(c.In) != len(c.Kernel.In) {
+		return fmt.Errorf("%d results and %d operands for %d and %d", len(c.Out), len(c.In), len(c.Kernel.Out), len(c.Kernel.In))
 	}
 	n := ir.NumElements(c.Space)
 	if n == 0 {
 		return nil
 	}
-	if c.Identity() && c.In[0].Ptr != c.Out[0].Ptr { // 16-bit floats need not become float32 and back
-		tile.Copy(c.Out[0], c.In[0])
+	if from := c.Copied(); from != nil { // 16-bit floats need not become float32 and back
+		out := &c.Out[0]
+		switch {
+		case from.DType != out.DType || from.Ptr != out.Ptr && (!c.Flat || n > flatSize):
+			tile.Copy(*out, *from)
+		case from.Ptr != out.Ptr:
+			convert.Copy(out.DType.Size())(n, out.Ptr, 1, from.Ptr, 1)
+		}
+		return nil
+	}
+	code := codes.Of(c.Kernel)
+	if code.loop == nil {
+		return unsupported(c)
+	}
+	if len(c.Out) > 1 {
+		runSeveral(c, code.loop, n)
 		return nil
 	}
 	e := elementwises.Get().(*elementwise)
-	e.loop, e.scalars = loop, c.Scalars
-	e.prepare(c)
+	e.loop, e.scalars = code.loop, c.Scalars
+	e.prepare(c, code)
 	switch {
-	case !e.flat() && e.grid.make(c, e):
+	case !e.flat() && e.grid.make(c, code, e):
 		pool.For(e.grid.units(), e.grid.grain(), e.blocks)
 	case n <= grain:
 		e.span(0, n)
 	default:
-		e.stream.make(c, e)
+		e.bypass.make(c, code, e)
 		pool.For(n, e.grain(n), e.cover)
 	}
 	e.release()
 	return nil
 }
 
-// stored returns the loop that reads and writes 16-bit floats where c has but such, or
-// nil.
-func stored(c *ir.Call) ir.Loop {
-	if c.Compute != ir.Float32 {
-		return nil
+// asStored reports whether every view has the dtype of its port.
+func asStored(c *ir.Call) bool {
+	if c.Out[0].DType != c.Kernel.Out[0].DType {
+		return false
 	}
-	d := c.Out[0].DType
-	if want := bodyDType(c); want != ir.Float32 { // of comparisons
-		if d != want || len(c.In) == 0 {
-			return nil
-		}
-		d = c.In[len(c.In)-1].DType
-	}
-	for i, v := range c.In {
-		if c.Op.In[i].Fixed == ir.Invalid && v.DType != d || c.Op.In[i].Fixed != ir.Invalid && v.DType != operandDType(c, i) {
-			return nil
+	ports := c.Kernel.In
+	for i := range c.In {
+		if c.In[i].DType != ports[i].DType {
+			return false
 		}
 	}
-	return vector.Stored(entry(c), d)
+	return true
 }
 
-// entry is the place of c's loop in its operator's table.
-func entry(c *ir.Call) *ir.Loop { return &c.Op.CPU.Elementwise[c.Variant][c.Compute] }
-
 // prepare sets up the operands and chooses the tiles.
-func (e *elementwise) prepare(c *ir.Call) {
+func (e *elementwise) prepare(c *ir.Call, code *code) {
 	if cap(e.args) <= len(c.In) {
 		e.args = make([]tile.Operand, len(c.In)+1)
 	}
 	e.args = e.args[:len(c.In)+1]
-	e.args[0].Init(c.Out[0], bodyDType(c))
+	e.args[0].Init(c.Out[0], c.Kernel.Out[0].Compute())
 	for i, v := range c.In {
-		e.args[i+1].Init(v, operandDType(c, i))
+		e.args[i+1].Init(v, c.Kernel.In[i].Compute())
 	}
-	if loop := stored(c); loop != nil && e.flat() {
-		e.loop = loop
+	if c.DType != c.Compute && code.stored != nil && asStored(c) && e.flat() {
+		e.loop = code.stored
 		e.args[0].Init(c.Out[0], c.Out[0].DType)
 		for i, v := range c.In {
 			e.args[i+1].Init(v, v.DType)
@@ -143,8 +143,8 @@ func (e *elementwise) flat() bool {
 
 // grain is a whole number of rows where tiles stop at rows, and of cache lines.
 func (e *elementwise) grain(n int) int {
-	if e.stream.on {
-		return e.stream.grain()
+	if e.bypass.on {
+		return e.bypass.grain()
 	}
 	each := max(grain, n/pieces&^(grain-1))
 	if e.row == 0 {
@@ -159,7 +159,7 @@ func (e *elementwise) release() {
 		e.args[i].Clear()
 	}
 	e.grid.clear()
-	e.stream.clear()
+	e.bypass.clear()
 	e.scalars = nil
 	elementwises.Put(e)
 }
@@ -168,8 +168,8 @@ func (e *elementwise) release() {
 func (e *elementwise) span(lo, hi int) {
 	s := tile.Borrow(len(e.args) + 1)
 	defer s.Return()
-	if e.stream.on {
-		lo = e.streamSpan(lo, hi, s)
+	if e.bypass.on {
+		lo = e.bypassSpan(lo, hi, s)
 	}
 	for lo < hi {
 		n := min(hi-lo, e.run)

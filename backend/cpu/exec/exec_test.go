@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -37,33 +38,33 @@ func axpyLoop[T arith](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 var axpy = ir.Op{
 	Name: "axpy", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}},
-	CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{
+	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{
 		ir.Uint8: axpyLoop[uint8], ir.Int8: axpyLoop[int8], ir.Int16: axpyLoop[int16], ir.Int32: axpyLoop[int32], ir.Int64: axpyLoop[int64],
 		ir.Float32: axpyLoop[float32], ir.Float64: axpyLoop[float64], ir.Complex64: axpyLoop[complex64], ir.Complex128: axpyLoop[complex128],
-	}}},
+	}}}}},
 }
 
 // pickLoop is where(c, x, index), which reads a bool operand and the index.
 var pickOp = ir.Op{
 	Name: "pick", Kind: ir.Elementwise, In: []ir.Operand{{Name: "c", Fixed: ir.Bool}, {Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-	CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 		out, c, x := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*float32)(p[2]), n)
 		for i := range out {
 			if out[i] = float32(index + int64(i)); c[i] {
 				out[i] = x[i]
 			}
 		}
-	}}}},
+	}}}}}},
 }
 
 var lessOp = ir.Op{
 	Name: "less", Kind: ir.Elementwise, Promote: ir.PromoteCompare, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}},
-	CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 		out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n)
 		for i := range out {
 			out[i] = x[i] < y[i]
 		}
-	}}}},
+	}}}}}},
 }
 
 var spaces = [][]int{{}, {1}, {7}, {0, 3}, {300}, {1025}, {3, 5}, {130, 9}, {3, 1500}, {2, 3, 4}, {5, 130, 3}, {20000}, {70, 300}}
@@ -84,7 +85,7 @@ func TestElementwise(t *testing.T) {
 				for i := range want {
 					want[i] = 2*cputest.Get(x, i) + cputest.Get(y, i)
 				}
-				c := &ir.Call{Op: &axpy, Compute: dtype.Compute(), Space: space, Out: []ir.View{out}, In: []ir.View{x, y}}
+				c := &ir.Call{Kernel: axpy.Kernel(0, dtype), Space: space, Out: []ir.View{out}, In: []ir.View{x, y}}
 				if err := Run(c); err != nil {
 					t.Fatal(err)
 				}
@@ -110,7 +111,7 @@ func TestElementwiseTails(t *testing.T) {
 			guard := cputest.Get(out, n)
 			part := out
 			part.Shape = []int{n}
-			if err := Run(&ir.Call{Op: &axpy, Compute: ir.Float32, Space: []int{n}, Out: []ir.View{part}, In: []ir.View{x, y}}); err != nil {
+			if err := Run(&ir.Call{Kernel: axpy.Kernel(0, ir.Float32), Space: []int{n}, Out: []ir.View{part}, In: []ir.View{x, y}}); err != nil {
 				t.Fatal(err)
 			}
 			for i := range n {
@@ -140,7 +141,7 @@ func TestElementwiseBroadcastAndIndex(t *testing.T) {
 				want[i] = real(cputest.Get(x, i))
 			}
 		}
-		if err := Run(&ir.Call{Op: &pickOp, Compute: ir.Float32, Space: space, Out: []ir.View{out}, In: []ir.View{c, x}}); err != nil {
+		if err := Run(&ir.Call{Kernel: pickOp.Kernel(0, ir.Float32), Space: space, Out: []ir.View{out}, In: []ir.View{c, x}}); err != nil {
 			t.Fatal(err)
 		}
 		if d := diff(want, cputest.Reals(out)); d != "" {
@@ -154,7 +155,7 @@ func TestElementwiseResultDTypes(t *testing.T) {
 	y := cputest.From(ir.Float32, []int{3}, 2, 2, 2)
 	for _, dtype := range []ir.DType{ir.Bool, ir.Int32, ir.Float64, ir.BFloat16} {
 		out := cputest.NewView(dtype, "contiguous", 3)
-		if err := Run(&ir.Call{Op: &lessOp, Compute: ir.Float32, Space: []int{3}, Out: []ir.View{out}, In: []ir.View{x, y}}); err != nil {
+		if err := Run(&ir.Call{Kernel: lessOp.Kernel(0, ir.Float32), Space: []int{3}, Out: []ir.View{out}, In: []ir.View{x, y}}); err != nil {
 			t.Fatal(err)
 		}
 		if d := diff([]float64{1, 0, 0}, cputest.Reals(out)); d != "" {
@@ -173,7 +174,7 @@ func TestElementwiseInPlace(t *testing.T) {
 			for i := range want {
 				want[i] = 2*cputest.Get(x, i) + cputest.Get(y, i)
 			}
-			if err := Run(&ir.Call{Op: &axpy, Compute: ir.Float32, Space: x.Shape, Out: []ir.View{x}, In: []ir.View{x, y}}); err != nil {
+			if err := Run(&ir.Call{Kernel: axpy.Kernel(0, ir.Float32), Space: x.Shape, Out: []ir.View{x}, In: []ir.View{x, y}}); err != nil {
 				t.Fatal(err)
 			}
 			if d := diff(want, cputest.Values(x)); d != "" {
@@ -185,10 +186,10 @@ func TestElementwiseInPlace(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	copyOp := ir.Op{
-		Name: "copy", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Expr: "x", Identity: true}},
-		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+		Name: "copy", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}},
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 			copy(unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n))
-		}}}},
+		}}}}}},
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, from := range []ir.DType{ir.BFloat16, ir.Float32, ir.Int8} {
@@ -196,7 +197,7 @@ func TestIdentity(t *testing.T) {
 			for _, layout := range cputest.Layouts {
 				x := cputest.Fill(cputest.NewView(from, layout, 30, 200), rng, 0, 9)
 				out := cputest.NewView(to, "transposed", 30, 200)
-				if err := Run(&ir.Call{Op: &copyOp, Compute: ir.Float32, Space: x.Shape, Out: []ir.View{out}, In: []ir.View{x}}); err != nil {
+				if err := Run(&ir.Call{Kernel: copyOp.Kernel(0, ir.Float32), Space: x.Shape, Out: []ir.View{out}, In: []ir.View{x}}); err != nil {
 					t.Fatal(err)
 				}
 				if d := diff(cputest.Values(x), cputest.Values(out)); d != "" {
@@ -209,8 +210,8 @@ func TestIdentity(t *testing.T) {
 
 func TestUnsupported(t *testing.T) {
 	one := cputest.From(ir.Bool, []int{1}, 1)
-	for _, op := range []*ir.Op{&axpy, {Name: "sum", Kind: ir.Reduction}, {Name: "scan", Kind: ir.Scan}, {Name: "kernel", Kind: ir.Kernel}, {Name: "view", Kind: ir.ViewBody}} {
-		err := Run(&ir.Call{Op: op, Compute: ir.Bool, Space: []int{1}, Out: []ir.View{one}, In: []ir.View{one, one}})
+	for _, op := range []*ir.Op{&axpy, {Name: "sum", Kind: ir.Reduction}, {Name: "scan", Kind: ir.Scan}, {Name: "kernel", Kind: ir.Opaque}, {Name: "view", Kind: ir.ViewBody}} {
+		err := Run(&ir.Call{Kernel: op.Kernel(0, ir.Bool), Space: []int{1}, Out: []ir.View{one}, In: []ir.View{one, one}})
 		if err == nil {
 			t.Errorf("%s: no error", op.Name)
 		}
@@ -272,7 +273,7 @@ func first[T numbers](a, b T) T {
 
 func reduceOp(kind ir.BodyKind, f32, f64, i64 *ir.ReduceLoops) *ir.Op {
 	table := []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: f32, ir.Float64: f64, ir.Int64: i64}}
-	return &ir.Op{Name: "fold", Kind: kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, CPU: ir.CPUKernels{Reduce: table, Scan: table}}
+	return &ir.Op{Name: "fold", Kind: kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cpu", Of: &vector.Code{Folds: table}}}}
 }
 
 // reduceCall returns a call that reduces x over axes into a new result.
@@ -285,7 +286,7 @@ func reduceCall(op *ir.Op, x ir.View, axes []int, compute, out ir.DType, layout 
 	for _, a := range axes {
 		v.Strides[a] = 0
 	}
-	return &ir.Call{Op: op, Compute: compute, Space: x.Shape, Axes: axes, In: []ir.View{x}, Out: []ir.View{v}}
+	return &ir.Call{Kernel: op.Kernel(0, compute), Space: x.Shape, Axes: axes, In: []ir.View{x}, Out: []ir.View{v}}
 }
 
 // position returns the row-major place of i, a place in shape, in kept.
@@ -392,7 +393,7 @@ func TestScan(t *testing.T) {
 		for _, layout := range cputest.Layouts {
 			x := cputest.Fill(cputest.NewView(ir.Int16, layout, c.shape...), rng, -9, 9)
 			out := cputest.NewView(ir.Float32, []string{"contiguous", "transposed", "sliced"}[rng.IntN(3)], c.shape...)
-			if err := Run(&ir.Call{Op: op, Compute: ir.Float64, Space: c.shape, Axes: []int{c.axis}, In: []ir.View{x}, Out: []ir.View{out}}); err != nil {
+			if err := Run(&ir.Call{Kernel: op.Kernel(0, ir.Float64), Space: c.shape, Axes: []int{c.axis}, In: []ir.View{x}, Out: []ir.View{out}}); err != nil {
 				t.Fatal(err)
 			}
 			kept := append([]int(nil), c.shape...)
@@ -413,7 +414,7 @@ func BenchmarkElementwise(b *testing.B) {
 	for _, n := range []int{1, 1024, 65536, 1 << 20} {
 		for _, dtype := range []ir.DType{ir.Float32, ir.BFloat16} {
 			x, y := cputest.NewView(dtype, "contiguous", n), cputest.NewView(dtype, "contiguous", n)
-			call := &ir.Call{Op: &axpy, Compute: ir.Float32, Space: []int{n}, Out: []ir.View{cputest.NewView(dtype, "contiguous", n)}, In: []ir.View{x, y}}
+			call := &ir.Call{Kernel: axpy.Kernel(0, ir.Float32), Space: []int{n}, Out: []ir.View{cputest.NewView(dtype, "contiguous", n)}, In: []ir.View{x, y}}
 			b.Run(fmt.Sprintf("%s/%d", dtype, n), func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(3 * n * dtype.Size()))

@@ -7,7 +7,9 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 // flatCall returns axpy over n elements of dtype; x counts from 0, y is 1.
@@ -17,7 +19,7 @@ func flatCall(dtype ir.DType, n int) *ir.Call {
 		cputest.Set(x, i, complex(float64(i%100), 0))
 		cputest.Set(y, i, 1)
 	}
-	return &ir.Call{Op: &axpy, Compute: dtype.Compute(), Space: []int{n}, Flat: true, Out: []ir.View{out}, In: []ir.View{x, y}}
+	return &ir.Call{Kernel: axpy.Kernel(0, dtype), Space: []int{n}, Flat: true, Out: []ir.View{out}, In: []ir.View{x, y}}
 }
 
 // TestFlat: calls that say they are flat are computed by the short way up to its
@@ -55,14 +57,13 @@ func TestFlat(t *testing.T) {
 func TestFlatOnMovingStacks(t *testing.T) {
 	grow := ir.Op{
 		Name: "grow", Kind: ir.Elementwise, In: axpy.In, Out: axpy.Out,
-		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{ir.Float32: nil}}},
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: deepLoop}}}}},
 	}
-	grow.CPU.Elementwise[0][ir.Float32] = deepLoop
 	for range 20 {
 		done := make(chan error)
 		go func() {
 			c := flatCall(ir.Float32, 5)
-			c.Op = &grow
+			c.Kernel = grow.Kernel(0, c.DType)
 			err := Run(c)
 			for i := range 5 {
 				if got := cputest.Get(c.Out[0], i); err == nil && got != complex(float64(2*i+1), 0) {
@@ -80,13 +81,11 @@ func TestFlatOnMovingStacks(t *testing.T) {
 // TestFlatAllocates: a small flat call allocates nothing.
 func TestFlatAllocates(t *testing.T) {
 	c := flatCall(ir.Float32, 1)
-	if got := testing.AllocsPerRun(200, func() {
+	allocations.AtMost(t, 0, func() {
 		if err := Run(c); err != nil {
 			t.Fatal(err)
 		}
-	}); got > 0 {
-		t.Errorf("%v allocations", got)
-	}
+	})
 }
 
 // deepLoop is axpyLoop that takes much stack first.

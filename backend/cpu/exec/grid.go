@@ -63,15 +63,15 @@ type gridView struct {
 }
 
 // make sets the grid up, or reports that the call has no use for one: where all is
-// one row, or no view crosses and the result is to be streamed.
-func (g *grid) make(c *ir.Call, e *elementwise) bool {
+// one row, or no view crosses and the result is to go past the caches.
+func (g *grid) make(c *ir.Call, code *code, e *elementwise) bool {
 	g.join(c)
 	last := len(g.shape) - 1
 	if last < 1 {
 		return false
 	}
 	g.findRows(last)
-	if !g.crosses && e.stream.make(c, e) {
+	if !g.crosses && e.bypass.make(c, code, e) {
 		return false
 	}
 	out, cols := &g.views[0], g.shape[last]
@@ -135,9 +135,9 @@ func (g *grid) join(c *ir.Call) {
 		g.steps = make([]int, rank*count)
 	}
 	for i := range count {
-		v, want := &c.Out[0], bodyDType(c)
+		v, want := &c.Out[0], c.Kernel.Out[0].Compute()
 		if i > 0 {
-			v, want = &c.In[i-1], operandDType(c, i-1)
+			v, want = &c.In[i-1], c.Kernel.In[i-1].Compute()
 		}
 		g.views = append(g.views, gridView{
 			ptr: v.Ptr, dtype: v.DType, load: convert.Between(want, v.DType), store: convert.Between(v.DType, want), fill: move.Fill(simd.Active(), v.DType.Size()),

@@ -32,7 +32,7 @@ func (o *outer) make(c *ir.Call, views []gridView) bool {
 	default:
 		return false
 	}
-	expr, second := c.Op.Bodies[c.Variant].Expr, o.one == 2
+	expr, second := c.Op.Bodies[c.Variant].Exprs[0], o.one == 2
 	switch c.Compute {
 	case ir.Float32:
 		o.single = rows.Active[float32]().Outer(expr, second)

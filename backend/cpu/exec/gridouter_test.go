@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -25,8 +26,8 @@ func outerOp[T float32 | float64](dtype ir.DType, expr string, f func(x, y T) T,
 	var loops [ir.NumDTypes]ir.Loop
 	loops[dtype] = loop
 	return &ir.Op{
-		Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Expr: expr}},
-		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{&loops}},
+		Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Exprs: []string{expr}}},
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{&loops}}}},
 	}
 }
 
@@ -56,7 +57,7 @@ func testOuter[T float32 | float64](t *testing.T, dtype ir.DType) {
 						want[i] = float64(c.f(T(real(cputest.Get(in[0], i))), T(real(cputest.Get(in[1], i)))))
 					}
 					what := fmt.Sprintf("%s of %v, %s, column %d", c.expr, space, layout, 1-side)
-					if err := Run(&ir.Call{Op: outerOp(dtype, c.expr, c.f, called), Compute: dtype, Space: space, Out: []ir.View{out}, In: in}); err != nil {
+					if err := Run(&ir.Call{Kernel: outerOp(dtype, c.expr, c.f, called).Kernel(0, dtype), Space: space, Out: []ir.View{out}, In: in}); err != nil {
 						t.Fatal(err)
 					}
 					if d := diff(want, cputest.Reals(out)); d != "" {

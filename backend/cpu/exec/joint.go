@@ -35,7 +35,7 @@ var joints = sync.Pool{New: func() any {
 
 // runJoint computes a joint body for the tensors of each place of the lists in turn.
 func runJoint(c *ir.Call) error {
-	loop := pick(c, c.Op.CPU.Elementwise)
+	loop := codes.Of(c.Kernel).loop
 	if loop == nil {
 		return unsupported(c)
 	}

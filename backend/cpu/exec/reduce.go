@@ -47,7 +47,7 @@ var reductions = sync.Pool{New: func() any { return new(reduction) }}
 func (r *reduction) Run(lo, hi int) { r.run(r, lo, hi) }
 
 func runReduction(c *ir.Call) error {
-	loops := pick(c, c.Op.CPU.Reduce)
+	loops := codes.Of(c.Kernel).fold
 	if loops == nil {
 		return unsupported(c)
 	}

@@ -32,7 +32,7 @@ type scan struct {
 const crossColumns = 64
 
 func runScan(c *ir.Call) error {
-	loops := pick(c, c.Op.CPU.Scan)
+	loops := codes.Of(c.Kernel).fold
 	if loops == nil {
 		return unsupported(c)
 	}

@@ -19,7 +19,7 @@ func TestStored(t *testing.T) {
 	if simd.Active() == simd.Portable {
 		t.Skip("there are no such loops without vectors")
 	}
-	streamFrom(t, 1<<16)
+	bypassFrom(t, 1<<16)
 	var ran atomic.Int64
 	half := func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 		ran.Add(int64(n))
@@ -28,9 +28,10 @@ func TestStored(t *testing.T) {
 			out[i] = ir.HalfFrom(2*x[i].Float32() + y[i].Float32())
 		}
 	}
-	table := vector.Table{{ir.Float32: axpyLoop[float32]}}
-	vector.Install([]vector.Loop{{Table: &table, DType: ir.Float32, Float16: vector.Loops{AVX2: half, AVX512: half}}})
-	op := ir.Op{Kind: ir.Elementwise, In: axpy.In, Out: axpy.Out, CPU: ir.CPUKernels{Elementwise: table}}
+	op := ir.Op{Kind: ir.Elementwise, In: axpy.In, Out: axpy.Out, Code: []ir.Code{{For: "cpu", Of: &vector.Code{
+		Loops:   ir.LoopTable{{ir.Float32: axpyLoop[float32]}},
+		Vectors: []vector.Loop{{DType: ir.Float32, Float16: vector.Loops{AVX2: half, AVX512: half}}},
+	}}}}
 	rng := rand.New(rand.NewPCG(17, 18))
 	for _, test := range []struct {
 		out, x, y ir.DType
@@ -53,7 +54,7 @@ func TestStored(t *testing.T) {
 				want[i] = real(2*cputest.Get(x, i) + cputest.Get(y, i))
 			}
 			ran.Store(0)
-			if err := Run(&ir.Call{Op: &op, Compute: ir.Float32, Space: []int{n}, Out: []ir.View{out}, In: []ir.View{x, y}}); err != nil {
+			if err := Run(&ir.Call{Kernel: op.Kernel(0, ir.PromotePair(test.x, test.y)), Space: []int{n}, Out: []ir.View{out}, In: []ir.View{x, y}}); err != nil {
 				t.Fatal(err)
 			}
 			what := fmt.Sprintf("%d of %+v", n, test)

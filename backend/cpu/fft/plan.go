@@ -9,12 +9,12 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
-	"github.com/sinter-go/sinter/runtime/plans"
+	"github.com/sinter-go/sinter/runtime/fftplans"
 )
 
 // Plans keeps the tables of the lengths used last. A plan takes about as much
 // memory as one line of its length.
-var Plans = plans.New(64)
+var Plans = fftplans.New(64)
 
 type float interface{ float32 | float64 }
 

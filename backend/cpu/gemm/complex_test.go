@@ -92,7 +92,11 @@ func TestComplex(t *testing.T) {
 		{1, 700, 300}, {700, 1, 300}, {2, 300, 200}, {300, 2, 200}, {16, 40, 128}, {40, 16, 128}, {90, 70, 110}, {90, 70, 110}, {90, 70, 110}, {600, 3, 1030}}
 	eachLevel(t, func(t *testing.T, level simd.Level) {
 		rng := rand.New(rand.NewPCG(8, uint64(level)))
-		for range 600 {
+		tries := 600
+		if testing.Short() {
+			tries = 100
+		}
+		for range tries {
 			m, n, k := 1+rng.IntN(24), 1+rng.IntN(24), 1+rng.IntN(24)
 			testComplex[complex64](t, level, rng, m, n, k, 0x1p-23)
 			testComplex[complex128](t, level, rng, m, n, k, 0x1p-51) // the sums compared with are no better

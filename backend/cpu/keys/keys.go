@@ -42,10 +42,13 @@ var codes = [ir.NumDTypes]*Code{
 
 // Of returns the code of a dtype, or nil.
 func Of(dtype ir.DType) *Code {
-	if int(dtype) < len(codes) {
-		return codes[dtype]
+	if int(dtype) >= len(codes) {
+		return nil
 	}
-	return nil
+	if c := vectorCode(dtype); c != nil {
+		return c
+	}
+	return codes[dtype]
 }
 
 const sign32, sign64 = 1 << 31, 1 << 63

@@ -15,20 +15,21 @@ const (
 	longRun = 1 << 16
 )
 
-func init() {
-	if simd.Active() >= simd.AVX2 {
-		codes[ir.Float32], codes[ir.Int32] = vectorFloats, vectorInts
-		codes[ir.Float64], codes[ir.Int64] = vectorLongFloats, vectorLongInts
-	}
+// vectorCodes are those with vector functions.
+var vectorCodes = [ir.NumDTypes]*Code{
+	ir.Float32: vectors{wordsF32AVX2, findF32AVX2, valuesF32AVX2}.code(loadFloats, storeFloats),
+	ir.Int32:   vectors{wordsI32AVX2, findI32AVX2, valuesI32AVX2}.code(loadInts[int32], storeInts[int32]),
+	ir.Float64: {Long: true, Load: loadLongFloats, Store: storeLong, Find: find(findF64AVX2)},
+	ir.Int64:   {Long: true, Load: loadLongInts, Store: storeLong, Find: find(findI64AVX2)},
 }
 
-var (
-	vectorFloats = vectors{wordsF32AVX2, findF32AVX2, valuesF32AVX2}.code(loadFloats, storeFloats)
-	vectorInts   = vectors{wordsI32AVX2, findI32AVX2, valuesI32AVX2}.code(loadInts[int32], storeInts[int32])
-
-	vectorLongFloats = &Code{Long: true, Load: loadLongFloats, Store: storeLong, Find: find(findF64AVX2)}
-	vectorLongInts   = &Code{Long: true, Load: loadLongInts, Store: storeLong, Find: find(findI64AVX2)}
-)
+// vectorCode returns the code of a dtype with the functions of the active level, or nil.
+func vectorCode(dtype ir.DType) *Code {
+	if simd.Active() < simd.AVX2 {
+		return nil
+	}
+	return vectorCodes[dtype]
+}
 
 // vectors are the vector functions for one dtype of 32 bits.
 type vectors struct {

@@ -2,9 +2,9 @@ package made
 
 import (
 	"fmt"
-	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/jit"
@@ -15,33 +15,30 @@ import (
 	"github.com/sinter-go/sinter/ir/body"
 )
 
-// lateFold returns the loops of a reduction or a scan of which those that can be made are
-// compiled by the first call of one; others are the portable ones.
-func lateFold(op *ir.Op, variant int, d ir.DType, portable *ir.ReduceLoops) *ir.ReduceLoops {
-	code := sync.OnceValue(func() vector.FoldLoops {
-		own, _ := CompileFold(op, variant, d, simd.Active()) // empty where there is an error
-		if own.Fold == nil {
-			own.Fold = portable.Fold
-		}
-		if own.Rows == nil {
-			own.Rows = portable.Rows
-		}
-		if own.Merge == nil {
-			own.Merge = portable.Merge
-		}
-		return own
-	})
+// Folds is Code.MakeFold of package vector: the loops of a reduction or a scan, of which
+// those that cannot be made, and those of package fold, are the portable ones.
+func Folds(k *ir.Kernel, portable *ir.ReduceLoops) *ir.ReduceLoops {
+	if fold.Ours(portable) {
+		return portable
+	}
+	own, _ := CompileFold(k.Op, k.Variant, k.Compute, simd.Active()) // empty where there is an error
 	l := *portable
-	l.Fold = func(n int, acc, x unsafe.Pointer, s []ir.Scalar) { code().Fold(n, acc, x, s) }
-	l.Rows = func(n int, acc, x unsafe.Pointer, s []ir.Scalar) { code().Rows(n, acc, x, s) }
-	l.Merge = func(n int, acc, b unsafe.Pointer, s []ir.Scalar) { code().Merge(n, acc, b, s) }
+	if own.Fold != nil {
+		l.Fold = own.Fold
+	}
+	if own.Rows != nil {
+		l.Rows = own.Rows
+	}
+	if own.Merge != nil {
+		l.Merge = own.Merge
+	}
 	return &l
 }
 
 // CompileFold makes what loops of a reduction or a scan there are for a compute dtype and
 // a level of instructions. The error says what stands in the way.
 func CompileFold(op *ir.Op, variant int, d ir.DType, level simd.Level) (vector.FoldLoops, error) {
-	typed, err := body.Of(op, variant, d)
+	typed, err := body.Of(op.Kernel(variant, d))
 	if err != nil {
 		return vector.FoldLoops{}, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/made"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -81,17 +83,15 @@ func (f *folding) op(ran *atomic.Int64) *ir.Op {
 	op := &ir.Op{Name: f.name, Kind: f.kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{}},
 		Attrs: []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "c", Kind: ir.AttrFloat}}, Bodies: []ir.Body{f.body}, DTypes: ir.ClassFloat}
 	table := []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: l}}
-	if f.kind == ir.Scan {
-		op.CPU.Scan = table
-	} else {
-		op.CPU.Reduce = table
-	}
+	op.Code = []ir.Code{{For: vector.Kind, Of: &vector.Code{Folds: table, MakeFold: made.Folds}}}
 	return op
 }
 
-// loops are the loops in an operator's table.
-func loops(op *ir.Op) *ir.ReduceLoops {
-	return slices.Concat(op.CPU.Reduce, op.CPU.Scan)[0][ir.Float32]
+// loops are the loops of an operator at the active level.
+func loops(op *ir.Op) *ir.ReduceLoops { return at(op, simd.Active()) }
+
+func at(op *ir.Op, level simd.Level) *ir.ReduceLoops {
+	return op.CodeFor(vector.Kind).(*vector.Code).Fold(op.Kernel(0, ir.Float32), level)
 }
 
 type foldFunc = func(n int, acc, x unsafe.Pointer, s []ir.Scalar)
@@ -145,15 +145,13 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestInstallFolds: the loops in the table are made where that is possible; others, and
-// those of package fold, which have vector code, stay.
-func TestInstallFolds(t *testing.T) {
+// TestFoldsOfCode: loops are made where that is possible; others, and those of package fold,
+// which have vector code, stay.
+func TestFoldsOfCode(t *testing.T) {
 	for _, f := range foldings {
 		var ran atomic.Int64
-		op, plain := f.op(new(atomic.Int64)), f.op(new(atomic.Int64))
-		*loops(op) = *loops(f.op(&ran))
-		made.Install([]*ir.Op{op})
-		got, want := loops(op), loops(plain)
+		op := f.op(&ran)
+		got, want := loops(op), at(f.op(new(atomic.Int64)), simd.Portable)
 		compareFold(t, f.name+" rows", got.Rows, want.Rows)
 		if compiles() != (ran.Load() == 0) {
 			t.Errorf("%s: portable rows ran %d times; vector code can be made: %t", f.name, ran.Load(), compiles())
@@ -161,14 +159,11 @@ func TestInstallFolds(t *testing.T) {
 		compareFold(t, f.name+" fold", got.Fold, want.Fold)
 		compareFold(t, f.name+" merge", got.Merge, want.Merge)
 	}
-	sum := fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil)
-	mean := fold.Loops(fold.Sum, ir.Float32, ir.Float32, sum.Finish)
-	scan := fold.Scans(fold.Sum, ir.Int64)
-	op := &ir.Op{Name: "sum", Kind: ir.Reduction, CPU: ir.CPUKernels{Reduce: []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: sum}, {ir.Float32: mean}},
-		Scan: []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Int64: scan}}}}
-	made.Install([]*ir.Op{op})
-	if op.CPU.Reduce[0][ir.Float32] != sum || op.CPU.Reduce[1][ir.Float32] != mean || op.CPU.Scan[0][ir.Int64] != scan {
-		t.Error("loops of package fold were replaced")
+	op := &ir.Op{Name: "sum", Kind: ir.Reduction}
+	for _, own := range []*ir.ReduceLoops{fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), fold.Scans(fold.Sum, ir.Int64)} {
+		if made.Folds(op.Kernel(0, ir.Float32), own) != own {
+			t.Error("loops of package fold were replaced")
+		}
 	}
 }
 
@@ -177,9 +172,7 @@ func TestFoldRefused(t *testing.T) {
 	var ran atomic.Int64
 	f := foldings[0]
 	f.body.Map = "nobody(x)"
-	op := f.op(&ran)
-	made.Install([]*ir.Op{op})
-	if got := accumulate(loops(op).Fold, 9, 1); ran.Load() != 1 {
+	if got := accumulate(loops(f.op(&ran)).Fold, 9, 1); ran.Load() != 1 {
 		t.Errorf("the portable loop ran %d times: %v", ran.Load(), got)
 	}
 }

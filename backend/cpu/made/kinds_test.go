@@ -51,8 +51,8 @@ func scaled(portable *atomic.Int64) *ir.Op {
 		}
 	}
 	return &ir.Op{Name: "scaled", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}},
-		Attrs: []ir.Attr{{Name: "c", Kind: ir.AttrFloat}}, Bodies: []ir.Body{{Expr: "x*c - y"}}, DTypes: ir.ClassFloat,
-		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{ir.Float32: loop}}}}
+		Attrs: []ir.Attr{{Name: "c", Kind: ir.AttrFloat}}, Bodies: []ir.Body{{Exprs: []string{"x*c - y"}}}, DTypes: ir.ClassFloat,
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: loop}}, Make: made.Loops}}}}
 }
 
 var scale = []ir.Scalar{ir.FloatScalar(0.7)}
@@ -78,7 +78,7 @@ func TestPast(t *testing.T) {
 				loop(n, []unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0])}, scale, 0)
 			}
 			call(code.Past(), got)
-			call(op.CPU.Elementwise[0][ir.Float32], want)
+			call(set(op, simd.Portable).Main, want)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %d elements differ", level, n)
 			}
@@ -123,7 +123,7 @@ func testStored(t *testing.T, name string, op *ir.Op, loop ir.Loop, narrow func(
 		}
 		got := make([]uint16, n+1)
 		loop(n, []unsafe.Pointer{unsafe.Pointer(&got[0]), unsafe.Pointer(&stored[0][0]), unsafe.Pointer(&stored[1][0])}, scale, 0)
-		op.CPU.Elementwise[0][ir.Float32](n, []unsafe.Pointer{unsafe.Pointer(&want[0]), unsafe.Pointer(&full[0][0]), unsafe.Pointer(&full[1][0])}, scale, 0)
+		set(op, simd.Portable).Main(n, []unsafe.Pointer{unsafe.Pointer(&want[0]), unsafe.Pointer(&full[0][0]), unsafe.Pointer(&full[1][0])}, scale, 0)
 		for i, w := range want {
 			if got[i] != narrow(w) {
 				t.Fatalf("%s: %d elements: %d is %v, want %v", name, n, i, widen(got[i]), w)
@@ -135,13 +135,12 @@ func testStored(t *testing.T, name string, op *ir.Op, loop ir.Loop, narrow func(
 	}
 }
 
-// TestBeside: what stands beside an installed loop is there from its first use, whichever
+// TestBeside: what stands beside a loop that was made is there from its first use, whichever
 // is asked for first and by how many goroutines, and an operator without has none.
 func TestBeside(t *testing.T) {
 	var ran atomic.Int64
 	short, long, unknown := scaled(&ran), operator(&ran), scaled(&ran)
-	unknown.Bodies[0].Expr = "nobody(x)"
-	made.Install([]*ir.Op{short, long, unknown})
+	unknown.Bodies[0].Exprs[0] = "nobody(x)"
 	var wait sync.WaitGroup
 	for g := range 6 {
 		wait.Go(func() {
@@ -149,11 +148,11 @@ func TestBeside(t *testing.T) {
 				op           *ir.Op
 				past, stored bool
 			}{{short, true, true}, {long, true, false}, {unknown, false, false}} {
-				entry := &test.op.CPU.Elementwise[0][ir.Float32]
-				if got := vector.Stored(entry, []ir.DType{ir.Float16, ir.BFloat16}[g%2]) != nil; got != (test.stored && compiles()) {
+				s := set(test.op, simd.Active())
+				if got := s.Stored([]ir.DType{ir.Float16, ir.BFloat16}[g%2]) != nil; got != (test.stored && compiles()) {
 					t.Errorf("%s over 16-bit floats: %t", test.op.Name, got)
 				}
-				if got := vector.Past(entry) != nil; got != (test.past && compiles()) {
+				if got := s.PastCaches() != nil; got != (test.past && compiles()) {
 					t.Errorf("%s past the caches: %t", test.op.Name, got)
 				}
 			}
@@ -166,7 +165,7 @@ func TestBeside(t *testing.T) {
 func TestJoint(t *testing.T) {
 	op := &ir.Op{Name: "moments", Kind: ir.Joint, In: []ir.Operand{{Name: "xs"}}, Out: []ir.Result{{Name: "means"}, {Name: "spreads"}},
 		Attrs:  []ir.Attr{{Name: "share", Kind: ir.AttrFloat}},
-		Bodies: []ir.Body{{Joint: []string{"means + share*(xs - means)", "spreads + share*((xs - means)*(xs - means) - spreads)"}}}, DTypes: ir.ClassFloat}
+		Bodies: []ir.Body{{Exprs: []string{"means + share*(xs - means)", "spreads + share*((xs - means)*(xs - means) - spreads)"}}}, DTypes: ir.ClassFloat}
 	const share = 0.25
 	portable := func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 		lists := make([][]float64, len(p))
@@ -188,12 +187,11 @@ func TestJoint(t *testing.T) {
 		loop(n, []unsafe.Pointer{means, spreads, means, spreads, xs}, []ir.Scalar{ir.FloatScalar(share)}, 0)
 		return all
 	}
-	op.CPU.Elementwise = []*[ir.NumDTypes]ir.Loop{{ir.Float64: portable}}
-	made.Install([]*ir.Op{op})
+	main := made.Loops(op.Kernel(0, ir.Float64), portable).Main
 	for n := 1; n < 200; n += 13 {
 		want := call(portable, n)
-		if got := call(op.CPU.Elementwise[0][ir.Float64], n); !slices.Equal(got, want) {
-			t.Errorf("installed: %d elements differ", n)
+		if got := call(main, n); !slices.Equal(got, want) {
+			t.Errorf("made: %d elements differ", n)
 		}
 	}
 	for _, level := range levels(t) {

@@ -1,7 +1,7 @@
-// Package made puts loops into the tables of operators whose module was generated without
-// assembly: vector code that is compiled from the descriptor when a loop is first called.
-// Where that is not possible the portable loop stays in use: no executable memory, no lanes
-// for the body, no vector instructions. It knows nothing of schemas.
+// Package made makes the loops of operators whose module was generated without assembly:
+// vector code that is compiled from the descriptor when a kernel's loops are first looked
+// up. Where that is not possible the portable loop stays in use: no executable memory, no
+// lanes for the body, no vector instructions. It knows nothing of schemas.
 package made
 
 import (
@@ -10,7 +10,6 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/jit"
@@ -22,53 +21,65 @@ import (
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
-// Install puts loops that are compiled when they are first called into the tables of the
-// operators among list that have an expression for each element: element-wise and joint
-// ones, reductions and scans. It is to be called once for each operator, before any runs.
-func Install(list []*ir.Op) {
-	if simd.Active() == simd.Portable {
-		return
+// Loops is Code.Make of package vector: the loops of an element-wise or joint kernel,
+// those that do the same otherwise when they are first asked for.
+func Loops(k *ir.Kernel, portable ir.Loop) vector.Set {
+	code := codes.Of(k)
+	if code.Main == nil {
+		return vector.Set{Main: portable}
 	}
-	for _, op := range list {
-		for variant, table := range op.CPU.Elementwise {
-			for d := range table {
-				if table[d] != nil {
-					enter(op, variant, ir.DType(d), &table[d])
-				}
-			}
-		}
-		for _, tables := range [][]*[ir.NumDTypes]*ir.ReduceLoops{op.CPU.Reduce, op.CPU.Scan} {
-			for variant, table := range tables {
-				for d, portable := range table {
-					if portable != nil && !fold.Ours(portable) {
-						table[d] = lateFold(op, variant, ir.DType(d), portable)
-					}
-				}
-			}
-		}
+	s := vector.Set{Main: code.Main}
+	if k.Op.Kind == ir.Elementwise && len(k.Op.Out) == 1 && k.Compute == ir.Float32 { // nobody asks for others
+		s.Past, s.Float16, s.BFloat16 = sync.OnceValue(code.Past), sync.OnceValue(code.Float16), sync.OnceValue(code.BFloat16)
 	}
+	return s
 }
 
-// enter puts a loop into an entry of a table that is compiled by its first call, and beside
-// it what is compiled when it is first asked for. All calls give the same: what comes
-// meanwhile waits, for functions like exp differ in the last place from the portable ones.
-func enter(op *ir.Op, variant int, d ir.DType, entry *ir.Loop) {
-	portable := *entry
-	code := sync.OnceValue(func() *Code {
-		c, err := Compile(op, variant, d, simd.Active())
+// codes are the kernels' own loops, without one where there is none.
+var codes = newCodes(elements)
+
+func newCodes(p part) *ir.Slot[Code] {
+	return ir.NewSlot(func(k *ir.Kernel) *Code {
+		c, err := compile(k.Op, p, k.Variant, k.Compute, simd.Active())
 		if err != nil {
-			return &Code{Main: portable}
+			return new(Code)
 		}
 		return c
 	})
-	*entry = func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) { code().Main(n, p, s, index) }
-	if op.Kind != ir.Elementwise || d != ir.Float32 {
-		return // nobody asks for what stands beside others
+}
+
+// A part is which expressions of a body loops compute.
+type part struct {
+	graph func(*body.Body) *expr.Graph
+	step  bool // its last operands are the operator's, as float64 perhaps stored as float32
+}
+
+// elements are the loops of element-wise and joint operators.
+var elements = part{graph: func(b *body.Body) *expr.Graph { return b.Expr }}
+
+// Start, First, Step, Merge and Finish are Code.Make of the parts of a reduction with
+// states.
+var (
+	Start  = maker(part{graph: func(b *body.Body) *expr.Graph { return b.Init }})
+	First  = maker(part{graph: func(b *body.Body) *expr.Graph { return b.First }})
+	Step   = maker(part{graph: func(b *body.Body) *expr.Graph { return b.Step }, step: true})
+	Merge  = maker(part{graph: func(b *body.Body) *expr.Graph { return b.Combine }})
+	Finish = maker(part{graph: func(b *body.Body) *expr.Graph { return b.Finish }})
+)
+
+func maker(p part) func(*ir.Kernel, ir.Loop) vector.Set {
+	codes := newCodes(p)
+	return func(k *ir.Kernel, portable ir.Loop) vector.Set {
+		code := codes.Of(k)
+		if code.Main == nil {
+			return vector.Set{Main: portable}
+		}
+		s := vector.Set{Main: code.Main}
+		if p.step && k.Compute == ir.Float64 && k.Op.Tags&ir.TagWide != 0 {
+			s.Float32 = sync.OnceValue(code.Float32)
+		}
+		return s
 	}
-	late := func(get func(c *Code) ir.Loop) func() ir.Loop {
-		return sync.OnceValue(func() ir.Loop { return get(code()) })
-	}
-	vector.Enter(entry, vector.Beside{Past: late((*Code).Past), Float16: late((*Code).Float16), BFloat16: late((*Code).BFloat16)})
 }
 
 // sets are the instruction sets of a level, the best first.
@@ -90,10 +101,12 @@ type Code struct {
 }
 
 // Past compiles the loop past the caches, Float16 and BFloat16 those over operands and
-// results that are stored so; nil where there is none.
+// results that are stored so, Float32 that over elements of a fold; nil where there is
+// none.
 func (c *Code) Past() ir.Loop     { return c.other(c.set.Past) }
 func (c *Code) Float16() ir.Loop  { return c.other(c.set.Float16) }
 func (c *Code) BFloat16() ir.Loop { return c.other(c.set.BFloat16) }
+func (c *Code) Float32() ir.Loop  { return c.other(c.set.Float32) }
 
 func (c *Code) other(l *loops.Loop) ir.Loop {
 	if l == nil {
@@ -109,10 +122,14 @@ func (c *Code) other(l *loops.Loop) ir.Loop {
 // Compile makes the loop of a body for a compute dtype and a level of instructions. The
 // error says what stands in the way.
 func Compile(op *ir.Op, variant int, d ir.DType, level simd.Level) (*Code, error) {
+	return compile(op, elements, variant, d, level)
+}
+
+func compile(op *ir.Op, p part, variant int, d ir.DType, level simd.Level) (*Code, error) {
 	err := fmt.Errorf("%s: no vector code for level %s", op.Name, level)
 	for _, isa := range sets(level) {
 		var c Code
-		if c.body, err = Body(op, variant, d); err != nil {
+		if c.body, err = bodyOf(op, p, variant, d); err != nil {
 			return nil, err
 		}
 		if c.set, err = c.body.Loops(isa); err != nil {
@@ -127,18 +144,28 @@ func Compile(op *ir.Op, variant int, d ir.DType, level simd.Level) (*Code, error
 
 // Body returns an element-wise body as package loops has it.
 func Body(op *ir.Op, variant int, d ir.DType) (loops.Body, error) {
+	return bodyOf(op, elements, variant, d)
+}
+
+func bodyOf(op *ir.Op, p part, variant int, d ir.DType) (loops.Body, error) {
 	check := func(t ir.DType) (*expr.Graph, error) {
-		typed, err := body.Of(op, variant, t)
+		typed, err := body.Of(op.Kernel(variant, t))
 		if err != nil {
 			return nil, err
 		}
-		return typed.Expr, nil
+		return p.graph(typed), nil
 	}
 	g, err := check(d)
 	if err != nil {
 		return loops.Body{}, err
 	}
 	b := loops.Body{Graph: g, Check: check, Inputs: lower.Inputs(g)}
+	if op.Kind == ir.Reduction {
+		if p.step && op.Tags&ir.TagWide != 0 {
+			b.Narrow = len(op.Bodies[variant].States) + len(op.Bodies[variant].First)
+		}
+		return b, nil
+	}
 	for _, o := range op.In {
 		if o.Fixed.IsFloat() {
 			return b, nil

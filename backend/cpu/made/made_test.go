@@ -14,6 +14,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/made"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/jit"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -31,8 +32,13 @@ func operator(portable *atomic.Int64) *ir.Op {
 	}
 	return &ir.Op{Name: "rational", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}},
 		Attrs:  []ir.Attr{{Name: "c", Kind: ir.AttrFloat}, {Name: "how", Kind: ir.AttrString}, {Name: "k", Kind: ir.AttrScalar}},
-		Bodies: []ir.Body{{Expr: "(x*c + k)*x - y/(x*x + 1)"}}, DTypes: ir.ClassFloat,
-		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{{ir.Float32: loop}}}}
+		Bodies: []ir.Body{{Exprs: []string{"(x*c + k)*x - y/(x*x + 1)"}}}, DTypes: ir.ClassFloat,
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: loop}}, Make: made.Loops}}}}
+}
+
+// set is the loops of an operator for float32 at a level.
+func set(op *ir.Op, level simd.Level) vector.Set {
+	return op.CodeFor(vector.Kind).(*vector.Code).Set(op.Kernel(0, ir.Float32), level)
 }
 
 // run calls the operator's loop on n elements.
@@ -42,19 +48,24 @@ func run(op *ir.Op, n int) []float32 {
 		x[i], y[i] = float32(math.Sin(float64(i)))*3, float32(i%17)-8
 	}
 	p := []unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0])}
-	op.CPU.Elementwise[0][ir.Float32](n, p, []ir.Scalar{ir.FloatScalar(0.7), ir.FloatScalar(-1.5)}, 0)
+	set(op, simd.Active()).Main(n, p, []ir.Scalar{ir.FloatScalar(0.7), ir.FloatScalar(-1.5)}, 0)
 	return out
+}
+
+// plainly returns op without anything that makes loops.
+func plainly(op *ir.Op) *ir.Op {
+	op.CodeFor(vector.Kind).(*vector.Code).Make = nil
+	return op
 }
 
 // compiles reports whether vector code can be made here.
 func compiles() bool { return simd.Active() > simd.Portable && jit.Available() == nil }
 
-// TestInstall: goroutines that call a loop at the same time get what the portable loop
+// TestLoops: goroutines that call a loop at the same time get what the portable loop
 // gives, to the bit, and where vector code can be made nobody runs that one.
-func TestInstall(t *testing.T) {
+func TestLoops(t *testing.T) {
 	var counted, plain atomic.Int64
-	op, portable := operator(&counted), operator(&plain)
-	made.Install([]*ir.Op{op})
+	op, portable := operator(&counted), plainly(operator(&plain))
 	var wait sync.WaitGroup
 	for g := range 8 {
 		wait.Go(func() {
@@ -81,10 +92,9 @@ func TestPortable(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
-		op.Bodies[0].Expr = "nobody(x)"
+		op.Bodies[0].Exprs[0] = "nobody(x)"
 	}
-	made.Install([]*ir.Op{op})
-	want := run(operator(&plain), 999)
+	want := run(plainly(operator(&plain)), 999)
 	if got := run(op, 999); !slices.Equal(got, want) || counted.Load() != 1 {
 		t.Errorf("results are the portable loop's: %t; it ran %d times", slices.Equal(got, want), counted.Load())
 	}
@@ -98,11 +108,12 @@ func TestRefused(t *testing.T) {
 		level simd.Level
 		want  string
 	}{
-		{"level", ir.Op{Bodies: []ir.Body{{Expr: "x"}}}, simd.Portable, "op of int64: op: no vector code for level portable"},
-		{"expression", ir.Op{Bodies: []ir.Body{{Expr: "x +"}}}, simd.AVX2, `body "x +"`},
-		{"no lanes", ir.Op{Bodies: []ir.Body{{Expr: "truncdiv(x, x)"}}}, simd.AVX2, "op of int64: "},
+		{"level", ir.Op{Bodies: []ir.Body{{Exprs: []string{"x"}}}}, simd.Portable, "op of int64: op: no vector code for level portable"},
+		{"expression", ir.Op{Bodies: []ir.Body{{Exprs: []string{"x +"}}}}, simd.AVX2, `body "x +"`},
+		{"no lanes", ir.Op{Bodies: []ir.Body{{Exprs: []string{"truncdiv(x, x)"}}}}, simd.AVX2, "op of int64: "},
 	}
-	for _, tt := range tests {
+	for i := range tests {
+		tt := &tests[i]
 		tt.op.Name, tt.op.In, tt.op.Out = "op", []ir.Operand{{Name: "x"}}, []ir.Result{{}}
 		if _, err := made.Compile(&tt.op, 0, ir.Int64, tt.level); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
@@ -113,8 +124,7 @@ func TestRefused(t *testing.T) {
 // BenchmarkInstalled times a loop within the caches, portable and made.
 func BenchmarkInstalled(b *testing.B) {
 	var counted atomic.Int64
-	late, portable := operator(&counted), operator(&counted)
-	made.Install([]*ir.Op{late})
+	late, portable := operator(&counted), plainly(operator(&counted))
 	const n = 1 << 14
 	x := make([]float32, 3*n)
 	for i := range x {
@@ -124,7 +134,7 @@ func BenchmarkInstalled(b *testing.B) {
 	s := []ir.Scalar{ir.FloatScalar(0.7), ir.FloatScalar(-1.5)}
 	for name, op := range map[string]*ir.Op{"portable": portable, "made": late} {
 		b.Run(fmt.Sprint(name, "/", n), func(b *testing.B) {
-			loop := op.CPU.Elementwise[0][ir.Float32]
+			loop := set(op, simd.Active()).Main
 			for b.Loop() {
 				loop(n, p, s, 0)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-go/sinter/tests/allocations"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -141,15 +142,10 @@ func (r row) Run(lo, hi int) {
 
 // TestRunAllocates: a call is no allocation, whether workers take part or not.
 func TestRunAllocates(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes pools forget")
-	}
 	procs(t, 2, func(t *testing.T) {
 		work := &counted{}
 		for _, grain := range []int{1000, 100} {
-			if got := testing.AllocsPerRun(200, func() { Run(1000, grain, work) }); got > 0 {
-				t.Errorf("grain %d: %v allocations", grain, got)
-			}
+			t.Run(fmt.Sprint("grain ", grain), func(t *testing.T) { allocations.AtMost(t, 0, func() { Run(1000, grain, work) }) })
 		}
 	})
 }

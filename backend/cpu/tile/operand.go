@@ -201,12 +201,16 @@ func (o *Operand) StoreAt(base unsafe.Pointer, lo, n int, from unsafe.Pointer) {
 	}
 }
 
+// shortRow is the length in elements from which a row is worth a call. Columns of long rows
+// are far apart: every element of one is in another cache line.
+const shortRow = 16
+
 // Gather converts the elements at positions [lo, lo+n) of the layout at base to
 // dst. There is no bound on n.
 func (o *Operand) Gather(base unsafe.Pointer, lo, n int, dst unsafe.Pointer) {
 	o.walk(lo, n, func(at, rows, row, off, rowStep int) {
 		to, src := unsafe.Add(dst, at*o.want), unsafe.Add(base, off*o.size)
-		if row < rows { // few long columns rather than many short rows
+		if row < min(rows, shortRow) { // few long columns rather than many short rows
 			for j := range row {
 				o.load(rows, unsafe.Add(to, j*o.want), row, unsafe.Add(src, j*o.step*o.size), rowStep)
 			}
@@ -223,7 +227,7 @@ func (o *Operand) Gather(base unsafe.Pointer, lo, n int, dst unsafe.Pointer) {
 func (o *Operand) Scatter(base unsafe.Pointer, lo, n int, src unsafe.Pointer) {
 	o.walk(lo, n, func(at, rows, row, off, rowStep int) {
 		from, to := unsafe.Add(src, at*o.want), unsafe.Add(base, off*o.size)
-		if row < rows {
+		if row < min(rows, shortRow) {
 			for j := range row {
 				o.store(rows, unsafe.Add(to, j*o.step*o.size), rowStep, unsafe.Add(from, j*o.want), row)
 			}

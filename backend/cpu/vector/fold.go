@@ -14,32 +14,34 @@ type FoldLoops struct {
 	Merge      func(n int, acc, b unsafe.Pointer, s []ir.Scalar) // Rows, where elements are accumulators as they are
 }
 
-// A Fold is the assembly of one entry of a reduction's table.
+// A Fold is the assembly for one entry of Code.Folds.
 type Fold struct {
-	Op      string // as in the schema
-	Table   *[]*[ir.NumDTypes]*ir.ReduceLoops
 	Variant int
 	DType   ir.DType // the compute dtype
 	AVX2    FoldLoops
 	AVX512  FoldLoops
-
-	portable *ir.ReduceLoops
 }
 
-// InstallFolds is Install for reductions and scans.
-func InstallFolds(list []Fold) {
-	level := simd.Active()
-	for i := range list {
-		f := &list[i]
-		entry := &(*f.Table)[f.Variant][f.DType]
-		f.portable = *entry
-		*entry = f.At(level)
+// Fold returns the loops of a reduction or a scan at a level, nil where it is not supported.
+func (c *Code) Fold(k *ir.Kernel, level simd.Level) *ir.ReduceLoops {
+	portable := entry(c.Folds, k)
+	if portable == nil {
+		return nil
 	}
+	if c.MakeFold != nil && level > simd.Portable {
+		return c.MakeFold(k.Op.Kernel(k.Variant, k.Compute), portable)
+	}
+	for i := range c.FoldVectors {
+		if f := &c.FoldVectors[i]; f.Variant == k.Variant && f.DType == k.Compute {
+			return f.At(level, portable)
+		}
+	}
+	return portable
 }
 
-// At returns the loops that run at a level. The list must be installed.
-func (f *Fold) At(level simd.Level) *ir.ReduceLoops {
-	loops := *f.portable
+// At returns the loops that run at a level, portable ones where there are no others.
+func (f *Fold) At(level simd.Level, portable *ir.ReduceLoops) *ir.ReduceLoops {
+	loops := *portable
 	for _, at := range []struct {
 		level simd.Level
 		own   FoldLoops

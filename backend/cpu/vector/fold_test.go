@@ -8,7 +8,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-func TestInstallFolds(t *testing.T) {
+func TestFold(t *testing.T) {
 	var ran int
 	loop := func(number int) func(n int, acc, x unsafe.Pointer, s []ir.Scalar) {
 		return func(n int, _, _ unsafe.Pointer, _ []ir.Scalar) { ran = 10*n + number }
@@ -17,29 +17,32 @@ func TestInstallFolds(t *testing.T) {
 	portable := func(number int) *ir.ReduceLoops {
 		return &ir.ReduceLoops{Acc: ir.Int64, Fold: loop(number), Rows: loop(number), Merge: loop(9)}
 	}
-	table := []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: portable(1), ir.Int8: portable(4)}}
-	list := []Fold{
-		{Op: "both", Table: &table, DType: ir.Float32, AVX2: loops(2), AVX512: loops(3)},
-		{Op: "less", Table: &table, DType: ir.Int8, AVX2: loops(5)},
+	op, code := &ir.Op{Kind: ir.Reduction}, Code{
+		Folds: []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: portable(1), ir.Int8: portable(4), ir.Int16: portable(6)}},
+		FoldVectors: []Fold{
+			{DType: ir.Float32, AVX2: loops(2), AVX512: loops(3)},
+			{DType: ir.Int8, AVX2: loops(5)},
+		},
 	}
-	InstallFolds(list)
-	for i, want := range []map[simd.Level]int{
-		{simd.Portable: 1, simd.AVX2: 2, simd.AVX512: 3},
-		{simd.Portable: 4, simd.AVX2: 5, simd.AVX512: 5},
+	for dt, want := range map[ir.DType]map[simd.Level]int{
+		ir.Float32: {simd.Portable: 1, simd.AVX2: 2, simd.AVX512: 3},
+		ir.Float16: {simd.Portable: 1, simd.AVX2: 2, simd.AVX512: 3}, // computes in float32
+		ir.Int8:    {simd.Portable: 4, simd.AVX2: 5, simd.AVX512: 5},
+		ir.Int16:   {simd.Portable: 6, simd.AVX2: 6, simd.AVX512: 6},
 	} {
-		check := func(what string, l *ir.ReduceLoops, number int) {
+		for level, number := range want {
+			l := code.Fold(op.Kernel(0, dt), level)
 			for _, f := range []func(n int, acc, x unsafe.Pointer, s []ir.Scalar){l.Fold, l.Rows} {
 				if f(7, nil, nil, nil); ran != 70+number {
-					t.Errorf("%s of %s: loop %d ran, want %d", what, list[i].Op, ran-70, number)
+					t.Errorf("%s at %s: loop %d ran, want %d", dt, level, ran-70, number)
 				}
 			}
 			if l.Merge(7, nil, nil, nil); ran != 79 || l.Acc != ir.Int64 {
-				t.Errorf("%s of %s: the other loops were not kept", what, list[i].Op)
+				t.Errorf("%s at %s: the other loops were not kept", dt, level)
 			}
 		}
-		for _, level := range simd.Levels() {
-			check(level.String(), list[i].At(level), want[level.Vectors()])
-		}
-		check("the table", table[0][list[i].DType], want[simd.Active().Vectors()])
+	}
+	if code.Fold(op.Kernel(0, ir.Bool), simd.Portable) != nil || code.Fold(op.Kernel(1, ir.Float32), simd.Portable) != nil {
+		t.Error("loops of what is not supported")
 	}
 }

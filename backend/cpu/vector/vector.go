@@ -1,7 +1,7 @@
-// Package vector puts the assembly loops of element-wise operators into the
-// operators' tables, for the level of instructions that package simd chose. It
-// keeps the portable loops, so that tests can run every level beside them. It
-// knows nothing of what the loops compute.
+// Package vector is what the CPU runs of an operator, as descriptors hold it: portable
+// loops, the assembly of some of them by level of instructions, or what makes such loops
+// at run time. Which of them run is decided when a kernel's are looked up. It knows
+// nothing of what the loops compute.
 package vector
 
 import (
@@ -9,13 +9,36 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// A Table is an operator's loops by variant and compute dtype.
-type Table = []*[ir.NumDTypes]ir.Loop
+// Kind is the kind of device that descriptors name a Code for.
+const Kind = "cpu"
 
-// A Loop is the assembly of one entry of a table.
+// A Code is what the CPU runs of an operator that is no opaque one; what stands for those
+// is an ir.KernelFunc. Loops and Folds are indexed by variant, then by compute dtype; a
+// nil entry means the pair is not supported.
+type Code struct {
+	Loops       ir.LoopTable                     // Elementwise and Joint
+	Folds       []*[ir.NumDTypes]*ir.ReduceLoops // Reduction and Scan
+	Parts       *Parts                           // Reduction with States, instead of Folds
+	Vectors     []Loop                           // assembly for entries of Loops
+	FoldVectors []Fold                           // and of Folds
+
+	// Make and MakeFold make loops where there is no assembly, of a kernel that computes
+	// in its own dtype and what is portable; nil where nothing is made.
+	Make     func(k *ir.Kernel, portable ir.Loop) Set
+	MakeFold func(k *ir.Kernel, portable *ir.ReduceLoops) *ir.ReduceLoops
+}
+
+// Parts compute a reduction with States, whose accumulators are an array for each
+// state; each is a Code with Loops. Start makes n of them the identity and has no
+// operands. First, nil where there is none, makes what the body has of first elements, its
+// operands. Step is of the states, folding an element of each operand into n accumulators:
+// its operands are the states, what First made, then the reduction's own. Merge is of the
+// states, its operands two parts'. Finish is of the results, its operands the states, then what First
+// made; its last scalar, behind the operator's, is how many elements were folded into each.
+type Parts struct{ Start, First, Step, Merge, Finish *Code }
+
+// A Loop is the assembly for one entry of Code.Loops, by level; nil where there is none.
 type Loop struct {
-	Op      string // as in the schema
-	Table   *Table
 	Variant int
 	DType   ir.DType // the compute dtype
 	AVX2    ir.Loop
@@ -23,10 +46,8 @@ type Loop struct {
 
 	// What some have beside these: Past does the same with results that no cache holds,
 	// Float16 and BFloat16 with operands and results of that dtype, where the others'
-	// are of the compute dtype.
-	Past, Float16, BFloat16 Loops
-
-	portable ir.Loop
+	// are of the compute dtype, and Float32 with the elements that a fold takes in.
+	Past, Float16, BFloat16, Float32 Loops
 }
 
 // Loops are those of a kind by level, nil where there is none.
@@ -43,41 +64,47 @@ func (l Loops) At(level simd.Level) ir.Loop {
 	return nil
 }
 
+// At returns the loop that runs at a level, which may be one of a lower level, or portable.
+func (l *Loop) At(level simd.Level, portable ir.Loop) ir.Loop {
+	switch {
+	case level >= simd.AVX512 && l.AVX512 != nil:
+		return l.AVX512
+	case level >= simd.AVX2 && l.AVX2 != nil:
+		return l.AVX2
+	}
+	return portable
+}
+
 // Group is the bytes of every operand and of the result that a loop past the caches
 // takes at a time: its number of elements is a multiple of theirs. The result must
 // begin with a cache line.
 const Group = 16 << 10
 
-// beside are the loops of the active level beside those of tables, by the entry.
-var beside = map[*ir.Loop]Beside{}
-
-// Beside is what gives the loops of the active level that stand beside an entry of a
-// table: functions, for a loop may be made when it is first asked for. Each may be nil,
-// and give nil.
-type Beside struct{ Past, Float16, BFloat16 func() ir.Loop }
-
-// Enter says what stands beside an entry of a table. It is to be called once for each,
-// before any operator runs.
-func Enter(entry *ir.Loop, b Beside) {
-	if b.Past != nil || b.Float16 != nil || b.BFloat16 != nil {
-		beside[entry] = b
-	}
+// A Set is the loops of one body for one compute dtype at one level: Main, nil where the
+// body is not supported, and what gives those that do the same otherwise. These are
+// functions, for a loop may be made when it is first asked for; each may be nil, and give
+// nil.
+type Set struct {
+	Main                             ir.Loop
+	Past, Float16, BFloat16, Float32 func() ir.Loop
 }
 
-// Past returns the loop past the caches that does what a table's entry does, or nil.
-func Past(entry *ir.Loop) ir.Loop { return given(beside[entry].Past) }
-
-// Stored returns the loop that does what a table's entry for float32 does with operands
-// and results that are of a 16-bit float dtype in memory, or nil.
-func Stored(entry *ir.Loop, d ir.DType) ir.Loop {
+// Stored returns the loop over operands and results that are of a 16-bit float dtype in
+// memory, or that of a fold in float64 over elements of float32; nil where there is none.
+func (s *Set) Stored(d ir.DType) ir.Loop {
 	switch d {
 	case ir.Float16:
-		return given(beside[entry].Float16)
+		return given(s.Float16)
 	case ir.BFloat16:
-		return given(beside[entry].BFloat16)
+		return given(s.BFloat16)
+	case ir.Float32:
+		return given(s.Float32)
 	}
 	return nil
 }
+
+// PastCaches returns the loop with results past the caches, or nil.
+func (s *Set) PastCaches() ir.Loop { return given(s.Past) }
 
 func given(f func() ir.Loop) ir.Loop {
 	if f == nil {
@@ -94,27 +121,27 @@ func linked(loop ir.Loop) func() ir.Loop {
 	return func() ir.Loop { return loop }
 }
 
-// Install enters the loops of the active level into their tables. It is to be
-// called once for each list, before any operator runs.
-func Install(list []Loop) {
-	level := simd.Active()
-	for i := range list {
-		l := &list[i]
-		entry := &(*l.Table)[l.Variant][l.DType]
-		l.portable = *entry
-		*entry = l.At(level)
-		Enter(entry, Beside{linked(l.Past.At(level)), linked(l.Float16.At(level)), linked(l.BFloat16.At(level))})
+// Set returns the loops of an element-wise or joint kernel at a level, in its compute dtype.
+func (c *Code) Set(k *ir.Kernel, level simd.Level) Set {
+	portable := entry(c.Loops, k)
+	if portable == nil {
+		return Set{}
 	}
+	if c.Make != nil && level > simd.Portable {
+		return c.Make(k.Op.Kernel(k.Variant, k.Compute), portable)
+	}
+	for i := range c.Vectors {
+		if l := &c.Vectors[i]; l.Variant == k.Variant && l.DType == k.Compute {
+			return Set{l.At(level, portable), linked(l.Past.At(level)), linked(l.Float16.At(level)), linked(l.BFloat16.At(level)), linked(l.Float32.At(level))}
+		}
+	}
+	return Set{Main: portable}
 }
 
-// At returns the loop that runs at a level, which may be one of a lower level. The
-// list must be installed.
-func (l *Loop) At(level simd.Level) ir.Loop {
-	switch {
-	case level >= simd.AVX512 && l.AVX512 != nil:
-		return l.AVX512
-	case level >= simd.AVX2 && l.AVX2 != nil:
-		return l.AVX2
+// entry returns a kernel's entry of a table, nil where it has none.
+func entry[L any](table []*[ir.NumDTypes]L, k *ir.Kernel) (l L) {
+	if k.Variant >= 0 && k.Variant < len(table) && table[k.Variant] != nil && int(k.Compute) < ir.NumDTypes {
+		return table[k.Variant][k.Compute]
 	}
-	return l.portable
+	return l
 }

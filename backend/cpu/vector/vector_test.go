@@ -14,63 +14,52 @@ func named(number int, ran *int) ir.Loop {
 	return func(n int, _ []unsafe.Pointer, _ []ir.Scalar, _ int64) { *ran = 10*n + number }
 }
 
-func TestInstall(t *testing.T) {
+func TestSet(t *testing.T) {
 	var ran int
-	table := Table{{}, {ir.Float32: named(1, &ran), ir.Int8: named(4, &ran)}}
-	list := []Loop{
-		{Op: "both", Table: &table, Variant: 1, DType: ir.Float32, AVX2: named(2, &ran), AVX512: named(3, &ran)},
-		{Op: "less", Table: &table, Variant: 1, DType: ir.Int8, AVX2: named(5, &ran)},
-	}
-	Install(list)
-	for i, want := range []map[simd.Level]int{
-		{simd.Portable: 1, simd.AVX2: 2, simd.AVX512: 3},
-		{simd.Portable: 4, simd.AVX2: 5, simd.AVX512: 5},
-	} {
-		for _, level := range simd.Levels() {
-			list[i].At(level)(7, nil, nil, 0)
-			if number := want[level.Vectors()]; ran != 70+number {
-				t.Errorf("%s at %s: loop %d ran, want %d", list[i].Op, level, ran-70, number)
-			}
-		}
-		table[1][list[i].DType](7, nil, nil, 0)
-		if number := want[simd.Active().Vectors()]; ran != 70+number {
-			t.Errorf("%s: the table runs loop %d, want %d", list[i].Op, ran-70, number)
-		}
-	}
-}
-
-// TestBeside looks up what stands beside an entry of a table, and beside others.
-func TestBeside(t *testing.T) {
-	var ran int
-	table := Table{{ir.Float32: named(1, &ran), ir.Float64: named(1, &ran)}}
 	pair := func(n int) Loops { return Loops{AVX2: named(n, &ran), AVX512: named(n+1, &ran)} }
-	Install([]Loop{
-		{Table: &table, DType: ir.Float32, Past: pair(2), Float16: pair(4), BFloat16: pair(6)},
-		{Table: &table, DType: ir.Float64},
-	})
-	at := map[simd.Level]int{simd.AVX512: 1}[simd.Active().Vectors()]
-	for i, test := range []struct {
-		got  func(entry *ir.Loop) ir.Loop
-		want int
-	}{
-		{Past, 2 + at},
-		{func(e *ir.Loop) ir.Loop { return Stored(e, ir.Float16) }, 4 + at},
-		{func(e *ir.Loop) ir.Loop { return Stored(e, ir.BFloat16) }, 6 + at},
-		{func(e *ir.Loop) ir.Loop { return Stored(e, ir.Float32) }, 0},
+	op, code := &ir.Op{Bodies: make([]ir.Body, 2)}, Code{
+		Loops: []*[ir.NumDTypes]ir.Loop{{}, {ir.Float32: named(1, &ran), ir.Int8: named(4, &ran), ir.Int16: named(6, &ran)}},
+		Vectors: []Loop{
+			{Variant: 1, DType: ir.Float32, AVX2: named(2, &ran), AVX512: named(3, &ran), Past: pair(10), Float16: pair(20), BFloat16: pair(30)},
+			{Variant: 1, DType: ir.Int8, AVX2: named(5, &ran)},
+		},
+	}
+	// Of each dtype the loops main, past the caches, of float16 and of bfloat16; 0 for none.
+	for dt, want := range map[ir.DType]map[simd.Level][4]int{
+		ir.Float32: {simd.Portable: {1}, simd.AVX2: {2, 10, 20, 30}, simd.AVX512: {3, 11, 21, 31}},
+		ir.Float16: {simd.Portable: {1}, simd.AVX2: {2, 10, 20, 30}, simd.AVX512: {3, 11, 21, 31}}, // computes in float32
+		ir.Int8:    {simd.Portable: {4}, simd.AVX2: {5}, simd.AVX512: {5}},
+		ir.Int16:   {simd.Portable: {6}, simd.AVX2: {6}, simd.AVX512: {6}},
+		ir.Bool:    {simd.Portable: {}, simd.AVX2: {}, simd.AVX512: {}},
 	} {
-		if test.got(&table[0][ir.Float64]) != nil || test.got(new(ir.Loop)) != nil {
-			t.Errorf("%d: a loop beside one that has none", i)
-		}
-		loop := test.got(&table[0][ir.Float32])
-		if loop == nil {
-			if test.want != 0 && simd.Active() > simd.Portable {
-				t.Errorf("%d: none", i)
+		for level, numbers := range want {
+			s := code.Set(op.Kernel(1, dt), level)
+			for i, loop := range []ir.Loop{s.Main, s.PastCaches(), s.Stored(ir.Float16), s.Stored(ir.BFloat16)} {
+				ran = 1000
+				if loop != nil {
+					loop(100, nil, nil, 0)
+				}
+				if ran-1000 != numbers[i] {
+					t.Errorf("%s at %s: loop %d of kind %d, want %d", dt, level, ran-1000, i, numbers[i])
+				}
 			}
-			continue
+			if s.Stored(ir.Float32) != nil {
+				t.Errorf("%s at %s: a loop over float32 stored", dt, level)
+			}
 		}
-		if loop(7, nil, nil, 0); ran != 70+test.want {
-			t.Errorf("%d: loop %d, want %d", i, ran-70, test.want)
+	}
+	if s := code.Set(op.Kernel(0, ir.Float32), simd.Portable); s.Main != nil {
+		t.Error("a loop of a variant that has none")
+	}
+	made := Set{Main: named(7, &ran)}
+	code.Make = func(k *ir.Kernel, portable ir.Loop) Set {
+		if k.DType != ir.Float32 {
+			t.Errorf("asked to make %v", k)
 		}
+		return made
+	}
+	if s := code.Set(op.Kernel(1, ir.BFloat16), simd.AVX2); s.Main == nil || s.Past != nil {
+		t.Error("not what was made")
 	}
 }
 

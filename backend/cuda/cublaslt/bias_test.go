@@ -75,13 +75,13 @@ func biased(t *testing.T, g *librarytest.GPU, dtypes []ir.DType, most int, multi
 func TestFakeBiasRoundsOnce(t *testing.T) {
 	f := newFake(t)
 	biased(t, librarytest.NewOn(t, f.api, 1<<20), []ir.DType{ir.BFloat16}, 512, func(g library.GPU, x, y, bias, d ir.View, act Activation) error {
-		return f.multiply(g, x, y, d, bias, act, true)
+		return f.multiply(g, x, y, d, bias, act, true, ir.Sums{})
 	})
 }
 
 // TestGPUBiasRoundsOnce is TestFakeBiasRoundsOnce with the library itself.
 func TestGPUBiasRoundsOnce(t *testing.T) {
 	biased(t, machine(t, 64<<20), []ir.DType{ir.Float16, ir.BFloat16}, math.MaxInt, func(g library.GPU, x, y, bias, d ir.View, act Activation) error {
-		return MatMulBias(g, x, y, bias, d, act, false)
+		return MatMulBias(g, x, y, bias, d, act, false, ir.Sums{})
 	})
 }

@@ -88,7 +88,7 @@ func (f *functions) check(call string, result uintptr) error {
 }
 
 // A device is the library's state for one device: its handle, which any threads
-// may use, and the plans made so far.
+// may use, and the problems prepared so far.
 type device struct {
 	*functions
 	api     driver.API
@@ -97,13 +97,13 @@ type device struct {
 
 	workspaces workspaces
 
-	mu    sync.RWMutex
-	plans map[key]*plan
+	mu       sync.RWMutex
+	prepared map[key]*prepared
 }
 
-// maxPlans bounds the plans that are kept. When there are more, all go: a program
+// maxPrepared bounds the prepared problems that are kept. When there are more, all go: a program
 // whose shapes never repeat gains nothing from any of them.
-const maxPlans = 4096
+const maxPrepared = 4096
 
 var devices struct {
 	mu   sync.RWMutex
@@ -156,30 +156,30 @@ func (f *functions) open(api driver.API, dev int) (*device, error) {
 	if err := f.check("cublasLtCreate", f.create.Call(c, c.Addr(0))); err != nil {
 		return nil, err
 	}
-	return &device{functions: f, api: api, ordinal: dev, handle: c.Words[0], plans: map[key]*plan{}}, nil
+	return &device{functions: f, api: api, ordinal: dev, handle: c.Words[0], prepared: map[key]*prepared{}}, nil
 }
 
-// find returns the plan of a problem, which it makes where there is none. That the
+// find returns a problem prepared, and prepares it where there is none. That the
 // library does not take a problem is kept as well; other errors may pass.
-func (d *device) find(k *key) *plan {
+func (d *device) find(k *key) *prepared {
 	d.mu.RLock()
-	p := d.plans[*k]
+	p := d.prepared[*k]
 	d.mu.RUnlock()
 	if p != nil {
 		return p
 	}
-	p = &plan{call: newCall()}
+	p = &prepared{call: newCall()}
 	if p.err = d.make(p, k); p.err != nil && !errors.Is(p.err, ErrUnsupported) {
 		return p
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if made := d.plans[*k]; made != nil {
+	if made := d.prepared[*k]; made != nil {
 		return made
 	}
-	if len(d.plans) >= maxPlans {
-		clear(d.plans)
+	if len(d.prepared) >= maxPrepared {
+		clear(d.prepared)
 	}
-	d.plans[*k] = p
+	d.prepared[*k] = p
 	return p
 }

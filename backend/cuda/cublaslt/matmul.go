@@ -12,40 +12,41 @@ import (
 // MatMul enqueues d = x @ y, whose shapes are those of operator matmul, none of extent
 // 0. X and y have one dtype, which Supports reports with that of d. The error wraps ErrUnsupported
 // where the library has no algorithm, or is of the library that is missing; all
-// of d may be computed anew then. tf32 lets products of float32 use TF32.
-func MatMul(g library.GPU, x, y, d ir.View, tf32 bool) error {
+// of d may be computed anew then. tf32 lets products of float32 use TF32,
+// and sums says how those of 16-bit floats are added up.
+func MatMul(g library.GPU, x, y, d ir.View, tf32 bool, sums ir.Sums) error {
 	dev, err := deviceOf(g.API(), g.Device())
 	if err != nil {
 		return err
 	}
-	return dev.multiply(g, x, y, d, ir.View{}, Identity, tf32)
+	return dev.multiply(g, x, y, d, ir.View{}, Identity, tf32, sums)
 }
 
 // MatMulBias enqueues d = act(x @ y + bias), as MatMul does; bias has as many
 // elements as y has columns. The dtype is a real one. The sum is rounded once: where
 // the library's epilogue would round 16-bit products before it adds, the library adds
 // the product to the bias.
-func MatMulBias(g library.GPU, x, y, bias, d ir.View, act Activation, tf32 bool) error {
+func MatMulBias(g library.GPU, x, y, bias, d ir.View, act Activation, tf32 bool, sums ir.Sums) error {
 	dev, err := deviceOf(g.API(), g.Device())
 	if err != nil {
 		return err
 	}
-	return dev.multiply(g, x, y, d, bias, act, tf32)
+	return dev.multiply(g, x, y, d, bias, act, tf32, sums)
 }
 
 // MatMulAdd enqueues d += x @ y, as MatMul does; the sum is rounded once. D may hold
 // anything after an error.
-func MatMulAdd(g library.GPU, x, y, d ir.View, tf32 bool) error {
+func MatMulAdd(g library.GPU, x, y, d ir.View, tf32 bool, sums ir.Sums) error {
 	dev, err := deviceOf(g.API(), g.Device())
 	if err != nil {
 		return err
 	}
-	return dev.enqueue(g, x, y, d, ir.View{}, kind{x.DType, d.DType, epilogueNone, tf32, true})
+	return dev.enqueue(g, x, y, d, ir.View{}, kind{x.DType, d.DType, epilogueNone, tf32, sums, true})
 }
 
 // multiply enqueues d = act(x @ y + bias), without the bias where it is not given.
-func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation, tf32 bool) error {
-	return dev.enqueue(g, x, y, d, bias, kind{x.DType, d.DType, epilogueOf(bias.Given(), act), tf32, false})
+func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation, tf32 bool, sums ir.Sums) error {
+	return dev.enqueue(g, x, y, d, bias, kind{x.DType, d.DType, epilogueOf(bias.Given(), act), tf32, sums, false})
 }
 
 func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error {
@@ -140,6 +141,7 @@ type kind struct {
 	result   ir.DType
 	epilogue uint32
 	tf32     bool
+	sums     ir.Sums
 	add      bool // to what is there
 }
 
@@ -173,7 +175,7 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 		transA: geo.transA, transB: geo.transB,
 		alignA: alignment(geo.a), alignB: alignment(geo.b), alignD: alignment(geo.d),
 	}
-	k.compute, k.reductions = arithmetic(of.dtype, of.result, of.tf32)
+	k.compute, k.reductions = arithmetic(of.dtype, of.result, of.tf32, of.sums)
 	k.limit = d.workspaces.limit(g.Capability())
 	p := d.find(&k)
 	if p.err != nil {
@@ -184,6 +186,9 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 		return err
 	}
 	defer lent.back()
+	if !g.Due() {
+		return nil
+	}
 	if err := d.api.Enter(d.ordinal); err != nil {
 		return err
 	}
@@ -194,11 +199,11 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 	return library.Located(d.ordinal, err)
 }
 
-func (d *device) call(c *dl.Frame, p *plan, geo *geometry, bias, workspace uint64, stream uintptr) error {
+func (d *device) call(c *dl.Frame, p *prepared, geo *geometry, bias, workspace uint64, stream uintptr) error {
 	at := c.Keep(unsafe.Pointer(p.call))
 	desc := at + unsafe.Offsetof(call{}.desc)
 	if bias != 0 {
-		// The plan is for any goroutines: the bias goes into a copy of its description.
+		// What is prepared is for any goroutine: the bias goes into a copy of its description.
 		own, address := c.Bytes(int(unsafe.Sizeof(p.desc)))
 		copy(own, unsafe.Slice((*byte)(unsafe.Pointer(&p.desc)), unsafe.Sizeof(p.desc)))
 		desc = address

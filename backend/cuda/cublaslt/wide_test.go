@@ -10,7 +10,6 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // TestFakeWide has factors of 16 bits and results of float32: the library reads the
@@ -28,7 +27,7 @@ func TestFakeWide(t *testing.T) {
 			x, y = g.Tensor(x.DType, mx, x.Shape, x.Strides), g.Tensor(y.DType, my, y.Shape, y.Strides)
 			d = g.Tensor(d.DType, small(d, rng), d.Shape, d.Strides)
 			calls := f.count(t, "fake_products")
-			must(t, f.multiply(g, x, y, d, ir.View{}, Identity, true))
+			must(t, f.multiply(g, x, y, d, ir.View{}, Identity, true, ir.Sums{}))
 			if diff := cmp.Diff(want, g.Values(d)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -39,8 +38,8 @@ func TestFakeWide(t *testing.T) {
 	}
 }
 
-// TestFakeWidePlans: the dtype of the result is part of a problem.
-func TestFakeWidePlans(t *testing.T) {
+// TestFakeWideProblems: the dtype of the result is part of a problem.
+func TestFakeWideProblems(t *testing.T) {
 	f := newFake(t)
 	g := librarytest.NewOn(t, f.api, 1<<20)
 	tensor := func(dt ir.DType) ir.View { return g.Tensor(dt, make([]complex128, 16), []int{4, 4}, []int{4, 1}) }
@@ -49,7 +48,7 @@ func TestFakeWidePlans(t *testing.T) {
 		result ir.DType
 		asked  int
 	}{{ir.Float32, 1}, {ir.BFloat16, 2}, {ir.Float32, 2}, {ir.BFloat16, 2}} {
-		must(t, f.multiply(g, x, x, tensor(c.result), ir.View{}, Identity, true))
+		must(t, f.multiply(g, x, x, tensor(c.result), ir.View{}, Identity, true, ir.Sums{}))
 		if got := f.count(t, "fake_heuristics"); got != c.asked {
 			t.Errorf("product %d, to %v: the heuristics were asked %d times, want %d", i, c.result, got, c.asked)
 		}
@@ -67,12 +66,10 @@ func TestSupports(t *testing.T) {
 	}
 }
 
-// TestWideArithmetic: sums of float32 are not kept in float16, whatever the flag says.
+// TestWideArithmetic: sums of float32 are not kept in float16, whatever the call allows.
 func TestWideArithmetic(t *testing.T) {
-	defer precision.SetFP16Accumulation(precision.FP16Accumulation())
-	precision.SetFP16Accumulation(true)
 	for result, want := range map[ir.DType]int32{ir.Float16: compute16F, ir.Float32: compute32F} {
-		if got, _ := arithmetic(ir.Float16, result, true); got != want {
+		if got, _ := arithmetic(ir.Float16, result, true, ir.Sums{InFP16: true}); got != want {
 			t.Errorf("to %v: compute type %d, want %d", result, got, want)
 		}
 	}
@@ -92,7 +89,7 @@ func TestGPUWide(t *testing.T) {
 				want := naive(x, y, d, mx, my)
 				x, y = g.Tensor(dt, mx, x.Shape, x.Strides), g.Tensor(dt, my, y.Shape, y.Strides)
 				d = g.Tensor(ir.Float32, small(d, rng), d.Shape, d.Strides)
-				must(t, MatMul(g, x, y, d, false))
+				must(t, MatMul(g, x, y, d, false, ir.Sums{}))
 				if diff := cmp.Diff(want, g.Values(d)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
@@ -101,7 +98,7 @@ func TestGPUWide(t *testing.T) {
 	}
 }
 
-// TestFakeAdd adds a product to what is there, and makes a plan of its own for that.
+// TestFakeAdd adds a product to what is there, and which is a problem of its own.
 func TestFakeAdd(t *testing.T) {
 	f := newFake(t)
 	g := librarytest.NewOn(t, f.api, 1<<20)
@@ -111,7 +108,7 @@ func TestFakeAdd(t *testing.T) {
 		add  bool
 		want []complex128
 	}{{true, []complex128{8, 11, 16, 23}}, {true, []complex128{15, 21, 31, 45}}, {false, []complex128{7, 10, 15, 22}}, {true, []complex128{14, 20, 30, 44}}} {
-		must(t, f.enqueue(g, x, x, d, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, c.add}))
+		must(t, f.enqueue(g, x, x, d, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, ir.Sums{}, c.add}))
 		if diff := cmp.Diff(c.want, g.Values(d)); diff != "" {
 			t.Errorf("product %d, add %t (-want +got):\n%s", i, c.add, diff)
 		}
@@ -120,7 +117,7 @@ func TestFakeAdd(t *testing.T) {
 		t.Errorf("the heuristics were asked %d times, want 2", got)
 	}
 	gaps := g.Tensor(ir.Float32, make([]complex128, 8), []int{2, 2}, []int{4, 2})
-	if err := f.enqueue(g, x, x, gaps, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, true}); !errors.Is(err, ErrUnsupported) {
+	if err := f.enqueue(g, x, x, gaps, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, ir.Sums{}, true}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("to a result that the library has no layout for: %v", err)
 	}
 }

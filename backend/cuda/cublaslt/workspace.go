@@ -26,7 +26,7 @@ var WorkspaceVariables = []string{"SINTER_CUBLAS_WORKSPACE_CONFIG", "CUBLAS_WORK
 // WorkspaceBytes returns the bytes of a workspace by a configuration, :SIZE:COUNT
 // once or more with SIZE in KiB, on a device of a compute capability, as 90 for
 // 9.0. :0:0 is none. An empty or malformed configuration is the default: 8320 KiB,
-// on compute capability 9.0 32 MiB (P75).
+// on compute capability 9.0 32 MiB.
 func WorkspaceBytes(config string, capability int) int64 {
 	usual := int64(usualWorkspace)
 	if capability == 90 {

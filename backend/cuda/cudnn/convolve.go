@@ -18,8 +18,9 @@ type Convolution struct {
 	X, Weight, Y              ir.View
 	Stride, Padding, Dilation []int
 	Groups                    int
+	TF32                      bool // products of float32 may use it
 	// Exact says that the factors, of float32, have no bits that TF32 cuts off, so that
-	// it may be used whatever the flag says, by algorithms that multiply them as they are.
+	// it may be used whatever TF32 says, by algorithms that multiply them as they are.
 	Exact bool
 	// Add says that the result, which has no gaps, is added to, and the sum rounded once.
 	// After an error it may hold anything.
@@ -87,16 +88,16 @@ func (d *device) run(g library.GPU, k *key, first, second, result uint64) error 
 		return library.Located(d.ordinal, err)
 	}
 	workspace, err := g.Scratch(p.workspace)
-	if err != nil {
+	if err != nil || !g.Due() {
 		return err
 	}
 	return library.Located(d.ordinal, d.call(g.Stream(), k, p, workspace, first, second, result))
 }
 
-// prepare returns the plan of a problem. It leaves the device again: taking scratch
+// prepare returns a problem prepared. It leaves the device again: taking scratch
 // memory may make another device's context current, as blocks of that one are given
 // back.
-func (d *device) prepare(s driver.Stream, k *key) (*plan, error) {
+func (d *device) prepare(s driver.Stream, k *key) (*prepared, error) {
 	if err := d.api.Enter(d.ordinal); err != nil {
 		return nil, err
 	}
@@ -105,8 +106,8 @@ func (d *device) prepare(s driver.Stream, k *key) (*plan, error) {
 	return p, p.err
 }
 
-// call makes the plan's call of the library.
-func (d *device) call(s driver.Stream, k *key, p *plan, workspace, first, second, result uint64) error {
+// call calls the library for a prepared problem.
+func (d *device) call(s driver.Stream, k *key, p *prepared, workspace, first, second, result uint64) error {
 	if err := d.api.Enter(d.ordinal); err != nil {
 		return err
 	}

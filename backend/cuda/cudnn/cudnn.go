@@ -130,8 +130,8 @@ type device struct {
 	ordinal int
 	handles handles
 
-	mu    sync.Mutex
-	plans map[key]*plan
+	mu       sync.Mutex
+	prepared map[key]*prepared
 
 	unused struct {
 		mu   sync.Mutex // held for an append or a swap alone
@@ -140,13 +140,13 @@ type device struct {
 }
 
 func newDevice(f *functions, api driver.API, ordinal int) *device {
-	d := &device{functions: f, api: api, ordinal: ordinal, plans: map[key]*plan{}}
+	d := &device{functions: f, api: api, ordinal: ordinal, prepared: map[key]*prepared{}}
 	d.handles.init()
 	return d
 }
 
-// maxPlans bounds the plans that are kept. When there are more, all go.
-const maxPlans = 1024
+// maxPrepared bounds the prepared problems that are kept. When there are more, all go.
+const maxPrepared = 1024
 
 var devices struct {
 	mu   sync.Mutex
@@ -170,18 +170,18 @@ func deviceOf(api driver.API, dev int) (*device, error) {
 	return devices.list[dev], nil
 }
 
-// find returns the plan of a problem, which it makes for stream s where there is none.
+// find returns a problem prepared, and prepares it for stream s where there is none.
 // That the library does not take a problem is kept as well; other errors may pass.
 // The device is entered.
-func (d *device) find(s driver.Stream, k *key) *plan {
+func (d *device) find(s driver.Stream, k *key) *prepared {
 	d.mu.Lock()
-	p := d.plans[*k]
+	p := d.prepared[*k]
 	d.mu.Unlock()
 	if p != nil {
 		return p
 	}
 	d.destroyUnused()
-	p = new(plan)
+	p = new(prepared)
 	own := *k // the library reads it: k stays on its stack
 	p.err = d.with(s, func(h uintptr) error { return d.make(h, p, &own) })
 	runtime.AddCleanup(p, d.drop, p.descriptors)
@@ -190,9 +190,9 @@ func (d *device) find(s driver.Stream, k *key) *plan {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.plans) >= maxPlans {
-		clear(d.plans)
+	if len(d.prepared) >= maxPrepared {
+		clear(d.prepared)
 	}
-	d.plans[own] = p
+	d.prepared[own] = p
 	return p
 }

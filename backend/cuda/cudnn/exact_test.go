@@ -4,16 +4,14 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // TestExact: factors without the bits that TF32 cuts off are multiplied with it whatever
 // the flag says, as a problem of its own; other dtypes have no such problem.
 func TestExact(t *testing.T) {
-	defer precision.SetConvTF32(precision.ConvTF32())
 	for _, flag := range []bool{true, false} {
-		precision.SetConvTF32(flag)
 		v := problems[2].convolution(ir.Float32)
+		v.TF32 = flag
 		v.Exact = true
 		k, _ := keyOf(Forward, &v)
 		if !k.exact || !k.tf32 || k.mathOf() != mathDefault {
@@ -39,7 +37,7 @@ func TestFakeExact(t *testing.T) {
 		algorithm uintptr
 		exact, ok bool
 	}{{1, true, true}, {6, false, true}, {6, true, false}} {
-		clear(d.plans)
+		clear(d.prepared)
 		ask(t, lib, "fake_algorithm", c.algorithm)
 		v.Exact = c.exact
 		k, _ := keyOf(Forward, &v)

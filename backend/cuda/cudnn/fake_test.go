@@ -63,7 +63,7 @@ func newFake(t *testing.T) (*scratching, *device, *dl.Library) {
 func TestFakeContext(t *testing.T) {
 	g, d, _ := newFake(t)
 	for direction := range directions {
-		for range 2 { // the second time with a plan
+		for range 2 { // the second time prepared
 			v := problems[2].convolution(ir.Float32)
 			k, _ := keyOf(direction, &v)
 			entered, taken := g.api.entered.Load(), g.taken
@@ -74,12 +74,12 @@ func TestFakeContext(t *testing.T) {
 			}
 		}
 	}
-	if len(d.plans) != int(directions) || d.handles.made != 1 {
-		t.Errorf("%d plans, %d handles", len(d.plans), d.handles.made)
+	if len(d.prepared) != int(directions) || d.handles.made != 1 {
+		t.Errorf("%d prepared, %d handles", len(d.prepared), d.handles.made)
 	}
 }
 
-// TestFakeDescriptors: what the collector finds of plans waits for the next plan to
+// TestFakeDescriptors: what the collector finds of problems waits for the next one to
 // be made, and is destroyed then.
 func TestFakeDescriptors(t *testing.T) {
 	g, d, lib := newFake(t)
@@ -94,7 +94,7 @@ func TestFakeDescriptors(t *testing.T) {
 	k, _ := keyOf(Forward, &v)
 	must(t, d.run(g, &k, 1, 2, 3))
 	made := count()
-	clear(d.plans)
+	clear(d.prepared)
 	dropped := func() int {
 		d.unused.mu.Lock()
 		defer d.unused.mu.Unlock()
@@ -102,11 +102,11 @@ func TestFakeDescriptors(t *testing.T) {
 	}
 	patience.Until(t, func() bool { runtime.GC(); return dropped() > 0 })
 	if got := count(); dropped() != 1 || got != made {
-		t.Fatalf("%d plans dropped, %d descriptors live; want 1 and %d, for a cleanup calls no library", dropped(), got, made)
+		t.Fatalf("%d problems dropped, %d descriptors live; want 1 and %d, for a cleanup calls no library", dropped(), got, made)
 	}
 	must(t, d.run(g, &k, 1, 2, 3))
 	if got := count(); dropped() != 0 || got != made {
-		t.Errorf("after the next plan %d are dropped and %d descriptors live, want 0 and %d", dropped(), got, made)
+		t.Errorf("after the next problem %d are dropped and %d descriptors live, want 0 and %d", dropped(), got, made)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 var must = librarytest.Must
@@ -133,7 +132,6 @@ func TestGPUStrided(t *testing.T) {
 // several times that by algorithms that transform their operands.
 func TestGPUPrecision(t *testing.T) {
 	g := machine(t, 4<<30)
-	defer precision.SetConvTF32(precision.ConvTF32())
 	p := problem{"", []int{8, 64, 28, 28}, []int{64, 64, 3, 3}, []int{1, 1}, []int{1, 1}, []int{1, 1}, 1}
 	rng := rand.New(rand.NewPCG(1, 2))
 	normal := func(n int) []complex128 {
@@ -145,21 +143,21 @@ func TestGPUPrecision(t *testing.T) {
 	}
 	for direction := range directions {
 		x, w, y := normal(ir.NumElements(p.x)), normal(ir.NumElements(p.weight)), normal(ir.NumElements(p.y()))
-		run := func(dt ir.DType) []complex128 {
+		run := func(dt ir.DType, tf32 bool) []complex128 {
 			g.Reset()
 			v := p.convolution(dt)
+			v.TF32 = tf32
 			v.X, v.Weight, v.Y = g.Tensor(dt, x, v.X.Shape, v.X.Strides), g.Tensor(dt, w, v.Weight.Shape, v.Weight.Strides), g.Tensor(dt, y, v.Y.Shape, v.Y.Strides)
 			must(t, Convolve(g, direction, v))
 			return g.Values([...]ir.View{Forward: v.Y, GradInput: v.X, GradWeight: v.Weight}[direction])
 		}
-		truth := run(ir.Float64)
+		truth := run(ir.Float64, false)
 		for _, c := range []struct {
 			tf32      bool
 			low, high float64
 		}{{true, 5e-4, 1e-2}, {false, 0, 2e-4}} {
-			precision.SetConvTF32(c.tf32)
 			worst, mean := 0.0, 0.0
-			for i, v := range run(ir.Float32) {
+			for i, v := range run(ir.Float32, c.tf32) {
 				worst = max(worst, cmplx.Abs(v-truth[i]))
 				mean += cmplx.Abs(truth[i]) / float64(len(truth))
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // A problem is a convolution's shapes and attributes.
@@ -45,7 +44,7 @@ func view(dt ir.DType, shape []int) ir.View {
 }
 
 func (p problem) convolution(dt ir.DType) Convolution {
-	return Convolution{view(dt, p.x), view(dt, p.weight), view(dt, p.y()), p.stride, p.padding, p.dilation, p.groups, false, false}
+	return Convolution{view(dt, p.x), view(dt, p.weight), view(dt, p.y()), p.stride, p.padding, p.dilation, p.groups, true, false, false}
 }
 
 func TestKey(t *testing.T) {
@@ -77,7 +76,6 @@ func TestKey(t *testing.T) {
 // TestMath is S18 for convolutions: the flag is part of the key and decides what
 // the library may do.
 func TestMath(t *testing.T) {
-	defer precision.SetConvTF32(precision.ConvTF32())
 	for _, c := range []struct {
 		dt   ir.DType
 		tf32 bool
@@ -86,8 +84,8 @@ func TestMath(t *testing.T) {
 		{ir.Float32, true, mathDefault}, {ir.Float32, false, mathFMA}, {ir.Float64, true, mathDefault},
 		{ir.Float16, false, mathTensor}, {ir.BFloat16, true, mathTensor},
 	} {
-		precision.SetConvTF32(c.tf32)
 		v := problems[0].convolution(c.dt)
+		v.TF32 = c.tf32
 		if k, _ := keyOf(Forward, &v); k.mathOf() != c.want {
 			t.Errorf("%v, TF32 %t: math type %d, want %d", c.dt, c.tf32, k.mathOf(), c.want)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/plans"
+	"github.com/sinter-go/sinter/runtime/fftplans"
 )
 
 //go:embed testdata/fakecufft.c
@@ -108,7 +108,7 @@ func TestRows(t *testing.T) {
 	f := newFake(t)
 	for dt, bound := range map[ir.DType]float64{ir.Complex64: 1e-4, ir.Complex128: 1e-12} {
 		g := librarytest.NewOn(t, f.api, 1<<20)
-		cache := plans.New(8)
+		cache := fftplans.New(8)
 		const n, batch = 6, 3
 		x := random(n * batch)
 		p := rows(dt, n, batch)
@@ -129,7 +129,7 @@ func TestRows(t *testing.T) {
 func TestRealKinds(t *testing.T) {
 	f := newFake(t)
 	g := librarytest.NewOn(t, f.api, 1<<20)
-	cache := plans.New(8)
+	cache := fftplans.New(8)
 	const n = 5
 	x := random(n)
 	for i := range x {
@@ -163,7 +163,7 @@ func TestColumns(t *testing.T) {
 	out := g.Tensor(ir.Complex128, make([]complex128, n*batch), []int{batch, n}, []int{n, 1})
 	p := rows(ir.Complex128, n, batch)
 	p.InStride, p.InDist = batch, 1
-	must(t, f.Run(g, plans.New(1), &p, in.Addr, out.Addr, false))
+	must(t, f.Run(g, fftplans.New(1), &p, in.Addr, out.Addr, false))
 	near(t, "columns", g.Values(out), dft(g.Values(in), n, -1), 1e-12)
 }
 
@@ -172,7 +172,7 @@ func TestColumns(t *testing.T) {
 func TestPlans(t *testing.T) {
 	f := newFake(t)
 	g := librarytest.NewOn(t, f.api, 1<<20)
-	cache := plans.New(2)
+	cache := fftplans.New(2)
 	at := g.Alloc(1 << 10)
 	run := func(n int) {
 		t.Helper()
@@ -199,7 +199,7 @@ func TestPlans(t *testing.T) {
 func TestPlansThatStay(t *testing.T) {
 	f := newFake(t)
 	g := librarytest.NewOn(t, f.api, 1<<20)
-	cache := plans.New(4)
+	cache := fftplans.New(4)
 	at := g.Alloc(1 << 10)
 	p := rows(ir.Complex64, 4, 1)
 	f.api.status = driver.CaptureActive
@@ -227,7 +227,7 @@ func TestPlansThatStay(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	f := newFake(t)
 	g := librarytest.NewOn(t, f.api, 1<<20)
-	cache := plans.New(4)
+	cache := fftplans.New(4)
 	p := rows(ir.Complex64, 13, 1)
 	at := g.Alloc(1 << 10)
 	err := f.Run(g, cache, &p, at, at, false)
@@ -246,7 +246,7 @@ func TestUnsupported(t *testing.T) {
 
 func TestManyGoroutines(t *testing.T) {
 	f := newFake(t)
-	cache := plans.New(2)
+	cache := fftplans.New(2)
 	var all sync.WaitGroup
 	for i := range 8 {
 		g := librarytest.NewOn(t, f.api, 16<<20)

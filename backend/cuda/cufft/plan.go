@@ -86,7 +86,7 @@ type key struct{ Problem }
 // result at out, which is in or does not overlap it, with the plan kept in plans.
 // Memory to work in is scratch of the call. The error wraps ErrUnsupported where
 // the library does not compute p.
-func (l *Library) Run(g library.GPU, plans ir.Plans, p *Problem, in, out uint64, inverse bool) error {
+func (l *Library) Run(g library.GPU, plans ir.FFTPlans, p *Problem, in, out uint64, inverse bool) error {
 	return library.Located(g.Device(), plans.Use(key{*p}, func() (any, error) { return l.plan(g, p) }, func(any any) error {
 		return any.(*plan).run(g, in, out, inverse)
 	}))
@@ -137,7 +137,7 @@ func (made *plan) configure(c *dl.Frame, p *Problem) error {
 // run enqueues an execution.
 func (made *plan) run(g library.GPU, in, out uint64, inverse bool) error {
 	work, err := g.Scratch(made.work)
-	if err != nil {
+	if err != nil || !g.Due() {
 		return err
 	}
 	captured, err := made.api.StreamCaptureStatus(made.device, g.Stream())

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 //go:embed testdata/kernels.ptx
@@ -477,13 +478,7 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// raceDetector says that pools lose what they hold, to find more races.
-var raceDetector bool
-
 func TestAllocations(t *testing.T) {
-	if raceDetector {
-		t.Skip("under the race detector")
-	}
 	each(t, func(t *testing.T, api API) {
 		k, s, e, counter := load(t, api, 0), stream(t, api, 0), event(t, api, 0, 0), alloc(t, api, 0, 8)
 		var p Params
@@ -511,10 +506,7 @@ func TestAllocations(t *testing.T) {
 			if _, own := api.(*binding); !own && (name == "alloc" || name == "events") {
 				continue // gorgonia.org/cu allocates, and where the answer is "not ready" too
 			}
-			// The collector may empty the pool of frames now and then.
-			if n := testing.AllocsPerRun(200, func() { must(t, f()) }); n >= 1 {
-				t.Errorf("%s: %g allocations", name, n)
-			}
+			t.Run(name, func(t *testing.T) { allocations.AtMost(t, 0, func() { must(t, f()) }) })
 		}
 		must(t, api.StreamSynchronize(0, s))
 	})

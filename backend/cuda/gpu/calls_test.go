@@ -13,6 +13,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
@@ -21,9 +22,9 @@ import (
 
 // An operation is an operator and how to call it.
 type operation struct {
-	op      ir.Op
+	op      *ir.Op
 	dtypes  ir.DTypeSet
-	compute func(d ir.DType) ir.DType // nil: d.Compute()
+	typed   func(d ir.DType) ir.DType // the kernel's dtype for operands of d; nil: d
 	result  func(d ir.DType) ir.DType // nil: d
 	scalars []ir.Scalar
 	exact   bool
@@ -40,55 +41,53 @@ func sumType(d ir.DType) ir.DType {
 	return d
 }
 
-func sumCompute(d ir.DType) ir.DType { return sumType(d).Compute() }
-
 // element returns an element-wise operator.
-func element(name, expr string, n int, loops []*[ir.NumDTypes]ir.Loop, code ir.CUDAKernels, promote ir.Promotion) ir.Op {
-	op := ir.Op{Name: name, Kind: ir.Elementwise, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll, Promote: promote, Switch: -1,
-		Bodies: []ir.Body{{Expr: expr}}, CPU: ir.CPUKernels{Elementwise: loops}, CUDA: code}
+func element(name, expr string, n int, loops *vector.Code, code ir.CUDAKernels, promote ir.Promotion) *ir.Op {
+	op := &ir.Op{Name: name, Kind: ir.Elementwise, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll, Promote: promote, Switch: -1,
+		Bodies: []ir.Body{{Exprs: []string{expr}}}, Code: []ir.Code{{For: "cpu", Of: loops}, {For: "cuda", Of: &code}}}
 	for i := range n {
 		op.In = append(op.In, ir.Operand{Name: string(rune('x' + i))})
 	}
 	return op
 }
 
-func folding(name string, kind ir.BodyKind, loops []*[ir.NumDTypes]*ir.ReduceLoops, code ir.CUDAKernels, promote ir.Promotion) ir.Op {
-	op := ir.Op{Name: name, Kind: kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll,
-		Promote: promote, Switch: -1, Bodies: []ir.Body{{}}, CUDA: code}
+func folding(name string, kind ir.BodyKind, loops *vector.Code, code ir.CUDAKernels, promote ir.Promotion) *ir.Op {
+	op := &ir.Op{Name: name, Kind: kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll,
+		Promote: promote, Switch: -1, Bodies: []ir.Body{{}}, Code: []ir.Code{{For: "cpu", Of: loops}, {For: "cuda", Of: &code}}}
 	if kind == ir.Scan {
-		op.CPU.Scan, op.Attrs = loops, []ir.Attr{{Name: "dim", Kind: ir.AttrInt}}
+		op.Attrs = []ir.Attr{{Name: "dim", Kind: ir.AttrInt}}
 	} else {
-		op.CPU.Reduce, op.Attrs = loops, []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}}
+		op.Attrs = []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}}
 	}
 	return op
 }
 
 func operations() []operation {
-	where := element("where", "where(x, y, z)", 3, cpu.Where, cuda.Where, ir.PromoteArith)
+	where := element("where", "where(x, y, z)", 3, &cpu.Where, cuda.Where, ir.PromoteArith)
 	where.In[0].Fixed = ir.Bool
-	leaky := element("leaky_relu", "x*slope", 1, cpu.LeakyRelu, cuda.LeakyRelu, ir.PromoteArith)
+	leaky := element("leaky_relu", "x*slope", 1, &cpu.LeakyReLU, cuda.LeakyReLU, ir.PromoteArith)
 	leaky.Attrs = []ir.Attr{{Name: "negative_slope", Kind: ir.AttrScalar}}
-	arange := element("arange_sized", "index", 0, cpu.ArangeSized, cuda.ArangeSized, ir.PromoteArith)
+	arange := element("arange_sized", "index", 0, &cpu.ArangeSized, cuda.ArangeSized, ir.PromoteArith)
 	arange.Attrs = []ir.Attr{{Name: "start", Kind: ir.AttrScalar}, {Name: "step", Kind: ir.AttrScalar}}
-	anyOp := folding("any", ir.Reduction, cpu.Any, cuda.Any, ir.PromoteNone)
+	anyOp := folding("any", ir.Reduction, &cpu.Any, cuda.Any, ir.PromoteNone)
 	anyOp.Out[0].DType = ir.Bool
 	keep := []ir.Scalar{ir.BoolScalar(false)}
 	dim := []ir.Scalar{ir.IntScalar(0)}
 	return []operation{
-		{op: element("add", "x + y", 2, cpu.Add, cuda.Add, ir.PromoteArith), dtypes: ir.ClassAll, exact: true},
-		{op: element("mul", "x * y", 2, cpu.Mul, cuda.Mul, ir.PromoteArith), dtypes: ir.ClassNum},
+		{op: element("add", "x + y", 2, &cpu.Add, cuda.Add, ir.PromoteArith), dtypes: ir.ClassAll, exact: true},
+		{op: element("mul", "x * y", 2, &cpu.Mul, cuda.Mul, ir.PromoteArith), dtypes: ir.ClassNum},
 		{op: where, dtypes: ir.ClassAll, exact: true},
-		{op: element("lt", "x < y", 2, cpu.Lt, cuda.Lt, ir.PromoteCompare), dtypes: ir.ClassReal, result: always(ir.Bool), exact: true},
-		{op: element("abs", "abs(x)", 1, cpu.Abs, cuda.Abs, ir.PromoteToReal), dtypes: ir.ClassNum, result: real},
-		{op: element("exp", "exp(x)", 1, cpu.Exp, cuda.Exp, ir.PromoteArithFloat), dtypes: ir.ClassFloat | ir.ClassComplex},
+		{op: element("lt", "x < y", 2, &cpu.Lt, cuda.Lt, ir.PromoteCompare), dtypes: ir.ClassReal, result: always(ir.Bool), exact: true},
+		{op: element("abs", "abs(x)", 1, &cpu.Abs, cuda.Abs, ir.PromoteToReal), dtypes: ir.ClassNum, result: real},
+		{op: element("exp", "exp(x)", 1, &cpu.Exp, cuda.Exp, ir.PromoteArithFloat), dtypes: ir.ClassFloat | ir.ClassComplex},
 		{op: leaky, dtypes: ir.ClassFloat, scalars: []ir.Scalar{ir.FloatScalar(0.1)}, exact: true},
 		{op: arange, dtypes: ir.ClassInt | ir.ClassFloat, scalars: []ir.Scalar{ir.IntScalar(5), ir.IntScalar(2)}, exact: true},
-		{op: folding("sum", ir.Reduction, cpu.Sum, cuda.Sum, ir.PromoteSumAcc), dtypes: ir.ClassAll, compute: sumCompute, result: sumType, scalars: keep},
-		{op: folding("mean", ir.Reduction, cpu.Mean, cuda.Mean, ir.PromoteNone), dtypes: ir.ClassFloat | ir.ClassComplex, scalars: keep},
-		{op: folding("max", ir.Reduction, cpu.Max, cuda.Max, ir.PromoteNone), dtypes: ir.ClassReal, scalars: keep, exact: true},
+		{op: folding("sum", ir.Reduction, &cpu.Sum, cuda.Sum, ir.PromoteSumAcc), dtypes: ir.ClassAll, typed: sumType, result: sumType, scalars: keep},
+		{op: folding("mean", ir.Reduction, &cpu.Mean, cuda.Mean, ir.PromoteNone), dtypes: ir.ClassFloat | ir.ClassComplex, scalars: keep},
+		{op: folding("max", ir.Reduction, &cpu.Max, cuda.Max, ir.PromoteNone), dtypes: ir.ClassReal, scalars: keep, exact: true},
 		{op: anyOp, dtypes: ir.ClassAll, result: always(ir.Bool), scalars: keep, exact: true},
-		{op: folding("cumsum", ir.Scan, cpu.Cumsum, cuda.Cumsum, ir.PromoteSumAcc), dtypes: ir.ClassAll, compute: sumCompute, result: sumType, scalars: dim},
-		{op: folding("logcumsumexp", ir.Scan, cpu.Logcumsumexp, cuda.Logcumsumexp, ir.PromoteNone), dtypes: ir.ClassFloat, scalars: dim},
+		{op: folding("cumsum", ir.Scan, &cpu.Cumsum, cuda.Cumsum, ir.PromoteSumAcc), dtypes: ir.ClassAll, typed: sumType, result: sumType, scalars: dim},
+		{op: folding("logcumsumexp", ir.Scan, &cpu.Logcumsumexp, cuda.Logcumsumexp, ir.PromoteNone), dtypes: ir.ClassFloat, scalars: dim},
 	}
 }
 
@@ -252,10 +251,10 @@ func tryCall(t *testing.T, d *Driver, rng *rand.Rand, o operation, dt ir.DType) 
 	b := &bed{t: t, d: d}
 	defer b.free()
 	space := randomSpace(rng)
-	c := &ir.Call{Op: &o.op, Compute: dt.Compute(), Space: space, Scalars: o.scalars}
-	result := dt
-	if o.compute != nil {
-		c.Compute = o.compute(dt)
+	c := &ir.Call{Space: space, Scalars: o.scalars}
+	typed, result := dt, dt
+	if o.typed != nil {
+		typed = o.typed(dt)
 	}
 	if o.result != nil {
 		result = o.result(dt)
@@ -310,6 +309,9 @@ func tryCall(t *testing.T, d *Driver, rng *rand.Rand, o operation, dt ir.DType) 
 		v := operandIn(rng, from, space)
 		c.In, onDevice.In = append(c.In, v), append(onDevice.In, b.put(v, rng.IntN(2)*(1+rng.IntN(3))))
 	}
+	c.Kernel = o.op.Stored(0, typed, c.Out, c.In)
+	onDevice.Kernel = o.op.Stored(0, typed, onDevice.Out, onDevice.In)
+	c.Flat, onDevice.Flat = c.AllFlat(), onDevice.AllFlat()
 	if err := exec.Run(c); err != nil {
 		return fmt.Errorf("cpu: %w", err)
 	}
@@ -344,12 +346,11 @@ func tryCall(t *testing.T, d *Driver, rng *rand.Rand, o operation, dt ir.DType) 
 func TestCopies(t *testing.T) {
 	d := onGPU(t)
 	identity := ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		DTypes: ir.ClassAll, Bodies: []ir.Body{{Expr: "x", Identity: true}}, CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"},
-		CPU: ir.CPUKernels{Elementwise: []*[ir.NumDTypes]ir.Loop{copyLoops()}}}
+		DTypes: ir.ClassAll, Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}, {For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{copyLoops()}}}}}
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, from := range ir.AllDTypes() {
 		for _, to := range ir.AllDTypes() {
-			o := operation{op: identity, exact: true, result: always(to)}
+			o := operation{op: &identity, exact: true, result: always(to)}
 			for range 8 {
 				if err := tryCall(t, d, rng, o, from); err != nil {
 					t.Errorf("%s to %s: %v", from, to, err)
@@ -387,25 +388,25 @@ func TestLarge(t *testing.T) {
 	}
 	must(t, d.Zero(0, 0, m, 3*int64(n)))
 	two := uint8(2)
-	add := element("add", "x + y", 2, cpu.Add, cuda.Add, ir.PromoteArith)
+	add := element("add", "x + y", 2, &cpu.Add, cuda.Add, ir.PromoteArith)
 	space := []int{n}
 	number := ir.View{Ptr: unsafe.Pointer(&two), DType: ir.Uint8, Shape: space, Strides: []int{0}}
-	must(t, d.Launch(0, 0, &ir.Call{Op: &add, Compute: ir.Uint8, Space: space, Out: []ir.View{view(0, space, []int{1})}, In: []ir.View{view(0, space, []int{1}), number}}))
+	must(t, d.Launch(0, 0, &ir.Call{Kernel: add.Kernel(0, ir.Uint8), Space: space, Out: []ir.View{view(0, space, []int{1})}, In: []ir.View{view(0, space, []int{1}), number}}))
 	// A row of twos, added to three of 2^30 elements.
 	identity := ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"}}
+		Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}}}
 	row, square := []int{1 << 30}, []int{3, 1 << 30}
 	number.Shape = row
-	must(t, d.Launch(0, 0, &ir.Call{Op: &identity, Compute: ir.Uint8, Space: row, Out: []ir.View{view(1<<32, row, []int{1})}, In: []ir.View{number}}))
-	must(t, d.Launch(0, 0, &ir.Call{Op: &add, Compute: ir.Uint8, Space: square,
+	must(t, d.Launch(0, 0, &ir.Call{Kernel: identity.Kernel(0, ir.Uint8), Space: row, Out: []ir.View{view(1<<32, row, []int{1})}, In: []ir.View{number}}))
+	must(t, d.Launch(0, 0, &ir.Call{Kernel: add.Kernel(0, ir.Uint8), Space: square,
 		Out: []ir.View{view(0, square, []int{1 << 30, 1})}, In: []ir.View{view(0, square, []int{1 << 30, 1}), view(1<<32, square, []int{0, 1})}}))
-	sum := folding("sum", ir.Reduction, cpu.Sum, cuda.Sum, ir.PromoteNone)
+	sum := folding("sum", ir.Reduction, &cpu.Sum, cuda.Sum, ir.PromoteNone)
 	total := cputest.NewView(ir.Uint8, "contiguous", 1)
 	b := &bed{t: t, d: d}
 	defer b.free()
 	out := b.put(total, 0)
 	out.Strides = []int{0}
-	must(t, d.Launch(0, 0, &ir.Call{Op: &sum, Compute: ir.Uint8, Space: []int{3 * giga}, Axes: []int{0}, Scalars: []ir.Scalar{ir.BoolScalar(false)},
+	must(t, d.Launch(0, 0, &ir.Call{Kernel: sum.Kernel(0, ir.Uint8), Space: []int{3 * giga}, Axes: []int{0}, Scalars: []ir.Scalar{ir.BoolScalar(false)},
 		Out: []ir.View{out}, In: []ir.View{view(0, []int{3 * giga}, []int{1})}}))
 	b.get(out, total)
 	if got, want := int(cputest.Reals(total)[0]), (2*n+2*3*giga)%256; got != want {
@@ -413,7 +414,7 @@ func TestLarge(t *testing.T) {
 	}
 	odd := view(0, []int{1 << 16, 1 << 15}, []int{1, 1<<16 + 3})
 	even := view(1<<32, []int{1 << 16, 1 << 15}, []int{1 << 15, 1})
-	must(t, d.Launch(0, 0, &ir.Call{Op: &identity, Compute: ir.Uint8, Space: odd.Shape, Out: []ir.View{even}, In: []ir.View{odd}}))
+	must(t, d.Launch(0, 0, &ir.Call{Kernel: identity.Kernel(0, ir.Uint8), Space: odd.Shape, Out: []ir.View{even}, In: []ir.View{odd}}))
 	must(t, d.SyncDevice(context.Background(), 0))
 }
 
@@ -444,15 +445,15 @@ func benchmarks(b *testing.B, d *Driver) []benchmark {
 	f32, rows := ir.Float32, []int{side, side}
 	ops := map[string]*ir.Op{}
 	for _, o := range operations() {
-		ops[o.op.Name] = &o.op
+		ops[o.op.Name] = o.op
 	}
 	ops["copy"] = &ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"}}
+		Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}}}
 	half := new(float64)
 	*half = 0.5
 	n := int64(mega)
 	call := func(name string, out ir.View, scalars []ir.Scalar, axes []int, in ...ir.View) *ir.Call {
-		c := &ir.Call{Op: ops[name], Compute: ir.Float32, Space: in[0].Shape, Axes: axes, Out: []ir.View{out}, In: in, Scalars: scalars}
+		c := &ir.Call{Kernel: ops[name].Kernel(0, ir.Float32), Space: in[0].Shape, Axes: axes, Out: []ir.View{out}, In: in, Scalars: scalars}
 		return c
 	}
 	keep := []ir.Scalar{ir.BoolScalar(false)}
@@ -527,18 +528,18 @@ func BenchmarkLaunch(b *testing.B) {
 	at := func(i uint64, shape []int, strides ...int) ir.View {
 		return ir.View{Addr: m.Addr + i<<16, DType: ir.Float32, Shape: shape, Strides: strides}
 	}
-	add := element("add", "x + y", 2, cpu.Add, cuda.Add, ir.PromoteArith)
-	sum := folding("sum", ir.Reduction, cpu.Sum, cuda.Sum, ir.PromoteSumAcc)
+	add := element("add", "x + y", 2, &cpu.Add, cuda.Add, ir.PromoteArith)
+	sum := folding("sum", ir.Reduction, &cpu.Sum, cuda.Sum, ir.PromoteSumAcc)
 	flat, square, half := []int{1024}, []int{32, 32}, 0.5
 	number := ir.View{Ptr: unsafe.Pointer(&half), DType: ir.Float64, Shape: flat, Strides: []int{0}}
 	for _, c := range []struct {
 		name string
 		call *ir.Call
 	}{
-		{"add", &ir.Call{Op: &add, Compute: ir.Float32, Space: flat, Out: []ir.View{at(0, flat, 1)}, In: []ir.View{at(1, flat, 1), at(2, flat, 1)}}},
-		{"number", &ir.Call{Op: &add, Compute: ir.Float32, Space: flat, Out: []ir.View{at(0, flat, 1)}, In: []ir.View{at(1, flat, 1), number}}},
-		{"transposed", &ir.Call{Op: &add, Compute: ir.Float32, Space: square, Out: []ir.View{at(0, square, 32, 1)}, In: []ir.View{at(1, square, 32, 1), at(2, square, 1, 32)}}},
-		{"sum", &ir.Call{Op: &sum, Compute: ir.Float32, Space: flat, Axes: []int{0}, Scalars: []ir.Scalar{ir.BoolScalar(false)}, Out: []ir.View{at(0, []int{1}, 0)}, In: []ir.View{at(1, flat, 1)}}},
+		{"add", &ir.Call{Kernel: add.Kernel(0, ir.Float32), Space: flat, Out: []ir.View{at(0, flat, 1)}, In: []ir.View{at(1, flat, 1), at(2, flat, 1)}}},
+		{"number", &ir.Call{Kernel: add.Kernel(0, ir.Float32), Space: flat, Out: []ir.View{at(0, flat, 1)}, In: []ir.View{at(1, flat, 1), number}}},
+		{"transposed", &ir.Call{Kernel: add.Kernel(0, ir.Float32), Space: square, Out: []ir.View{at(0, square, 32, 1)}, In: []ir.View{at(1, square, 32, 1), at(2, square, 1, 32)}}},
+		{"sum", &ir.Call{Kernel: sum.Kernel(0, ir.Float32), Space: flat, Axes: []int{0}, Scalars: []ir.Scalar{ir.BoolScalar(false)}, Out: []ir.View{at(0, []int{1}, 0)}, In: []ir.View{at(1, flat, 1)}}},
 	} {
 		for _, on := range []device.StreamID{0, s} {
 			b.Run(fmt.Sprintf("%s/stream=%v", c.name, on != 0), func(b *testing.B) {

@@ -240,7 +240,7 @@ func (d *Driver) captureCall(dev int, s device.StreamID, c *ir.Call) (bool, erro
 	if into == nil {
 		return false, nil
 	}
-	into.writesFaults(d.gpus[dev].lanes.of(s).record)
+	into.writesFaults(d.gpus[dev].states.of(s).record)
 	if into.options.Refresh == nil {
 		return false, nil
 	}
@@ -344,7 +344,7 @@ func (r *recording) Launch(s device.StreamID) error {
 	if err != nil {
 		return err
 	}
-	r.d.gpus[r.dev].lanes.of(s).follow(r.faults)
+	r.d.gpus[r.dev].states.of(s).follow(r.faults)
 	for _, c := range r.calls {
 		if err := r.d.refreshCall(r.dev, r.exec, c); err != nil {
 			return r.d.failed(r.dev, err)

@@ -10,7 +10,9 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/gpu"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/generated/tensor/out"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 // still is a CUDA driver with one device whose calls succeed at once and do
@@ -89,9 +91,9 @@ var costs = []struct {
 }{
 	{"add", false, func(x, y, _ tensor.Tensor) error { return released(x.Add(y)) }, one("LaunchKernel"), 1},
 	{"add, recorded", true, func(x, y, _ tensor.Tensor) error { return released(x.Add(y)) }, one("LaunchKernel"), 2},
-	{"add, out", false, func(x, y, z tensor.Tensor) error { return tensor.AddOut(z, x, y) }, one("LaunchKernel"), 1},
+	{"add, out", false, func(x, y, z tensor.Tensor) error { return out.Add(z, x, y) }, one("LaunchKernel"), 1},
 	{"add, in place", false, func(x, y, _ tensor.Tensor) error { return x.AddInPlace(y) }, one("LaunchKernel"), 1},
-	{"relu", false, func(x, _, _ tensor.Tensor) error { return released(x.Relu()) }, one("LaunchKernel"), 1},
+	{"relu", false, func(x, _, _ tensor.Tensor) error { return released(x.ReLU()) }, one("LaunchKernel"), 1},
 	{"sum", false, func(x, _, _ tensor.Tensor) error { return released(x.Sum()) }, one("LaunchKernel"), 3},
 	{"empty", false, func(x, _, _ tensor.Tensor) error { return released(tensor.Empty([]int{1024}, tensor.On(x.Device()))) }, nil, 6},
 }
@@ -141,12 +143,7 @@ func TestCost(t *testing.T) {
 			if diff := cmp.Diff(want, s.calls); diff != "" {
 				t.Errorf("calls of the driver (-want +got):\n%s", diff)
 			}
-			if raceEnabled {
-				return // pools forget
-			}
-			if got := testing.AllocsPerRun(500, call); got > c.most {
-				t.Errorf("%v allocations; want at most %v", got, c.most)
-			}
+			allocations.AtMost(t, c.most, call)
 		})
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/module"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/fftplans"
 	"github.com/sinter-go/sinter/runtime/memory"
-	"github.com/sinter-go/sinter/runtime/plans"
 )
 
 // Driver is the GPUs' device.Driver. The zero Driver is ready for use.
@@ -42,8 +42,8 @@ type Driver struct {
 // A gpu is one device and what was made for it.
 type gpu struct {
 	launcher atomic.Pointer[launch.Device]
-	lanes    lanes
-	plans    *plans.Cache
+	states   streamStates
+	fftPlans *fftplans.Cache
 	lost     atomic.Pointer[error] // why it cannot be used any more, or nil
 	peers    sync.Map              // ordinals that it was given access to
 	mapped   mapped
@@ -54,6 +54,7 @@ type gpu struct {
 var (
 	_ device.Driver   = (*Driver)(nil)
 	_ device.Reporter = (*Driver)(nil)
+	_ device.Preparer = (*Driver)(nil)
 )
 
 // Kind returns device.KindCUDA.
@@ -70,8 +71,8 @@ func (d *Driver) get() (driver.API, error) {
 			d.loader = module.New(d.api)
 			d.gpus = make([]gpu, d.api.DeviceCount())
 			for i := range d.gpus {
-				d.gpus[i].lanes.init()
-				d.gpus[i].plans = plans.New(plans.DefaultMax)
+				d.gpus[i].states.init()
+				d.gpus[i].fftPlans = fftplans.New(fftplans.DefaultMax)
 			}
 		}
 	})
@@ -282,15 +283,54 @@ func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
 
 // start enqueues the kernels of c on a device that has a launcher.
 func (d *Driver) start(g *gpu, dev int, s device.StreamID, c *ir.Call) error {
-	of := g.lanes.of(s)
+	if err := g.note(dev, s, c); err != nil {
+		return err
+	}
+	if err := g.launcher.Load().Run(driver.Stream(s), c); err != nil {
+		return d.failed(dev, err)
+	}
+	return nil
+}
+
+// note notes that a stream is to run c, which is given the device's plans.
+func (g *gpu) note(dev int, s device.StreamID, c *ir.Call) error {
+	of := g.states.of(s)
 	if of.gone.Load() {
 		return destroyed(dev, s)
 	}
 	of.flight.Note(c.Op)
-	if c.Op.Kind == ir.Kernel {
-		c.Plans = g.plans
+	if c.Op.Kind == ir.Opaque {
+		c.FFTPlans = g.fftPlans
 	}
-	if err := g.launcher.Load().Run(driver.Stream(s), c); err != nil {
+	return nil
+}
+
+// Prepare returns how many bytes of scratch Enqueue takes for c.
+func (d *Driver) Prepare(dev int, s device.StreamID, c *ir.Call) (int64, error) {
+	if err := d.prepare(dev); err != nil {
+		return 0, err
+	}
+	g := &d.gpus[dev]
+	if c.Op.Kind == ir.Opaque {
+		c.FFTPlans = g.fftPlans
+	}
+	n, err := g.launcher.Load().Prepare(driver.Stream(s), c)
+	if err != nil {
+		return 0, d.failed(dev, err)
+	}
+	return n, nil
+}
+
+// Enqueue enqueues the kernels of c, which work in the given scratch memory alone.
+func (d *Driver) Enqueue(dev int, s device.StreamID, c *ir.Call, scratch device.Memory) error {
+	if err := d.prepare(dev); err != nil {
+		return err
+	}
+	g := &d.gpus[dev]
+	if err := g.note(dev, s, c); err != nil {
+		return err
+	}
+	if err := g.launcher.Load().Enqueue(driver.Stream(s), c, scratch.Addr, scratch.Bytes); err != nil {
 		return d.failed(dev, err)
 	}
 	return nil

@@ -172,9 +172,9 @@ func (d *Driver) recordCall(dev int, s device.StreamID, c *ir.Call) (*refreshed,
 	if err != nil {
 		return nil, err
 	}
-	d.gpus[dev].lanes.of(s).flight.Note(c.Op)
-	if c.Op.Kind == ir.Kernel {
-		c.Plans = d.gpus[dev].plans
+	d.gpus[dev].states.of(s).flight.Note(c.Op)
+	if c.Op.Kind == ir.Opaque {
+		c.FFTPlans = d.gpus[dev].fftPlans
 	}
 	call := &refreshed{call: ownCall(c), stream: driver.Stream(s)}
 	return call, r.run(call, 0)

@@ -26,7 +26,7 @@ func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
 	g := &d.gpus[dev]
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.lanes.add(device.StreamID(s))
+	g.states.add(device.StreamID(s))
 	return device.StreamID(s), nil
 }
 
@@ -40,7 +40,7 @@ func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
 	if err := d.refuse(dev, s, "destroyed"); err != nil {
 		return err
 	}
-	if own := (*d.gpus[dev].lanes.own.Load())[s]; own != nil && own.gone.Swap(true) {
+	if own := (*d.gpus[dev].states.own.Load())[s]; own != nil && own.gone.Swap(true) {
 		return destroyed(dev, s)
 	}
 	return d.failed(dev, api.StreamDestroy(dev, driver.Stream(s)))

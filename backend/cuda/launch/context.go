@@ -19,6 +19,7 @@ type Context struct {
 	stream driver.Stream
 	op     *ir.Op // the operator, where it has device code of its own
 	blocks []memory.Block
+	room   room      // where scratch comes from
 	views  []ir.View // the operands as the kernel reads them: the call's own, or made
 
 	// What follows is memory kept from call to call.
@@ -46,7 +47,15 @@ func (x *Context) release(err error) error {
 		x.blocks[i] = memory.Block{}
 	}
 	x.blocks = x.blocks[:0]
-	x.device, x.op, x.views = nil, nil, nil
+	x.device, x.op, x.room = nil, nil, room{}
+	x.forget()
+	contexts.Put(x)
+	return err
+}
+
+// forget clears what a run of launch code leaves.
+func (x *Context) forget() {
+	x.views = nil
 	if len(x.made) > 0 {
 		clear(x.made)
 		x.made = x.made[:0]
@@ -55,8 +64,6 @@ func (x *Context) release(err error) error {
 		clear(x.strides)
 		x.strides = x.strides[:0]
 	}
-	contexts.Put(x)
-	return err
 }
 
 // Device returns the device's ordinal.
@@ -82,6 +89,9 @@ func (x *Context) Trap() uint64 { return x.device.memory.Trap(x.device.dev, x.st
 
 // Launch enqueues a kernel of a module of the operator's, or of the standard ones.
 func (x *Context) Launch(module, name string, grid, block [3]int, shared int, params []byte) error {
+	if !x.Due() {
+		return nil
+	}
 	k, err := x.device.kernel(x.op, module, name)
 	if err != nil {
 		return err
@@ -104,19 +114,6 @@ func dim3(d [3]int) driver.Dim3 {
 	return driver.Dim3{X: uint32(d[0]), Y: uint32(d[1]), Z: uint32(d[2])}
 }
 
-// Scratch returns device memory for the work that this call enqueues.
-func (x *Context) Scratch(bytes int64) (uint64, error) {
-	if bytes <= 0 {
-		return 0, nil
-	}
-	b, err := x.device.memory.Scratch(x.device.dev, x.stream, bytes)
-	if err != nil {
-		return 0, err
-	}
-	x.blocks = append(x.blocks, b)
-	return b.Addr, nil
-}
-
 // Keep returns device memory for work on the stream that stays until release.
 func (x *Context) Keep(bytes int64) (addr uint64, release func() error, err error) {
 	b, err := x.device.memory.Scratch(x.device.dev, x.stream, bytes)
@@ -126,15 +123,18 @@ func (x *Context) Keep(bytes int64) (addr uint64, release func() error, err erro
 	return b.Addr, b.Free, nil
 }
 
-// Recording reports whether work on the device is being recorded.
-func (x *Context) Recording() bool { return memory.Capturing(device.CUDA(x.device.dev)) }
+// Recording reports whether the work may run again, or later, than it is enqueued: it is
+// being recorded, or planned.
+func (x *Context) Recording() bool {
+	return x.room.alone || memory.Capturing(device.CUDA(x.device.dev))
+}
 
 // Upload returns scratch that holds a copy of data. The driver has read data when
 // the copy is enqueued: it is not page-locked memory.
 func (x *Context) Upload(data []byte) (uint64, error) {
 	addr, err := x.Scratch(int64(len(data)))
-	if err != nil || len(data) == 0 {
-		return 0, err
+	if err != nil || len(data) == 0 || !x.Due() {
+		return addr, err
 	}
 	src := unsafe.Pointer(&data[0])
 	if m, ok := x.device.memory.(Stager); ok {
@@ -151,7 +151,7 @@ func (x *Context) Upload(data []byte) (uint64, error) {
 
 // Zero clears device memory.
 func (x *Context) Zero(addr uint64, bytes int64) error {
-	if bytes == 0 {
+	if bytes == 0 || !x.Due() {
 		return nil
 	}
 	return x.device.api.MemsetD8Async(x.device.dev, driver.Ptr(addr), 0, bytes, x.stream)
@@ -159,7 +159,7 @@ func (x *Context) Zero(addr uint64, bytes int64) error {
 
 // Copy moves device memory from src to dst, which do not overlap.
 func (x *Context) Copy(dst, src uint64, bytes int64) error {
-	if bytes == 0 {
+	if bytes == 0 || !x.Due() {
 		return nil
 	}
 	return x.device.api.MemcpyDtoDAsync(x.device.dev, driver.Ptr(dst), driver.Ptr(src), bytes, x.stream)

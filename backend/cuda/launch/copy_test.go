@@ -15,7 +15,7 @@ import (
 
 func copyOperator() *ir.Op {
 	return &ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		Bodies: []ir.Body{{Expr: "x", Identity: true}}, CUDA: ir.CUDAKernels{Module: "copy", Symbol: "copy"}}
+		Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}}}
 }
 
 // TestCopyCoverage follows every byte of random copies through the launches.
@@ -29,7 +29,7 @@ func TestCopyCoverage(t *testing.T) {
 		src := deviceView(2<<30, dt, shape, repeatAxes(rng, randomStrides(rng, shape)))
 		src.Addr += uint64(rng.IntN(3) * dt.Size())
 		f, d := newFake(t)
-		must(t, d.Run(0, &ir.Call{Op: copyOperator(), Compute: dt.Compute(), Space: shape, Out: []ir.View{dst}, In: []ir.View{src}}))
+		must(t, d.Run(0, &ir.Call{Kernel: copyOperator().Kernel(0, dt), Space: shape, Out: []ir.View{dst}, In: []ir.View{src}}))
 		got := map[[2]uint64]int{}
 		for _, l := range f.launches {
 			kind, size := l.name[:strings.Index(l.name, "_")], 0
@@ -135,7 +135,7 @@ func TestCopyKernels(t *testing.T) {
 	}
 	for _, tt := range tests {
 		f, d := newFake(t)
-		must(t, d.Run(0, &ir.Call{Op: copyOperator(), Compute: tt.src.DType.Compute(), Space: tt.dst.Shape, Out: []ir.View{tt.dst}, In: []ir.View{tt.src}}))
+		must(t, d.Run(0, &ir.Call{Kernel: copyOperator().Kernel(0, tt.src.DType), Space: tt.dst.Shape, Out: []ir.View{tt.dst}, In: []ir.View{tt.src}}))
 		var got []string
 		for range f.copies {
 			got = append(got, "memcpy")
@@ -171,7 +171,7 @@ func TestTransposeTiles(t *testing.T) {
 		dst := deviceView(1<<40, tt.dt, shape, []int{tt.c * outStep, outStep, 1})
 		src := deviceView(2<<40, tt.dt, shape, []int{tt.rows * xStep, 1, xStep})
 		f, d := newFake(t)
-		must(t, d.Run(0, &ir.Call{Op: copyOperator(), Compute: tt.dt.Compute(), Space: shape, Out: []ir.View{dst}, In: []ir.View{src}}))
+		must(t, d.Run(0, &ir.Call{Kernel: copyOperator().Kernel(0, tt.dt), Space: shape, Out: []ir.View{dst}, In: []ir.View{src}}))
 		name, size := fmt.Sprintf("transpose_b%d", tt.dt.Size()), tt.dt.Size()
 		if len(f.launches) != 1 || f.launches[0].name != name || f.launches[0].grid != tt.grid {
 			t.Errorf("%s, %v: launches %v, want one of %s with grid %v", tt.dt, shape, f.launches, name, tt.grid)

@@ -65,7 +65,7 @@ type Device struct {
 	sharedLimit int
 
 	mu      sync.Mutex // held to add to the tables
-	loops   atomic.Pointer[map[loopKey]*loopSet]
+	loops   atomic.Pointer[map[*ir.Kernel]*loopSet]
 	kernels atomic.Pointer[map[kernelKey]*kernel]
 	recent  [recentLoops]atomic.Pointer[loopSet] // of loops
 }
@@ -88,7 +88,7 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 		}
 	}
 	d.capability = 10*major + minor
-	d.loops.Store(&map[loopKey]*loopSet{})
+	d.loops.Store(&map[*ir.Kernel]*loopSet{})
 	d.kernels.Store(&map[kernelKey]*kernel{})
 	return d, nil
 }
@@ -97,19 +97,22 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 // element also in host memory, which is read before Run returns; nothing of c is
 // kept. Errors name the kernel and the device.
 func (d *Device) Run(s driver.Stream, c *ir.Call) error {
-	x := contexts.Get().(*Context)
-	x.device, x.stream, x.op = d, s, nil
-	if c.Op.CUDA.Source != nil {
-		x.op = c.Op
-	}
+	x := d.context(s, c)
 	err := x.run(c)
 	return x.release(err)
 }
 
-func (x *Context) run(c *ir.Call) error {
-	if c.Op.CUDA.Module == copyModule {
-		return x.copyCall(c)
+// context returns the context of a call.
+func (d *Device) context(s driver.Stream, c *ir.Call) *Context {
+	x := contexts.Get().(*Context)
+	x.device, x.stream, x.op = d, s, nil
+	if names.Of(c.Kernel).Source != nil {
+		x.op = c.Op
 	}
+	return x
+}
+
+func (x *Context) run(c *ir.Call) error {
 	switch c.Op.Kind {
 	case ir.Elementwise:
 		return x.elementwise(c)
@@ -119,11 +122,11 @@ func (x *Context) run(c *ir.Call) error {
 		return x.reduction(c)
 	case ir.Scan:
 		return x.scan(c)
-	case ir.Kernel:
-		if c.Op.CUDA.Launch == nil {
-			return fmt.Errorf("%s: not implemented for %s on cuda", c.Op.Name, c.Compute)
+	case ir.Opaque:
+		if launch := names.Of(c.Kernel).Launch; launch != nil {
+			return x.opaque(launch, c)
 		}
-		return c.Op.CUDA.Launch(x, c)
+		return fmt.Errorf("%s: not implemented for %s on cuda", c.Op.Name, c.Compute)
 	}
 	return errors.New("operators of this kind are not launched")
 }

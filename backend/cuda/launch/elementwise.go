@@ -21,21 +21,22 @@ const (
 
 // elementwise computes a body over an iteration space.
 func (x *Context) elementwise(c *ir.Call) error {
-	if len(c.Out) != 1 || len(c.In) != len(c.Op.In) {
-		return fmt.Errorf("%s: %d results and %d operands for 1 and %d", c.Op.Name, len(c.Out), len(c.In), len(c.Op.In))
+	if len(c.Out) != len(c.Kernel.Out) || len(c.In) != len(c.Kernel.In) {
+		return fmt.Errorf("%s: %d results and %d operands for %d and %d", c.Op.Name, len(c.Out), len(c.In), len(c.Kernel.Out), len(c.Kernel.In))
 	}
 	n := int64(ir.NumElements(c.Space))
 	if n == 0 {
 		return nil
 	}
-	if c.Identity() {
-		return x.Store(c.Out[0], c.In[0])
+	if len(c.Out) > 1 {
+		return x.several(c, n)
 	}
-	e := elements{count: n}
+	if from := c.Copied(); from != nil {
+		return x.Store(c.Out[0], *from)
+	}
+	e := elements{set: x.device.loopsOf(c.Kernel), count: n, result: c.Kernel.Out[0].DType}
 	if !x.plain(c, &e) {
-		stored := storedDType(c)
-		e.set, e.result = x.device.loopsOf(c, stored), c.Op.ResultDType(0, stored)
-		if err := x.operands(c, stored, &e); err != nil {
+		if err := x.operands(c, &e); err != nil {
 			return err
 		}
 	}
@@ -64,70 +65,31 @@ type elements struct {
 }
 
 // plain makes ready the operands of a call that needs no conversion: all are in
-// device memory and stored in the dtype that it computes in, and the result as it
-// follows from that. It reports whether c is so.
+// device memory, and these and the result of the dtypes of the kernel's ports. It
+// reports whether c is so.
 func (x *Context) plain(c *ir.Call, e *elements) bool {
-	dt := c.Compute
-	if len(c.In) == 0 || c.Op.Promote == ir.PromoteFixed {
-		return false
-	}
-	for i := range c.In {
-		if v := &c.In[i]; v.DType != dt || v.Ptr != nil || c.Op.In[i].Fixed != ir.Invalid {
-			return false
-		}
-	}
-	if e.result = c.Op.ResultDType(0, dt); c.Out[0].DType != e.result {
-		return false
-	}
-	e.set, e.widest = x.device.loopsOf(c, dt), max(dt.Size(), e.result.Size())
-	x.views = c.In
-	return true
-}
-
-// storedDType returns the dtype that names the kernel of c.
-func storedDType(c *ir.Call) ir.DType {
-	op := c.Op
-	if op.Promote == ir.PromoteFixed {
-		return op.Fixed
-	}
-	stored := ir.Invalid
+	ports := c.Kernel.In
+	e.widest = e.result.Size()
 	for i := range c.In {
 		v := &c.In[i]
-		if v.Ptr != nil || i < len(op.In) && op.In[i].Fixed != ir.Invalid {
-			continue
+		if v.DType != ports[i].DType || v.Ptr != nil {
+			return false
 		}
-		if stored == ir.Invalid {
-			stored = v.DType
-		} else if stored != v.DType {
-			return c.Compute
-		}
+		e.widest = max(e.widest, v.DType.Size())
 	}
-	out := c.Out[0].DType
-	if stored == ir.Invalid {
-		stored = out
-	}
-	if stored == c.Compute || stored.Compute() != c.Compute || !op.DTypes.Has(stored) {
-		return c.Compute
-	}
-	if r := op.ResultDType(0, stored); r != out && r != op.ResultDType(0, c.Compute) {
-		return c.Compute
-	}
-	return stored
+	x.views = c.In
+	return len(c.In) > 0 && c.Out[0].DType == e.result
 }
 
 // operands makes c's operands ready: numbers are read, others converted where the
 // kernel wants another dtype.
-func (x *Context) operands(c *ir.Call, stored ir.DType, e *elements) error {
+func (x *Context) operands(c *ir.Call, e *elements) error {
 	e.widest = e.result.Size()
-	ready, size := true, stored.Size()
+	ready, ports := true, c.Kernel.In
 	for i := range c.In {
-		want, bytes := stored, size
-		if f := c.Op.In[i].Fixed; f != ir.Invalid {
-			want, bytes = f, f.Size()
-		}
-		v := &c.In[i]
+		v, want := &c.In[i], ports[i].DType
 		ready = ready && v.Ptr == nil && v.DType == want
-		e.widest = max(e.widest, bytes)
+		e.widest = max(e.widest, want.Size())
 	}
 	if ready {
 		x.views = c.In
@@ -135,14 +97,11 @@ func (x *Context) operands(c *ir.Call, stored ir.DType, e *elements) error {
 	}
 	x.made, x.values = x.made[:0], x.values[:0]
 	for i := range c.In {
-		v, want := c.In[i], stored
-		if f := c.Op.In[i].Fixed; f != ir.Invalid {
-			want = f
-		}
+		v, want := c.In[i], ports[i].DType
 		var n number
 		switch compute := want.Compute(); {
 		case !v.Given():
-			return fmt.Errorf("%s: operand %s is missing", c.Op.Name, c.Op.In[i].Name)
+			return fmt.Errorf("%s: operand %s is missing", c.Op.Name, ports[i].Name)
 		case v.Ptr != nil && len(c.In) > 1 && compute.Size() <= 8 && i < 31:
 			n = readNumber(v.Ptr, v.DType, compute)
 			e.numbers |= 1 << (1 + i)
@@ -213,7 +172,7 @@ func (x *Context) loop(c *ir.Call, out *ir.View, e *elements) error {
 		x.strides = append(x.strides, x.views[i].Strides)
 	}
 	x.order = natural(x.order, c.Space)
-	if !e.set.indexed {
+	if !c.Indexed {
 		nearest(x.order, x.strides...)
 	}
 	l := &x.space
@@ -235,10 +194,10 @@ func (x *Context) loop(c *ir.Call, out *ir.View, e *elements) error {
 }
 
 // runs reports whether out and every operand that is not a number is contiguous
-// and aligned for vectors, or so small that it does not matter. Operands made of
-// row-major ones are row-major, too.
+// and aligned for vectors, or so small that it does not matter. The call says so where
+// there are no numbers; operands made of row-major ones are row-major, too.
 func (x *Context) runs(c *ir.Call, out *ir.View, e *elements) bool {
-	return (c.Flat || x.allContiguous(out, e)) && (e.count < 1<<14 || x.aligned(out, e))
+	return (c.Flat || e.numbers != 0 && x.allContiguous(out, e)) && (e.count < 1<<14 || x.aligned(out, e))
 }
 
 func (x *Context) allContiguous(out *ir.View, e *elements) bool {

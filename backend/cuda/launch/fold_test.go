@@ -15,7 +15,7 @@ import (
 
 func folder(kind ir.BodyKind) *ir.Op {
 	return &ir.Op{Name: "fold", Kind: kind, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		DTypes: ir.ClassAll, Promote: ir.PromoteNone, Bodies: []ir.Body{{}}, CUDA: ir.CUDAKernels{Module: "m", Symbol: "fold"}}
+		DTypes: ir.ClassAll, Promote: ir.PromoteNone, Bodies: []ir.Body{{}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "m", Symbol: "fold"}}}}
 }
 
 func randomAxes(rng *rand.Rand, rank int) (axes []int) {
@@ -52,7 +52,7 @@ func TestReduceCoverage(t *testing.T) {
 			out.Strides[a] = 0
 		}
 		in := deviceView(2<<40, ir.Float32, shape, repeatAxes(rng, randomStrides(rng, shape)))
-		c := &ir.Call{Op: folder(ir.Reduction), Compute: ir.Float32, Space: shape, Axes: axes, Out: []ir.View{out}, In: []ir.View{in}}
+		c := &ir.Call{Kernel: folder(ir.Reduction).Kernel(0, ir.Float32), Space: shape, Axes: axes, Out: []ir.View{out}, In: []ir.View{in}}
 		f, d := newFake(t)
 		must(t, d.Run(0, c))
 		want := map[uint64]map[uint64]int{}
@@ -137,7 +137,7 @@ func TestInnerShape(t *testing.T) {
 	for _, tt := range tests {
 		f, d := newFake(t)
 		kept := []int{tt.shape[0], 1}
-		must(t, d.Run(0, &ir.Call{Op: folder(ir.Reduction), Compute: tt.dt.Compute(), Space: tt.shape, Axes: []int{1},
+		must(t, d.Run(0, &ir.Call{Kernel: folder(ir.Reduction).Kernel(0, tt.dt), Space: tt.shape, Axes: []int{1},
 			Out: []ir.View{deviceView(1<<20, tt.dt, kept, []int{1, 0})}, In: []ir.View{deviceView(1<<40, tt.dt, tt.shape, nil)}}))
 		got := [2]driver.Dim3{f.launches[0].grid, f.launches[0].block}
 		if diff := cmp.Diff([2]driver.Dim3{tt.grid, tt.block}, got); diff != "" {
@@ -162,7 +162,7 @@ func TestScanCoverage(t *testing.T) {
 		out := deviceView(1<<40, ir.Float32, shape, randomStrides(rng, shape))
 		in := deviceView(2<<40, ir.Float32, shape, repeatAxes(rng, randomStrides(rng, shape)))
 		f, d := newFake(t)
-		must(t, d.Run(0, &ir.Call{Op: folder(ir.Scan), Compute: ir.Float32, Space: shape, Axes: []int{axis}, Out: []ir.View{out}, In: []ir.View{in}}))
+		must(t, d.Run(0, &ir.Call{Kernel: folder(ir.Scan).Kernel(0, ir.Float32), Space: shape, Axes: []int{axis}, Out: []ir.View{out}, In: []ir.View{in}}))
 		if strings.HasPrefix(f.launches[0].name, "copy") || strings.HasPrefix(f.launches[0].name, "transpose") || len(f.copies) > 0 {
 			seen["scratch"]++
 			continue // through scratch: the copies have a test of their own
@@ -204,18 +204,20 @@ func TestScanCoverage(t *testing.T) {
 func TestFoldsInto(t *testing.T) {
 	shape, kept := []int{4, 5}, []int{1, 5}
 	tests := []struct {
-		compute, in, out ir.DType
-		want             []string
+		dtype, in, out ir.DType
+		want           []string
 	}{
-		{ir.Float32, ir.Float16, ir.Float16, []string{"fold_float16_inner"}},
+		{ir.Float16, ir.Float16, ir.Float16, []string{"fold_float16_inner"}},
 		{ir.Int64, ir.Int32, ir.Int64, []string{"convert_int32_int64", "fold_int64_inner"}},
 		{ir.Float32, ir.Float16, ir.Float32, []string{"convert_float16_float32", "fold_float32_inner"}},
 		{ir.Float64, ir.Float64, ir.Float32, []string{"fold_float64_inner", "convert_float64_float32"}},
 	}
 	for _, tt := range tests {
 		f, d := newFake(t)
-		must(t, d.Run(0, &ir.Call{Op: folder(ir.Reduction), Compute: tt.compute, Space: shape, Axes: []int{0},
-			Out: []ir.View{deviceView(1<<20, tt.out, kept, []int{0, 1})}, In: []ir.View{deviceView(2<<20, tt.in, shape, nil)}}))
+		c := &ir.Call{Space: shape, Axes: []int{0},
+			Out: []ir.View{deviceView(1<<20, tt.out, kept, []int{0, 1})}, In: []ir.View{deviceView(2<<20, tt.in, shape, nil)}}
+		c.Kernel = folder(ir.Reduction).Stored(0, tt.dtype, c.Out, c.In)
+		must(t, d.Run(0, c))
 		var got []string
 		for _, l := range f.launches {
 			got = append(got, l.name)

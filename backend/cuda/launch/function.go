@@ -6,18 +6,10 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
-
-// A loopKey names the kernels of one body of an operator.
-type loopKey struct {
-	op      *ir.Op
-	variant int
-	stored  ir.DType
-}
 
 // The loops of a body, by the operator's kind.
 const (
@@ -45,25 +37,37 @@ var suffixes = map[ir.BodyKind][maxLoops]string{
 	ir.Scan:        {"_rows", "_totals", "_carry", "_columns", "_column_totals"},
 }
 
-// A loopSet is the kernels of one body for one storage dtype, each looked up when
-// it is first launched.
+// Kind is the kind of device that descriptors name an ir.CUDAKernels for.
+const Kind = "cuda"
+
+// codeOf returns what an operator has for GPUs, empty where that is nothing.
+func codeOf(op *ir.Op) *ir.CUDAKernels {
+	if code, ok := op.CodeFor(Kind).(*ir.CUDAKernels); ok {
+		return code
+	}
+	return new(ir.CUDAKernels)
+}
+
+// names is codeOf the operators of kernels.
+var names = ir.NewSlot(func(k *ir.Kernel) *ir.CUDAKernels { return codeOf(k.Op) })
+
+// A loopSet is the device code of a kernel, one function a loop, each looked up when it
+// is first launched.
 type loopSet struct {
-	key       loopKey
+	kernel    *ir.Kernel
 	name      string // without the loop's suffix
 	module    string
 	source    fs.FS
 	suffixes  [maxLoops]string
-	indexed   bool // results may depend on the elements' index: axes keep their order
 	functions [maxLoops]atomic.Uintptr
 }
 
-// loopsOf returns the kernels of c's body for operands stored as a dtype.
-func (d *Device) loopsOf(c *ir.Call, stored ir.DType) *loopSet {
-	key := loopKey{c.Op, c.Variant, stored}
-	recent := &d.recent[key.slot()]
+// loopsOf returns the device code of a kernel.
+func (d *Device) loopsOf(k *ir.Kernel) *loopSet {
+	recent := &d.recent[slot(k)]
 	s := recent.Load()
-	if s == nil || s.key != key {
-		s = d.lookUp(c, key)
+	if s == nil || s.kernel != k {
+		s = d.lookUp(k)
 		recent.Store(s)
 	}
 	return s
@@ -72,41 +76,35 @@ func (d *Device) loopsOf(c *ir.Call, stored ir.DType) *loopSet {
 // recentLoops is how many of the loops used last are found without the table.
 const recentLoops = 256
 
-// slot returns the place of a key among the recent ones. Operators do not move:
-// their address tells them apart.
-func (k loopKey) slot() uint {
-	h := uint64(uintptr(unsafe.Pointer(k.op)))>>4*31 + uint64(k.variant)*7 + uint64(k.stored)
-	return uint(h * 0x9e3779b97f4a7c15 >> 56)
-}
+// slot returns the place of a kernel among the recent ones.
+func slot(k *ir.Kernel) uint { return uint(k.Serial()) % recentLoops }
 
-// lookUp returns the kernels of a key from the table, which it adds them to.
-func (d *Device) lookUp(c *ir.Call, key loopKey) *loopSet {
-	if s := (*d.loops.Load())[key]; s != nil {
+// lookUp returns the device code of a kernel from the table, which it adds it to.
+func (d *Device) lookUp(k *ir.Kernel) *loopSet {
+	if s := (*d.loops.Load())[k]; s != nil {
 		return s
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old := *d.loops.Load()
-	if s := old[key]; s != nil {
+	if s := old[k]; s != nil {
 		return s
 	}
-	s := &loopSet{
-		key: key, name: loopName(c, key.stored), module: c.Op.CUDA.Module, source: c.Op.CUDA.Source,
-		suffixes: suffixes[c.Op.Kind], indexed: c.Variant < len(c.Op.Bodies) && c.Op.Bodies[c.Variant].Indexed,
-	}
+	code := names.Of(k)
+	s := &loopSet{kernel: k, name: loopName(k, code.Symbol), module: code.Module, source: code.Source, suffixes: suffixes[k.Op.Kind]}
 	table := maps.Clone(old)
-	table[key] = s
+	table[k] = s
 	d.loops.Store(&table)
 	return s
 }
 
-// loopName is the name of a body's kernels, as the generator writes it.
-func loopName(c *ir.Call, stored ir.DType) string {
-	name := c.Op.CUDA.Symbol
-	if sw := c.Op.Switch; sw >= 0 && len(c.Op.Bodies) > 1 {
-		name += "_" + c.Op.Attrs[sw].Enum[c.Variant]
+// loopName is the name of a kernel's device code, as the generator writes it.
+func loopName(k *ir.Kernel, symbol string) string {
+	name := symbol
+	if sw := k.Op.Switch; sw >= 0 && len(k.Op.Bodies) > 1 {
+		name += "_" + k.Op.Attrs[sw].Enum[k.Variant]
 	}
-	return name + "_" + stored.String()
+	return name + "_" + k.DType.String()
 }
 
 // function returns one of the kernels.
@@ -124,6 +122,9 @@ func (s *loopSet) function(d *Device, loop int) (driver.Function, error) {
 
 // launch enqueues one of the kernels with the context's parameters.
 func (x *Context) launch(s *loopSet, loop int, grid, block driver.Dim3) error {
+	if !x.Due() {
+		return nil
+	}
 	d := x.device
 	f, err := s.function(d, loop)
 	if err != nil {
@@ -160,7 +161,7 @@ func (d *Device) kernel(op *ir.Op, module, name string) (*kernel, error) {
 	}
 	var source fs.FS
 	if op != nil {
-		source = op.CUDA.Source
+		source = codeOf(op).Source
 	}
 	f, err := d.loader.Function(d.dev, source, module, name)
 	if err != nil {

@@ -41,7 +41,7 @@ func (x *Context) joint(c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	set := x.device.loopsOf(c, out[0].DType)
+	set := x.device.loopsOf(c.Kernel)
 	b := batches.Get().(*batch)
 	defer batches.Put(b)
 	b.count = 0

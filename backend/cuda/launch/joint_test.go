@@ -26,10 +26,10 @@ type threeLists struct {
 // momentumOp writes two of three lists.
 func momentumOp() *ir.Op {
 	return &ir.Op{
-		Name: "momentum", Kind: ir.Joint, Switch: -1, DTypes: ir.ClassFloat, Bodies: []ir.Body{{Joint: []string{"p - rate*v", "g"}}},
+		Name: "momentum", Kind: ir.Joint, Switch: -1, DTypes: ir.ClassFloat, Bodies: []ir.Body{{Exprs: []string{"p - rate*v", "g"}}},
 		Out: []ir.Result{{Name: "p"}, {Name: "v"}}, In: []ir.Operand{{Name: "g"}},
 		Attrs: []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "nesterov", Kind: ir.AttrBool}},
-		CUDA:  ir.CUDAKernels{Module: "m", Symbol: "momentum"},
+		Code:  []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "m", Symbol: "momentum"}}},
 	}
 }
 
@@ -48,7 +48,7 @@ func listsOf(t *testing.T, l launched) *threeLists {
 // has no elements.
 func TestJointLaunches(t *testing.T) {
 	const n, empty = 130, 70
-	c := &ir.Call{Op: momentumOp(), Compute: ir.Float32, Scalars: []ir.Scalar{ir.FloatScalar(0.25), ir.BoolScalar(true)}}
+	c := &ir.Call{Kernel: momentumOp().Kernel(0, ir.Float32), Scalars: []ir.Scalar{ir.FloatScalar(0.25), ir.BoolScalar(true)}}
 	size := func(k int) int {
 		switch k {
 		case empty:
@@ -107,7 +107,7 @@ func TestJointWithGaps(t *testing.T) {
 	gaps := deviceView(0x2000, ir.Float32, shape, []int{1, 2})
 	one := float32(0.5)
 	c := &ir.Call{
-		Op: momentumOp(), Compute: ir.Float32, Scalars: []ir.Scalar{ir.FloatScalar(0.25), ir.BoolScalar(false)},
+		Kernel: momentumOp().Kernel(0, ir.Float32), Scalars: []ir.Scalar{ir.FloatScalar(0.25), ir.BoolScalar(false)},
 		Out: []ir.View{dense(0x1000), dense(0x1100), gaps, dense(0x2100)},
 		In:  []ir.View{dense(0x3000), hostNumber(&one, ir.Float32, nil)},
 	}
@@ -140,12 +140,12 @@ func TestJointWithGaps(t *testing.T) {
 func TestJointOfNothing(t *testing.T) {
 	f, d := newFake(t)
 	empty := deviceView(0x1000, ir.Float32, []int{0}, nil)
-	must(t, d.Run(0, &ir.Call{Op: momentumOp(), Compute: ir.Float32}))
-	must(t, d.Run(0, &ir.Call{Op: momentumOp(), Compute: ir.Float32, Out: []ir.View{empty, empty}, In: []ir.View{empty}}))
+	must(t, d.Run(0, &ir.Call{Kernel: momentumOp().Kernel(0, ir.Float32)}))
+	must(t, d.Run(0, &ir.Call{Kernel: momentumOp().Kernel(0, ir.Float32), Out: []ir.View{empty, empty}, In: []ir.View{empty}}))
 	if len(f.launches) > 0 {
 		t.Errorf("%d launches", len(f.launches))
 	}
-	if err := d.Run(0, &ir.Call{Op: momentumOp(), Compute: ir.Float32, Out: []ir.View{empty, empty}}); err == nil || !strings.Contains(err.Error(), "momentum") {
+	if err := d.Run(0, &ir.Call{Kernel: momentumOp().Kernel(0, ir.Float32), Out: []ir.View{empty, empty}}); err == nil || !strings.Contains(err.Error(), "momentum") {
 		t.Errorf("an operand is missing: %v", err)
 	}
 }

@@ -32,15 +32,14 @@ func (x *Context) folding(c *ir.Call, run func(*Context, *ir.Call, fold) error) 
 		return fmt.Errorf("%s: %d results and %d operands for 1 and 1", c.Op.Name, len(c.Out), len(c.In))
 	}
 	in, out := c.In[0], c.Out[0]
-	stored := storedDType(c)
-	f := fold{set: x.device.loopsOf(c, stored), x: in, out: out}
+	stored, natural := c.Kernel.In[0].DType, c.Kernel.Out[0].DType
+	f := fold{set: x.device.loopsOf(c.Kernel), x: in, out: out}
 	if in.Ptr != nil || in.DType != stored {
 		var err error
 		if f.x, err = x.onDevice(in, stored); err != nil {
 			return err
 		}
 	}
-	natural := c.Op.ResultDType(0, stored)
 	if out.DType == natural {
 		return run(x, c, f)
 	}
@@ -69,11 +68,23 @@ func (x *Context) onDevice(v ir.View, dt ir.DType) (ir.View, error) {
 	return v, err
 }
 
-func (x *Context) reduction(c *ir.Call) error { return x.folding(c, (*Context).reduce) }
+// reduction folds axes: by the operator's own function where it has one.
+func (x *Context) reduction(c *ir.Call) error {
+	code := names.Of(c.Kernel)
+	switch {
+	case code.Launch != nil:
+		return code.Launch(x, c)
+	case c.Op.Ordered:
+		return fmt.Errorf("%s: not implemented on cuda, whose kernels fold elements in any order", c.Op.Name)
+	}
+	if c.Op.Bodies != nil && c.Op.Bodies[c.Variant].States != nil && !foldsOne(c) {
+		return x.foldSeveral(c)
+	}
+	return x.folding(c, (*Context).reduce)
+}
 
-// Reduce runs kernels written by hand that reduce.cuh made: c describes them as a
-// reduction's, with the axes that are folded in the result.
-func (x *Context) Reduce(c *ir.Call) error { return x.reduction(c) }
+// Run runs the kernels of another operator for one that is written by hand.
+func (x *Context) Run(c *ir.Call) error { return x.run(c) }
 
 // split makes the layouts of the axes of c that are kept, for the result and the
 // operand, and of the folded ones, for the operand. Both begin with the axis along
@@ -160,7 +171,7 @@ func (x *Context) reducePiece(c *ir.Call, f *fold, kept *layout, outAt, xAt int6
 	var partial uint64
 	if r.slices > 1 {
 		var err error
-		if partial, err = x.Scratch(kept.count * r.slices * accumulator); err != nil {
+		if partial, err = x.Scratch(kept.count * r.slices * max(accumulator, statesBytes(c))); err != nil {
 			return err
 		}
 	}

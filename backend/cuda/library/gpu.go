@@ -17,9 +17,13 @@ type GPU interface {
 	// Keep returns device memory for work on the stream alone, which stays until
 	// release gives it back.
 	Keep(bytes int64) (addr uint64, release func() error, err error)
-	// Recording reports whether work on the device is being recorded, to run again
+	// Recording reports whether work on the device is being recorded, or planned, to run
 	// when what Keep returned may have been given back.
 	Recording() bool
+	// Due reports whether the next piece of work is to be enqueued, and must be asked once
+	// before each, behind all Scratch for it: where what a call needs is only counted, it
+	// is not.
+	Due() bool
 }
 
 // Located returns err, of a call of a library, with the name of its device.

@@ -28,8 +28,8 @@ const (
 	magic      = "sinter kernel 1\n" // then the SHA-256 of the code, then the code
 )
 
-// A Cache is a directory of compiled modules, shared by processes (P77). Whatever
-// fails, modules are compiled and work; the first failure to write is logged (P78).
+// A Cache is a directory of compiled modules, shared by processes. Whatever
+// fails, modules are compiled and work; the first failure to write is logged.
 type Cache struct {
 	dir    string // "" if there is none
 	limit  int64

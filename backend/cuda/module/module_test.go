@@ -21,6 +21,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
 	"github.com/sinter-go/sinter/kernels"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 // fakeDriver has devices of one capability. A handle is an index into what was
@@ -273,9 +274,7 @@ func TestFunctionOnce(t *testing.T) {
 		t.Errorf("%d functions of two kernels on two devices", len(seen))
 	}
 	var src fs.FS = &files
-	if n := testing.AllocsPerRun(100, func() { _, _ = l.Function(0, src, "m", "one") }); n != 0 {
-		t.Errorf("%g allocations a look-up", n)
-	}
+	allocations.AtMost(t, 0, func() { _, _ = l.Function(0, src, "m", "one") })
 }
 
 // TestFunctionPTX: each kernel is compiled by itself, once.

@@ -135,6 +135,8 @@ func complexPow(args ...Complex) Complex {
 	}
 	if a.Re.IsZero() && a.Im.IsZero() {
 		switch {
+		case b.Re.IsZero() || b.Re.IsNaN() || b.Im.IsNaN() || b.Im.IsInf():
+			return Complex{NaN(), NaN()}
 		case !b.Re.Signbit():
 			return Complex{}
 		case b.Im.IsZero():

@@ -51,9 +51,6 @@ func FromFloat64(f float64) Float {
 // FromInt64 returns the exact value of i.
 func FromInt64(i int64) Float { return Float{v: new(big.Float).SetPrec(Prec).SetInt64(i)} }
 
-// FromBig returns x rounded to 160 bits.
-func FromBig(x *big.Float) Float { return rounded(x) }
-
 // Big returns the value of x, which must not be NaN, as a new big.Float.
 func (x Float) Big() *big.Float { return new(big.Float).Copy(x.big()) }
 

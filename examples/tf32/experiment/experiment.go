@@ -36,14 +36,13 @@ const timed = 5
 // float64 and, rounded to float32, with TF32 allowed and not. The process's flag
 // of matrix products is afterwards what it was. On a device without TF32 both
 // sides are full float32.
-func Run(dev device.Device, n int) (r Result, err error) {
-	tensor.Scope(func(func(...tensor.Tensor)) { r, err = run(dev, n) })
-	return r, err
+func Run(dev device.Device, n int) (Result, error) {
+	return tensor.ScopeValue(func() (Result, error) { return run(dev, n) })
 }
 
 func run(dev device.Device, n int) (Result, error) {
 	r := Result{N: n}
-	on := []tensor.CreateOption{tensor.On(dev), tensor.OfType(tensor.Float64)}
+	on := []tensor.Option{tensor.On(dev), tensor.OfType(tensor.Float64)}
 	a, b := tensor.Randn([]int{n, n}, on...), tensor.Randn([]int{n, n}, on...)
 	truth := a.MatMul(b)
 	mean, err := truth.Abs().Mean().Item()
@@ -68,8 +67,8 @@ func run(dev device.Device, n int) (Result, error) {
 
 // measure multiplies a and b, compares with the truth, and times the product.
 func measure(a, b, truth tensor.Tensor, mean float64) (s Side, err error) {
-	tensor.Scope(func(func(...tensor.Tensor)) {
-		s.Max, err = a.MatMul(b).ToType(tensor.Float64).Sub(truth).Abs().Max().Item()
+	s.Max, err = tensor.ScopeValue(func() (float64, error) {
+		return a.MatMul(b).ToType(tensor.Float64).Sub(truth).Abs().Max().Item()
 	})
 	if err != nil {
 		return s, err

@@ -45,9 +45,9 @@ const (
 	bytesAhead = 512
 )
 
-// untils are how many terms there may be from one row of the result that is asked
+// distances say how many terms there may be from one row of the result that is asked
 // for to the next, as many as the sums have.
-var untils = []int{8, 2, 1}
+var distances = []int{8, 2, 1}
 
 // A kernel is a micro-kernel being emitted: for groups of rows of A, one after
 // the other, it multiplies with a panel of B and adds what there is to add.
@@ -274,7 +274,7 @@ func (k *kernel) terms() {
 // rows it does not ask.
 func (k *kernel) spread() {
 	c := k.c
-	for _, n := range untils {
+	for _, n := range distances {
 		c.MOVQ(operand.I32(n), regUntil)
 		c.SUBQ(operand.I32(n*k.rows), regK)
 		c.JGE(operand.LabelRef("asking"))

@@ -1,5 +1,5 @@
 // Package overhead_test measures what an operator costs on the host, by way of
-// the public API on a device whose driver does nothing.
+// the public API on a device whose driver does nothing, and on the CPU.
 package overhead_test
 
 import (
@@ -84,8 +84,15 @@ var measured = []struct {
 	{"add", func(x, y, m tensor.Tensor) tensor.Tensor { return x.Add(x) }},
 	{"add broadcast", func(x, y, m tensor.Tensor) tensor.Tensor { return m.Add(y) }},
 	{"mul scalar", func(x, y, m tensor.Tensor) tensor.Tensor { return x.MulScalar(0.5) }},
-	{"relu", func(x, y, m tensor.Tensor) tensor.Tensor { return x.Relu() }},
+	{"relu", func(x, y, m tensor.Tensor) tensor.Tensor { return x.ReLU() }},
 	{"sum", func(x, y, m tensor.Tensor) tensor.Tensor { return x.Sum() }},
+	{"sum of an axis", func(x, y, m tensor.Tensor) tensor.Tensor { return m.Sum(tensor.Dim(1)) }},
+	{"sum kept", func(x, y, m tensor.Tensor) tensor.Tensor { return m.Sum(tensor.Dim(1), tensor.KeepDim()) }},
+	{"softplus", func(x, y, m tensor.Tensor) tensor.Tensor {
+		return x.Softplus(tensor.Beta(2), tensor.Limit(10))
+	}},
+	{"zeros", func(x, y, m tensor.Tensor) tensor.Tensor { return tensor.Zeros([]int{64}, tensor.On(device.Sim(0))) }},
+	{"empty", func(x, y, m tensor.Tensor) tensor.Tensor { return tensor.Empty([]int{64}) }},
 	{"cumsum", func(x, y, m tensor.Tensor) tensor.Tensor { return x.Cumsum(0) }},
 	{"matmul", func(x, y, m tensor.Tensor) tensor.Tensor { return m.MatMul(m) }},
 	{"transpose", func(x, y, m tensor.Tensor) tensor.Tensor { return m.Transpose(0, 1) }},
@@ -124,15 +131,13 @@ func step(tb testing.TB) func() {
 	on := device.Sim(0)
 	model := nn.NewSequential(nn.NewLinear(784, 1024), nn.ReLU(), nn.NewLinear(1024, 1024), nn.ReLU(), nn.NewLinear(1024, 10))
 	must(tb, nn.To(model, on))
-	sgd, err := optim.NewSGD(nn.Parameters(model), 0.1, optim.SGDOptions{})
+	sgd, err := optim.NewSGD(nn.Parameters(model), 0.1)
 	must(tb, err)
 	images, labels := tensor.Zeros([]int{128, 784}, tensor.On(on)), tensor.Zeros([]int{128}, tensor.On(on), tensor.OfType(tensor.Int64))
 	return func() {
-		tensor.Scope(func(func(...tensor.Tensor)) {
-			must(tb, sgd.ZeroGrad())
-			must(tb, model.Forward(images).CrossEntropy(labels).Backward())
-			must(tb, sgd.Step())
-		})
+		loss, err := optim.Minimize(sgd, func() tensor.Tensor { return model.Forward(images).CrossEntropy(labels) })
+		must(tb, err)
+		loss.Release()
 	}
 }
 

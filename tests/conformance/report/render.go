@@ -86,7 +86,7 @@ func render(found map[string]statement, left map[string]string, runs []run) []by
 
 // renderRuns writes where the tests ran.
 func renderRuns(b *bytes.Buffer, runs []run) {
-	b.WriteString("Where the tests ran (+ passed, - skipped for want of what is said below, blank not run):\n\n| | devices | when | passed | skipped |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("Where the tests ran (+ passed, - skipped for the reasons below, blank not run):\n\n| | devices | when | passed | skipped |\n| --- | --- | --- | --- | --- |\n")
 	for i, r := range runs {
 		when := r.Date
 		if when == "" {
@@ -97,7 +97,7 @@ func renderRuns(b *bytes.Buffer, runs []run) {
 	b.WriteString("\n")
 }
 
-// renderNotes writes where the project differs, what it has not, and what skipped
+// renderNotes writes where the project differs, what it lacks, and what skipped
 // tests need.
 func renderNotes(b *bytes.Buffer, found map[string]statement, left map[string]string, runs []run) {
 	b.WriteString("## Where this project differs from PyTorch\n\n| id | how, and why |\n| --- | --- |\n")
@@ -106,7 +106,7 @@ func renderNotes(b *bytes.Buffer, found map[string]statement, left map[string]st
 			fmt.Fprintf(b, "| %s | %s |\n", id, cell(d))
 		}
 	}
-	b.WriteString("\n## What this project has not\n\n| id | why |\n| --- | --- |\n")
+	b.WriteString("\n## What this project lacks\n\n| id | why |\n| --- | --- |\n")
 	for _, id := range ids() {
 		if why, ok := left[id]; ok {
 			fmt.Fprintf(b, "| %s | %s |\n", id, cell(why))

@@ -17,7 +17,7 @@ import (
 // ErrUnsupported is wrapped by Open's error where libraries cannot be opened.
 var ErrUnsupported = errors.New("this program cannot open shared libraries")
 
-// A Library is an open shared library. It is never closed.
+// A Library is an open shared library. It stays open unless Close is called.
 type Library struct {
 	name   string
 	handle uintptr
@@ -55,6 +55,15 @@ func (l *Library) Func(name string) (Func, error) {
 		return 0, fmt.Errorf("%s has no function %s", l.name, name)
 	}
 	return Func(address), nil
+}
+
+// Close lets the library go, whose functions are not called any more: what it registered to
+// be done at the end of the process is done now, as Go ends programs without.
+func (l *Library) Close() error {
+	if err := release(l.handle); err != nil {
+		return fmt.Errorf("%s: %w", l.name, err)
+	}
+	return nil
 }
 
 // MaxArgs is the most arguments a call may have.

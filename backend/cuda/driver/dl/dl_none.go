@@ -13,5 +13,7 @@ func open(string) (uintptr, error) {
 
 func symbol(uintptr, string) (uintptr, error) { return 0, ErrUnsupported }
 
+func release(uintptr) error { return ErrUnsupported }
+
 // call is never reached: there is no function without an open library.
 func call(*block) { panic(ErrUnsupported) }

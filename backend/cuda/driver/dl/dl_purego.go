@@ -14,6 +14,8 @@ func open(name string) (uintptr, error) {
 
 func symbol(library uintptr, name string) (uintptr, error) { return purego.Dlsym(library, name) }
 
+func release(library uintptr) error { return purego.Dlclose(library) }
+
 // call does both calls of a block, and costs less than purego's call of one: there
 // are no floating-point arguments, and nothing is copied. The runtime is ready for
 // C because package purego has made it so.

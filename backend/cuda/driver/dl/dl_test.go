@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 func libc(t testing.TB) *Library {
@@ -141,20 +143,14 @@ func TestCallsFromManyGoroutines(t *testing.T) {
 	all.Wait()
 }
 
-// raceDetector says that pools lose what they hold, to find more races.
-var raceDetector bool
-
 func TestCallDoesNotAllocate(t *testing.T) {
 	f := function(t, "labs")
-	got := testing.AllocsPerRun(1000, func() {
+	allocations.AtMost(t, 0, func() {
 		c := Get()
 		c.Bytes(100)
 		f.Call(c, 1, c.Addr(0), 3)
 		c.Free()
 	})
-	if got >= 1 && !raceDetector { // the collector may empty the pool now and then
-		t.Errorf("%g allocations a call", got)
-	}
 }
 
 func BenchmarkCall(b *testing.B) {

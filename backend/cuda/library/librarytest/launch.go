@@ -33,6 +33,8 @@ func (g *GPU) Keep(bytes int64) (uint64, func() error, error) {
 
 func (g *GPU) Recording() bool { return false }
 
+func (g *GPU) Due() bool { return true }
+
 func (g *GPU) Upload(data []byte) (uint64, error) { return g.Put(data), nil }
 
 func (g *GPU) Zero(addr uint64, bytes int64) error {

@@ -1,0 +1,53 @@
+package exec
+
+import (
+	"sync"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// A code is what runs a kernel, looked up once; nil where there is no such loop.
+type code struct {
+	loop   ir.Loop         // over operands and results in the dtypes that they are computed in
+	stored ir.Loop         // over those in the dtypes of the kernel's ports
+	set    vector.Set      // loop, and what does the same otherwise
+	fold   *ir.ReduceLoops // of a reduction or a scan
+	parts  parts           // of a reduction with States
+	opaque ir.KernelFunc
+	rates  sync.Map // bytes of an element, of operands and result, to bytes a nanosecond, float64
+}
+
+// parts are the loops of a reduction with States, all of them or none.
+type parts struct {
+	start, first, step, merge, finish ir.Loop // first is nil where nothing is made of first elements
+	narrow                            ir.Loop // step over elements of float32 that are computed with as float64, or nil
+}
+
+var codes = ir.NewSlot(func(k *ir.Kernel) *code {
+	c := new(code)
+	switch of := k.Op.CodeFor(vector.Kind).(type) {
+	case ir.KernelFunc:
+		c.opaque = of
+	case *vector.Code:
+		c.fold, c.set = of.Fold(k, simd.Active()), of.Set(k, simd.Active())
+		c.loop, c.stored = c.set.Main, c.set.Main
+		if k.DType != k.Compute {
+			c.stored = c.set.Stored(k.DType)
+		}
+		if p := of.Parts; p != nil {
+			main := func(part *vector.Code) ir.Loop {
+				if part == nil {
+					return nil
+				}
+				s := part.Set(k, simd.Active())
+				return s.Main
+			}
+			c.parts = parts{start: main(p.Start), first: main(p.First), step: main(p.Step), merge: main(p.Merge), finish: main(p.Finish)}
+			step := p.Step.Set(k, simd.Active())
+			c.parts.narrow = step.Stored(ir.Float32)
+		}
+	}
+	return c
+})

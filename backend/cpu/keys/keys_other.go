@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package keys
+
+import "github.com/sinter-go/sinter/ir"
+
+func vectorCode(ir.DType) *Code { return nil }

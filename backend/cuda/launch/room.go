@@ -1,0 +1,137 @@
+package launch
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// A stage says what becomes of the scratch that launch code asks for, and of the work
+// that it enqueues. Launch code of opaque operators runs in two steps: what it needs is
+// counted, by the code itself, and given as one block; then all is enqueued. It has to
+// ask for the same each time, which follows from the call alone.
+type stage uint8
+
+const (
+	asked    stage = iota // memory is allocated where it is asked for
+	trying                // work is enqueued until memory is asked for, which has it counted
+	counting              // memory is counted, nothing enqueued
+	given                 // memory is there
+)
+
+// scratchAlign is what scratch is aligned to, in bytes.
+const scratchAlign = 512
+
+// nowhere is where scratch lies that is only counted: an address that no device has.
+const nowhere = 1 << 60
+
+// A room is the scratch memory of one call.
+type room struct {
+	stage  stage
+	base   uint64
+	bytes  int64 // that are there, if given
+	used   int64
+	done   int  // pieces of work that were enqueued before memory was asked for
+	passed int  // of these, how many came by again
+	alone  bool // the memory is all that there is: nothing else is allocated
+}
+
+// take returns a part of the room, and whether it had one.
+func (r *room) take(bytes int64) (addr uint64, ok bool) {
+	if r.stage == trying {
+		r.stage, r.base = counting, nowhere
+	}
+	switch {
+	case r.stage == asked:
+		return 0, false
+	case r.stage == given && r.used+bytes > r.bytes:
+		return 0, false
+	}
+	addr = r.base + uint64(r.used)
+	r.used += (bytes + scratchAlign - 1) &^ (scratchAlign - 1)
+	return addr, true
+}
+
+// Due reports whether the next piece of work is to be enqueued: not where memory is only
+// counted, nor where that was done before it was. Launch code asks once for each.
+func (x *Context) Due() bool {
+	switch r := &x.room; r.stage {
+	case trying:
+		r.done++
+	case counting:
+		return false
+	case given:
+		if r.passed < r.done {
+			r.passed++
+			return false
+		}
+	}
+	return true
+}
+
+// Scratch returns device memory for the work that this call enqueues.
+func (x *Context) Scratch(bytes int64) (uint64, error) {
+	if bytes <= 0 {
+		return 0, nil
+	}
+	if addr, ok := x.room.take(bytes); ok {
+		return addr, nil
+	}
+	if x.room.alone {
+		return 0, fmt.Errorf("internal error: asked for %d bytes of scratch behind %d of %d", bytes, x.room.used, x.room.bytes)
+	}
+	b, err := x.allocate(bytes)
+	return b.Addr, err
+}
+
+// allocate returns memory that is freed when the call is enqueued.
+func (x *Context) allocate(bytes int64) (memory.Block, error) {
+	b, err := x.device.memory.Scratch(x.device.dev, x.stream, bytes)
+	if err == nil {
+		x.blocks = append(x.blocks, b)
+	}
+	return b, err
+}
+
+// again makes the context ready for another run of the same launch code, in memory.
+func (x *Context) again(base uint64, bytes int64) {
+	x.forget()
+	x.room = room{stage: given, base: base, bytes: bytes, done: x.room.done, alone: x.room.alone}
+}
+
+// opaque runs the launch code of an opaque operator.
+func (x *Context) opaque(launch ir.CUDALaunch, c *ir.Call) error {
+	if x.room.stage != asked { // who asks for the needs, or gives the memory
+		return launch(x, c)
+	}
+	x.room.stage = trying
+	if err := launch(x, c); err != nil || x.room.stage == trying {
+		return err
+	}
+	b, err := x.allocate(x.room.used)
+	if err != nil {
+		return err
+	}
+	x.again(b.Addr, x.room.used)
+	return launch(x, c)
+}
+
+// Prepare returns how many bytes of scratch Enqueue is to be given for c, and enqueues
+// nothing. Views have addresses that are aligned as those of the run will be.
+func (d *Device) Prepare(s driver.Stream, c *ir.Call) (int64, error) {
+	x := d.context(s, c)
+	x.room = room{stage: counting, base: nowhere, alone: true}
+	err := x.run(c)
+	bytes := x.room.used
+	return bytes, x.release(err)
+}
+
+// Enqueue is Run in bytes of memory at scratch, aligned to 512, and allocates none. Bytes
+// are as many as Prepare says, or more.
+func (d *Device) Enqueue(s driver.Stream, c *ir.Call, scratch uint64, bytes int64) error {
+	x := d.context(s, c)
+	x.room = room{stage: given, base: scratch, bytes: bytes, alone: true}
+	return x.release(x.run(c))
+}

@@ -1,0 +1,223 @@
+package nccl
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/backend/cuda/library/librarytest"
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
+)
+
+//go:embed testdata/fakenccl.c
+var fakeSource []byte
+
+var must = librarytest.Must
+
+// A simulatedGPUs is simulated accelerators in the place of GPUs.
+type simulatedGPUs struct{ *sim.Driver }
+
+func (simulatedGPUs) InContext(_ int, f func() error) error { return f() }
+
+// A fake is a library that writes down what it is asked for, and the devices beside it.
+type fake struct {
+	t   *testing.T
+	lib *dl.Library
+	drv simulatedGPUs
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	f := &fake{t, librarytest.Compile(t, fakeSource), simulatedGPUs{sim.New(sim.Config{Devices: 3, Async: true, Kind: device.KindCUDA})}}
+	device.Install(f.drv)
+	was := process
+	process = func() (*nccl, error) { return resolve(f.lib) }
+	t.Cleanup(func() { process = was })
+	f.reset(success, 0)
+	return f
+}
+
+func (f *fake) call(name string, args ...uintptr) string {
+	f.t.Helper()
+	function, err := f.lib.Func(name)
+	must(f.t, err)
+	c := dl.Get()
+	defer c.Free()
+	c.Words[0] = function.Call(c, args...)
+	if name == "fake_log" {
+		return dl.GoString(c.Pointer(0))
+	}
+	return ""
+}
+
+// reset forgets what was said, and says what communicators say of themselves after a number
+// of times that they are busy.
+func (f *fake) reset(state, busy uintptr) { f.call("fake_reset", state, busy) }
+
+func (f *fake) said() string { return f.call("fake_log") }
+
+// group returns the ends of a group of n ranks, of which nothing was said yet.
+func (f *fake) group(n int, timeout time.Duration) []*Communicator {
+	f.t.Helper()
+	id, err := NewID()
+	must(f.t, err)
+	devices := make([]device.Device, n)
+	for i := range devices {
+		devices[i] = device.CUDA(i)
+	}
+	list, err := New(id, devices, 0, n, timeout)
+	must(f.t, err)
+	f.t.Cleanup(func() {
+		for _, c := range list {
+			c.Abort(errors.New("the test is over"))
+			must(f.t, c.Close())
+		}
+	})
+	return list
+}
+
+func (f *fake) compare(what, want string) {
+	f.t.Helper()
+	if diff := cmp.Diff(want, f.said()); diff != "" {
+		f.t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestGroup(t *testing.T) {
+	f := newFake(t)
+	f.reset(success, 5)
+	list := f.group(2, patience.Left(t))
+	said := "init 0 of 2 by 1 ii; 48 cafebeef 22300 blocking 0 undefined 1 net 0\ninit 1 of 2 by 1 ii; 48 cafebeef 22300 blocking 0 undefined 1 net 0\n"
+	f.compare("making", said)
+	for rank, c := range list {
+		if c.Rank() != rank || c.Size() != 2 || c.Device() != device.CUDA(rank) || c.Err() != nil {
+			t.Errorf("rank %d: %d of %d on %s: %v", rank, c.Rank(), c.Size(), c.Device(), c.Err())
+		}
+		must(t, c.Close())
+		must(t, c.Close())
+		if err := c.Do(0, &collective.Call{}); !errors.Is(err, collective.ErrClosed) {
+			t.Errorf("a call after that: %v", err)
+		}
+		said += fmt.Sprintf("finalize %d\ndestroy %d\n", rank, rank)
+		if n := f.drv.Counters(rank).LiveAllocs; n != 0 {
+			t.Errorf("%d blocks are left", n)
+		}
+	}
+	f.compare("closing", said)
+}
+
+// TestCalls compares the arguments of every call, of rank 1 of 3, as C gets them.
+func TestCalls(t *testing.T) {
+	f := newFake(t)
+	c := f.group(3, patience.Left(t))[1]
+	s, err := f.drv.NewStream(1, 0)
+	must(t, err)
+	view := func(at uint64, n int, d ir.DType) ir.View {
+		return ir.View{Addr: 0x70000 + at, DType: d, Shape: []int{n}, Strides: []int{1}}
+	}
+	in, out, none := view(0x100, 6, ir.Float32), view(0x200, 6, ir.Float32), ir.View{}
+	end := fmt.Sprintf(" comm 1 stream %d;", s)
+	for _, k := range []struct {
+		call collective.Call
+		want []string
+	}{
+		{collective.Call{Kind: collective.AllReduce, Op: collective.Average, In: in, Out: in}, []string{"allreduce 100 100 6 type 7 op 4"}},
+		{collective.Call{Kind: collective.AllReduce, In: view(0x100, 6, ir.Complex128), Out: out}, []string{"allreduce 100 200 12 type 8 op 0"}},
+		{collective.Call{Kind: collective.Reduce, Op: collective.Max, Root: 2, In: in}, []string{"reduce 100 0 6 type 7 op 2 root 2"}},
+		{collective.Call{Kind: collective.ReduceScatter, Op: collective.Min, In: in, Out: view(0x200, 2, ir.Float32)}, []string{"reducescatter 100 200 2 type 7 op 3"}},
+		{collective.Call{Kind: collective.Broadcast, Root: 0, Out: out}, []string{"broadcast 200 200 24 type 1 root 0"}},
+		{collective.Call{Kind: collective.Broadcast, Root: 1, In: in, Out: out}, []string{"broadcast 100 200 24 type 1 root 1"}},
+		{collective.Call{Kind: collective.AllGather, In: in, Out: view(0x200, 18, ir.Float32)}, []string{"allgather 100 200 24 type 1"}},
+		{collective.Call{Kind: collective.Gather, Root: 0, In: in}, []string{"send 100 24 type 1 to 0"}},
+		{collective.Call{Kind: collective.Gather, Root: 1, In: in, Out: view(0x200, 18, ir.Float32)},
+			[]string{"send 100 24 type 1 to 1", "recv 200 24 type 1 from 0", "recv 218 24 type 1 from 1", "recv 230 24 type 1 from 2"}},
+		{collective.Call{Kind: collective.Scatter, Root: 2, In: none, Out: view(0x200, 2, ir.Float32)}, []string{"recv 200 8 type 1 from 2"}},
+		{collective.Call{Kind: collective.Scatter, Root: 1, In: in, Out: view(0x200, 2, ir.Float32)},
+			[]string{"send 100 8 type 1 to 0", "send 108 8 type 1 to 1", "send 110 8 type 1 to 2", "recv 200 8 type 1 from 1"}},
+		{collective.Call{Kind: collective.AllToAll, In: in, Out: out}, []string{"send 100 8 type 1 to 0", "send 108 8 type 1 to 1", "send 110 8 type 1 to 2",
+			"recv 200 8 type 1 from 0", "recv 208 8 type 1 from 1", "recv 210 8 type 1 from 2"}},
+		{collective.Call{Kind: collective.Send, Root: 2, In: in}, []string{"send 100 24 type 1 to 2"}},
+		{collective.Call{Kind: collective.Receive, Root: 0, Out: out}, []string{"recv 200 24 type 1 from 0"}},
+	} {
+		f.reset(success, 2)
+		must(t, c.Do(s, &k.call))
+		f.compare(k.call.String(), "{"+strings.Join(k.want, end)+end+"}\n")
+	}
+	f.reset(success, 0)
+	if err := c.Do(s, &collective.Call{Kind: collective.AllReduce, In: view(0, 2, ir.Int16), Out: view(0, 2, ir.Int16)}); !errors.Is(err, collective.ErrCall) {
+		t.Errorf("int16: %v", err)
+	}
+	f.compare("a call that is refused", "")
+	must(t, c.Err())
+}
+
+// TestFaults: a rank whose connection breaks, or whose call hangs, aborts its communicator
+// and says in which call.
+func TestFaults(t *testing.T) {
+	for _, k := range []struct {
+		name    string
+		timeout time.Duration
+		state   uintptr
+		texts   []string
+		want    error
+	}{
+		{"broken", time.Hour, 6, []string{"all-reduce(sum) of float32 [4]", "remote process exited (6)"}, nil},
+		{"hangs", 50 * time.Millisecond, success, []string{"all-reduce(sum) of float32 [4]", "rank 0 waited 50ms"}, collective.ErrTimeout},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			f := newFake(t)
+			c := f.group(1, k.timeout)[0]
+			s, err := f.drv.NewStream(0, 0)
+			must(t, err)
+			release, err := f.drv.Hold(0, s)
+			must(t, err)
+			defer release()
+			v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+			must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
+			f.reset(k.state, 0)
+			if !patience.Until(t, func() bool { return c.Err() != nil }) {
+				t.Fatal("nobody noticed")
+			}
+			for _, text := range k.texts {
+				if !strings.Contains(c.Err().Error(), text) {
+					t.Errorf("%v: does not say %q", c.Err(), text)
+				}
+			}
+			if k.want != nil && !errors.Is(c.Err(), k.want) {
+				t.Errorf("%v, want %v", c.Err(), k.want)
+			}
+			f.compare("what was done", "abort 0\n")
+			if err := c.Do(s, &collective.Call{Kind: collective.Barrier}); err == nil || err.Error() != c.Err().Error() {
+				t.Errorf("the next call: %v", err)
+			}
+			release()
+			must(t, c.Close())
+			if n := f.drv.Counters(0).LiveAllocs; n != 0 {
+				t.Errorf("%d blocks are left", n)
+			}
+		})
+	}
+}
+
+// TestNobodyComes: joining ends with the timeout.
+func TestNobodyComes(t *testing.T) {
+	f := newFake(t)
+	f.reset(success, 1<<30)
+	_, err := New(ID{}, []device.Device{device.CUDA(0)}, 1, 2, 20*time.Millisecond)
+	if !errors.Is(err, collective.ErrTimeout) || !strings.Contains(err.Error(), "rank 1 on cuda:0: joining the group") {
+		t.Error(err)
+	}
+	if !strings.HasSuffix(f.said(), "abort 1\n") {
+		t.Errorf("said %q", f.said())
+	}
+}

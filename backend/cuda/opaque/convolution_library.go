@@ -1,0 +1,147 @@
+package opaque
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
+	"github.com/sinter-go/sinter/backend/cuda/cudnn"
+	"github.com/sinter-go/sinter/backend/cuda/library"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Convolution returns the cross-correlation of x [n, channels, spatial...] with
+// weight [out, channels/groups, kernel...], by cuDNN where it is there.
+func Convolution(g ir.GPU, c *ir.Call) error {
+	return convolve(g, c, cudnn.Forward, 0, c.In[0], c.In[1], c.Out[0], ownConvolution)
+}
+
+// ConvolutionGradInput returns the gradient of a convolution with respect to x.
+func ConvolutionGradInput(g ir.GPU, c *ir.Call) error {
+	return convolve(g, c, cudnn.GradInput, 1, c.Out[0], c.In[1], c.In[0], ownConvolutionGradInput)
+}
+
+// ConvolutionGradWeight returns the gradient of a convolution with respect to
+// weight.
+func ConvolutionGradWeight(g ir.GPU, c *ir.Call) error {
+	return convolve(g, c, cudnn.GradWeight, 1, c.In[1], c.Out[0], c.In[0], ownConvolutionGradWeight)
+}
+
+// convolve computes one of x, weight and y, as direction says, from the other two.
+// The convolution's attributes begin at index first.
+func convolve(g ir.GPU, c *ir.Call, direction cudnn.Direction, first int, x, weight, y ir.View, own ir.CUDALaunch) error {
+	if c.Out[0].NumElements() == 0 {
+		return nil
+	}
+	if c.In[0].NumElements() == 0 || c.In[1].NumElements() == 0 {
+		return zero(g, c.Out[0])
+	}
+	sums := c.Out[0].DType == ir.Float32 && half(c.In[0]) && c.In[1].DType == c.In[0].DType
+	if l, ok := onLibrary(g); ok && (sums || cudnn.Supports(x, weight, y)) {
+		a := c.Attrs[first:]
+		if pointwise(direction, a, x, weight) {
+			err := multiplyPoints(l, direction, x, weight, y, c.Precision, cublaslt.MatMul)
+			if err == nil || !noCUBLASLt.covered(err) {
+				return err
+			}
+		}
+		if sums {
+			if err := widen(g, &x, &weight, &y); err != nil {
+				return err
+			}
+		}
+		err := cudnn.Convolve(l, direction, cudnn.Convolution{
+			X: x, Weight: weight, Y: y,
+			Stride: a[0].Ints, Padding: a[1].Ints, Dilation: a[2].Ints, Groups: int(a[3].Int), TF32: c.Precision.ConvTF32, Exact: sums,
+		})
+		if err == nil || !noCUDNN.covered(err) {
+			return err
+		}
+	}
+	return own(g, c)
+}
+
+func half(v ir.View) bool { return v.DType == ir.Float16 || v.DType == ir.BFloat16 }
+
+// widen makes views of 16-bit floats such of float32. cuDNN writes no wider sums than
+// its operands are. TF32 has all bits of these.
+func widen(g ir.GPU, views ...*ir.View) error {
+	for _, v := range views {
+		if !half(*v) {
+			continue
+		}
+		dense, err := g.Dense(*v, ir.Float32)
+		if err != nil {
+			return err
+		}
+		*v = dense
+	}
+	return nil
+}
+
+// pointwise reports whether a convolution with these attributes is a product of
+// matrices as memory has them: each element of the result is made of the channels
+// of one place. The gradient of the weight is a sum over images, which is one
+// product where there is one image.
+func pointwise(direction cudnn.Direction, a []ir.Value, x, weight ir.View) bool {
+	isNot := func(want int) func(int) bool { return func(n int) bool { return n != want } }
+	return a[3].Int == 1 && !slices.ContainsFunc(weight.Shape[2:], isNot(1)) && !slices.ContainsFunc(a[0].Ints, isNot(1)) &&
+		!slices.ContainsFunc(a[1].Ints, isNot(0)) && (direction != cudnn.GradWeight || x.Shape[0] == 1)
+}
+
+// A multiplier is MatMul of package cublaslt, or MatMulAdd.
+type multiplier func(g library.GPU, x, y, d ir.View, tf32 bool, sums ir.Sums) error
+
+// multiplyPoints computes one of x [n, channels, places], weight [out, channels]
+// and y [n, out, places] of a pointwise convolution from the other two. cuDNN takes
+// three times as long for 16-bit floats in this layout.
+func multiplyPoints(g library.GPU, direction cudnn.Direction, x, weight, y ir.View, p ir.Precision, multiply multiplier) error {
+	result := [...]*ir.View{cudnn.Forward: &y, cudnn.GradInput: &x, cudnn.GradWeight: &weight}[direction]
+	for _, v := range []*ir.View{&x, &weight, &y} {
+		if v == result {
+			continue
+		}
+		dense, err := g.Dense(*v, v.DType)
+		if err != nil {
+			return err
+		}
+		*v = dense
+	}
+	out, err := contiguous(g, *result, result.DType)
+	if err != nil {
+		return err
+	}
+	*result = out.View
+	px, py := places(x), places(y)
+	w := ir.View{Addr: weight.Addr, DType: weight.DType, Shape: weight.Shape[:2], Strides: []int{weight.Shape[1], 1}}
+	switch direction {
+	case cudnn.Forward:
+		err = multiply(g, w, px, py, p.ConvTF32, p.Sums)
+	case cudnn.GradInput:
+		err = multiply(g, transposed(w), py, px, p.ConvTF32, p.Sums)
+	default:
+		err = multiply(g, image(py), transposed(image(px)), w, p.ConvTF32, p.Sums)
+	}
+	if err != nil {
+		return err
+	}
+	return out.finish(g)
+}
+
+// places returns a contiguous [n, channels, spatial...] with its spatial axes joined.
+func places(v ir.View) ir.View {
+	shape := []int{v.Shape[0], v.Shape[1], ir.NumElements(v.Shape[2:])}
+	v.Shape, v.Strides = shape, ir.ContiguousStrides(shape)
+	return v
+}
+
+// image returns the matrix of the one image of v.
+func image(v ir.View) ir.View {
+	v.Shape, v.Strides = v.Shape[1:], v.Strides[1:]
+	return v
+}
+
+// transposed returns v with its two axes exchanged.
+func transposed(v ir.View) ir.View {
+	v.Shape, v.Strides = []int{v.Shape[1], v.Shape[0]}, []int{v.Strides[1], v.Strides[0]}
+	return v
+}

@@ -1,0 +1,66 @@
+package opaque_test
+
+import (
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+)
+
+// TestSteps takes three steps over 70 tensors of all sizes and layouts on the GPU
+// and on the CPU, whose bits must be the same.
+func TestSteps(t *testing.T) {
+	onGPU(t)
+	steps := map[string]struct {
+		lists int
+		run   func(l [][]*core.Tensor) error
+	}{
+		"sgd": {2, func(l [][]*core.Tensor) error { return ops.SGDStep(l[0], l[1], 0.1, 0.01) }},
+		"momentum": {3, func(l [][]*core.Tensor) error {
+			return ops.SGDMomentumStep(l[0], l[1], l[2], 0.1, 0.9, 0.7, 0.01, false)
+		}},
+		"nesterov": {3, func(l [][]*core.Tensor) error { return ops.SGDMomentumStep(l[0], l[1], l[2], 0.1, 0.9, 1, 0, true) }},
+		"adam": {4, func(l [][]*core.Tensor) error {
+			return ops.AdamStep(l[0], l[1], l[2], l[3], 0.01, 0.1, 0.999, 0.001, 1e-8, 0.01, 1)
+		}},
+		"adamw": {4, func(l [][]*core.Tensor) error {
+			return ops.AdamStep(l[0], l[1], l[2], l[3], 0.01, 0.8, 0.5, 0.5, 1e-3, 0, 0.99)
+		}},
+	}
+	for name, step := range steps {
+		trials(t, ir.ClassFloat, 1, func(t *testing.T, s source, dt ir.DType) {
+			cpu, gpu := make([][]*core.Tensor, step.lists), make([][]*core.Tensor, step.lists)
+			for k := range 70 {
+				shape := s.shape(s.IntN(4))
+				if k == 5 {
+					shape = []int{3*4096 + 7}
+				}
+				for i := range step.lists {
+					layouts := []layout{dense, dense, transposed, sliced}
+					next := func() float64 { return s.Float64() - 0.5 }
+					if i == 3 {
+						next = s.Float64 // a mean of squares
+					}
+					p := s.tensor(dt, shape, layouts[s.IntN(len(layouts))], next)
+					cpu[i], gpu[i] = append(cpu[i], p.cpu), append(gpu[i], p.gpu)
+				}
+			}
+			for range 3 {
+				if err := step.run(cpu); err != nil {
+					t.Fatal(name, err)
+				}
+				if err := step.run(gpu); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			for i := range cpu {
+				for k := range cpu[i] {
+					if err := same(gpu[i][k], cpu[i][k]); err != nil {
+						t.Fatalf("%s: list %d, tensor %d: %v", name, i, k, err)
+					}
+				}
+			}
+		})
+	}
+}

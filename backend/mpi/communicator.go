@@ -1,0 +1,267 @@
+package mpi
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// used says that MPI is initialised and not finalised.
+var used atomic.Bool
+
+// A Communicator is this process's end of a group of all processes that were started
+// together.
+type Communicator struct {
+	lib     *library
+	comm    uintptr // MPI_Comm
+	device  device.Device
+	driver  device.HostCaller
+	timeout time.Duration
+	made    atomic.Uint64 // collective calls so far
+
+	mu     sync.Mutex
+	err    error // why the group is of no more use
+	closed bool
+}
+
+var _ collective.Communicator = (*Communicator)(nil)
+
+// New returns this process's end of a group of all processes that the launcher started,
+// each on a device whose memory the host reaches. All call it. A rank that waits for
+// others longer than timeout fails the group; joining it waits as long as MPI does.
+func New(d device.Device, timeout time.Duration) (*Communicator, error) {
+	if timeout <= 0 {
+		return nil, fmt.Errorf("%w: a timeout of %v, want more than 0", collective.ErrCall, timeout)
+	}
+	d, drv, err := device.Find(d)
+	if err != nil {
+		return nil, err
+	}
+	caller, ok := drv.(device.HostCaller)
+	if !ok {
+		return nil, fmt.Errorf("%w: MPI does not reach the memory of %s", device.ErrUnavailable, d)
+	}
+	l, err := world()
+	if err != nil {
+		return nil, err
+	}
+	used.Store(true)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := dl.Get()
+	defer c.Free()
+	if err := l.call(c, fCommDup, commWorld, c.Addr(0)); err != nil {
+		return nil, err
+	}
+	return &Communicator{lib: l, comm: c.Words[0], device: d, driver: caller, timeout: timeout}, nil
+}
+
+// Rank returns the rank.
+func (c *Communicator) Rank() int { return c.lib.rank }
+
+// Size returns the number of ranks.
+func (c *Communicator) Size() int { return c.lib.size }
+
+// Device returns the rank's device.
+func (c *Communicator) Device() device.Device { return c.device }
+
+// Err returns why the group is of no more use, or nil.
+func (c *Communicator) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// fail makes the group of no more use to this rank, for the first reason that there is.
+func (c *Communicator) fail(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.err = err
+	}
+	return c.err
+}
+
+// Abort ends this rank's part. The others notice by their timeout.
+func (c *Communicator) Abort(reason error) {
+	_ = c.fail(fmt.Errorf("rank %d gave up: %w", c.Rank(), reason))
+}
+
+// Close gives the communicator back, unless calls of it went wrong: it is MPI's then.
+func (c *Communicator) Close() error {
+	if c.fail(collective.ErrClosed) != collective.ErrClosed {
+		return nil
+	}
+	c.mu.Lock()
+	closed := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if closed || !used.Load() {
+		return nil
+	}
+	c.lib.mu.Lock()
+	defer c.lib.mu.Unlock()
+	f := dl.Get()
+	defer f.Free()
+	f.Words[0] = c.comm
+	return c.lib.call(f, fCommFree, f.Addr(0))
+}
+
+// collectiveOp is what calls are called among the operators of a stream.
+var collectiveOp = &ir.Op{Name: "collective"}
+
+// Do makes calls in the order of a stream.
+func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	views := make([]ir.View, 0, 2*len(calls))
+	for _, call := range calls {
+		views = append(views, call.In, call.Out)
+	}
+	return c.driver.CallHost(c.device.Index, s, collectiveOp, views, func(host []ir.View) error {
+		own := make([]*collective.Call, len(calls))
+		for i, call := range calls {
+			copied := *call
+			copied.In, copied.Out = host[2*i], host[2*i+1]
+			own[i] = &copied
+		}
+		if err := c.run(own); err != nil {
+			return c.fail(err)
+		}
+		return nil
+	})
+}
+
+// run makes calls on the goroutine that does the stream's work.
+func (c *Communicator) run(calls []*collective.Call) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	var sends []*request
+	for _, call := range calls {
+		if call.Kind == collective.Send {
+			made, err := c.send(call)
+			if err != nil {
+				return err
+			}
+			sends = append(sends, made...)
+		}
+	}
+	for _, call := range calls {
+		var err error
+		switch call.Kind {
+		case collective.Send:
+		case collective.Receive:
+			err = c.receive(call)
+		default:
+			err = c.collective(call)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, r := range sends {
+		if err := c.wait(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A request is a call of MPI that is under way. Its frame keeps the memory in place.
+type request struct {
+	what  string
+	frame *dl.Frame
+}
+
+// abandoned are the frames of calls that never ended: MPI may still use their memory.
+var abandoned struct {
+	sync.Mutex
+	frames []*dl.Frame
+}
+
+// start begins a call. args gives its arguments before the request, whose address is the
+// last; the memory of views that it names is kept in place.
+func (c *Communicator) start(what string, f int, args func(frame *dl.Frame) []uintptr) (*request, error) {
+	frame := dl.Get()
+	list := append(args(frame), frame.Addr(0))
+	c.lib.mu.Lock()
+	defer c.lib.mu.Unlock()
+	if err := c.lib.call(frame, f, list...); err != nil {
+		frame.Free()
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return &request{what, frame}, nil
+}
+
+// done reports whether a call has ended.
+func (c *Communicator) done(r *request) (bool, error) {
+	c.lib.mu.Lock()
+	defer c.lib.mu.Unlock()
+	err := c.lib.call(r.frame, fTest, r.frame.Addr(0), r.frame.Addr(1), 0)
+	return err == nil && int32(r.frame.Words[1]) != 0, err
+}
+
+// How a wait asks: at once and again for a moment, which is what a call within a machine
+// takes, and then less and less often.
+const (
+	spinning = 200 * time.Microsecond
+	longest  = time.Millisecond
+)
+
+// wait waits until a call has ended, or for the group's timeout.
+func (c *Communicator) wait(r *request) error {
+	began := time.Now()
+	pause := 10 * time.Microsecond
+	for {
+		done, err := c.done(r)
+		if err == nil {
+			err = c.Err()
+		}
+		switch {
+		case done:
+			r.frame.Free()
+			return nil
+		case err == nil && time.Since(began) > c.timeout:
+			err = fmt.Errorf("rank %d waited %v for the others: %w", c.Rank(), c.timeout, collective.ErrTimeout)
+		}
+		if err != nil {
+			abandoned.Lock()
+			abandoned.frames = append(abandoned.frames, r.frame)
+			abandoned.Unlock()
+			return fmt.Errorf("%s: %w", r.what, err)
+		}
+		if time.Since(began) < spinning {
+			runtime.Gosched()
+			continue
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, longest)
+	}
+}
+
+// do makes a call and waits for it.
+func (c *Communicator) do(what string, f int, args func(frame *dl.Frame) []uintptr) error {
+	r, err := c.start(what, f, args)
+	if err != nil {
+		return err
+	}
+	return c.wait(r)
+}
+
+// keep returns the address of host memory, which stays in place while the frame is held.
+func keep(f *dl.Frame, p unsafe.Pointer) uintptr {
+	if p == nil {
+		return 0
+	}
+	return f.Keep(p)
+}

@@ -1,0 +1,102 @@
+package opaque
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sinter-go/sinter/backend/ref/element"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// Cat joins the operands along attribute dim.
+func Cat(c *ir.Call) error {
+	out := newTensor(c.Out[0].Shape, ir.Scalar{})
+	axis, err := axisOf(c, 0, out.shape)
+	if err != nil {
+		return err
+	}
+	start := 0
+	for _, v := range c.In {
+		x := load(v, c.Compute)
+		each(x.shape, func(at []int) {
+			s := *x.at(at)
+			at[axis] += start
+			*out.at(at) = s
+		})
+		start += x.shape[axis]
+	}
+	store(c.Out[0], out, c.Compute)
+	return nil
+}
+
+// PadConstant surrounds x with a value. Attributes: padding, the elements to add
+// before and after the last axis, then the axis before it, and so on (negative:
+// to remove); value, a number of the compute dtype.
+func PadConstant(c *ir.Call) error {
+	x := load(c.In[0], c.Compute)
+	padding, value := c.Attrs[0].Ints, element.Convert(c.Attrs[1].Scalar, c.Compute)
+	out := newTensor(c.Out[0].Shape, value)
+	rank := len(x.shape)
+	each(out.shape, func(at []int) {
+		from := slices.Clone(at)
+		for i := 0; i+1 < len(padding); i += 2 {
+			from[rank-1-i/2] -= padding[i]
+		}
+		if inside(x.shape, from) {
+			*out.at(at) = *x.at(from)
+		}
+	})
+	store(c.Out[0], out, c.Compute)
+	return nil
+}
+
+// inside reports whether a tensor of the given shape has the element at.
+func inside(shape, at []int) bool {
+	for a, n := range shape {
+		if at[a] < 0 || at[a] >= n {
+			return false
+		}
+	}
+	return true
+}
+
+// Band copies the matrices in the last two axes of x, with zeros where column less
+// row is not from attribute first to attribute last.
+func Band(c *ir.Call) error {
+	x, last := load(c.In[0], c.Compute), len(c.In[0].Shape)-1
+	if last < 1 {
+		return fmt.Errorf("x must have two axes or more, not shape %v", x.shape)
+	}
+	each(x.shape, func(at []int) {
+		if d := int64(at[last] - at[last-1]); d < c.Attrs[0].Int || d > c.Attrs[1].Int {
+			*x.at(at) = ir.IntScalar(0)
+		}
+	})
+	store(c.Out[0], x, c.Compute)
+	return nil
+}
+
+// Flip reverses x along the axes in attribute dims.
+func Flip(c *ir.Call) error {
+	x := load(c.In[0], c.Compute)
+	out := newTensor(x.shape, ir.Scalar{})
+	flipped := make([]bool, max(len(x.shape), 1))
+	for _, d := range c.Attrs[0].Ints {
+		axis, err := ir.Axis(d, len(x.shape))
+		if err != nil {
+			return err
+		}
+		flipped[axis] = true
+	}
+	each(x.shape, func(at []int) {
+		s := *x.at(at)
+		for a, n := range x.shape {
+			if flipped[a] {
+				at[a] = n - 1 - at[a]
+			}
+		}
+		*out.at(at) = s
+	})
+	store(c.Out[0], out, c.Compute)
+	return nil
+}

@@ -1,0 +1,251 @@
+package opaque
+
+import (
+	"github.com/sinter-go/sinter/backend/ref/wide"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// sum adds elements in order.
+func sum[T any](f field[T], xs []T) T {
+	total := f.number(0)
+	for _, x := range xs {
+		total = f.add(total, x)
+	}
+	return total
+}
+
+// Softmax returns exp(x - max) / sum(exp(x - max)) along attribute dim.
+func Softmax(c *ir.Call) error { return inField(c, softmax[float64], softmax[wide.Float]) }
+
+func softmax[T any](c *ir.Call, f field[T]) error {
+	return alongLines(c, f, func(x []T) {
+		top := largest(f, x)
+		for i := range x {
+			x[i] = f.exp(f.sub(x[i], top))
+		}
+		total := sum(f, x)
+		for i := range x {
+			x[i] = f.quo(x[i], total)
+		}
+	})
+}
+
+// LogSoftmax returns x - max - log(sum(exp(x - max))) along attribute dim.
+func LogSoftmax(c *ir.Call) error { return inField(c, logSoftmax[float64], logSoftmax[wide.Float]) }
+
+func logSoftmax[T any](c *ir.Call, f field[T]) error {
+	return alongLines(c, f, func(x []T) {
+		top := largest(f, x)
+		powers := make([]T, len(x))
+		for i := range x {
+			x[i] = f.sub(x[i], top)
+			powers[i] = f.exp(x[i])
+		}
+		scale := f.log(sum(f, powers))
+		for i := range x {
+			x[i] = f.sub(x[i], scale)
+		}
+	})
+}
+
+func largest[T any](f field[T], xs []T) T {
+	top := xs[0]
+	for _, x := range xs {
+		if f.larger(x, top) {
+			top = x
+		}
+	}
+	return top
+}
+
+// alongLines changes every line of x along attribute dim, which has an element
+// at least, and returns the result.
+func alongLines[T any](c *ir.Call, f field[T], change func(x []T)) error {
+	x := decode(c.In[0], c.Compute, f.ring)
+	axis, err := axisOf(c, 0, x.shape)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines(x.shape, axis) {
+		row := make([]T, len(l))
+		for k, i := range l {
+			row[k] = x.v[i]
+		}
+		change(row)
+		for k, i := range l {
+			x.v[i] = row[k]
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	return nil
+}
+
+// LayerNorm normalizes x over its last `axes` axes together: out is
+// (x - mean)*rstd with rstd = 1/sqrt(variance + eps) and the variance divided by
+// the number of elements. Operands weight and bias, where there are any, have the
+// shape of these axes; out is then multiplied by the one, and the other added.
+// Results: out, mean, rstd.
+func LayerNorm(c *ir.Call) error { return inField(c, layerNorm[float64], layerNorm[wide.Float]) }
+
+func layerNorm[T any](c *ir.Call, f field[T]) error {
+	x, groups := groupsOf(c, f)
+	mean, rstd := newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	for g, group := range groups {
+		count := f.number(len(group))
+		mean.v[g] = f.quo(sum(f, group), count)
+		squares := make([]T, len(group))
+		for i := range group {
+			group[i] = f.sub(group[i], mean.v[g])
+			squares[i] = f.mul(group[i], group[i])
+		}
+		rstd.v[g] = scale(c, f, f.quo(sum(f, squares), count))
+		for i := range group {
+			group[i] = f.mul(group[i], rstd.v[g])
+		}
+		affine(c, f, group)
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	encode(c.Out[1], c.Compute, f.ring, mean)
+	encode(c.Out[2], c.Compute, f.ring, rstd)
+	return nil
+}
+
+// RMSNorm divides x by the root of its mean square over its last `axes` axes:
+// rstd is 1/sqrt(mean(x*x) + eps). An operand weight, where there is one, has the
+// shape of these axes and multiplies out. Results: out, rstd.
+func RMSNorm(c *ir.Call) error { return inField(c, rmsNorm[float64], rmsNorm[wide.Float]) }
+
+func rmsNorm[T any](c *ir.Call, f field[T]) error {
+	x, groups := groupsOf(c, f)
+	rstd := newTensor(c.Out[1].Shape, f.number(0))
+	for g, group := range groups {
+		squares := make([]T, len(group))
+		for i := range group {
+			squares[i] = f.mul(group[i], group[i])
+		}
+		rstd.v[g] = scale(c, f, f.quo(sum(f, squares), f.number(len(group))))
+		for i := range group {
+			group[i] = f.mul(group[i], rstd.v[g])
+		}
+		affine(c, f, group)
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	encode(c.Out[1], c.Compute, f.ring, rstd)
+	return nil
+}
+
+// affine multiplies a group by operand 1 and adds operand 2, where they are there.
+func affine[T any](c *ir.Call, f field[T], group []T) {
+	if len(c.In) > 1 {
+		for i, w := range decode(c.In[1], c.Compute, f.ring).v {
+			group[i] = f.mul(group[i], w)
+		}
+	}
+	if len(c.In) > 2 {
+		for i, b := range decode(c.In[2], c.Compute, f.ring).v {
+			group[i] = f.add(group[i], b)
+		}
+	}
+}
+
+// scale returns 1/sqrt(square + eps); eps is the last attribute.
+func scale[T any](c *ir.Call, f field[T], square T) T {
+	return f.quo(f.number(1), f.sqrt(f.add(square, f.from(c.Attrs[len(c.Attrs)-1].Scalar))))
+}
+
+// groupsOf decodes x and cuts it into what is normalized together, its last
+// axes; the first attribute says how many.
+func groupsOf[T any](c *ir.Call, f field[T]) (x tensor[T], groups [][]T) {
+	x = decode(c.In[0], c.Compute, f.ring)
+	lead := len(x.shape) - int(c.Attrs[0].Int)
+	size := ir.NumElements(x.shape[lead:])
+	for g := range ir.NumElements(x.shape[:lead]) {
+		groups = append(groups, x.v[g*size:(g+1)*size])
+	}
+	return x, groups
+}
+
+// ChannelNorm normalizes each channel, axis 1 of x, over the other axes together,
+// multiplies it by its element of weight and adds that of bias. The attribute is eps.
+// Results: out, and the mean and the variance of each channel, divided by the number
+// of its elements.
+func ChannelNorm(c *ir.Call) error { return inField(c, channelNorm[float64], channelNorm[wide.Float]) }
+
+func channelNorm[T any](c *ir.Call, f field[T]) error {
+	x := decode(c.In[0], c.Compute, f.ring)
+	weight, bias := decode(c.In[1], c.Compute, f.ring), decode(c.In[2], c.Compute, f.ring)
+	mean, variance := newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	for ch, at := range channelsOf(x.shape) {
+		group := pick(x.v, at)
+		count := f.number(len(group))
+		mean.v[ch] = f.quo(sum(f, group), count)
+		squares := make([]T, len(group))
+		for i := range group {
+			group[i] = f.sub(group[i], mean.v[ch])
+			squares[i] = f.mul(group[i], group[i])
+		}
+		variance.v[ch] = f.quo(sum(f, squares), count)
+		rstd := scale(c, f, variance.v[ch])
+		for i, k := range at {
+			x.v[k] = f.add(f.mul(f.mul(group[i], rstd), weight.v[ch]), bias.v[ch])
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	encode(c.Out[1], c.Compute, f.ring, mean)
+	encode(c.Out[2], c.Compute, f.ring, variance)
+	return nil
+}
+
+// ChannelNormGrad returns the gradients of ChannelNorm's out by x, weight and bias,
+// from out's own, x, weight, and the mean and the variance of each channel. The
+// attribute is eps.
+func ChannelNormGrad(c *ir.Call) error {
+	return inField(c, channelNormGrad[float64], channelNormGrad[wide.Float])
+}
+
+func channelNormGrad[T any](c *ir.Call, f field[T]) error {
+	var in [5][]T // dy, x, weight, mean, variance
+	for i := range in {
+		in[i] = decode(c.In[i], c.Compute, f.ring).v
+	}
+	dx, dWeight, dBias := newTensor(c.Out[0].Shape, f.number(0)), newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	for ch, at := range channelsOf(dx.shape) {
+		dy, y, products := pick(in[0], at), pick(in[1], at), make([]T, len(at))
+		rstd := scale(c, f, in[4][ch])
+		for i := range y { // the normalized x
+			y[i] = f.mul(f.sub(y[i], in[3][ch]), rstd)
+			products[i] = f.mul(dy[i], y[i])
+		}
+		dWeight.v[ch], dBias.v[ch] = sum(f, products), sum(f, dy)
+		count := f.number(len(at))
+		middle, slope := f.quo(dBias.v[ch], count), f.quo(dWeight.v[ch], count)
+		for i, k := range at {
+			d := f.sub(f.sub(dy[i], middle), f.mul(y[i], slope))
+			dx.v[k] = f.mul(f.mul(in[2][ch], rstd), d)
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, dx)
+	encode(c.Out[1], c.Compute, f.ring, dWeight)
+	encode(c.Out[2], c.Compute, f.ring, dBias)
+	return nil
+}
+
+// channelsOf returns where the elements of each channel of a shape are.
+func channelsOf(shape []int) [][]int {
+	at := make([][]int, shape[1])
+	size := ir.NumElements(shape[2:])
+	for i := range ir.NumElements(shape) {
+		ch := i / size % shape[1]
+		at[ch] = append(at[ch], i)
+	}
+	return at
+}
+
+// pick returns the elements at some places.
+func pick[T any](v []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, k := range at {
+		out[i] = v[k]
+	}
+	return out
+}

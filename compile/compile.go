@@ -1,0 +1,410 @@
+// Package compile makes programs of Go functions over tensors. A function is recorded once
+// for each set of shapes: its calls, those of backward passes, optimizers and random
+// numbers among them, become a program whose memory is planned, and later calls run this
+// without going through the function again.
+//
+//	step := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+//		return optim.Minimize(adam, func() tensor.Tensor {
+//			return model.Forward(x[0]).CrossEntropy(x[1])
+//		})
+//	}, compile.State(model, adam))
+//	loss, err := step.Call(images, labels)
+//
+// A compiled call leaves what the function itself would have left: parameters, gradients,
+// moments, statistics, versions and the state of random generators. What cannot be
+// recorded is an error; nothing is computed eagerly in its place. The chapter
+// docs/guide/compile.md of the guide says when to compile, and what cannot be.
+//
+// The package knows nothing of how calls are recorded and run: that is runtime/core.
+package compile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+	"github.com/sinter-go/sinter/runtime/precision"
+)
+
+// Errors that calls of compiled functions wrap.
+const (
+	// ErrHostRead: the function reads a value on the host, such as Item and Data do.
+	ErrHostRead = core.ErrHostRead
+	// ErrUndeclared: the function uses a tensor that is no argument and not declared.
+	ErrUndeclared = core.ErrUndeclared
+	// ErrEscaped: a tensor that the function made while it was recorded is used outside.
+	ErrEscaped = core.ErrEscaped
+	// ErrUnrecordable: the function does something else that cannot be recorded.
+	ErrUnrecordable = core.ErrUnrecordable
+)
+
+// Results are what a compiled function returns besides an error.
+type Results interface {
+	tensor.Tensor | []tensor.Tensor
+}
+
+// A Compiled is a function and the programs that were made of it. Any goroutine may call
+// it; calls that change the same state are the caller's to order, as in eager code.
+type Compiled[T Results] struct {
+	f     func(x ...tensor.Tensor) (T, error)
+	grads bool // results take part in differentiation
+	o     settings
+	err   error
+
+	tracing sync.Mutex // one goroutine records at a time
+
+	mu      sync.Mutex
+	plans   map[string][]*plan // by signature, the latest used last
+	count   int
+	uses    int64
+	stats   Stats
+	last    *plan
+	traces  []time.Time // of the last minute
+	changed string      // since the recording before
+	logged  bool
+}
+
+// A plan is a program of a compiled function.
+type plan struct {
+	key    string
+	rec    *core.Recorded
+	memory snapshot
+	used   int64
+}
+
+// Stats are figures of a compiled function.
+type Stats struct {
+	Calls    int           // of the function, those that failed included
+	Traces   int           // recordings
+	Plans    int           // programs that are kept
+	Evicted  int           // programs that were dropped for others
+	Tracing  time.Duration // spent recording and planning
+	Steps    int           // launches, copies and clearings of the latest program
+	Peak     int64         // bytes that it holds at most besides arguments and state
+	Eager    int64         // bytes that the same calls hold at most in eager code
+	Shared   int           // results that are written over operands
+	Retraced string        // what had changed when it was recorded again; "" where it never was
+}
+
+// Step compiles a function that changes state: a step of training, with backward pass and
+// optimizer. Its results take no part in differentiation.
+//
+// Options: State, Captures, Key, Plans.
+func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
+	return newCompiled(f, opts, false)
+}
+
+// Func compiles a function that only computes.
+//
+// Options: State, Captures, Key, Plans.
+func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
+	return newCompiled(f, opts, true)
+}
+
+func newCompiled[T Results](f func(x ...tensor.Tensor) (T, error), opts []Option, grads bool) *Compiled[T] {
+	c := &Compiled[T]{f: f, grads: grads, plans: map[string][]*plan{}}
+	r := option.Read(opts)
+	c.o, c.err = read(&r)
+	if c.err == nil && f == nil {
+		c.err = errors.New("compile: there is no function to compile")
+	}
+	return c
+}
+
+// Call does what the function does with x. The first call with such arguments records it.
+// Where there is an error before anything was computed, nothing changed.
+func (c *Compiled[T]) Call(x ...tensor.Tensor) (out T, err error) {
+	args, err := c.arguments(x)
+	if err != nil {
+		return out, err
+	}
+	if core.Recording() { // by an outer function
+		return c.f(x...)
+	}
+	p, err := c.find(args)
+	if err != nil {
+		return out, err
+	}
+	outs, err := p.rec.Run(args)
+	if err != nil {
+		return out, fmt.Errorf("compile: %w", err)
+	}
+	return pack[T](outs), nil
+}
+
+// Prepare records the function for such arguments, unless it is recorded, and runs
+// nothing.
+func (c *Compiled[T]) Prepare(x ...tensor.Tensor) error {
+	args, err := c.arguments(x)
+	if err != nil {
+		return err
+	}
+	_, err = c.find(args)
+	return err
+}
+
+// arguments returns the handles of x.
+func (c *Compiled[T]) arguments(x []tensor.Tensor) ([]*core.Tensor, error) {
+	if c == nil || c.f == nil && c.err == nil {
+		return nil, errors.New("compile: a compiled function that Step or Func did not make")
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	args := make([]*core.Tensor, len(x))
+	for i, t := range x {
+		if err := t.Err(); err != nil {
+			return nil, fmt.Errorf("compile: argument %d: %w", i, err)
+		}
+		args[i] = t.Handle()
+		if core.GradEnabled() && !args[i].IsLeaf() {
+			return nil, fmt.Errorf("compile: argument %d: %w: it was made by %s and requires gradients; Detach it, or call in tensor.NoGrad", i, ErrUnrecordable, args[i].GradFn())
+		}
+	}
+	return args, nil
+}
+
+// pack returns results as the function does.
+func pack[T Results](outs []*core.Tensor) (out T) {
+	list := make([]tensor.Tensor, len(outs))
+	for i, t := range outs {
+		list[i] = tensor.Wrap(t)
+	}
+	switch p := any(&out).(type) {
+	case *tensor.Tensor:
+		*p = list[0]
+	case *[]tensor.Tensor:
+		*p = list
+	}
+	return out
+}
+
+// unpack is the reverse of pack.
+func unpack[T Results](out T) []*core.Tensor {
+	switch v := any(out).(type) {
+	case tensor.Tensor:
+		return []*core.Tensor{v.Handle()}
+	case []tensor.Tensor:
+		list := make([]*core.Tensor, len(v))
+		for i, t := range v {
+			list[i] = t.Handle()
+		}
+		return list
+	}
+	return nil
+}
+
+// signature returns what a program depends on.
+func (c *Compiled[T]) signature(args []*core.Tensor) (string, error) {
+	key := core.AppendSignature(make([]byte, 0, 128), args)
+	flags := uint64(core.DefaultFloat()) << 1
+	if core.GradEnabled() {
+		flags |= 1
+	}
+	key = binary.AppendUvarint(key, flags)
+	key = fmt.Appendf(key, "%v|%v", core.DefaultPlacement().Device, precision.Now())
+	for _, k := range c.o.keys {
+		v := k()
+		if v != nil && !reflect.TypeOf(v).Comparable() {
+			return "", fmt.Errorf("compile: a key of type %T, which cannot be compared", v)
+		}
+		key = fmt.Appendf(key, "|%T %v", v, v)
+	}
+	return string(key), nil
+}
+
+// find returns the program for args.
+func (c *Compiled[T]) find(args []*core.Tensor) (*plan, error) {
+	key, err := c.signature(args)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.stats.Calls++
+	p := c.fits(key, args)
+	c.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	c.tracing.Lock()
+	defer c.tracing.Unlock()
+	c.mu.Lock()
+	p = c.fits(key, args) // of a goroutine that was quicker
+	c.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	start := time.Now()
+	if p, err = c.trace(key, args); err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.enter(p, time.Since(start))
+	return p, nil
+}
+
+// fits returns the program for args, or nil. The caller holds c.mu.
+func (c *Compiled[T]) fits(key string, args []*core.Tensor) *plan {
+	list := c.plans[key]
+	for i := len(list) - 1; i >= 0; i-- {
+		p := list[i]
+		what := p.memory.changed()
+		if what == "" {
+			var ok bool
+			if what, ok = p.rec.Holds(args); ok {
+				c.uses++
+				p.used, c.last = c.uses, p
+				return p
+			}
+		}
+		c.changed = what
+	}
+	if len(list) == 0 && c.stats.Traces > 0 {
+		c.changed = "the arguments' shapes, dtypes, strides or devices, or a key"
+	}
+	return nil
+}
+
+// enter keeps a program, and drops the one that was not used for longest where there are
+// too many. The caller holds c.mu.
+func (c *Compiled[T]) enter(p *plan, took time.Duration) {
+	c.uses++
+	p.used, c.last = c.uses, p
+	c.plans[p.key] = append(c.plans[p.key], p)
+	c.count++
+	c.stats.Traces++
+	c.stats.Tracing += took
+	if c.stats.Traces > 1 {
+		c.stats.Retraced = c.changed
+	}
+	for c.count > c.o.plans {
+		c.evict()
+	}
+	now := time.Now()
+	c.traces = append(c.traces, now)
+	for len(c.traces) > 0 && now.Sub(c.traces[0]) > time.Minute {
+		c.traces = c.traces[1:]
+	}
+	if len(c.traces) > manyTraces && !c.logged {
+		c.logged = true
+		slog.Warn("sinter: a compiled function is recorded again and again", "times in a minute", len(c.traces), "latest change", c.changed)
+	}
+}
+
+// manyTraces is how many recordings in a minute are no reason to say something.
+const manyTraces = 8
+
+// evict drops the program that was not used for longest.
+func (c *Compiled[T]) evict() {
+	var oldest *plan
+	for _, list := range c.plans {
+		for _, p := range list {
+			if oldest == nil || p.used < oldest.used {
+				oldest = p
+			}
+		}
+	}
+	c.drop(oldest)
+	c.stats.Evicted++
+}
+
+func (c *Compiled[T]) drop(p *plan) {
+	list := c.plans[p.key]
+	for i := range list {
+		if list[i] == p {
+			list = append(list[:i:i], list[i+1:]...)
+			break
+		}
+	}
+	if c.plans[p.key] = list; len(list) == 0 {
+		delete(c.plans, p.key)
+	}
+	c.count--
+}
+
+// Close drops all programs and their memory. The function can be called again.
+func (c *Compiled[T]) Close() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, list := range c.plans {
+		for _, p := range list {
+			c.drop(p)
+		}
+	}
+	c.last = nil
+}
+
+// trace records the function.
+func (c *Compiled[T]) trace(key string, args []*core.Tensor) (*plan, error) {
+	state, err := declared(c.o.state)
+	if err != nil {
+		return nil, err
+	}
+	memory := take(c.o.state)
+	rec, err := core.Record(args, core.RecordOptions{State: state, Captures: c.o.captures}, func(args []*core.Tensor) ([]*core.Tensor, error) {
+		x := make([]tensor.Tensor, len(args))
+		for i, t := range args {
+			x[i] = tensor.Wrap(t)
+		}
+		out, err := c.f(x...)
+		if err != nil {
+			return nil, err
+		}
+		outs := unpack(out)
+		for i, t := range outs {
+			if c.grads && t.RequiresGrad() && core.GradEnabled() {
+				return nil, fmt.Errorf("result %d: %w: gradients flow to it; compile the backward pass with it by Step, or call in tensor.NoGrad", i, ErrUnrecordable)
+			}
+		}
+		return outs, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if what := memory.changed(); what != "" {
+		return nil, fmt.Errorf("%w: the function changed %s, which runs of its program would not change", ErrUnrecordable, what)
+	}
+	return &plan{key: key, rec: rec, memory: memory}, nil
+}
+
+// Stats returns figures of the function's calls and of its latest program.
+func (c *Compiled[T]) Stats() Stats {
+	if c == nil {
+		return Stats{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stats
+	s.Plans = c.count
+	if c.last != nil {
+		rec := c.last.rec
+		s.Steps, s.Peak, s.Eager, s.Shared = rec.Steps(), rec.Program.Peak(rec.Layout), rec.Program.EagerPeak(), rec.Layout.Shared
+	}
+	return s
+}
+
+// Program returns the program that was used latest, which must not be changed; nil where
+// there is none.
+func (c *Compiled[T]) Program() *program.Program {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		return nil
+	}
+	return c.last.rec.Program
+}

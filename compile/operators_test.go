@@ -1,0 +1,110 @@
+package compile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/opcases"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/optest"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/random"
+)
+
+// inProgram returns an operator that runs as a program, recorded at every call, and
+// compares each result with eager code's to the bit. It reports what went wrong, and
+// returns what eager code does.
+func inProgram(t *testing.T, o optest.Operator, ran *atomic.Int64) optest.Operator {
+	eager := o.Call
+	o.Out, o.InPlace = nil, nil
+	o.Call = func(a optest.Args) []*core.Tensor {
+		if core.FirstError(slices.DeleteFunc(slices.Clone(a.In), func(x *core.Tensor) bool { return x == nil })...) != nil {
+			return eager(a)
+		}
+		before := random.Current().State()
+		want := eager(a)
+		after := random.Current().State()
+		if core.FirstError(want...) != nil {
+			return want
+		}
+		random.Current().SetState(before)
+		rec, err := core.Record(a.In, core.RecordOptions{}, func(in []*core.Tensor) ([]*core.Tensor, error) {
+			b := a
+			b.In = in
+			return eager(b), nil
+		})
+		if err != nil {
+			if errors.Is(err, core.ErrHostRead) && o.Op.Tags&ir.TagSyncs != 0 {
+				random.Current().SetState(after)
+				return want
+			}
+			if errors.Is(err, core.ErrUnrecordable) && strings.Contains(err.Error(), "positions in the storage") && slices.ContainsFunc(a.In, ofPart) {
+				return want
+			}
+			t.Errorf("%s: recording: %v", o.Op.Name, err)
+			return want
+		}
+		ran.Add(1)
+		got, err := rec.Run(a.In)
+		if err == nil && random.Current().State() != after {
+			err = fmt.Errorf("random state %v, eager leaves %v", random.Current().State(), after)
+		}
+		for i := 0; i < len(want) && err == nil; i++ {
+			err = same(got[i], want[i])
+		}
+		if err != nil {
+			t.Errorf("%s in a program: %v\n%s", o.Op.Name, err, rec.Program)
+		}
+		return want
+	}
+	return o
+}
+
+// ofPart reports whether x is a part of its storage.
+func ofPart(x *core.Tensor) bool { return x != nil && x.StorageElements() != x.NumElements() }
+
+// same reports how a tensor differs from another.
+func same(got, want *core.Tensor) error {
+	g, err := core.Bytes(got)
+	if err != nil {
+		return err
+	}
+	w, err := core.Bytes(want)
+	if err != nil {
+		return err
+	}
+	if fmt.Sprint(got.Shape(), got.DType(), got.Device()) != fmt.Sprint(want.Shape(), want.DType(), want.Device()) || !bytes.Equal(g, w) {
+		return fmt.Errorf("%s %v on %s differs from eager's %s %v on %s", got.DType(), got.Shape(), got.Device(), want.DType(), want.Shape(), want.Device())
+	}
+	return nil
+}
+
+// TestOperators: every operator in a program gives eager code's bits, with freed memory
+// poisoned, on the processor and on a simulated accelerator. None is computed eagerly but
+// those that the schema says read values.
+func TestOperators(t *testing.T) {
+	core.Poison.Store(true)
+	t.Cleanup(func() { core.Poison.Store(false) })
+	for _, dev := range []device.Device{device.CPU, device.Sim(0)} {
+		t.Run(dev.Kind.String(), func(t *testing.T) {
+			var ran atomic.Int64
+			var table []optest.Operator
+			for i, o := range opcases.Cases {
+				if testing.Short() && i%13 != 0 {
+					continue
+				}
+				table = append(table, inProgram(t, o, &ran))
+			}
+			t.Run("all", func(t *testing.T) { optest.RunOn(t, table, dev, optest.WithoutReference()) })
+			if ran.Load() == 0 {
+				t.Error("nothing ran as a program")
+			}
+		})
+	}
+}

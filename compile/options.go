@@ -1,0 +1,97 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
+
+// An Option is an optional argument of Step and Func, of the type that all optional
+// arguments have.
+type Option = tensor.Option
+
+// State declares what the function uses besides its arguments: models, optimizers,
+// schedulers, parameters and tensors. They are read by reference, as in eager code. Where
+// the Go values in a model change, such as the mode that nn.Train and nn.Eval set, the
+// function is recorded again.
+func State(parts ...any) Option { return option.Value("State", parts) }
+
+// Captures allows tensors that are neither arguments nor declared. The program holds them.
+func Captures(on ...bool) Option { return option.Flag("Captures", on) }
+
+// Key gives a Go value that the function branches on, which is asked for at every call:
+// there is a program for each. It must be comparable.
+func Key(values ...func() any) Option { return option.Value("Key", values) }
+
+// Plans bounds how many programs are kept, 16 unless given. The one that was not used for
+// longest is dropped for another, with its memory.
+func Plans(n int) Option { return option.Int("Plans", n) }
+
+// settings are what options adjust.
+type settings struct {
+	state    []any
+	captures bool
+	keys     []func() any
+	plans    int
+}
+
+func read(r *option.Reader) (settings, error) {
+	s := settings{
+		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
+		keys: option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16),
+	}
+	if err := r.Err("State, Captures, Key, Plans"); err != nil {
+		return s, fmt.Errorf("compile: %w", err)
+	}
+	if s.plans < 1 {
+		return s, fmt.Errorf("compile: at most %d plans, want 1 or more", s.plans)
+	}
+	for i, k := range s.keys {
+		if k == nil {
+			return s, fmt.Errorf("compile: key %d is nil", i)
+		}
+	}
+	for i, part := range s.state {
+		if part == nil {
+			return s, fmt.Errorf("compile: state %d is nil", i)
+		}
+	}
+	return s, nil
+}
+
+// declared returns the tensors of declared parts.
+func declared(parts []any) (list []core.Declared, err error) {
+	add := func(name string, t tensor.Tensor) {
+		if e := t.Err(); e != nil && err == nil {
+			err = fmt.Errorf("state %s: %w", name, e)
+		}
+		list = append(list, core.Declared{Name: name, Tensor: t.Handle()})
+	}
+	for i, part := range parts {
+		switch p := part.(type) {
+		case tensor.Tensor:
+			add(fmt.Sprintf("state %d", i), p)
+		case []tensor.Tensor:
+			for k, t := range p {
+				add(fmt.Sprintf("state %d.%d", i, k), t)
+			}
+		case *optim.Scheduler:
+		case optim.Optimizer:
+			for k, q := range p.Parameters() {
+				add(fmt.Sprintf("parameter %d", k), q.Tensor)
+			}
+		default:
+			for name, q := range nn.Named(part) {
+				add(name, q.Tensor)
+			}
+			for name, b := range nn.NamedBuffers(part) {
+				add(name, b.Tensor)
+			}
+		}
+	}
+	return list, err
+}

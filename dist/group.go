@@ -1,0 +1,275 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/option"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// An Option is an optional argument, of the type that all optional arguments have.
+type Option = tensor.Option
+
+// DefaultTimeout is how long a rank waits for the others unless Timeout says otherwise.
+const DefaultTimeout = 10 * time.Minute
+
+// Timeout is how long a rank waits for the others before the group fails,
+// DefaultTimeout unless given. It is an option of what makes groups.
+func Timeout(d time.Duration) Option { return option.Value("Timeout", d) }
+
+// Errors that a group's calls wrap.
+const (
+	ErrMismatch = collective.ErrMismatch // the ranks make different calls
+	ErrTimeout  = collective.ErrTimeout  // other ranks did not come in time
+	ErrClosed   = collective.ErrClosed   // a rank has closed the group
+	ErrCall     = collective.ErrCall     // a call that cannot be made
+)
+
+// An Op is what a reduction does with the elements of all ranks.
+type Op = collective.Op
+
+// The operations of reductions.
+const (
+	Sum     = collective.Sum
+	Product = collective.Product
+	Min     = collective.Min
+	Max     = collective.Max
+	Average = collective.Average // of floating and complex dtypes
+)
+
+// A Group is one rank's end of a process group: some ranks, each with a device, that
+// make collective calls. All ranks make the same calls in the same order.
+//
+// Once a call went wrong, because a rank did not come, made another call or is gone, the
+// group is of no more use: every later call of every rank returns the error, and a new
+// group is needed. One goroutine at a time uses a Group; any may call Abort and Err.
+type Group struct {
+	comm    collective.Communicator
+	timeout time.Duration
+	stream  stream.Stream // an accelerator's, for the group alone
+	give    func()        // gives the stream back
+	queue   queue         // the host's calls
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// newGroup returns the end of a group that comm makes the calls of. It owns comm.
+func newGroup(comm collective.Communicator, timeout time.Duration) (*Group, error) {
+	g := &Group{comm: comm, timeout: timeout}
+	if d := comm.Device(); d.Accelerator() {
+		var err error
+		if g.stream, g.give, err = takeStream(d); err != nil {
+			return nil, errors.Join(err, comm.Close())
+		}
+	}
+	return g, nil
+}
+
+// Rank returns which rank of the group this is, from 0.
+func (g *Group) Rank() int {
+	if !g.made() {
+		return 0
+	}
+	return g.comm.Rank()
+}
+
+// Size returns the number of ranks.
+func (g *Group) Size() int {
+	if !g.made() {
+		return 0
+	}
+	return g.comm.Size()
+}
+
+// Device returns the rank's device, which the tensors of its calls are on.
+func (g *Group) Device() device.Device {
+	if !g.made() {
+		return device.CPU
+	}
+	return g.comm.Device()
+}
+
+// made reports whether this package made g.
+func (g *Group) made() bool { return g != nil && g.comm != nil }
+
+// Err returns why the group is of no more use, or nil.
+func (g *Group) Err() error {
+	if !g.made() {
+		return errNil
+	}
+	if err := g.comm.Err(); err != nil {
+		return g.named(err)
+	}
+	return nil
+}
+
+// errNil is the error of calls of a nil Group.
+var errNil = fmt.Errorf("dist: %w: a nil or zero *dist.Group; Init, Local and Run make groups", ErrCall)
+
+func (g *Group) named(err error) error { return fmt.Errorf("dist: rank %d: %w", g.Rank(), err) }
+
+// Abort makes the group of no more use: calls that are under way end with reason, on
+// this rank, and on the others where the engine can tell them, which those within a
+// process can. Others notice after their timeout.
+func (g *Group) Abort(reason error) {
+	if g.made() && reason != nil {
+		g.comm.Abort(reason)
+	}
+}
+
+// Close waits for the calls that are under way and gives up what the rank holds of the
+// group. Calls of other ranks that need this one fail. Closing twice does nothing.
+func (g *Group) Close() error {
+	if !g.made() {
+		return errNil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil
+	}
+	g.closed = true
+	g.queue.wait()
+	var err error
+	if g.give != nil {
+		err = g.stream.Synchronize(context.Background()) // ends with the group's timeout
+	}
+	err = errors.Join(err, g.comm.Close())
+	if g.give != nil {
+		g.give()
+	}
+	if err != nil {
+		return g.named(err)
+	}
+	return nil
+}
+
+// A Batch is calls that are made together. Sends and receives of one batch do not wait
+// for one another.
+type Batch struct {
+	group *Group
+	calls []*collective.Call
+	held  []*core.Tensor // handles that keep memory until the calls are done
+	err   error
+}
+
+// Batch calls f to say which calls to make, and makes them together. The ranks make
+// alike batches.
+func (g *Group) Batch(f func(b *Batch)) *Work {
+	if !g.made() {
+		return &Work{err: errNil}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	b := &Batch{group: g}
+	switch {
+	case g.closed:
+		b.err = fmt.Errorf("%w by this rank", ErrClosed)
+	case f != nil:
+		f(b)
+	}
+	if b.err == nil {
+		b.err = g.comm.Err()
+	}
+	if b.err != nil {
+		b.release()
+		return &Work{err: g.named(b.err)}
+	}
+	if g.give == nil {
+		return g.later(b)
+	}
+	return g.enqueue(b)
+}
+
+// rank returns the rank that makes the calls.
+func (b *Batch) rank() int {
+	if b == nil {
+		return 0
+	}
+	return b.group.Rank()
+}
+
+func (b *Batch) release() {
+	for _, t := range b.held {
+		t.Release()
+	}
+	b.held = nil
+}
+
+// later has the host's calls made by the group's goroutine.
+func (g *Group) later(b *Batch) *Work {
+	w := &Work{done: make(chan struct{})}
+	g.queue.push(func() {
+		if err := g.comm.Do(0, b.calls...); err != nil {
+			w.err = g.named(err)
+		}
+		b.release()
+		close(w.done)
+	})
+	return w
+}
+
+// enqueue gives an accelerator's calls to the group's stream, after what the current
+// stream was given so far.
+func (g *Group) enqueue(b *Batch) *Work {
+	defer b.release()
+	w := &Work{device: g.Device(), group: g}
+	err := g.stream.WaitStream(stream.Current(g.Device()))
+	if err == nil {
+		err = g.comm.Do(g.stream.ID(), b.calls...)
+	}
+	if err == nil {
+		w.event, err = g.stream.RecordEvent(nil)
+	}
+	if err != nil {
+		w.err = g.named(err)
+	}
+	return w
+}
+
+// add checks a call and adds it to the batch. in and out are the tensors of its views, the
+// zero Tensor for none.
+func (b *Batch) add(c collective.Call, in, out tensor.Tensor) {
+	if b == nil || b.group == nil || b.err != nil {
+		return
+	}
+	op := &ir.Op{Name: c.Kind.String()}
+	if c.In, b.err = b.lend(op, in, false); b.err != nil {
+		return
+	}
+	if c.Out, b.err = b.lend(op, out, true); b.err != nil {
+		return
+	}
+	if b.err = c.Check(b.group.Rank(), b.group.Size()); b.err == nil {
+		b.calls = append(b.calls, &c)
+	}
+}
+
+// lend returns a tensor's elements, and holds them until the call is done.
+func (b *Batch) lend(op *ir.Op, t tensor.Tensor, write bool) (v ir.View, err error) {
+	if t == (tensor.Tensor{}) {
+		return v, nil
+	}
+	h := t.Handle()
+	if err := h.Err(); err != nil {
+		return v, err
+	}
+	if h.Device() != b.group.Device() {
+		return v, fmt.Errorf("%s: %w: the tensor is on %s, the group's rank on %s", op.Name, device.ErrMismatch, h.Device(), b.group.Device())
+	}
+	if v, err = core.Lend(op, h, b.group.stream.ID(), write); err != nil {
+		return v, err
+	}
+	core.OutsideScope(func() { b.held = append(b.held, h.Detach()) })
+	return v, nil
+}

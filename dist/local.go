@@ -1,0 +1,103 @@
+package dist
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/backend/cuda/nccl"
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/collective/local"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/option"
+)
+
+// Local returns the ends of a group within this process, one for each device, by rank.
+// Each is for a goroutine of its own: a rank that makes a call waits for the others. All
+// devices are of one kind. On the CPU every rank has the same device.
+//
+// Options: Timeout.
+func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
+	o := option.Read(opts)
+	timeout := option.Get(&o, "Timeout", DefaultTimeout)
+	if err := o.Err("Timeout"); err != nil {
+		return nil, fmt.Errorf("dist: Local: %w", err)
+	}
+	comms, err := communicators(devices, timeout)
+	if err != nil {
+		return nil, fmt.Errorf("dist: Local: %w", err)
+	}
+	groups := make([]*Group, len(comms))
+	for rank, c := range comms {
+		if groups[rank], err = newGroup(c, timeout); err != nil {
+			for _, g := range groups[:rank] {
+				err = errors.Join(err, g.Close())
+			}
+			for _, c := range comms[rank+1:] {
+				err = errors.Join(err, c.Close())
+			}
+			return nil, fmt.Errorf("dist: Local: %w", err)
+		}
+	}
+	return groups, nil
+}
+
+// communicators returns the ends of a group within the process by the engine of the
+// devices' kind.
+func communicators(devices []device.Device, timeout time.Duration) ([]collective.Communicator, error) {
+	for _, d := range devices {
+		if d.Kind != devices[0].Kind {
+			return nil, fmt.Errorf("%w: %s and %s: the devices of a group are of one kind", device.ErrMismatch, devices[0], d)
+		}
+	}
+	if len(devices) > 0 && devices[0].Kind == device.KindCUDA {
+		id, err := nccl.NewID()
+		if err != nil {
+			return nil, err
+		}
+		return communicatorsOf(nccl.New(id, devices, 0, len(devices), timeout))
+	}
+	return communicatorsOf(local.New(devices, timeout))
+}
+
+// communicatorsOf returns the ends of a group as what they are to a Group.
+func communicatorsOf[C collective.Communicator](ends []C, err error) (out []collective.Communicator, _ error) {
+	for _, c := range ends {
+		out = append(out, c)
+	}
+	return out, err
+}
+
+// Run calls f for every device at once, on a goroutine each, with the end of a group
+// of them, and closes the group when all have returned. The device is the current one
+// of its goroutine. The first f that returns an error aborts the group, so that the
+// others do not wait for it; the errors of all are joined, by rank.
+//
+// Options: Timeout.
+func Run(devices []device.Device, f func(g *Group) error, opts ...Option) error {
+	groups, err := Local(devices, opts...)
+	if err != nil {
+		return err
+	}
+	if f == nil {
+		f = func(*Group) error { return nil }
+	}
+	errs := make([]error, len(groups))
+	var all sync.WaitGroup
+	for rank, g := range groups {
+		all.Go(func() {
+			errs[rank] = device.With(g.Device(), func() error { return f(g) })
+			if errs[rank] != nil {
+				g.Abort(errs[rank])
+			}
+		})
+	}
+	all.Wait()
+	for rank, g := range groups {
+		if err := g.Close(); errs[rank] == nil {
+			errs[rank] = err
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,362 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+)
+
+// A reducer averages the gradients of a model over a group, in buckets, as a pass of
+// Backward completes them. It takes them from the pass (core.Taker).
+//
+// Buckets are reduced in their order on every rank, whatever order gradients become ready
+// in: one that is full waits for those before it.
+type reducer struct {
+	d       *DistributedDataParallel
+	buckets []*bucket
+	places  []spot // by parameter
+	hold    bool   // gradients stay this rank's
+
+	// Of the pass that is under way.
+	under bool
+	taken []bool // by parameter
+	order []int  // parameters as they became ready
+	next  int    // the first bucket that is not being reduced
+	few   bool   // the pass may leave parameters out
+
+	wanted []int // the order that buckets are to be filled in; nil: as they are
+	tuned  bool  // wanted was decided
+}
+
+// A bucket holds gradients of one dtype, one after the other.
+type bucket struct {
+	params []int
+	flat   tensor.Tensor
+	ready  int           // gradients of the pass that are in it
+	packed tensor.Tensor // flat in the dtype that it travels in, if that is another
+	work   *Work         // nil: not being reduced
+}
+
+// A spot is where a parameter's gradient is.
+type spot struct {
+	bucket *bucket
+	view   tensor.Tensor // of the parameter's shape
+}
+
+// init fills buckets in the order that gradients mostly become ready in, the reverse of
+// that of the parameters, and has the gradients come here.
+func (r *reducer) init(d *DistributedDataParallel) {
+	r.d = d
+	order := make([]int, len(d.params))
+	for i := range order {
+		order[i] = len(order) - 1 - i
+	}
+	r.fill(order)
+	r.taken = make([]bool, len(order))
+	for i, p := range d.params {
+		_ = p.Handle().SetTaker(r, i)
+	}
+}
+
+// fill makes buckets for the parameters in the given order.
+func (r *reducer) fill(order []int) {
+	d := r.d
+	r.buckets, r.places = nil, make([]spot, len(d.params))
+	open := map[ir.DType]*bucket{}
+	size := map[*bucket]int{}
+	for _, i := range order {
+		p := d.params[i]
+		bytes := p.NumElements() * p.DType().Size()
+		limit := d.limit
+		b := open[p.DType()]
+		if b != nil && b == r.buckets[0] {
+			limit = min(limit, firstBucket)
+		}
+		if b == nil || size[b]+bytes > limit {
+			b = new(bucket)
+			open[p.DType()] = b
+			r.buckets = append(r.buckets, b)
+		}
+		b.params = append(b.params, i)
+		size[b] += bytes
+		r.places[i].bucket = b
+	}
+	core.OutsideScope(func() {
+		for _, b := range r.buckets {
+			r.lay(b)
+		}
+	})
+}
+
+// lay gives a bucket its memory and its parameters their views.
+func (r *reducer) lay(b *bucket) {
+	n := 0
+	for _, i := range b.params {
+		n += r.d.params[i].NumElements()
+	}
+	dt := r.d.params[b.params[0]].DType()
+	b.flat = tensor.Zeros([]int{n}, tensor.On(r.d.group.Device()), tensor.OfType(dt))
+	at := 0
+	for _, i := range b.params {
+		p := r.d.params[i]
+		r.places[i].view = b.flat.Narrow(0, at, p.NumElements()).View(p.Shape()...)
+		at += p.NumElements()
+	}
+}
+
+// start begins a pass.
+func (r *reducer) start() error {
+	if r.under {
+		return nil
+	}
+	if err := r.d.group.Err(); err != nil {
+		return err
+	}
+	if r.wanted != nil {
+		r.fill(r.wanted)
+		r.wanted = nil
+	}
+	r.under, r.next, r.order = true, 0, nil
+	clear(r.taken)
+	for _, b := range r.buckets {
+		b.ready, b.work = 0, nil
+	}
+	return nil
+}
+
+// Take adds the gradient of a parameter to what its bucket holds for it, and has the
+// buckets reduced that are full.
+func (r *reducer) Take(i int, g *core.Tensor) error {
+	if err := r.start(); err != nil {
+		return err
+	}
+	if r.taken[i] {
+		return fmt.Errorf("internal error: the gradient of %s came twice", r.d.names[i])
+	}
+	if err := r.put(i, tensor.Wrap(g)); err != nil {
+		return fmt.Errorf("%s: %w", r.d.names[i], err)
+	}
+	r.taken[i] = true
+	r.order = append(r.order, i)
+	r.places[i].bucket.ready++
+	return r.reduceFull()
+}
+
+// put writes the gradient that a parameter has, if any, and g, if it is given, to its
+// place in the bucket.
+func (r *reducer) put(i int, g tensor.Tensor) error {
+	view := r.places[i].view
+	given := g != (tensor.Tensor{})
+	old, has := r.d.params[i].Grad()
+	if has {
+		defer old.Release()
+	}
+	switch {
+	case !has && !given:
+		return view.FillInPlace(0)
+	case !has:
+		return view.CopyFrom(g)
+	case !old.SharesStorage(view):
+		if err := view.CopyFrom(old); err != nil {
+			return err
+		}
+	}
+	if !given {
+		return nil
+	}
+	return view.AddInPlace(g)
+}
+
+// reduceFull has every bucket reduced that is full and whose turn it is.
+func (r *reducer) reduceFull() (err error) {
+	if r.hold {
+		return nil
+	}
+	for ; r.next < len(r.buckets) && err == nil; r.next++ {
+		b := r.buckets[r.next]
+		if b.ready < len(b.params) {
+			return nil
+		}
+		core.OutsideScope(func() { err = r.reduce(b) })
+	}
+	return err
+}
+
+// reduce begins to average a bucket over the group.
+func (r *reducer) reduce(b *bucket) error {
+	t := b.flat
+	if c := r.d.compress; c != ir.Invalid && t.DType().IsFloat() && t.DType().Size() > c.Size() {
+		b.packed = t.ToType(c)
+		t = b.packed
+	}
+	b.work = r.d.group.AllReduce(t, Average)
+	return t.Err()
+}
+
+// empty is a pass of a rank that has no samples.
+func (r *reducer) empty() (err error) {
+	r.few = true
+	defer func() { r.few = false }()
+	core.NoGrad(func() {
+		if err = r.start(); err == nil {
+			err = r.Finish(nil)
+		}
+	})
+	return err
+}
+
+// Finish ends a pass: buckets that are not full are completed, the current stream waits
+// for all, and the parameters get their gradients.
+func (r *reducer) Finish(err error) error {
+	if err == nil {
+		err = r.finish()
+	}
+	r.under = false
+	for _, b := range r.buckets {
+		b.packed.Release()
+		b.packed = tensor.Tensor{}
+	}
+	if err == nil {
+		return nil
+	}
+	if !r.hold {
+		r.d.group.Abort(err)
+	}
+	for i, p := range r.d.params {
+		if old, has := p.Grad(); has && old.SharesStorage(r.places[i].view) {
+			err = errors.Join(err, p.ZeroGrad())
+		}
+	}
+	return err
+}
+
+func (r *reducer) finish() error {
+	if r.hold {
+		return r.publish(r.taken)
+	}
+	has := make([]bool, len(r.taken))
+	var missing []string
+	for i, taken := range r.taken {
+		has[i] = taken
+		if taken {
+			continue
+		}
+		missing = append(missing, r.d.names[i])
+		g, there := r.d.params[i].Grad()
+		if has[i] = there; there {
+			g.Release()
+		}
+	}
+	if len(missing) > 0 && !r.d.unused && !r.few {
+		return fmt.Errorf("dist: rank %d: %w: the pass did not reach %s, which other ranks wait for; FindUnused allows that",
+			r.d.group.Rank(), ErrUnused, strings.Join(missing, ", "))
+	}
+	for i, taken := range r.taken {
+		if taken {
+			continue
+		}
+		if err := r.put(i, tensor.Tensor{}); err != nil {
+			return fmt.Errorf("%s: %w", r.d.names[i], err)
+		}
+		r.places[i].bucket.ready++
+	}
+	if err := r.reduceFull(); err != nil {
+		return err
+	}
+	if err := r.await(); err != nil {
+		return err
+	}
+	if err := r.tune(len(missing) == 0); err != nil {
+		return err
+	}
+	if r.d.unused {
+		var err error
+		if has, err = r.d.group.any(has); err != nil {
+			return err
+		}
+	} else {
+		for i := range has {
+			has[i] = true
+		}
+	}
+	return r.publish(has)
+}
+
+// ErrUnused is wrapped when a pass did not reach a parameter that it has to.
+const ErrUnused ir.Error = "unused parameters"
+
+// await has the current stream wait for all buckets, and unpacks them.
+func (r *reducer) await() error {
+	for _, b := range r.buckets {
+		if err := b.work.Wait(context.Background()); err != nil {
+			return err
+		}
+		if b.packed != (tensor.Tensor{}) {
+			if err := b.flat.CopyFrom(b.packed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// publish makes views of the buckets the gradients of those parameters that have one.
+func (r *reducer) publish(has []bool) error {
+	for i, p := range r.d.params {
+		if !has[i] {
+			continue
+		}
+		if err := p.SetGrad(r.places[i].view); err != nil {
+			return fmt.Errorf("%s: %w", r.d.names[i], err)
+		}
+	}
+	return nil
+}
+
+// tune has buckets be filled, from the second pass that reached everything on, in the
+// order in which gradients became ready in the first one on rank 0.
+func (r *reducer) tune(all bool) error {
+	if r.tuned || r.d.unused || len(r.buckets) == 1 {
+		return nil
+	}
+	r.tuned = true
+	order := make([]int32, len(r.taken))
+	for k := range order {
+		order[k] = int32(k)
+		if all {
+			order[k] = int32(r.order[k])
+		}
+	}
+	return tensor.Scope(func() error {
+		t := tensor.FromSlice(order, []int{len(order)}, tensor.On(r.d.group.Device()))
+		if err := r.d.group.Broadcast(t, 0).Wait(context.Background()); err != nil {
+			return err
+		}
+		first, err := tensor.Data[int32](t)
+		if err != nil {
+			return err
+		}
+		wanted := make([]int, len(first))
+		for k, i := range first {
+			wanted[k] = int(i)
+		}
+		if !slices.Equal(wanted, slices.Concat(r.filled()...)) {
+			r.wanted = wanted
+		}
+		return nil
+	})
+}
+
+// filled returns the parameters of each bucket.
+func (r *reducer) filled() (out [][]int) {
+	for _, b := range r.buckets {
+		out = append(out, b.params)
+	}
+	return out
+}

@@ -1,0 +1,214 @@
+package dist
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// ErrRendezvous is wrapped when the ranks did not find each other.
+const ErrRendezvous ir.Error = "rendezvous"
+
+// The exchange, on a connection of each rank to rank 0: the rank sends a hello, rank 0 a
+// nonce; the rank a nonce of its own and a proof that it has the secret; rank 0 what is
+// exchanged and its proof. Nothing else travels, and the secret never does.
+const (
+	magic      = "sinter dist 1\n"
+	nonceBytes = 16
+	proofBytes = sha256.Size
+)
+
+// A meeting is the exchange of a small value, which rank 0 has.
+type meeting struct {
+	at         string // host:port of rank 0
+	secret     []byte
+	rank, size int
+}
+
+// meeting returns the exchange of the processes in e.
+func (e *Environment) meeting() (*meeting, error) {
+	m := &meeting{at: e.Master, secret: []byte(os.Getenv("SINTER_DIST_SECRET")), rank: e.Rank, size: e.Size}
+	host, port, err := net.SplitHostPort(e.Master)
+	if err != nil {
+		return nil, fmt.Errorf("%w: MASTER_ADDR and MASTER_PORT do not say where rank 0 is (%q)", ErrRendezvous, e.Master)
+	}
+	if os.Getenv("TORCHELASTIC_USE_AGENT_STORE") == "True" { // the agent has the port itself
+		n, err := strconv.Atoi(port)
+		if err != nil {
+			return nil, fmt.Errorf("%w: MASTER_PORT is %q, want a number", ErrRendezvous, port)
+		}
+		m.at = net.JoinHostPort(host, strconv.Itoa(n+1))
+	}
+	if ip := net.ParseIP(host); len(m.secret) == 0 && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("%w: rank 0 is met at %s; set SINTER_DIST_SECRET to a secret, the same for all ranks, so that nobody else takes part", ErrRendezvous, m.at)
+	}
+	return m, nil
+}
+
+// prove returns the proof that whoever sent the parts has the secret.
+func (m *meeting) prove(parts ...[]byte) []byte {
+	h := hmac.New(sha256.New, m.secret)
+	for _, p := range parts {
+		h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(p))))
+		h.Write(p)
+	}
+	return h.Sum(nil)
+}
+
+// give has rank 0 hand value to all other ranks, until all have it or ctx ends.
+func (m *meeting) give(ctx context.Context, value []byte) error {
+	if m.size == 1 {
+		return nil
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", m.at)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRendezvous, err)
+	}
+	defer context.AfterFunc(ctx, func() { l.Close() })()
+	defer l.Close()
+	var mu sync.Mutex
+	served, refused := map[int]bool{0: true}, error(nil)
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			break
+		}
+		all.Go(func() {
+			rank, err := m.serve(ctx, conn, value)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				refused = err // a stranger's, or that of a rank that comes again
+				return
+			}
+			if served[rank] = true; len(served) == m.size {
+				l.Close()
+			}
+		})
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(served) == m.size {
+		return nil
+	}
+	var missing []int
+	for r := range m.size {
+		if !served[r] {
+			missing = append(missing, r)
+		}
+	}
+	err = fmt.Errorf("%w at %s: %v did not come: %w", ErrRendezvous, m.at, missing, context.Cause(ctx))
+	if refused != nil {
+		err = fmt.Errorf("%w; one was refused: %w", err, refused)
+	}
+	return err
+}
+
+// patient is how long one step of an exchange may take.
+const patient = 10 * time.Second
+
+// serve hands value to one rank.
+func (m *meeting) serve(ctx context.Context, conn net.Conn, value []byte) (rank int, err error) {
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+		return 0, err
+	}
+	hello := make([]byte, len(magic)+8)
+	if _, err := io.ReadFull(conn, hello); err != nil {
+		return 0, err
+	}
+	place := hello[len(magic):]
+	rank, size := int(binary.LittleEndian.Uint32(place)), int(binary.LittleEndian.Uint32(place[4:]))
+	if string(hello[:len(magic)]) != magic || rank < 1 || rank >= m.size || size != m.size {
+		return 0, fmt.Errorf("%v says to be rank %d of %d", conn.RemoteAddr(), rank, size)
+	}
+	nonce := make([]byte, nonceBytes)
+	rand.Read(nonce)
+	if _, err := conn.Write(nonce); err != nil {
+		return 0, err
+	}
+	answer := make([]byte, nonceBytes+proofBytes)
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return 0, err
+	}
+	theirs := answer[:nonceBytes]
+	if !hmac.Equal(answer[nonceBytes:], m.prove([]byte("rank"), nonce, theirs, hello)) {
+		return 0, fmt.Errorf("%v, as rank %d, has another SINTER_DIST_SECRET", conn.RemoteAddr(), rank)
+	}
+	_, err = conn.Write(append(m.prove([]byte("value"), nonce, theirs, value), value...))
+	return rank, err
+}
+
+// take returns what rank 0 gives, as many bytes as there are in value. It tries again until
+// rank 0 is there.
+func (m *meeting) take(ctx context.Context, value []byte) error {
+	pause := 10 * time.Millisecond
+	for {
+		err := m.ask(ctx, value)
+		if err == nil || errors.Is(err, errSecret) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: rank %d did not reach rank 0 at %s: %w; %w", ErrRendezvous, m.rank, m.at, context.Cause(ctx), err)
+		case <-time.After(pause):
+			pause = min(2*pause, time.Second)
+		}
+	}
+}
+
+// errSecret is the error of a rank whose secret is not that of rank 0.
+var errSecret = fmt.Errorf("%w: rank 0 has another SINTER_DIST_SECRET, or another size", ErrRendezvous)
+
+// ask is one try of take.
+func (m *meeting) ask(ctx context.Context, value []byte) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.at)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+		return err
+	}
+	hello := binary.LittleEndian.AppendUint32([]byte(magic), uint32(m.rank))
+	hello = binary.LittleEndian.AppendUint32(hello, uint32(m.size))
+	if _, err := conn.Write(hello); err != nil {
+		return err
+	}
+	nonce, mine := make([]byte, nonceBytes), make([]byte, nonceBytes)
+	if _, err := io.ReadFull(conn, nonce); err != nil {
+		return err
+	}
+	rand.Read(mine)
+	if _, err := conn.Write(append(mine, m.prove([]byte("rank"), nonce, mine, hello)...)); err != nil {
+		return err
+	}
+	reply := make([]byte, proofBytes+len(value))
+	if _, err := io.ReadFull(conn, reply); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errSecret, err)
+	}
+	if !hmac.Equal(reply[:proofBytes], m.prove([]byte("value"), nonce, mine, reply[proofBytes:])) {
+		return errSecret
+	}
+	copy(value, reply[proofBytes:])
+	return nil
+}

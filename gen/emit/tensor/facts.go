@@ -1,0 +1,104 @@
+package tensor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/sinter-go/sinter/gen/emit/unit"
+	"github.com/sinter-go/sinter/gen/schema"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// facts are what the documentation of every operator states, as far as the schema knows
+// it: dtypes, the result's shape, gradients, what else to know, options.
+func facts(op *schema.Op) []string {
+	var out []string
+	add := func(title, text string) {
+		if text != "" {
+			out = append(out, title+text+".")
+		}
+	}
+	if op.DTypes != 0 {
+		add("Dtypes: ", unit.DtypeWords(op.DTypes))
+	}
+	add("", shapeWords(op))
+	add("Gradient: ", gradientWords(op))
+	for _, n := range []struct {
+		tag  ir.Tag
+		text string
+	}{
+		{ir.TagView, "The result shares its operand's elements"},
+		{ir.TagSeeded, "Draws from the random state"},
+		{ir.TagSyncs, "Waits for a value on the host"},
+		{ir.TagNondeterministic, "May differ from run to run on an accelerator"},
+	} {
+		if op.Tags&n.tag != 0 {
+			add("", n.text)
+		}
+	}
+	if op.EmptyFail {
+		add("", "Of no elements it is an error")
+	}
+	if options := optionsFact(op); options != "" {
+		out = append(out, options)
+	}
+	return out
+}
+
+// optionsFact lists the options that op takes, with their defaults; "" where it takes none.
+func optionsFact(op *schema.Op) string {
+	var names []string
+	for _, p := range optionsOf(op) {
+		names = append(names, optionName(p)+defaultWords(p))
+	}
+	if op.Factory() {
+		names = append(names, creationNames()...)
+	}
+	return optionsLine(names)
+}
+
+// optionsLine is the sentence of documentation that names the options a function takes.
+func optionsLine(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "Options: " + strings.Join(names, ", ") + "."
+}
+
+// creationNames are the options of factories.
+func creationNames() []string {
+	var names []string
+	for _, c := range creation {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// shapeWords says what shape the result has where that follows from the operator's kind.
+func shapeWords(op *schema.Op) string {
+	operands := slices.DeleteFunc(op.Operands(), func(p *schema.Param) bool { return p.Type != schema.Tensor })
+	same := op.Shape != nil && op.Shape.Pkg == "" && op.Shape.Func == "SameShape"
+	switch {
+	case len(operands) == 0 || op.Factory():
+		return ""
+	case op.Kind == ir.Elementwise && len(operands) > 1:
+		return "Operands broadcast"
+	case op.Kind == ir.Elementwise, op.Kind == ir.Scan, same && op.Kind == ir.Opaque:
+		return "Shape: that of " + unit.Local(operands[0].Name)
+	case op.Kind == ir.Reduction && slices.ContainsFunc(op.Params, func(p *schema.Param) bool { return p.Name == "keepdim" }):
+		return "Shape: that of " + unit.Local(operands[0].Name) + " without the axes in dim, which KeepDim keeps with extent 1"
+	}
+	return ""
+}
+
+// gradientWords names the operands that have a gradient.
+func gradientWords(op *schema.Op) string {
+	names := unit.Differentiable(op)
+	if len(names) == 0 {
+		return "none"
+	}
+	for i, name := range names {
+		names[i] = operandName(op, name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,174 @@
+package program
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+)
+
+// align returns what the places of buffers in a device's block are multiples of, in bytes.
+func align(device string) int64 {
+	if device == "cpu" {
+		return 64
+	}
+	return 512
+}
+
+// A Layout says where a program's temporaries lie: at offsets of one block a device.
+type Layout struct {
+	Offsets []int64          // by buffer, in its device's block; -1 for buffers that are in none
+	Blocks  map[string]int64 // bytes, by device
+	Shared  int              // buffers that are written over an operand of the step that makes them
+}
+
+// lifetime is the steps in which a place in a block is taken, by one buffer or by several
+// of which each is written over the one before it.
+type lifetime struct {
+	first, last int
+	bytes       int64
+	device      string
+	members     []int
+	offset      int64
+}
+
+// Place gives every temporary of the program a place in its device's block, such that two
+// that are alive in one step lie apart, unless the step writes the one over the other,
+// element by element. It goes by decreasing size and takes the tightest gap that fits.
+func (p *Program) Place() *Layout {
+	l := &Layout{Offsets: make([]int64, len(p.Buffers)), Blocks: map[string]int64{}}
+	for i := range l.Offsets {
+		l.Offsets[i] = -1
+	}
+	lives := p.lifetimes(l)
+	slices.SortStableFunc(lives, func(a, b *lifetime) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.first, b.first))
+	})
+	var placed []*lifetime // by offset
+	for _, life := range lives {
+		life.offset = gap(placed, life)
+		at, _ := slices.BinarySearchFunc(placed, life.offset, func(x *lifetime, o int64) int { return cmp.Compare(x.offset, o) })
+		placed = slices.Insert(placed, at, life)
+		for _, b := range life.members {
+			l.Offsets[b] = life.offset
+		}
+		l.Blocks[life.device] = max(l.Blocks[life.device], life.offset+life.bytes)
+	}
+	return l
+}
+
+// gap returns the offset of the tightest gap between the lifetimes that are placed and
+// alive together with life.
+func gap(placed []*lifetime, life *lifetime) int64 {
+	best, room, end := int64(-1), int64(0), int64(0)
+	for _, x := range placed {
+		if x.device != life.device || x.last < life.first || life.last < x.first {
+			continue
+		}
+		if free := x.offset - end; free >= life.bytes && (best < 0 || free < room) {
+			best, room = end, free
+		}
+		end = max(end, x.offset+x.bytes)
+	}
+	if best < 0 {
+		return end
+	}
+	return best
+}
+
+// lifetimes returns those of the temporaries that are used.
+func (p *Program) lifetimes(l *Layout) []*lifetime {
+	of := make([]*lifetime, len(p.Buffers))
+	var lives []*lifetime
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		for j, r := range s.Out {
+			b := &p.Buffers[r.Buffer]
+			if b.Kind != Temporary || b.First != i || of[r.Buffer] != nil {
+				continue
+			}
+			if k := p.overwritten(i, j); k >= 0 && of[k] != nil {
+				of[r.Buffer] = of[k]
+				of[k].last = b.Last
+				of[k].members = append(of[k].members, r.Buffer)
+				l.Shared++
+				continue
+			}
+			of[r.Buffer] = p.live(r.Buffer)
+			lives = append(lives, of[r.Buffer])
+		}
+		for _, r := range s.In { // read, and never written: its elements have no defined value
+			if r.Buffer >= 0 && p.Buffers[r.Buffer].Kind == Temporary && of[r.Buffer] == nil {
+				of[r.Buffer] = p.live(r.Buffer)
+				lives = append(lives, of[r.Buffer])
+			}
+		}
+	}
+	return lives
+}
+
+func (p *Program) live(buffer int) *lifetime {
+	b := &p.Buffers[buffer]
+	bytes := (b.Bytes + align(b.Device) - 1) / align(b.Device) * align(b.Device)
+	return &lifetime{first: b.First, last: b.Last, bytes: bytes, device: b.Device, members: []int{buffer}}
+}
+
+// overwritten returns the temporary that result j of step i can be written over: one that
+// nothing reads later, of which the step's kernel reads each element before it writes the
+// same one; -1 where there is none.
+func (p *Program) overwritten(i, j int) int {
+	s := &p.Steps[i]
+	if s.Action != Launch || s.Call.Op.Kind != ir.Elementwise || !s.Call.Flat || len(s.Out) != 1 {
+		return -1
+	}
+	out := s.Out[j]
+	made := &p.Buffers[out.Buffer]
+	for k, r := range s.In {
+		elsewhere := func(o Ref) bool { return o.Buffer == r.Buffer && o.Offset != r.Offset }
+		if r.Buffer < 0 || r.Buffer == out.Buffer || slices.ContainsFunc(s.In, elsewhere) {
+			continue
+		}
+		b := &p.Buffers[r.Buffer]
+		if b.Kind == Temporary && b.Last == i && b.Device == made.Device && b.Bytes == made.Bytes && r.Offset == out.Offset &&
+			s.Call.In[k].DType.Size() == s.Call.Out[j].DType.Size() && s.Call.In[k].DType.Compute() == s.Call.Out[j].DType.Compute() {
+			return r.Buffer
+		}
+	}
+	return -1
+}
+
+// EagerPeak returns the most bytes that an eager run of the same calls holds at a time,
+// besides arguments, state and constants: memory is taken when a call makes a storage and
+// goes back where the function released it.
+func (p *Program) EagerPeak() int64 {
+	change := make([]int64, len(p.Steps)+2)
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		if b.Kind != Temporary && b.Kind != Result {
+			continue
+		}
+		change[b.Made] += b.Bytes
+		change[b.Released+1] -= b.Bytes
+	}
+	var now, peak int64
+	for _, c := range change {
+		now += c
+		peak = max(peak, now)
+	}
+	return peak
+}
+
+// Peak returns the most bytes that a run of the program with the layout holds at a time,
+// besides arguments, state and constants.
+func (p *Program) Peak(l *Layout) int64 {
+	var n int64
+	for _, b := range l.Blocks {
+		n += b
+	}
+	for i := range p.Buffers {
+		if p.Buffers[i].Kind == Result {
+			n += p.Buffers[i].Bytes
+		}
+	}
+	return n
+}

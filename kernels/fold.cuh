@@ -1,0 +1,220 @@
+// Loops of reductions of several operands or to several results, over a functor that is
+// the operator's parts.
+//
+//   template <class T> struct AminmaxFn {
+//     struct Acc { T low, high; };
+//     struct First {};                                    // what is made of first elements
+//     typedef Pack<T, T> Results;                         // where there are several
+//     __device__ Acc init() const { ... }                 // the identity of combine
+//     __device__ First first(T x) const { ... }           // of the first element of each operand
+//     __device__ Acc map(First first, T x) const { ... }  // of one element of each operand
+//     __device__ Acc combine(Acc a, Acc b) const { ... }
+//     __device__ Results finish(Acc a, First first, long long count) const { ... }
+//   };
+//   SINTER_FOLD(aminmax_float16, AminmaxFn<float32>, 2, float16, float16, float16)
+//
+// The line names the kernels, the functor, how many results there are, and the storage
+// types of the results, then of the operands; combine is associative and commutative. It
+// is written inside namespace sinter. With r results and n of both it defines
+//
+//   NAME_inner(Space<n> kept, Space<n - r> folded, Pointers<n> p, void* partial, Functor f)
+//       where consecutive folded elements lie closest together. Blocks of
+//       (lanes, results), both powers of two, 32 to 128 threads, best 128; lanes
+//       fold one result. Grid (ceil(kept.count / results), slices).
+//   NAME_outer(Space<n> kept, Space<n - r> folded, Pointers<n> p, void* partial, Functor f)
+//       where consecutive kept elements do. Blocks of (columns, parts), columns a multiple
+//       of 32, at most 256 threads. Grid (any, slices).
+//   NAME_merge(Space<n> kept, Pointers<n> p, const void* partial, long long slices, long long count, Functor f)
+//       blocks of 256 threads, best with ceil(kept.count / 8) of them.
+//
+// Spaces, slices and partial are those of reduce.cuh, which has the loops of one operand
+// and one result.
+
+#pragma once
+
+#include "elementwise.cuh"
+#include "reduce.cuh"
+
+namespace sinter {
+
+template <class F, int results, class... S> struct Fold {
+  typedef typename F::Acc Acc;
+  typedef typename F::First First;
+  static constexpr int count = sizeof...(S), operands = count - results;
+  static constexpr int each = 4;  // elements in flight
+  typedef typename Indices<results>::type Results;
+  typedef typename Indices<operands>::type Inputs;
+  typedef Reduce<F, char, char> One;  // for what does not depend on types in memory
+
+  // A Slice is the part of the folded elements that a block takes.
+  struct Slice {
+    long long first, end;
+  };
+
+  static SINTER_FN Slice slice(long long n) {
+    const long long part = (n + gridDim.y - 1) / gridDim.y;
+    const long long first = part * blockIdx.y, end = first + part;
+    return {first < n ? first : n, end < n ? end : n};
+  }
+
+  template <int i> static SINTER_FN auto read(const Pointers<count>& p, long long at) {
+    typedef typename Nth<results + i, S...>::type Stored;
+    return cast<compute_t<Stored>>(static_cast<const Stored*>(p.at[results + i])[at]);
+  }
+
+  // element maps the elements of all operands at the places of one.
+  template <int... i>
+  static SINTER_FN Acc element(const F& f, const First& first, const Pointers<count>& p, const long long (&at)[operands], Sequence<i...>) {
+    return f.map(first, read<i>(p, at[i])...);
+  }
+
+  // first_of is what is made of the first of n elements of a result; of none zeros.
+  template <int... i>
+  static SINTER_FN First first_of(const F& f, const Pointers<count>& p, const Offsets<count>& from, long long n, Sequence<i...>) {
+    if (n == 0) return First();
+    return f.first(read<i>(p, from.at[results + i])...);
+  }
+
+  template <int i, class T> static SINTER_FN void write(const Pointers<count>& p, long long at, T value) {
+    typedef typename Nth<i, S...>::type Stored;
+    static_cast<Stored*>(p.at[i])[at] = cast<Stored>(value);
+  }
+
+  template <int... o>
+  static SINTER_FN void write_all(const F& f, Acc a, long long n, const Pointers<count>& p, const Offsets<count>& to, Sequence<o...>) {
+    const First first = first_of(f, p, to, n, Inputs());
+    if constexpr (results == 1) {
+      write<0>(p, to.at[0], f.finish(a, first, n));
+    } else {
+      auto r = f.finish(a, first, n);
+      (write<o>(p, to.at[o], get<o>(r)), ...);
+    }
+  }
+
+  static SINTER_FN void finish(const F& f, Acc a, const Pointers<count>& p, const Offsets<count>& to, long long result, long long n,
+                               void* partial) {
+    if (gridDim.y > 1) static_cast<Acc*>(partial)[result * gridDim.y + blockIdx.y] = a;
+    else write_all(f, a, n, p, to, Results());
+  }
+
+  // places sets at to where position i of the folded elements of a result is: next to each
+  // other, or as folded says.
+  static SINTER_FN void places(const Space<operands>& folded, bool run, long long i, const Offsets<count>& from, long long (&at)[operands]) {
+    if (run) {
+#pragma unroll
+      for (int k = 0; k < operands; k++) at[k] = from.at[results + k] + i;
+      return;
+    }
+    const Offsets<operands> o = locate(folded, unsigned(i));
+#pragma unroll
+    for (int k = 0; k < operands; k++) at[k] = from.at[results + k] + o.at[k];
+  }
+
+  // is_run reports whether the folded elements of every operand are next to each other.
+  static SINTER_FN bool is_run(const Space<operands>& folded) {
+    if (folded.rank > 1) return false;
+    bool run = true;
+    if (folded.rank == 1) {
+#pragma unroll
+      for (int k = 0; k < operands; k++) run = run && folded.strides[k][0] == 1;
+    }
+    return run;
+  }
+
+  // fold folds the elements first, first + step, ... of a result.
+  static SINTER_FN Acc fold(const F& f, const Space<operands>& folded, const Pointers<count>& p, const Offsets<count>& from,
+                            long long first, long long end, int step) {
+    const bool run = is_run(folded);
+    const First start = first_of(f, p, from, folded.count, Inputs());
+    Acc acc = f.init();
+#pragma unroll 1
+    for (long long i = first; i < end; i += (long long)step * each) {
+      Acc x[each];
+#pragma unroll
+      for (int e = 0; e < each; e++) {
+        const long long position = i + e * step < end ? i + e * step : i;
+        long long at[operands];
+        places(folded, run, position, from, at);
+        x[e] = element(f, start, p, at, Inputs());
+      }
+#pragma unroll
+      for (int e = 0; e < each; e++) {
+        if (i + e * step < end) acc = f.combine(acc, x[e]);
+      }
+    }
+    return acc;
+  }
+
+  static SINTER_FN void inner(const Space<count>& kept, const Space<operands>& folded, const Pointers<count>& p, void* partial, const F& f) {
+    const int lane = threadIdx.x, lanes = blockDim.x;
+    const Slice s = slice(folded.count);
+#pragma unroll 1
+    for (long long base = (long long)blockIdx.x * blockDim.y; base < kept.count; base += (long long)gridDim.x * blockDim.y) {
+      const long long result = base + threadIdx.y;
+      const Offsets<count> to = locate(kept, unsigned(result < kept.count ? result : base));
+      const Acc a = One::across(f, fold(f, folded, p, to, s.first + lane, s.end, lanes), lanes);
+      if (lane == 0 && result < kept.count) finish(f, a, p, to, result, folded.count, partial);
+    }
+  }
+
+  static SINTER_FN void outer(const Space<count>& kept, const Space<operands>& folded, const Pointers<count>& p, void* partial, const F& f) {
+    __shared__ alignas(16) unsigned char memory[sizeof(Acc) * reduce_columns];
+    Acc* parts = reinterpret_cast<Acc*>(memory);
+    const Slice s = slice(folded.count);
+    const int columns = blockDim.x, rows = blockDim.y, thread = threadIdx.y * columns + threadIdx.x;
+#pragma unroll 1
+    for (long long base = (long long)blockIdx.x * columns; base < kept.count; base += (long long)gridDim.x * columns) {
+      const long long result = base + threadIdx.x;
+      const Offsets<count> to = locate(kept, unsigned(result < kept.count ? result : base));
+      parts[thread] = fold(f, folded, p, to, s.first + threadIdx.y, s.end, rows);
+      __syncthreads();
+      if (threadIdx.y == 0 && result < kept.count) {
+        Acc a = parts[threadIdx.x];
+#pragma unroll 1
+        for (int y = 1; y < rows; y++) a = f.combine(a, parts[y * columns + threadIdx.x]);
+        finish(f, a, p, to, result, folded.count, partial);
+      }
+      __syncthreads();
+    }
+  }
+
+  // merge gives a warp to each result.
+  static SINTER_FN void merge(const Space<count>& kept, const Pointers<count>& p, const void* partial, long long slices, long long n,
+                              const F& f) {
+    const int lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    const long long step = (long long)gridDim.x * warps;
+#pragma unroll 1
+    for (long long result = (long long)blockIdx.x * warps + threadIdx.x / 32; result < kept.count; result += step) {
+      const Acc* from = static_cast<const Acc*>(partial) + result * slices;
+      Acc a = f.init();
+#pragma unroll 4
+      for (long long i = lane; i < slices; i += 32) a = f.combine(a, from[i]);
+      for (int mask = 16; mask > 0; mask /= 2) a = f.combine(a, shuffle_xor(a, mask));
+      if (lane == 0) write_all(f, a, n, p, locate(kept, unsigned(result)), Results());
+    }
+  }
+};
+
+// types returns how many types it is given.
+template <class... T> constexpr int types() { return int(sizeof...(T)); }
+
+}  // namespace sinter
+
+#define SINTER_COUNT(...) sinter::types<__VA_ARGS__>()
+
+#define SINTER_FOLD(name, functor, results, ...)                                                                       \
+  extern "C" __global__ void __launch_bounds__(sinter::reduce_threads) name##_inner(                                  \
+      sinter::Space<SINTER_COUNT(__VA_ARGS__)> kept, sinter::Space<SINTER_COUNT(__VA_ARGS__) - results> folded,       \
+      sinter::Pointers<SINTER_COUNT(__VA_ARGS__)> p, void* partial, functor f) {                                      \
+    sinter::Fold<functor, results, __VA_ARGS__>::inner(kept, folded, p, partial, f);                                  \
+  }                                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(sinter::reduce_columns) name##_outer(                                  \
+      sinter::Space<SINTER_COUNT(__VA_ARGS__)> kept, sinter::Space<SINTER_COUNT(__VA_ARGS__) - results> folded,       \
+      sinter::Pointers<SINTER_COUNT(__VA_ARGS__)> p, void* partial, functor f) {                                      \
+    sinter::Fold<functor, results, __VA_ARGS__>::outer(kept, folded, p, partial, f);                                  \
+  }                                                                                                                   \
+  extern "C" __global__ void __launch_bounds__(256) name##_merge(                                                     \
+      sinter::Space<SINTER_COUNT(__VA_ARGS__)> kept, sinter::Pointers<SINTER_COUNT(__VA_ARGS__)> p,                   \
+      const void* partial, long long slices, long long count, functor f) {                                            \
+    sinter::Fold<functor, results, __VA_ARGS__>::merge(kept, p, partial, slices, count, f);                           \
+  }

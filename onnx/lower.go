@@ -1,0 +1,353 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx/internal/format"
+)
+
+// lowerings say how operators are computed, by domain and name. Which versions there are,
+// with which attributes and types, is in the table of package standard; an operator that
+// has no entry here is computed by the function that the standard gives for it, or refused.
+var lowerings map[string]map[string]lowering
+
+// It is filled here because control flow makes programs, which look operators up.
+func init() {
+	all := map[string]lowering{}
+	for _, part := range []map[string]lowering{elementwise, shaping, indexing, reductions, products, windows, normalizations, recurrences,
+		control, quantization, images, transformers, hosted} {
+		for name, l := range part {
+			all[name] = l
+		}
+	}
+	lowerings = map[string]map[string]lowering{"": all}
+}
+
+// plain is the lowering of an operator without attributes.
+func plain(k kernel) lowering { return lowering{make: func(*node) kernel { return k }} }
+
+// ofBits says that uint64 is computed as int64.
+func (l lowering) ofBits() lowering { l.bits = true; return l }
+
+// unary is an operator of one operand.
+func unary(f func(x tensor.Tensor) tensor.Tensor) lowering {
+	return plain(func(c *call) error { return c.put(0, f(c.t(0))) })
+}
+
+// pair is an operator of two that broadcast.
+func pair(f func(x, y tensor.Tensor) tensor.Tensor) lowering {
+	return plain(func(c *call) error { return c.put(0, f(c.t(0), c.t(1))) })
+}
+
+// axis returns an axis of a rank, counted from the end where it is negative.
+func axis(a, rank int) (int, error) {
+	if a < -rank || a >= max(rank, 1) && !(rank == 0 && a == 0) {
+		return 0, fmt.Errorf("axis %d of a tensor of rank %d", a, rank)
+	}
+	if a < 0 {
+		a += rank
+	}
+	return a, nil
+}
+
+// axes is axis for a list, which must name each once.
+func axes(list []int, rank int) ([]int, error) {
+	out := make([]int, len(list))
+	for i, a := range list {
+		v, err := axis(a, rank)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(out[:i], v) {
+			return nil, fmt.Errorf("axis %d twice in %v", v, list)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// product returns the product of extents.
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func isInt(t tensor.Tensor) bool {
+	switch t.DType() {
+	case tensor.Uint8, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
+		return true
+	}
+	return false
+}
+
+// elementwise are the operators on each element alone.
+var elementwise = map[string]lowering{
+	"Abs": unary(tensor.Abs), "Acos": unary(tensor.Acos), "Acosh": unary(tensor.Acosh), "Asin": unary(tensor.Asin), "Asinh": unary(tensor.Asinh),
+	"Atan": unary(tensor.Atan), "Atanh": unary(tensor.Atanh), "Ceil": unary(tensor.Ceil), "Cos": unary(tensor.Cos), "Cosh": unary(tensor.Cosh),
+	"Erf": unary(tensor.Erf), "Exp": unary(tensor.Exp), "Floor": unary(tensor.Floor), "Log": unary(tensor.Log), "Neg": unary(tensor.Neg),
+	"Reciprocal": unary(tensor.Reciprocal), "Relu": unary(tensor.ReLU), "Round": unary(tensor.Round), "Sigmoid": unary(tensor.Sigmoid),
+	"Sign": unary(tensor.Sign), "Sin": unary(tensor.Sin), "Sinh": unary(tensor.Sinh), "Softsign": unary(tensor.Softsign), "Sqrt": unary(tensor.Sqrt),
+	"Tan": unary(tensor.Tan), "Tanh": unary(tensor.Tanh), "IsNaN": unary(tensor.IsNaN), "HardSwish": unary(tensor.Hardswish), "Mish": unary(tensor.Mish),
+	"Not": unary(tensor.LogicalNot), "BitwiseNot": unary(tensor.BitwiseNot).ofBits(), "Softplus": unary(func(x tensor.Tensor) tensor.Tensor { return tensor.Softplus(x) }),
+	"Det": unary(det),
+
+	"Add": pair(tensor.Add).ofBits(), "Sub": pair(tensor.Sub).ofBits(), "Mul": pair(tensor.Mul).ofBits(), "Div": pair(div), "PRelu": pair(prelu),
+	"And": pair(tensor.LogicalAnd), "Or": pair(tensor.LogicalOr), "Xor": pair(tensor.LogicalXor), "BitwiseAnd": pair(tensor.BitwiseAnd).ofBits(),
+	"BitwiseOr": pair(tensor.BitwiseOr).ofBits(), "BitwiseXor": pair(tensor.BitwiseXor).ofBits(), "Equal": pair(tensor.Eq).ofBits(),
+	"Greater": unsigned(tensor.Gt, false), "GreaterOrEqual": unsigned(tensor.Ge, false),
+	"Less": unsigned(tensor.Lt, false), "LessOrEqual": unsigned(tensor.Le, false), "Pow": pair(pow),
+
+	"Sum": folded(tensor.Add), "Max": unsigned(tensor.Maximum, true), "Min": unsigned(tensor.Minimum, true),
+	"Mean": {make: func(n *node) kernel {
+		sum := folded(tensor.Add).make(n)
+		return func(c *call) error {
+			if err := sum(c); err != nil {
+				return err
+			}
+			return c.put(0, c.out[0].t.DivScalar(float64(len(c.in))))
+		}
+	}},
+	"Elu":  with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.ELU(x, tensor.Alpha(n.float("alpha"))) }),
+	"Celu": with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.CELU(x, tensor.Alpha(n.float("alpha"))) }),
+	"LeakyRelu": with(func(n *node, x tensor.Tensor) tensor.Tensor {
+		return tensor.LeakyReLU(x, tensor.NegativeSlope(n.float("alpha")))
+	}),
+	"ThresholdedRelu": with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.Threshold(x, n.float("alpha"), 0.0) }),
+	"Gelu": with(func(n *node, x tensor.Tensor) tensor.Tensor {
+		if n.string("approximate") == "tanh" {
+			return tensor.GELU(x, tensor.ApproximateTanh)
+		}
+		return tensor.GELU(x)
+	}),
+	"Selu": with(func(n *node, x tensor.Tensor) tensor.Tensor {
+		a, g := n.float("alpha"), n.float("gamma")
+		return tensor.Where(x.GtScalar(0), x, x.Expm1().MulScalar(a)).MulScalar(g)
+	}),
+	"HardSigmoid": with(func(n *node, x tensor.Tensor) tensor.Tensor {
+		return x.MulScalar(n.float("alpha")).AddScalar(n.float("beta")).ClampScalar(0.0, 1.0)
+	}),
+	"Shrink": with(func(n *node, x tensor.Tensor) tensor.Tensor {
+		l, b := n.float("lambd"), n.float("bias")
+		zero := tensor.ZerosLike(x)
+		dt := x.DType()
+		return tensor.Where(x.LtScalar(-l), x.AddScalar(b), tensor.Where(x.GtScalar(l), x.SubScalar(b), zero)).ToType(dt)
+	}),
+	"IsInf": with(func(n *node, x tensor.Tensor) tensor.Tensor {
+		y := x.IsInf()
+		if !n.flag("detect_negative") {
+			y = y.LogicalAnd(x.GtScalar(0))
+		}
+		if !n.flag("detect_positive") {
+			y = y.LogicalAnd(x.LtScalar(0))
+		}
+		return y
+	}),
+	"Mod": {make: func(n *node) kernel {
+		fmod := n.flag("fmod")
+		return func(c *call) error {
+			if fmod {
+				return c.put(0, tensor.Fmod(c.t(0), c.t(1)))
+			}
+			return c.put(0, tensor.Remainder(c.t(0), c.t(1)))
+		}
+	}},
+	"BitShift": {bits: true, make: func(n *node) kernel {
+		right := n.oneOf("direction", "LEFT", "RIGHT") == "RIGHT"
+		return func(c *call) error {
+			x, y := c.t(0), c.t(1)
+			switch {
+			case !right:
+				return c.put(0, tensor.BitwiseLeftShift(x, y))
+			case c.elem(0) == format.Uint64: // the sign bit moves too
+				low := x.BitwiseAndScalar(int64(math.MaxInt64)).BitwiseRightShift(y)
+				top := tensor.BitwiseLeftShift(tensor.OnesLike(x), y.Rsub(tensor.FullLike(y, 63)))
+				return c.put(0, low.BitwiseOr(tensor.Where(x.LtScalar(0), top, tensor.ZerosLike(x))))
+			}
+			return c.put(0, tensor.BitwiseRightShift(x, y))
+		}
+	}},
+	"Clip":     {make: clip},
+	"Where":    plain(func(c *call) error { return c.put(0, tensor.Where(c.t(0), c.t(1), c.t(2))) }).ofBits(),
+	"Cast":     {make: func(n *node) kernel { to := n.elem("to"); return func(c *call) error { return cast(c, n, to) } }, bits: true},
+	"CastLike": plain(func(c *call) error { return cast(c, c.step.node, c.elem(1)) }).ofBits(),
+	"Identity": plain(func(c *call) error { c.out[0] = c.in[0]; return nil }).ofBits(),
+	"Dropout":  {make: dropout},
+	"Swish": with(func(n *node, x tensor.Tensor) tensor.Tensor {
+		if a := n.float("alpha"); a != 1 {
+			return x.Mul(x.MulScalar(a).Sigmoid())
+		}
+		return x.SiLU()
+	}),
+}
+
+// with is an operator of one operand and attributes.
+func with(f func(n *node, x tensor.Tensor) tensor.Tensor) lowering {
+	return lowering{make: func(n *node) kernel { return func(c *call) error { return c.put(0, f(n, c.t(0))) } }}
+}
+
+// folded is an operator of any number of operands.
+func folded(f func(x, y tensor.Tensor) tensor.Tensor) lowering {
+	return plain(func(c *call) error {
+		x := c.t(0)
+		for i := 1; i < len(c.in); i++ {
+			x = f(x, c.t(i))
+		}
+		if len(c.in) == 1 {
+			x = x.Clone()
+		}
+		return c.put(0, x)
+	})
+}
+
+// div divides integers toward zero.
+func div(x, y tensor.Tensor) tensor.Tensor {
+	if isInt(x) {
+		return tensor.TruncDivide(x, y)
+	}
+	return tensor.Div(x, y)
+}
+
+// pow has the dtype of the base.
+func pow(x, y tensor.Tensor) tensor.Tensor {
+	switch {
+	case x.DType() == y.DType():
+		return tensor.Pow(x, y)
+	case isInt(x) && !isInt(y):
+		return tensor.Pow(x.ToType(tensor.Float64), y.ToType(tensor.Float64)).ToType(x.DType())
+	}
+	return tensor.Pow(x, y.ToType(x.DType()))
+}
+
+// prelu broadcasts the slope, and takes integers too.
+func prelu(x, slope tensor.Tensor) tensor.Tensor {
+	return tensor.Where(x.Lt(tensor.ZerosLike(x)), x.Mul(slope), x)
+}
+
+// det returns the determinants of matrices by elimination with exchanges of rows, which
+// are chosen by comparing, so that it runs on every device.
+func det(x tensor.Tensor) tensor.Tensor {
+	shape := x.Shape()
+	n := shape[len(shape)-1]
+	x = x.Reshape(append([]int{-1}, shape[len(shape)-2:]...)...)
+	d := tensor.Ones([]int{x.Size(0)}, tensor.OfType(x.DType()), tensor.On(x.Device()))
+	for k := range n {
+		column := x.Narrow(2, 0, 1).Squeeze(2).Abs()
+		_, at := tensor.MaxDim(column, 1)
+		pick := at.Unsqueeze(1).OneHot(n - k).ToType(x.DType())
+		row := pick.MatMul(x) // [b, 1, n-k]
+		first := x.Narrow(1, 0, 1)
+		sign := tensor.Where(at.EqScalar(0), tensor.OnesLike(d), tensor.OnesLike(d).Neg())
+		pivot := row.Narrow(2, 0, 1)
+		d = d.Mul(sign).Mul(pivot.Reshape(-1))
+		swapped := x.Add(pick.MT().MatMul(first.Sub(row))) // the pivot's row now has the first one
+		rest := swapped.Narrow(1, 1, n-k-1)
+		factor := rest.Narrow(2, 0, 1).Div(tensor.Where(pivot.EqScalar(0), tensor.OnesLike(pivot), pivot))
+		x = rest.Sub(factor.MatMul(row)).Narrow(2, 1, n-k-1)
+	}
+	return d.Reshape(shape[:len(shape)-2]...)
+}
+
+// clip has its limits as attributes before version 11, as operands since.
+func clip(n *node) kernel {
+	if n.spec.Since < 11 {
+		lo, hi := n.float("min"), n.float("max")
+		return func(c *call) error { return c.put(0, c.t(0).ClampScalar(lo, hi)) }
+	}
+	return func(c *call) error {
+		x := c.t(0)
+		if c.has(1) {
+			x = tensor.Maximum(x, c.t(1))
+		}
+		if c.has(2) {
+			x = tensor.Minimum(x, c.t(2))
+		}
+		if !c.has(1) && !c.has(2) {
+			x = x.Clone()
+		}
+		return c.put(0, x)
+	}
+}
+
+// dropout leaves its operand as it is, unless it is asked to train.
+func dropout(n *node) kernel {
+	return func(c *call) error {
+		ratio := 0.5
+		if n.spec.Since < 12 {
+			ratio = n.float("ratio")
+		}
+		training := false
+		if c.has(2) {
+			v, err := c.one(2)
+			if err != nil {
+				return err
+			}
+			training = v != 0
+		}
+		if c.has(1) {
+			v, err := c.one(1)
+			if err != nil {
+				return err
+			}
+			ratio = v
+		}
+		if training && ratio != 0 {
+			return fmt.Errorf("%w: dropout while training", ErrUnsupported)
+		}
+		c.out[0] = c.in[0]
+		if len(c.out) > 1 {
+			return c.as(1, tensor.Ones(c.t(0).Shape(), tensor.OfType(tensor.Bool), tensor.On(c.dev)), format.Bool)
+		}
+		return nil
+	}
+}
+
+// cast converts to a type of elements.
+func cast(c *call, n *node, to format.Elem) error {
+	from, x := c.elem(0), c.t(0)
+	switch {
+	case from == to:
+		c.out[0] = c.in[0]
+		return nil
+	case smallFloats[to].bits != 0:
+		saturate := true
+		if _, ok := n.spec.Attribute("saturate"); ok {
+			saturate = n.flag("saturate")
+		}
+		mode := "up"
+		if _, ok := n.spec.Attribute("round_mode"); ok {
+			mode = n.string("round_mode")
+		}
+		y, err := narrow(x, to, saturate, mode)
+		if err != nil {
+			return err
+		}
+		return c.as(0, y, to)
+	case from == format.Uint64 && (to == format.Float || to == format.Double || to == format.Float16 || to == format.BFloat16):
+		y := x.ToType(tensor.Float64)
+		return c.as(0, tensor.Where(x.LtScalar(0), y.AddScalar(math.Ldexp(1, 64)), y).ToType(carriers[to]), to)
+	case from == format.Uint64 && to != format.Int64 && to != format.Bool, to == format.Uint64 && !isInt(x) && x.DType() != tensor.Bool:
+		return fmt.Errorf("%w: a cast of %s to %s", ErrUnsupported, from, to)
+	}
+	y := x
+	switch to {
+	case format.Uint16:
+		y = whole(x).BitwiseAndScalar(1<<16 - 1)
+	case format.Uint32:
+		y = whole(x).BitwiseAndScalar(int64(1<<32 - 1))
+	case format.Uint4, format.Uint2:
+		y = whole(x).BitwiseAndScalar(1<<to.Bits() - 1)
+	case format.Int4, format.Int2:
+		half := 1 << (to.Bits() - 1)
+		y = whole(x).AddScalar(half).BitwiseAndScalar(2*half - 1).SubScalar(half)
+	}
+	return c.as(0, y.ToType(carriers[to]), to)
+}
+
+// whole returns the integers that are left of numbers without their fractions.
+func whole(x tensor.Tensor) tensor.Tensor { return x.ToType(tensor.Int64) }

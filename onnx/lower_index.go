@@ -1,0 +1,282 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx/internal/format"
+)
+
+// indexing are the operators that pick elements, or put them somewhere.
+var indexing = map[string]lowering{
+	"Gather": {bits: true, make: func(n *node) kernel {
+		at := n.int("axis")
+		return func(c *call) error {
+			x := c.t(0)
+			a, err := axis(at, x.Rank())
+			if err != nil {
+				return err
+			}
+			if v := c.in[1]; v.constant != nil && v.t.Rank() == 0 { // one known place is a view
+				k, err := v.ints()
+				if err != nil {
+					return err
+				}
+				return c.put(0, x.Select(a, k[0]))
+			}
+			index := c.t(1)
+			shape := slices.Concat(x.Shape()[:a], index.Shape(), x.Shape()[a+1:])
+			return c.put(0, x.IndexSelect(a, positive(index, x.Size(a)).Reshape(-1)).Reshape(shape...))
+		}
+	}},
+	"GatherElements": {bits: true, make: func(n *node) kernel {
+		at := n.int("axis")
+		return func(c *call) error {
+			x := c.t(0)
+			a, err := axis(at, x.Rank())
+			if err != nil {
+				return err
+			}
+			return c.put(0, x.Gather(a, positive(c.t(1), x.Size(a))))
+		}
+	}},
+	"GatherND":        {bits: true, make: func(n *node) kernel { b := n.int("batch_dims"); return func(c *call) error { return gatherND(c, b) } }},
+	"ScatterElements": {bits: true, make: scatterElements},
+	"Scatter":         {bits: true, make: scatterElements},
+	"ScatterND":       {bits: true, make: scatterND},
+	"OneHot": {make: func(n *node) kernel {
+		at := n.int("axis")
+		return func(c *call) error {
+			depth, err := c.ints(1)
+			if err != nil || len(depth) != 1 {
+				return fmt.Errorf("the depth is not one number: %v", err)
+			}
+			a, err := axis(at, c.t(0).Rank()+1)
+			if err != nil {
+				return err
+			}
+			index := positive(c.t(0).ToType(tensor.Int64), depth[0]).Unsqueeze(a)
+			shape := make([]int, index.Rank())
+			for i := range shape {
+				shape[i] = 1
+			}
+			shape[a] = depth[0]
+			hot := index.Eq(tensor.Arange(0, depth[0], 1, tensor.On(c.dev)).Reshape(shape...))
+			v := c.t(2)
+			return c.put(0, tensor.Where(hot, v.Select(0, 1), v.Select(0, 0)))
+		}
+	}},
+	"NonZero": plain(func(c *call) error {
+		x := c.t(0)
+		if x.Rank() == 0 {
+			return c.as(0, tensor.Zeros([]int{0, x.Ne(tensor.ZerosLike(x)).ToType(tensor.Int64).Nonzero().Size(0)}, tensor.OfType(tensor.Int64), tensor.On(c.dev)), format.Int64)
+		}
+		return c.as(0, x.Nonzero().T().Contiguous(), format.Int64)
+	}),
+	"Compress": {bits: true, make: func(n *node) kernel {
+		at, given := n.int("axis"), n.given("axis")
+		return func(c *call) error {
+			x, a := c.t(0), 0
+			if !given {
+				x = x.Reshape(-1)
+			} else {
+				var err error
+				if a, err = axis(at, x.Rank()); err != nil {
+					return err
+				}
+			}
+			return c.put(0, x.IndexSelect(a, c.t(1).Nonzero().Reshape(-1)))
+		}
+	}},
+	"TopK": {make: func(n *node) kernel {
+		at, largest := n.int("axis"), n.spec.Since < 11 || n.flag("largest")
+		return func(c *call) error {
+			x := c.t(0)
+			a, err := axis(at, x.Rank())
+			if err != nil {
+				return err
+			}
+			k := n.int("k")
+			if n.spec.Since >= 10 {
+				list, err := c.ints(1)
+				if err != nil || len(list) != 1 {
+					return fmt.Errorf("k is not one number: %v", err)
+				}
+				k = list[0]
+			}
+			if k < 0 || k > x.Size(a) {
+				return fmt.Errorf("k is %d of an axis of %d", k, x.Size(a))
+			}
+			v, i := x.Sort(a, tensor.Descending(largest))
+			if err := c.put(0, v.Narrow(a, 0, k).Contiguous()); err != nil {
+				return err
+			}
+			return c.as(1, i.Narrow(a, 0, k).Contiguous(), format.Int64)
+		}
+	}},
+	"ArgMax": {make: func(n *node) kernel { return arg(n, tensor.Argmax) }},
+	"ArgMin": {make: func(n *node) kernel { return arg(n, tensor.Argmin) }},
+	"ReverseSequence": {bits: true, make: func(n *node) kernel {
+		time, batch := n.int("time_axis"), n.int("batch_axis")
+		return func(c *call) error {
+			lengths, err := c.ints(1)
+			if err != nil {
+				return err
+			}
+			x := c.t(0)
+			var parts []tensor.Tensor
+			for i, l := range lengths {
+				one := x.Narrow(batch, i, 1)
+				parts = append(parts, tensor.Cat([]tensor.Tensor{one.Narrow(time, 0, l).Flip(time), one.Narrow(time, l, x.Size(time)-l)}, time))
+			}
+			return c.put(0, tensor.Cat(parts, batch))
+		}
+	}},
+	"CumSum": {make: func(n *node) kernel {
+		return scanned(n, func(x tensor.Tensor, a int) tensor.Tensor { return tensor.Cumsum(x, a) }, 0)
+	}},
+	"CumProd": {make: func(n *node) kernel {
+		return scanned(n, func(x tensor.Tensor, a int) tensor.Tensor { return tensor.Cumprod(x, a) }, 1)
+	}},
+}
+
+// positive returns an index whose negative numbers are counted from the end of n.
+func positive(index tensor.Tensor, n int) tensor.Tensor {
+	return tensor.Where(index.LtScalar(0), index.AddScalar(n), index)
+}
+
+// scanned is a scan along an axis that an operand names, which may go backward or leave
+// out the element itself.
+func scanned(n *node, f func(x tensor.Tensor, dim int) tensor.Tensor, none float64) kernel {
+	exclusive, reverse := n.flag("exclusive"), n.flag("reverse")
+	return func(c *call) error {
+		list, err := c.ints(1)
+		if err != nil || len(list) != 1 {
+			return fmt.Errorf("the axis is not one number: %v", err)
+		}
+		x := c.t(0)
+		a, err := axis(list[0], x.Rank())
+		if err != nil {
+			return err
+		}
+		dt := x.DType()
+		if reverse {
+			x = x.Flip(a)
+		}
+		y := f(x, a).ToType(dt)
+		if exclusive && x.Size(a) > 0 {
+			y = tensor.Cat([]tensor.Tensor{tensor.FullLike(y.Narrow(a, 0, 1), none), y.Narrow(a, 0, x.Size(a)-1)}, a)
+		}
+		if reverse {
+			y = y.Flip(a)
+		}
+		return c.put(0, y)
+	}
+}
+
+// arg is an index of an extreme along an axis.
+func arg(n *node, f func(x tensor.Tensor, opts ...tensor.Option) tensor.Tensor) kernel {
+	at, keep, last := n.int("axis"), n.flag("keepdims"), n.flag("select_last_index")
+	return func(c *call) error {
+		x := c.t(0)
+		a, err := axis(at, x.Rank())
+		if err != nil {
+			return err
+		}
+		if last {
+			y := f(x.Flip(a), tensor.Dim(a), tensor.KeepDim(keep))
+			return c.as(0, y.Neg().AddScalar(x.Size(a)-1), format.Int64)
+		}
+		return c.as(0, f(x, tensor.Dim(a), tensor.KeepDim(keep)), format.Int64)
+	}
+}
+
+// flat returns the places that rows of indices name in the leading axes of shape, as one
+// number each.
+func flat(index tensor.Tensor, shape []int) tensor.Tensor {
+	k := index.Size(index.Rank() - 1)
+	if k == 0 {
+		s := index.Shape()
+		return tensor.Zeros(s[:len(s)-1], tensor.OfType(tensor.Int64), tensor.On(index.Device()))
+	}
+	var out tensor.Tensor
+	for i := range k {
+		part := positive(index.Select(index.Rank()-1, i).ToType(tensor.Int64), shape[i])
+		if i == 0 {
+			out = part
+		} else {
+			out = out.MulScalar(shape[i]).Add(part)
+		}
+	}
+	return out
+}
+
+func gatherND(c *call, batch int) error {
+	x, index := c.t(0), c.t(1)
+	xs, is := x.Shape(), index.Shape()
+	if len(is) == 0 || batch >= len(is) || batch > len(xs) || batch+is[len(is)-1] > len(xs) {
+		return fmt.Errorf("indices of shape %v into %v with %d axes of batches", is, xs, batch)
+	}
+	k, b := is[len(is)-1], product(xs[:batch])
+	rest := xs[batch+k:]
+	at := flat(index, xs[batch:]).Reshape(b, -1)
+	span := product(xs[batch : batch+k])
+	at = at.Add(tensor.Arange(0, b, 1, tensor.On(c.dev)).MulScalar(span).Unsqueeze(1)).Reshape(-1)
+	out := slices.Concat(is[:len(is)-1], rest)
+	return c.put(0, x.Reshape(b*span, product(rest)).IndexSelect(0, at).Reshape(out...))
+}
+
+// reduceOf returns the reduction of a scatter.
+func reduceOf(n *node) (reduce tensor.Reduce, on bool) {
+	if _, ok := n.spec.Attribute("reduction"); !ok {
+		return 0, false
+	}
+	switch n.oneOf("reduction", "none", "add", "mul", "max", "min") {
+	case "add":
+		return tensor.ReduceSum, true
+	case "mul":
+		return tensor.ReduceProd, true
+	case "max":
+		return tensor.ReduceAmax, true
+	case "min":
+		return tensor.ReduceAmin, true
+	}
+	return 0, false
+}
+
+func scatterElements(n *node) kernel {
+	at := n.int("axis")
+	reduce, on := reduceOf(n)
+	return func(c *call) error {
+		x := c.t(0)
+		a, err := axis(at, x.Rank())
+		if err != nil {
+			return err
+		}
+		index := positive(c.t(1), x.Size(a))
+		if on {
+			return c.put(0, x.ScatterReduce(a, index, c.t(2), reduce))
+		}
+		return c.put(0, x.Scatter(a, index, c.t(2)))
+	}
+}
+
+func scatterND(n *node) kernel {
+	reduce, on := reduceOf(n)
+	return func(c *call) error {
+		x, index, src := c.t(0), c.t(1), c.t(2)
+		xs, is := x.Shape(), index.Shape()
+		if len(is) == 0 || is[len(is)-1] > len(xs) {
+			return fmt.Errorf("indices of shape %v into %v", is, xs)
+		}
+		k := is[len(is)-1]
+		rest := product(xs[k:])
+		rows := flat(index, xs).Reshape(-1, 1).Expand(product(is[:len(is)-1]), rest).Contiguous()
+		flatX, flatSrc := x.Reshape(product(xs[:k]), rest), src.Reshape(-1, rest)
+		if on {
+			return c.put(0, flatX.ScatterReduce(0, rows, flatSrc, reduce).Reshape(xs...))
+		}
+		return c.put(0, flatX.Scatter(0, rows, flatSrc).Reshape(xs...))
+	}
+}

@@ -1,0 +1,318 @@
+package onnx
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx/internal/format"
+)
+
+// quantization are the operators between numbers and small integers or floats.
+var quantization = map[string]lowering{
+	"QuantizeLinear":   {make: quantize},
+	"DequantizeLinear": {make: dequantize},
+	"QLinearMatMul": plain(func(c *call) error {
+		x, y := centered(c, 0, 2, -2), centered(c, 3, 5, -1)
+		scale := fit(c.t(1), x.Rank(), -2).ToType(tensor.Float32).Mul(fit(c.t(4), y.Rank(), -1).ToType(tensor.Float32))
+		return requantize(c, tensor.MatMul(x, y), scale, 6)
+	}),
+	"QLinearConv": {make: func(n *node) kernel {
+		conv := convolve(n)
+		return func(c *call) error {
+			inner := *c
+			inner.in = []*value{{t: centered(c, 0, 2, 1)}, {t: centered(c, 3, 5, 0)}}
+			inner.out = make([]*value, 1)
+			if c.has(8) {
+				inner.in = append(inner.in, &value{t: c.t(8)})
+			}
+			if err := exact(&inner, conv); err != nil {
+				return err
+			}
+			y := inner.out[0].t
+			return requantize(c, y, c.t(1).Mul(fit(c.t(4), y.Rank(), 1)), 6)
+		}
+	}},
+	"ConvInteger": {make: func(n *node) kernel {
+		conv := convolve(n)
+		return func(c *call) error {
+			inner := *c
+			inner.in = []*value{{t: centered(c, 0, 2, 1)}, {t: centered(c, 1, 3, 0)}}
+			inner.out = make([]*value, 1)
+			if err := exact(&inner, conv); err != nil {
+				return err
+			}
+			return c.as(0, inner.out[0].t, format.Int32)
+		}
+	}},
+}
+
+// ranges has the smallest and largest number of each small integer.
+var ranges = map[format.Elem][2]int{
+	format.Uint8: {0, 255}, format.Int8: {-128, 127}, format.Uint16: {0, 65535}, format.Int16: {-32768, 32767},
+	format.Uint4: {0, 15}, format.Int4: {-8, 7}, format.Uint2: {0, 3}, format.Int2: {-2, 1},
+}
+
+// spreadOver returns parameters of a quantization for every element of x: one number, one
+// for each place along an axis, or one for each block along it.
+func spreadOver(p, x tensor.Tensor, at, block int) (tensor.Tensor, error) {
+	if p.Rank() == 0 || p.Rank() == 1 && p.Size(0) == 1 && block == 0 {
+		return p.Reshape(), nil
+	}
+	a, err := axis(at, x.Rank())
+	if err != nil {
+		return p, err
+	}
+	if block > 0 {
+		p = p.RepeatInterleave(block, a)
+		if p.Rank() != x.Rank() || p.Size(a) < x.Size(a) {
+			return p, fmt.Errorf("parameters of shape %v in blocks of %d for %v", p.Shape(), block, x.Shape())
+		}
+		return p.Narrow(a, 0, x.Size(a)), nil
+	}
+	shape := slices.Repeat([]int{1}, x.Rank())
+	shape[a] = -1
+	return p.Reshape(shape...), nil
+}
+
+func quantize(n *node) kernel {
+	at, block, saturate := n.int("axis"), n.int("block_size"), !n.given("saturate") || n.flag("saturate")
+	to := format.Uint8
+	if n.given("output_dtype") && n.int("output_dtype") != 0 {
+		to = n.elem("output_dtype")
+	}
+	if n.int("precision") != 0 && format.Elem(n.int("precision")) != format.Float {
+		n.refuse("precision %s", format.Elem(n.int("precision")))
+	}
+	return func(c *call) error {
+		x, e := c.t(0), to
+		if c.has(2) {
+			e = c.elem(2)
+		}
+		scale, err := spreadOver(c.t(1), x, at, block)
+		if err != nil {
+			return err
+		}
+		if x.DType() != scale.DType() || x.DType().Size() < 4 || isInt(x) {
+			x, scale = x.ToType(tensor.Float32), scale.ToType(tensor.Float32)
+		}
+		y := x.Div(scale)
+		limits, whole := ranges[e]
+		if !whole {
+			if y, err = narrow(y, e, saturate, "up"); err != nil {
+				return err
+			}
+			return c.as(0, y, e)
+		}
+		y = y.Round()
+		if c.has(2) {
+			zero, err := spreadOver(c.t(2), x, at, block)
+			if err != nil {
+				return err
+			}
+			y = y.Add(zero.ToType(y.DType()))
+		}
+		return c.as(0, y.ClampScalar(limits[0], limits[1]).ToType(carriers[e]), e)
+	}
+}
+
+func dequantize(n *node) kernel {
+	at, block := n.int("axis"), n.int("block_size")
+	return func(c *call) error {
+		x, scale := c.t(0), c.t(1)
+		dt := scale.DType()
+		if n.given("output_dtype") && n.int("output_dtype") != 0 {
+			dt = carriers[n.elem("output_dtype")]
+		}
+		scale, err := spreadOver(scale, x, at, block)
+		if err != nil {
+			return err
+		}
+		wide := tensor.Float32
+		y := x
+		if isInt(x) {
+			y = x.ToType(tensor.Int32)
+			if c.has(2) {
+				zero, err := spreadOver(c.t(2), x, at, block)
+				if err != nil {
+					return err
+				}
+				y = y.Sub(zero.ToType(tensor.Int32))
+			}
+		}
+		return c.as(0, y.ToType(wide).Mul(scale.ToType(wide)).ToType(dt), native[dt])
+	}
+}
+
+// smallValues returns the numbers at or above zero that a small float has, in ascending
+// order by code, without infinity.
+var smallValues = func() map[format.Elem]func() []float32 {
+	out := map[format.Elem]func() []float32{}
+	for e, s := range smallFloats {
+		out[e] = sync.OnceValue(func() []float32 {
+			bits := s.bits - 1
+			if s.unsigned {
+				bits = s.bits
+			}
+			var list []float32
+			for code := range uint32(1) << bits {
+				if v := s.value(code); !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) {
+					list = append(list, v)
+				}
+			}
+			return list
+		})
+	}
+	return out
+}()
+
+// narrow rounds to the nearest number that a small float has, to the even code of two. It
+// works on the host: these types are for storage.
+func narrow(x tensor.Tensor, to format.Elem, saturate bool, mode string) (tensor.Tensor, error) {
+	dev, shape := x.Device(), x.Shape()
+	data, err := tensor.Data[float64](x.ToType(tensor.Float64))
+	if err != nil {
+		return x, err
+	}
+	s, values := smallFloats[to], smallValues[to]()
+	out := make([]float32, len(data))
+	for i, v := range data {
+		out[i] = s.round(v, values, saturate, mode)
+	}
+	return tensor.From(out, shape...).To(dev), nil
+}
+
+// round is narrow of one number.
+func (s smallFloat) round(v float64, values []float32, saturate bool, mode string) float32 {
+	sign, mag := 1.0, math.Abs(v)
+	if math.Signbit(v) && !s.unsigned {
+		sign = -1
+	}
+	if s.negativeZero && mag == 0 {
+		sign = 1
+	}
+	top := float64(values[len(values)-1])
+	beyond := func() float32 {
+		switch {
+		case saturate:
+			return float32(sign * top)
+		case s.infinite:
+			return float32(sign * math.Inf(1))
+		case s.bits == 4:
+			return float32(sign * top)
+		}
+		return float32(math.NaN())
+	}
+	switch {
+	case math.IsNaN(v) && s.bits == 4: // which has none
+		return float32(math.Copysign(0, -1))
+	case math.IsNaN(v):
+		return float32(math.NaN())
+	case s.unsigned:
+		return s.power(mag, v, values, saturate, mode)
+	case math.IsInf(mag, 0):
+		return beyond()
+	}
+	hi, _ := slices.BinarySearchFunc(values, mag, func(a float32, b float64) int {
+		switch {
+		case float64(a) < b:
+			return -1
+		case float64(a) > b:
+			return 1
+		}
+		return 0
+	})
+	if hi == len(values) {
+		step := top - float64(values[hi-2])
+		if mag < top+step/2 || mag == top+step/2 && (hi-1)%2 == 0 {
+			return float32(sign * top)
+		}
+		return beyond()
+	}
+	best := float64(values[hi])
+	if hi > 0 {
+		low := float64(values[hi-1])
+		if d, u := mag-low, best-mag; d < u || d == u && (hi-1)%2 == 0 {
+			best = low
+		}
+	}
+	if best == 0 && s.negativeZero {
+		return 0
+	}
+	return float32(math.Copysign(best, sign))
+}
+
+// power rounds to a power of two.
+func (s smallFloat) power(mag, v float64, values []float32, saturate bool, mode string) float32 {
+	top := float64(values[len(values)-1])
+	if math.IsInf(v, 0) || mag > top {
+		if saturate {
+			return float32(top)
+		}
+		return float32(math.NaN())
+	}
+	if mag <= float64(values[0]) {
+		return values[0]
+	}
+	frac, exp := math.Frexp(mag) // frac in [1/2, 1)
+	low := math.Ldexp(1, exp-1)
+	switch {
+	case frac == 0.5, mode == "down", mode == "nearest" && frac < 0.75:
+		return float32(low)
+	}
+	if low*2 > top {
+		if saturate {
+			return float32(top)
+		}
+		return float32(math.NaN())
+	}
+	return float32(low * 2)
+}
+
+// fit gives a parameter of one axis the rank of what it belongs to. A number stays one.
+func fit(p tensor.Tensor, rank, at int) tensor.Tensor {
+	if p.Rank() != 1 || p.Size(0) == 1 {
+		if p.Rank() == 1 {
+			return p.Reshape()
+		}
+		return p
+	}
+	shape := slices.Repeat([]int{1}, rank)
+	shape[(at+rank)%rank] = -1
+	return p.Reshape(shape...)
+}
+
+// centered returns the integers of operand i, as int32, less its zero.
+func centered(c *call, i, zero, at int) tensor.Tensor {
+	x := c.t(i).ToType(tensor.Int32)
+	if !c.has(zero) {
+		return x
+	}
+	return x.Sub(fit(c.t(zero), x.Rank(), at).ToType(tensor.Int32))
+}
+
+// exact convolves integers in float64, which holds every sum that int32 does.
+func exact(c *call, conv kernel) error {
+	for i, v := range c.in {
+		c.in[i] = &value{t: v.on(c.dev).ToType(tensor.Float64), elem: format.Double}
+	}
+	if err := conv(c); err != nil {
+		return err
+	}
+	c.out[0].t = c.out[0].t.ToType(tensor.Int32)
+	return nil
+}
+
+// requantize returns sums as integers by a scale and a zero, which are operands i and i+1.
+func requantize(c *call, sums, scale tensor.Tensor, i int) error {
+	e := c.elem(i + 1)
+	limits, ok := ranges[e]
+	if !ok {
+		return fmt.Errorf("%w: results of %s", ErrUnsupported, e)
+	}
+	y := sums.ToType(tensor.Float32).Mul(scale.ToType(tensor.Float32)).Div(fit(c.t(i), sums.Rank(), -1).ToType(tensor.Float32)).Round()
+	y = y.Add(fit(c.t(i+1), sums.Rank(), -1).ToType(tensor.Float32))
+	return c.as(0, y.ClampScalar(limits[0], limits[1]).ToType(carriers[e]), e)
+}

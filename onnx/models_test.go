@@ -1,0 +1,79 @@
+package onnx_test
+
+import (
+	"context"
+	"flag"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/data"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+var models = flag.String("models", "", "the folder that testdata/models.py made")
+
+// TestModels compares real models with onnxruntime's outputs: to a thousandth of each
+// number, or a ten-thousandth of the largest one.
+func TestModels(t *testing.T) {
+	if *models == "" {
+		t.Skip("no -models")
+	}
+	files, err := filepath.Glob(filepath.Join(*models, "*.onnx"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no models in %s: %v", *models, err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(file, ".onnx")
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			model, err := onnx.Load(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inputs, err := data.LoadArrays(name+".in.npz", device.CPU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := data.LoadArrays(name+".out.npz", device.CPU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := model.Run(context.Background(), inputs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for output, w := range want {
+				compare(t, output, got[output], w)
+			}
+		})
+	}
+}
+
+// compare fails where two tensors differ by more than a thousandth.
+func compare(t *testing.T, name string, got, want tensor.Tensor) {
+	t.Helper()
+	if got.DType() != want.DType() || !slices.Equal(got.Shape(), want.Shape()) {
+		t.Fatalf("%s is %s %v, want %s %v", name, got.DType(), got.Shape(), want.DType(), want.Shape())
+	}
+	a, err := tensor.Data[float32](got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := tensor.Data[float32](want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	largest := 0.0
+	for _, v := range b {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for i := range a {
+		if d := math.Abs(float64(a[i]) - float64(b[i])); !(d <= 1e-3*max(math.Abs(float64(b[i])), largest*1e-1)) {
+			t.Fatalf("%s: element %d is %g, want %g", name, i, a[i], b[i])
+		}
+	}
+}

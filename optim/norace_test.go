@@ -1,5 +1,0 @@
-//go:build !race
-
-package optim_test
-
-const raceEnabled = false

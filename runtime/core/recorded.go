@@ -1,0 +1,415 @@
+package core
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/random"
+)
+
+// A Declared is a tensor that a recorded function may use besides its arguments.
+type Declared struct {
+	Name   string
+	Tensor *Tensor
+}
+
+// RecordOptions are what Record goes by.
+type RecordOptions struct {
+	State    []Declared
+	Captures bool // tensors that are not declared may be used, too
+}
+
+// A Recorded is a function that was recorded. It never changes; any goroutine may run it.
+type Recorded struct {
+	Program *program.Program
+	Layout  *program.Layout
+
+	steps   []step
+	buffers []recordedBuffer
+	results []recordedResult
+	grads   []recordedGrad
+	guards  []guard
+	state   []int // buffers whose handle must be as it was
+	written []bool
+	tape    random.Tape
+	caller  *random.Generator // stands on the tape for that of who runs it
+	blocks  []deviceBlock
+	frames  sync.Pool
+}
+
+// A deviceBlock is where the temporaries of one device lie.
+type deviceBlock struct {
+	dev   device.Device
+	drv   device.Driver
+	bytes int64
+}
+
+// A recordedResult is a handle that a run returns.
+type recordedResult struct {
+	buffer        int
+	layout        ir.Layout
+	dev           device.Device
+	dtype         ir.DType
+	view, wrapped bool
+}
+
+// A recordedGrad is what a run does to the gradient of a leaf.
+type recordedGrad struct {
+	state  *gradState // or where arg is not negative, that of this argument
+	arg    int
+	slot   gradSlot
+	before ir.Layout // of the gradient that was read
+	after  *recordedResult
+}
+
+// Record calls f with stand-ins for args and returns what it gave to devices, without
+// having them do it: what f changed is as before. An error is f's, or says what could not
+// be recorded.
+func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error)) (rec *Recorded, err error) {
+	r := &recorder{known: map[*Storage]int{}, declared: map[*Storage]*Tensor{}, names: map[*Storage]string{},
+		grads: map[*gradState]*gradSlot{}, captures: o.Captures}
+	for _, d := range o.State {
+		r.declare(d.Tensor, d.Name)
+	}
+	caller := random.New(0)
+	caller.SetState(random.Current().State())
+	start := caller.State()
+	done := false
+	defer func() {
+		if !done { // f panicked, or ended the goroutine
+			r.rollBack(true)
+			r.end()
+		}
+	}()
+	work := func() {
+		var outs []*Tensor
+		outs, err = f(r.standIns(args))
+		if r.failed != nil {
+			err = r.failed
+		}
+		if bad := FirstError(outs...); err == nil && bad != nil {
+			err = bad.Err()
+		}
+		if err == nil && caller.State() != start {
+			err = r.fail(fmt.Errorf("%w: the random generator was seeded", ErrUnrecordable))
+		}
+		if err == nil {
+			rec, err = r.finish(args, outs)
+		}
+	}
+	outer := random.With(caller, func() error {
+		return r.tape.Record(func() error {
+			recorders.With(r, func() { InScope(func(*Scope) { work() }) })
+			return nil
+		})
+	})
+	if err == nil {
+		err = outer
+	}
+	done = true
+	r.rollBack(err != nil)
+	r.end()
+	if err != nil {
+		return nil, err
+	}
+	rec.caller = caller
+	return rec, nil
+}
+
+// standIns returns virtual tensors like args. Those that share memory go on sharing it.
+func (r *recorder) standIns(args []*Tensor) []*Tensor {
+	out := make([]*Tensor, len(args))
+	for i, a := range args {
+		if a == nil {
+			continue
+		}
+		if first := slices.IndexFunc(args[:i], func(b *Tensor) bool { return b.SharesStorage(a) }); first >= 0 {
+			out[i] = out[first].again(a.layout)
+			out[i].dtype = a.dtype
+		} else {
+			l, _, bytes := argSpan(args, i)
+			b := recordedBuffer{dev: a.dev, drv: a.storage.drv, arg: i, part: bytes != a.storage.bytes}
+			b.Kind, b.Name, b.Device, b.Bytes = program.Argument, fmt.Sprint(i), a.dev.String(), bytes
+			s := empty(a.storage.drv)
+			if bytes > 0 {
+				s = r.virtual(b)
+			}
+			out[i] = newTensor(s, a.dev, l, a.dtype)
+		}
+		out[i].wrapped, out[i].grad = a.wrapped, a.grad
+	}
+	return out
+}
+
+// argSpan returns the layout of argument i in its buffer, and where in the storage the
+// buffer begins and how many bytes it has: those of the elements, or all of a storage that
+// another argument shares.
+func argSpan(args []*Tensor, i int) (l ir.Layout, from, bytes int64) {
+	a := args[i]
+	for j, b := range args {
+		if j != i && a.SharesStorage(b) {
+			return a.layout, 0, a.storage.bytes
+		}
+	}
+	if a.NumElements() == 0 {
+		return ir.Layout{Shape: a.layout.Shape, Strides: a.layout.Strides}, 0, 0
+	}
+	low, high := 0, 0
+	for k, d := range a.layout.Shape {
+		reach := (d - 1) * a.layout.Strides[k]
+		low, high = low+min(reach, 0), high+max(reach, 0)
+	}
+	size := int64(a.dtype.Size())
+	return ir.Layout{Shape: a.layout.Shape, Strides: a.layout.Strides, Offset: -low},
+		int64(a.layout.Offset+low) * size, int64(high-low+1) * size
+}
+
+// WholeStorage returns an error where a recording knows only the part of x's storage that
+// an argument spans, so that positions in the storage mean nothing.
+func WholeStorage(x *Tensor) error {
+	r := recorderNow()
+	if r == nil || !x.storage.virtual {
+		return nil
+	}
+	b := &r.buffers[(x.storage.block.Addr&^virtualBase)>>virtualBits]
+	if !b.part {
+		return nil
+	}
+	return r.fail(fmt.Errorf("%w: positions in the storage of argument %d, which is a part of a larger one; pass a copy", ErrUnrecordable, b.arg))
+}
+
+// result returns the place of a tensor that outlives a run.
+func (r *recorder) result(t *Tensor) (*recordedResult, error) {
+	res := &recordedResult{layout: t.layout, dev: t.dev, dtype: t.dtype, view: t.view, wrapped: t.wrapped}
+	var err error
+	switch i, ok := r.known[t.storage]; {
+	case ok:
+		res.buffer = i
+	case t.storage.bytes == 0:
+		res.buffer = -1
+	default:
+		res.buffer, err = r.external(t)
+	}
+	if err == nil && res.buffer >= 0 && r.buffers[res.buffer].Kind == program.Temporary {
+		r.buffers[res.buffer].Kind = program.Result
+	}
+	return res, err
+}
+
+// finish makes a program of what was recorded.
+func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
+	rec := &Recorded{guards: r.guards, tape: *r.tape.Clone()}
+	var places []program.Ref
+	for _, t := range outs {
+		res, err := r.result(t)
+		if err != nil {
+			return nil, r.fail(fmt.Errorf("result: %w", err))
+		}
+		rec.results = append(rec.results, *res)
+		if res.buffer >= 0 {
+			places = append(places, program.Ref{Buffer: res.buffer})
+		}
+	}
+	if err := r.finishGrads(rec, args); err != nil {
+		return nil, err
+	}
+	for s, i := range r.known {
+		b := &r.buffers[i]
+		b.moved = s.version.Load() - b.version
+		if b.Kind == program.State {
+			rec.state = append(rec.state, i)
+			b.grad = b.handle.grad
+		}
+	}
+	rec.steps, rec.buffers = r.program, r.buffers
+	buffers, steps := make([]program.Buffer, len(r.buffers)), make([]program.Step, len(r.program))
+	for i := range buffers {
+		if buffers[i] = r.buffers[i].Buffer; buffers[i].Released < 0 {
+			buffers[i].Released = len(steps)
+		}
+	}
+	for i := range steps {
+		steps[i] = r.program[i].Step
+	}
+	rec.Program = program.New(buffers, steps, places)
+	if err := rec.Program.Verify(); err != nil {
+		return nil, r.fail(fmt.Errorf("%w: %w", ErrUnrecordable, err))
+	}
+	rec.written = make([]bool, len(buffers))
+	for i := range steps {
+		for _, o := range steps[i].Out {
+			rec.written[o.Buffer] = true
+		}
+	}
+	rec.place()
+	return rec, nil
+}
+
+// finishGrads notes what became of gradients, and puts back those that were there.
+func (r *recorder) finishGrads(rec *Recorded, args []*Tensor) error {
+	for _, s := range r.gradOrder {
+		g := recordedGrad{state: s, slot: *r.grads[s], arg: -1}
+		for i, a := range args {
+			if a != nil && a.grad == s {
+				g.arg = i
+				if at := slices.IndexFunc(r.buffers, func(b recordedBuffer) bool { return b.grad == s }); at >= 0 {
+					r.buffers[at].arg = i
+				}
+			}
+		}
+		if t := g.slot.before; g.slot.read && t != nil {
+			g.before = t.layout
+		}
+		s.mu.Lock()
+		now := s.grad
+		s.mu.Unlock()
+		if g.slot.written && now != nil {
+			res, err := r.result(now)
+			if err != nil {
+				return r.fail(fmt.Errorf("gradient: %w", err))
+			}
+			g.after = res
+		}
+		g.slot.before = nil
+		if g.slot.read && g.before.Shape != nil {
+			g.slot.before = r.grads[s].before
+		}
+		rec.grads = append(rec.grads, g)
+	}
+	return nil
+}
+
+// place gives temporaries their places.
+func (rec *Recorded) place() {
+	rec.Layout = rec.Program.Place()
+	for i := range rec.buffers {
+		b := &rec.buffers[i]
+		bytes := rec.Layout.Blocks[b.Device]
+		if rec.Layout.Offsets[i] < 0 || slices.ContainsFunc(rec.blocks, func(d deviceBlock) bool { return d.dev == b.dev }) {
+			continue
+		}
+		rec.blocks = append(rec.blocks, deviceBlock{dev: b.dev, drv: b.drv, bytes: bytes})
+	}
+}
+
+// rollBack takes back what the function changed on the host.
+func (r *recorder) rollBack(failed bool) {
+	for _, s := range r.gradOrder {
+		s.mu.Lock()
+		if slot := r.grads[s]; s.grad != slot.before {
+			if s.grad != nil {
+				s.grad.Release()
+			}
+			s.grad = slot.before
+		}
+		s.mu.Unlock()
+	}
+	for i := len(r.undo) - 1; i >= 0; i-- {
+		r.undo[i]()
+	}
+	for s, i := range r.known {
+		s.version.Store(r.buffers[i].version)
+	}
+	for i := len(r.failing) - 1; i >= 0 && failed; i-- {
+		r.failing[i]()
+	}
+}
+
+// end has every handle that the recording made carry an error.
+func (r *recorder) end() {
+	f := &failure{err: at(ErrEscaped), bare: ErrEscaped, seen: escapeSeen}
+	for _, t := range r.handles {
+		t.fail.Store(f)
+		t.released.Store(true)
+		t.storage, t.grad = nil, nil
+	}
+}
+
+// Holds reports whether the program stands for its function now. Where not, what says
+// what has changed since it was recorded.
+func (rec *Recorded) Holds(args []*Tensor) (what string, ok bool) {
+	for _, i := range rec.state {
+		b := &rec.buffers[i]
+		switch {
+		case b.handle.storage != b.storage:
+			return named(b) + " was released or replaced", false
+		case b.handle.grad != b.grad:
+			return named(b) + " requires gradients or does not, other than before", false
+		case b.storage.bytes != b.Bytes:
+			return named(b) + " has another size", false
+		}
+	}
+	for i := range rec.grads {
+		g := &rec.grads[i]
+		s := g.state
+		if g.arg >= 0 {
+			s = args[g.arg].grad
+		}
+		s.mu.Lock()
+		now, hooks := s.grad, len(s.hooks)
+		s.mu.Unlock()
+		switch {
+		case hooks != g.slot.hooks:
+			return "hooks of a gradient", false
+		case !g.slot.read:
+		case (now == nil) != (g.slot.before == nil):
+			return "whether a gradient is there", false
+		case now != nil && (!equalInts(now.layout.Shape, g.before.Shape) || !equalInts(now.layout.Strides, g.before.Strides) || now.layout.Offset != g.before.Offset):
+			return "the layout of a gradient", false
+		}
+	}
+	for _, g := range rec.guards {
+		if !g.ok() {
+			return g.what, false
+		}
+	}
+	return "", true
+}
+
+// AppendSignature appends what a recording depends on of its arguments to key: dtypes,
+// devices, shapes, strides, parts in differentiation, and what memory they share.
+func AppendSignature(key []byte, args []*Tensor) []byte {
+	num := func(n int) { key = binary.AppendVarint(key, int64(n)) }
+	for i, a := range args {
+		num(int(a.dtype))
+		num(int(a.dev.Kind))
+		num(a.dev.Index)
+		num(len(a.layout.Shape))
+		for k, d := range a.layout.Shape {
+			num(d)
+			num(a.layout.Strides[k])
+		}
+		flags := 0
+		if a.grad != nil {
+			flags |= 1
+		}
+		if a.wrapped {
+			flags |= 2
+		}
+		if _, _, bytes := argSpan(args, i); bytes != a.storage.bytes {
+			flags |= 4
+		}
+		num(flags)
+		for j, b := range args {
+			if j != i && a.SharesStorage(b) {
+				num(j + 1)
+				num(a.layout.Offset)
+				break
+			}
+		}
+		num(0)
+	}
+	return key
+}
+
+func named(b *recordedBuffer) string {
+	if b.Name == "" {
+		return fmt.Sprintf("a tensor %s %v on %s", b.handle.dtype, b.handle.layout.Shape, b.dev)
+	}
+	return b.Name
+}

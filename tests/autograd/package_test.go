@@ -1,0 +1,79 @@
+// Package autograd_test holds what differentiation does, and what it and scopes hold
+// of memory and give back: gradients of gradients, in-place operators, views, saved
+// values, backward passes that fail.
+package autograd_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// T is short for the tensors of the tests.
+type T = tensor.Tensor
+
+// simulated provides the devices sim:0 and sim:1 to all tests of the package.
+var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 28})
+
+func TestMain(m *testing.M) {
+	device.Install(simulated)
+	os.Exit(m.Run())
+}
+
+// withSimulated installs a driver for the simulated devices until the test ends.
+func withSimulated(t testing.TB, c sim.Config) *sim.Driver {
+	t.Helper()
+	d := sim.New(c)
+	device.Install(d)
+	t.Cleanup(func() { device.Install(simulated) })
+	return d
+}
+
+// allocated returns the bytes that tensors need on a device; their blocks may have
+// more.
+func allocated(d device.Device) int64 { return memory.StatsOf(d).RequestedBytes.All.Current }
+
+// settle collects garbage until no more than want bytes are held on d, for a
+// while, and returns what is held then. What programs drop goes back this way.
+func settle(d device.Device, want int64) int64 {
+	for range 200 {
+		if allocated(d) <= want {
+			break
+		}
+		runtime.GC()
+		time.Sleep(5 * time.Millisecond) // cleanups run on a goroutine of their own
+	}
+	return allocated(d)
+}
+
+// must fails the test when err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// values returns the elements of x, row-major, as float64.
+func values(t testing.TB, x tensor.Tensor) []float64 {
+	t.Helper()
+	data, err := tensor.Data[float64](x.Detach().ToType(tensor.Float64))
+	must(t, err)
+	return data
+}
+
+// gradient returns the elements of x's gradient.
+func gradient(t testing.TB, x tensor.Tensor) []float64 {
+	t.Helper()
+	g, ok := x.Grad()
+	if !ok {
+		t.Fatal("the tensor has no gradient")
+	}
+	return values(t, g)
+}

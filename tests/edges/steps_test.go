@@ -1,0 +1,126 @@
+package edges_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sinter-go/sinter/generated/ops"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// steps are the operators that change lists of tensors, with numbers of attributes.
+var steps = []struct {
+	name  string
+	lists int // of which the last is the gradients
+	run   func(l [][]*core.Tensor) error
+}{
+	{"sgd", 2, func(l [][]*core.Tensor) error { return ops.SGDStep(l[0], l[1], 0.5, 2) }},
+	{"momentum", 3, func(l [][]*core.Tensor) error { return ops.SGDMomentumStep(l[0], l[2], l[1], 2, 0.5, 0.25, 1, false) }},
+	{"nesterov", 3, func(l [][]*core.Tensor) error { return ops.SGDMomentumStep(l[0], l[2], l[1], 1, 0.5, 1, 0, true) }},
+	{"adam", 4, func(l [][]*core.Tensor) error {
+		return ops.AdamStep(l[0], l[3], l[1], l[2], 3, 0.5, 0.75, 0.25, 1, 2, 0.5)
+	}},
+}
+
+// stepDevices are those whose results are held against each other.
+var stepDevices = []device.Device{device.CPU, device.Sim(0)}
+
+// TestSteps takes steps worked out by hand, of two tensors each.
+func TestSteps(t *testing.T) {
+	tests := map[string]struct{ before, want [][]float64 }{
+		// p -= 0.5*(g + 2p)
+		"sgd": {[][]float64{{1, -3}, {4}, {2, 8}, {-6}}, [][]float64{{-1, -4}, {3}}},
+		// v = 0.5v + 0.25*(g + p), p -= 2v
+		"momentum": {[][]float64{{1, 2}, {3}, {4, -2}, {6}, {3, 6}, {1}}, [][]float64{{-5, 0}, {-5}, {3, 1}, {4}}},
+		// v = 0.5v + g, p -= g + 0.5v
+		"nesterov": {[][]float64{{1, 2}, {3}, {4, -2}, {6}, {2, 3}, {1}}, [][]float64{{-3, -2}, {0}, {4, 2}, {4}}},
+		// d = g + 2p; m = 0.5m + 0.5d, v = 0.75v + 0.25d*d, p = 0.5p - 3m/(sqrt(v) + 1)
+		"adam": {[][]float64{{1, 0}, {2}, {0, 2}, {4}, {0, 12}, {16}, {2, 0}, {-4}}, [][]float64{{-1.5, -0.75}, {1 - 6/(math.Sqrt(12)+1)}, {2, 1}, {2}, {4, 9}, {12}}},
+	}
+	for _, s := range steps {
+		tt := tests[s.name]
+		for _, dev := range stepDevices {
+			for _, dt := range ir.ClassFloat.List() {
+				lists := make([][]*core.Tensor, s.lists)
+				for i, v := range tt.before {
+					lists[i/2] = append(lists[i/2], tensor.From(v).ToType(dt).To(dev).Handle())
+				}
+				if err := s.run(lists); err != nil {
+					t.Fatalf("%s %s %s: %v", s.name, dev, dt, err)
+				}
+				tolerance := map[ir.DType]float64{ir.Float16: 0x1p-10, ir.BFloat16: 0x1p-7, ir.Float32: 0x1p-23, ir.Float64: 1e-15}[dt]
+				for i, want := range tt.want {
+					got, err := tensor.Data[float64](tensor.Wrap(lists[i/2][i%2]).ToType(tensor.Float64))
+					if diff := cmp.Diff(want, got, cmpopts.EquateApprox(tolerance, 0)); err != nil || diff != "" {
+						t.Errorf("%s %s %s: list %d, tensor %d: %v (-want +got):\n%s", s.name, dev, dt, i/2, i%2, err, diff)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestStepsOfManyTensors holds the CPU against the reference's wide arithmetic: 20
+// tensors of all sizes and layouts, some of whose gradients have no axes.
+func TestStepsOfManyTensors(t *testing.T) {
+	shapes := [][]int{{3}, {5, 4}, {0, 2}, {2, 3, 4}, {}, {300}, {6, 2}, {12, 33}}
+	for _, s := range steps {
+		for _, dt := range ir.ClassFloat.List() {
+			rng := rand.New(rand.NewPCG(7, uint64(dt)))
+			all := make([][][]*core.Tensor, len(stepDevices))
+			for d := range all {
+				all[d] = make([][]*core.Tensor, s.lists)
+			}
+			for k := range 20 {
+				shape, transposed := shapes[k%len(shapes)], rng.IntN(3) == 0
+				if k == 7 && dt == ir.Float32 && !testing.Short() { // large enough for several workers
+					shape = []int{130, 140}
+				}
+				for i := range s.lists {
+					sized := shape
+					if i == s.lists-1 && k%9 == 0 {
+						sized = nil // one gradient for all elements
+					}
+					values := make([]float64, ir.NumElements(sized))
+					for j := range values {
+						values[j] = rng.Float64() // second moments are not negative
+					}
+					for d, dev := range stepDevices {
+						x := tensor.From(values).Reshape(sized...).ToType(dt).To(dev)
+						if transposed && len(sized) == 2 {
+							x = x.Transpose(0, 1).Contiguous().Transpose(0, 1)
+						}
+						all[d][i] = append(all[d][i], x.Handle())
+					}
+				}
+			}
+			for d := range all {
+				if err := s.run(all[d]); err != nil {
+					t.Fatalf("%s %s %s: %v", s.name, stepDevices[d], dt, err)
+				}
+			}
+			bound := map[ir.DType]float64{ir.Float16: 0x1p-9, ir.BFloat16: 0x1p-6, ir.Float32: 0x1p-20, ir.Float64: 0x1p-48}[dt]
+			for i := range s.lists {
+				for k := range all[0][i] {
+					what := fmt.Sprintf("%s %s: list %d, tensor %d", s.name, dt, i, k)
+					got, err := tensor.Data[float64](tensor.Wrap(all[0][i][k]).ToType(tensor.Float64))
+					if err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					want, err := tensor.Data[float64](tensor.Wrap(all[1][i][k]).ToType(tensor.Float64))
+					if diff := cmp.Diff(want, got, cmpopts.EquateApprox(bound, bound)); err != nil || diff != "" {
+						t.Fatalf("%s: %v (-reference +cpu):\n%s", what, err, diff)
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package source_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestNothingAtStart sees that the compiler of vector loops does nothing when a program
+// starts, which may link it and never use it: no variable of its packages is
+// a map or what a call returns, except what sync.OnceValue makes later.
+func TestNothingAtStart(t *testing.T) {
+	err := filepath.WalkDir(filepath.Join(root, "codegen"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s: an init function", set.Position(f.Pos()))
+			}
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR {
+				ast.Inspect(g, func(n ast.Node) bool { return !atStart(t, set, n) })
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// atStart reports what an initialiser does before main: n is a part of it. It returns
+// true where what is below n runs later, or was reported.
+func atStart(t *testing.T, set *token.FileSet, n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.FuncLit:
+		return true
+	case *ast.CompositeLit:
+		if _, ok := n.Type.(*ast.MapType); ok {
+			t.Errorf("%s: a map is filled when a program starts: make it a switch, an array, or sync.OnceValue", set.Position(n.Pos()))
+			return true
+		}
+	case *ast.CallExpr:
+		if f, ok := n.Fun.(*ast.SelectorExpr); ok {
+			if p, ok := f.X.(*ast.Ident); ok && (p.Name == "sync" && strings.HasPrefix(f.Sel.Name, "OnceValue") || p.Name == "errors" && f.Sel.Name == "New") {
+				return false
+			}
+		}
+		t.Errorf("%s: a call when a program starts: make it sync.OnceValue", set.Position(n.Pos()))
+		return true
+	}
+	return false
+}
