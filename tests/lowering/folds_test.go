@@ -31,20 +31,21 @@ func TestEncodedFolds(t *testing.T) {
 		}
 		for variant, table := range code.Folds {
 			for d := range table {
-				linked := code.Fold(op.Kernel(variant, ir.DType(d)), simd.Active())
-				if linked == nil || fold.Ours(linked) || ir.DType(d).IsComplex() {
+				k := op.Kernel(variant, ir.DType(d))
+				linked := code.Fold(k, simd.Active())
+				if linked == nil || fold.Ours(linked) || k.Compute.IsComplex() {
 					continue // complex numbers have no lanes
 				}
-				own, err := made.CompileFold(op, variant, ir.DType(d), simd.Active())
+				own, err := made.CompileFold(op, variant, k.Compute, simd.Active())
 				if err != nil {
 					t.Error(err)
 					continue
 				}
 				ran++
 				name := op.Name + " of " + ir.DType(d).String()
-				compareFolds(t, name+": rows", ir.DType(d), linked.Acc, own.Rows, linked.Rows)
+				compareFolds(t, name+": rows", k.Compute, linked.Acc, own.Rows, linked.Rows)
 				if own.Fold != nil {
-					compareFolds(t, name+": fold", ir.DType(d), linked.Acc, own.Fold, linked.Fold)
+					compareFolds(t, name+": fold", k.Compute, linked.Acc, own.Fold, linked.Fold)
 				}
 				if own.Merge != nil {
 					compareFolds(t, name+": merge", linked.Acc, linked.Acc, own.Merge, linked.Merge)
@@ -58,20 +59,29 @@ func TestEncodedFolds(t *testing.T) {
 }
 
 // compareFolds runs two functions of a fold on accumulators of dtype a and elements of
-// dtype x.
+// dtype x, the dtype that the loops read. The memory ends where theirs must.
 func compareFolds(t *testing.T, name string, x, a ir.DType, got, want func(n int, acc, x unsafe.Pointer, s []ir.Scalar)) {
 	t.Helper()
 	for n := range 300 {
 		rng := rand.New(rand.NewPCG(7, uint64(n)))
-		in, acc := make([]byte, (n+1)*x.Size()), make([]byte, (n+1)*a.Size())
-		fill(in, x, n+1, func(int) uint64 { return random(rng, x) })
-		fill(acc, a, n+1, func(int) uint64 { return random(rng, a) })
-		other := bytes.Clone(acc)
+		atEnd := n%2 == 0
+		in, acc := memory(t, 0, n*x.Size(), atEnd), memory(t, 1, n*a.Size(), atEnd)
+		fill(in, x, n, func(int) uint64 { return random(rng, x) })
+		fill(acc, a, n, func(int) uint64 { return random(rng, a) })
+		before := bytes.Clone(acc)
 		got(n, at(acc), at(in), nil)
-		want(n, at(other), at(in), nil)
-		if !bytes.Equal(acc, other) {
+		first := bytes.Clone(acc)
+		copy(acc, before)
+		want(n, at(acc), at(in), nil)
+		if !bytes.Equal(first, acc) {
 			t.Errorf("%s of %d elements differs from the linked loop", name, n)
 			return
+		}
+		for k, size := range []int{n * x.Size(), n * a.Size()} {
+			if !checkGuards(t, k, size, atEnd) {
+				t.Errorf("%s of %d elements changed memory around operand %d", name, n, k)
+				return
+			}
 		}
 	}
 }
