@@ -1,5 +1,6 @@
-// Package addresses checks that no address of Go memory is kept as a number, in
-// the whole tree.
+// Package addresses checks that no address of Go memory is kept as a number, and that
+// no loop leaves one in a variable that lies behind the end of its memory, in the whole
+// tree.
 package addresses_test
 
 import (
@@ -151,6 +152,53 @@ func TestChecker(t *testing.T) {
 		{"compared", `func f(p, q unsafe.Pointer) bool { return uintptr(p) < uintptr(q)+8 }`, nil},
 		{"arithmetic", `func f(p unsafe.Pointer) unsafe.Pointer { return unsafe.Pointer(uintptr(p) + 8) }`, nil},
 		{"number", `func f(n int) uintptr { return uintptr(n) + unsafe.Sizeof(n) }`, nil},
+		{"behind the last round", `func f(p unsafe.Pointer, n int) {
+			for i := 0; i < n; i++ { *(*byte)(p) = 0; p = unsafe.Add(p, 8) }
+			g()
+		}
+		func g()`, []string{"p may lie behind the end of memory after the last round"}},
+		{"post statement", `func f(p unsafe.Pointer, n int) {
+			for q := p; n > 0; n, q = n-1, unsafe.Add(q, 8) { *(*byte)(q) = 0 }
+		}`, []string{"q may lie behind the end of memory after the last round"}},
+		{"two at once", `func f(p, q unsafe.Pointer, n int) {
+			for range n { *(*byte)(p) = *(*byte)(q); p, q = unsafe.Add(p, 8), unsafe.Add(q, 8) }
+		}`, []string{"p may lie behind the end of memory after the last round", "q may lie behind the end of memory after the last round"}},
+		{"part of a variable", `type s struct{ p *byte; list []unsafe.Pointer }
+		func f(t *s, n int) {
+			for range n {
+				t.p = (*byte)(unsafe.Add(unsafe.Pointer(t.p), 8))
+				for j := range t.list { t.list[j] = unsafe.Pointer(uintptr(t.list[j]) + 8) }
+			}
+			for j := range t.list { t.list[j] = unsafe.Add(t.list[j], 8) }
+		}`, []string{"t.list[j] may lie behind the end of memory after the last round"}},
+		{"unless nil", `func f(p unsafe.Pointer, n int) {
+			for range n {
+				if p != nil { p = unsafe.Add(p, 8) }
+			}
+		}`, []string{"p may lie behind the end of memory after the last round"}},
+		{"guarded outside", `func f(p unsafe.Pointer, n int) {
+			if n > 0 {
+				for range n { p = unsafe.Add(p, 8) }
+			}
+		}`, []string{"p may lie behind the end of memory after the last round"}},
+		{"down to nothing", `func f(p unsafe.Pointer, n int) {
+			for ; n > 0; n-- { p = unsafe.Add(p, 8) }
+		}`, []string{"p may lie behind the end of memory after the last round"}},
+		{"safe rounds", `type s struct{ p unsafe.Pointer }
+		func f(base unsafe.Pointer, t *s, n int) {
+			for i := range n { p := unsafe.Add(base, i*8); *(*byte)(p) = 0; t.p = unsafe.Add(base, i*8); g(t) }
+			for rest, p := n, base; rest > 0; {
+				*(*byte)(p) = 0
+				if rest--; rest == 0 { break }
+				p = unsafe.Add(p, 8)
+			}
+			for i, p := 0, base; i < n; i++ {
+				if i+1 < n { p = unsafe.Add(p, 8) }
+			}
+			for ; n > 4; n -= 4 { base = unsafe.Add(base, 32) }
+			*(*byte)(base) = 0
+		}
+		func g(*s)`, nil},
 		{"bits", `func f(x float64) uint64 { return *(*uint64)(unsafe.Pointer(&x)) }`, nil},
 	}
 	for _, tt := range tests {

@@ -58,6 +58,8 @@ func (c *checker) file(f *ast.File) {
 			c.reinterpretation(n)
 		case *ast.SelectorExpr:
 			c.selector(n)
+		case *ast.AssignStmt:
+			c.advance(n, stack)
 		}
 		return true
 	})

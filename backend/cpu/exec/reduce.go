@@ -173,25 +173,25 @@ func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer) {
 	if last >= 0 {
 		extent, step = r.kept.shape[last], r.kept.steps[last]*r.x.DType.Size()
 	}
-	for n > 0 {
-		x, _ := r.kept.offsets(lo)
-		m := min(n, extent-lo%extent)
-		for rest, from := m, r.at(x); rest > 0; {
-			some := min(rest, max(1, group/r.count))
+	for done := 0; done < n; {
+		x, _ := r.kept.offsets(lo + done)
+		line := r.at(x)
+		m := min(n-done, extent-(lo+done)%extent)
+		for i, some := 0, 0; i < m; i += some {
+			some = min(m-i, max(1, group/r.count))
+			acc, from := unsafe.Add(accs, (done+i)*r.loops.Acc.Size()), unsafe.Add(line, i*step)
 			switch {
 			case r.inPlace:
-				r.loops.Lines(some, r.count, step, accs, from, r.scalars)
+				r.loops.Lines(some, r.count, step, acc, from, r.scalars)
 			case r.halfLines():
-				r.half.Lines(some, r.count, step, accs, from)
+				r.half.Lines(some, r.count, step, acc, from)
 			default:
-				some = min(rest, r.room()/r.count)
+				some = min(m-i, r.room()/r.count)
 				r.load(some*r.count, buf, 1, from, 1)
-				r.loops.Lines(some, r.count, r.count*r.compute.Size(), accs, buf, r.scalars)
+				r.loops.Lines(some, r.count, r.count*r.compute.Size(), acc, buf, r.scalars)
 			}
-			accs, from = unsafe.Add(accs, some*r.loops.Acc.Size()), unsafe.Add(from, some*step)
-			rest -= some
 		}
-		lo, n = lo+m, n-m
+		done += m
 	}
 }
 

@@ -311,7 +311,10 @@ func (k *folding) fold(lo, hi int, to bank, i, run int) {
 			for ; some > 0; some -= k.lanes {
 				n := min(k.lanes, some)
 				k.takeIn(n)
-				for j := 0; j < len(k.xs) && some > n; j++ { // never past the end: the collector would look there
+				if n == some {
+					break
+				}
+				for j := range k.xs {
 					k.xs[j] = unsafe.Add(k.xs[j], n*k.reads[j])
 				}
 			}

@@ -102,6 +102,7 @@ func (j *halfJob) packRows(dst unsafe.Pointer, s stretch, i0, i1 int) {
 	const both = 2 * tileBytes
 	k := s.p1 - s.p0
 	for i := i0; i < i1; i += halfRows {
+		dst := unsafe.Add(dst, (i-i0)/halfRows*s.steps()*both)
 		a, rows := from[int16](j.A, i, s.p0), min(halfRows, i1-i)
 		p := 0
 		for ; a.Col == 1 && p+4*halfStep <= k; p += 4 * halfStep {
@@ -110,7 +111,6 @@ func (j *halfJob) packRows(dst unsafe.Pointer, s stretch, i0, i1 int) {
 		for ; p < k; p += halfStep {
 			packTiles(unsafe.Add(dst, p/halfStep*both), from[int16](a, 0, p), rows, min(halfStep, k-p))
 		}
-		dst = unsafe.Add(dst, s.steps()*both)
 	}
 }
 

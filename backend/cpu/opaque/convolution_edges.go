@@ -101,11 +101,11 @@ func withPadding[T float](v *convolution, x ir.View, dtype ir.DType) (*convoluti
 	u.inSize = ir.NumElements(u.in)
 	image := tile.NewDense(dtype, append([]int{v.images, v.groups * v.channels}, u.in...))
 	clear(tile.Elements[T](image))
-	inner := image
-	inner.Shape = x.Shape
+	inner, first := image, 0
 	for a := range v.padding {
-		inner.Ptr = unsafe.Add(inner.Ptr, (v.padding[a]-u.padding[a])*inner.Strides[2+a]*dtype.Size())
+		first += (v.padding[a] - u.padding[a]) * image.Strides[2+a]
 	}
+	inner.Ptr, inner.Shape = unsafe.Add(image.Ptr, first*dtype.Size()), x.Shape
 	tile.Copy(inner, x)
 	return &u, image
 }

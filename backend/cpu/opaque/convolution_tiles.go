@@ -270,11 +270,12 @@ func (t *tiling[T]) compute(stretch, group, b0, b1 int) {
 	}
 	room := scratch.Get(sums + t.chunk*row)
 	defer room.Put()
-	to := room.Ptr()
+	used := 0
 	for i := range slabs {
-		slabs[i].Dst = to
-		to = unsafe.Add(to, (slabs[i].hi-slabs[i].lo)*row)
+		slabs[i].Dst = unsafe.Add(room.Ptr(), used)
+		used += (slabs[i].hi - slabs[i].lo) * row
 	}
+	to := unsafe.Add(room.Ptr(), used)
 	for p := 0; p < t.depth; p += t.chunk {
 		end := min(p+t.chunk, t.depth)
 		for i := range slabs {

@@ -110,7 +110,10 @@ func copyFlat(dst, src ir.View, n int) {
 		if past := int(uintptr(to) % move.Line); past != 0 {
 			head := min(n, move.Line-past)
 			copyBytes(to, from, head)
-			to, from, n = unsafe.Add(to, head), unsafe.Add(from, head), n-head
+			if n -= head; n == 0 {
+				return
+			}
+			to, from = unsafe.Add(to, head), unsafe.Add(from, head)
 		}
 		for at := 0; at < n; at += 1024 {
 			lines := min(1024, n-at) &^ (move.Line - 1)

@@ -23,11 +23,13 @@ func narrowed(rng *rand.Rand, dtype ir.DType, shape []int) (v, all ir.View) {
 		larger[i] = shape[a] + rng.IntN(2)*rng.IntN(20)
 	}
 	all = cputest.NewView(dtype, "contiguous", larger...)
-	v = ir.View{DType: dtype, Ptr: all.Ptr, Shape: shape, Strides: make([]int, len(shape))}
+	v = ir.View{DType: dtype, Shape: shape, Strides: make([]int, len(shape))}
+	first := 0
 	for i, a := range order {
 		v.Strides[a] = all.Strides[i]
-		v.Ptr = unsafe.Add(v.Ptr, rng.IntN(larger[i]-shape[a]+1)*all.Strides[i]*dtype.Size())
+		first += rng.IntN(larger[i]-shape[a]+1) * all.Strides[i]
 	}
+	v.Ptr = unsafe.Add(all.Ptr, first*dtype.Size())
 	return v, all
 }
 
