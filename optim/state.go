@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
@@ -21,8 +22,26 @@ func (b *base) stepsName() string { return b.kind + ".steps" }         // int64 
 
 // keptName names the k-th tensor beside parameter i.
 func (b *base) keptName(i, k int) string {
-	return b.kind + "." + b.names[k] + "." + strconv.Itoa(i)
+	return StateName(b.kind+"."+b.names[k], i)
 }
+
+// StateParameter takes a name in a State apart: of a tensor that is kept beside a parameter
+// it returns what the tensors of all parameters begin with, and which parameter. What has no
+// such name is a number for all (a scalar) or one for each parameter (a vector).
+func StateParameter(name string) (prefix string, parameter int, ok bool) {
+	at := strings.LastIndexByte(name, '.')
+	if at < 0 {
+		return name, 0, false
+	}
+	i, err := strconv.Atoi(name[at+1:])
+	if err != nil || i < 0 || strconv.Itoa(i) != name[at+1:] {
+		return name, 0, false
+	}
+	return name[:at], i, true
+}
+
+// StateName is the name of what is kept beside a parameter: StateParameter takes it apart.
+func StateName(prefix string, parameter int) string { return prefix + "." + strconv.Itoa(parameter) }
 
 func (b *base) State() (map[string]tensor.Tensor, error) {
 	if err := b.made(); err != nil {

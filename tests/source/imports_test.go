@@ -79,7 +79,7 @@ var arrows = []struct {
 	{"runtime/collective", []string{"ir", "runtime/device"}},
 	{"runtime/collective/local", []string{"ir", "runtime/collective", "runtime/device"}},
 	{"backend/mpi", []string{"backend/cuda/driver/dl", "ir", "runtime/collective", "runtime/device"}},
-	{"dist", []string{"backend/cuda/nccl", "backend/mpi", "nn", "optim", "generated/tensor", "ir", "runtime/..."}},
+	{"dist", []string{"backend/cuda/nccl", "backend/mpi", "nn", "optim", "optim/checkpoint", "generated/tensor", "ir", "runtime/..."}},
 	{"examples", []string{"examples/...", "data/...", "dist", "nn", "optim", "backend/cuda", "backend/sim", "generated/tensor", "runtime/..."}},
 	{"onnx", []string{"generated/tensor", "onnx/internal/...", "ir", "runtime/..."}},
 	{"onnx/internal/format", []string{"ir"}},
