@@ -91,20 +91,22 @@ type Stats struct {
 	Peak     int64         // bytes that it holds at most besides arguments and state
 	Eager    int64         // bytes that the same calls hold at most in eager code
 	Shared   int           // results that are written over operands
+	Nodes    int           // copies, clearings and kernels of the graph that it is given to its device as; 0 before that
+	OneByOne string        // why its calls are given one by one; "" where a graph of them is, from the second run on
 	Retraced string        // what had changed when it was recorded again; "" where it never was
 }
 
 // Step compiles a function that changes state: a step of training, with backward pass and
 // optimizer. Its results take no part in differentiation.
 //
-// Options: State, Captures, Key, Plans.
+// Options: State, Captures, Key, CallByCall, Plans.
 func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, false)
 }
 
 // Func compiles a function that only computes.
 //
-// Options: State, Captures, Key, Plans.
+// Options: State, Captures, Key, CallByCall, Plans.
 func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, true)
 }
@@ -329,6 +331,7 @@ func (c *Compiled[T]) drop(p *plan) {
 		delete(c.plans, p.key)
 	}
 	c.count--
+	p.rec.Close()
 }
 
 // Close drops all programs and their memory. The function can be called again.
@@ -353,7 +356,7 @@ func (c *Compiled[T]) trace(key string, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	memory := take(c.o.state)
-	rec, err := core.Record(args, core.RecordOptions{State: state, Captures: c.o.captures}, func(args []*core.Tensor) ([]*core.Tensor, error) {
+	rec, err := core.Record(args, core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single}, func(args []*core.Tensor) ([]*core.Tensor, error) {
 		x := make([]tensor.Tensor, len(args))
 		for i, t := range args {
 			x[i] = tensor.Wrap(t)
@@ -391,6 +394,7 @@ func (c *Compiled[T]) Stats() Stats {
 	if c.last != nil {
 		rec := c.last.rec
 		s.Steps, s.Peak, s.Eager, s.Shared = rec.Steps(), rec.Program.Peak(rec.Layout), rec.Program.EagerPeak(), rec.Layout.Shared
+		s.Nodes, s.OneByOne = rec.Graph()
 	}
 	return s
 }

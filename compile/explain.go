@@ -26,6 +26,14 @@ func (c *Compiled[T]) Explain() string {
 		fmt.Fprintf(&out, " (%.2f)", float64(s.Peak)/float64(s.Eager))
 	}
 	fmt.Fprintf(&out, "; %d results are written over operands\n%d steps:\n", s.Shared, s.Steps)
+	switch {
+	case s.OneByOne != "":
+		fmt.Fprintf(&out, "  given to devices call by call: %s\n", s.OneByOne)
+	case s.Nodes > 0:
+		fmt.Fprintf(&out, "  given to the device as one graph of %d nodes\n", s.Nodes)
+	default:
+		out.WriteString("  given to the device as one graph from the second run on\n")
+	}
 	times := map[string]int{}
 	for i := range p.Steps {
 		times[p.Steps[i].Name()]++

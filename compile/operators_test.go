@@ -20,7 +20,7 @@ import (
 // inProgram returns an operator that runs as a program, recorded at every call, and
 // compares each result with eager code's to the bit. It reports what went wrong, and
 // returns what eager code does.
-func inProgram(t *testing.T, o optest.Operator, ran *atomic.Int64) optest.Operator {
+func inProgram(t *testing.T, o optest.Operator, ran, graphs *atomic.Int64) optest.Operator {
 	eager := o.Call
 	o.Out, o.InPlace = nil, nil
 	o.Call = func(a optest.Args) []*core.Tensor {
@@ -51,12 +51,25 @@ func inProgram(t *testing.T, o optest.Operator, ran *atomic.Int64) optest.Operat
 			return want
 		}
 		ran.Add(1)
-		got, err := rec.Run(a.In)
-		if err == nil && random.Current().State() != after {
-			err = fmt.Errorf("random state %v, eager leaves %v", random.Current().State(), after)
+		runs := 1
+		if _, why := rec.Graph(); why == "" {
+			runs = 3 // of which the second and the third are a graph's
+			defer rec.Close()
+			graphs.Add(1)
 		}
-		for i := 0; i < len(want) && err == nil; i++ {
-			err = same(got[i], want[i])
+		for run := 0; run < runs && err == nil; run++ {
+			var got []*core.Tensor
+			random.Current().SetState(before)
+			got, err = rec.Run(a.In)
+			if err == nil && random.Current().State() != after {
+				err = fmt.Errorf("random state %v, eager leaves %v", random.Current().State(), after)
+			}
+			for i := 0; i < len(want) && err == nil; i++ {
+				err = same(got[i], want[i])
+			}
+			if _, why := rec.Graph(); err == nil && why != "" && runs > 1 {
+				err = fmt.Errorf("given call by call: %s", why)
+			}
 		}
 		if err != nil {
 			t.Errorf("%s in a program: %v\n%s", o.Op.Name, err, rec.Program)
@@ -93,17 +106,17 @@ func TestOperators(t *testing.T) {
 	t.Cleanup(func() { core.Poison.Store(false) })
 	for _, dev := range []device.Device{device.CPU, device.Sim(0)} {
 		t.Run(dev.Kind.String(), func(t *testing.T) {
-			var ran atomic.Int64
+			var ran, graphs atomic.Int64
 			var table []optest.Operator
 			for i, o := range opcases.Cases {
 				if testing.Short() && i%13 != 0 {
 					continue
 				}
-				table = append(table, inProgram(t, o, &ran))
+				table = append(table, inProgram(t, o, &ran, &graphs))
 			}
 			t.Run("all", func(t *testing.T) { optest.RunOn(t, table, dev, optest.WithoutReference()) })
-			if ran.Load() == 0 {
-				t.Error("nothing ran as a program")
+			if ran.Load() == 0 || dev.Accelerator() && graphs.Load() == 0 {
+				t.Errorf("%d ran as programs, %d as graphs", ran.Load(), graphs.Load())
 			}
 		})
 	}

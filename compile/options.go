@@ -27,6 +27,9 @@ func Captures(on ...bool) Option { return option.Flag("Captures", on) }
 // there is a program for each. It must be comparable.
 func Key(values ...func() any) Option { return option.Value("Key", values) }
 
+// CallByCall has programs be given to accelerators call by call, and never as one graph.
+func CallByCall(on ...bool) Option { return option.Flag("CallByCall", on) }
+
 // Plans bounds how many programs are kept, 16 unless given. The one that was not used for
 // longest is dropped for another, with its memory.
 func Plans(n int) Option { return option.Int("Plans", n) }
@@ -35,6 +38,7 @@ func Plans(n int) Option { return option.Int("Plans", n) }
 type settings struct {
 	state    []any
 	captures bool
+	single   bool // calls are given to devices one by one
 	keys     []func() any
 	plans    int
 }
@@ -42,9 +46,10 @@ type settings struct {
 func read(r *option.Reader) (settings, error) {
 	s := settings{
 		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
-		keys: option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16),
+		single: r.Flag("CallByCall", false),
+		keys:   option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16),
 	}
-	if err := r.Err("State, Captures, Key, Plans"); err != nil {
+	if err := r.Err("State, Captures, Key, CallByCall, Plans"); err != nil {
 		return s, fmt.Errorf("compile: %w", err)
 	}
 	if s.plans < 1 {

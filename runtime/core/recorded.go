@@ -22,9 +22,12 @@ type Declared struct {
 type RecordOptions struct {
 	State    []Declared
 	Captures bool // tensors that are not declared may be used, too
+	// CallByCall has runs be given to devices call by call, never in one piece.
+	CallByCall bool
 }
 
-// A Recorded is a function that was recorded. It never changes; any goroutine may run it.
+// A Recorded is a function that was recorded. What it does never changes; any goroutine may
+// run it.
 type Recorded struct {
 	Program *program.Program
 	Layout  *program.Layout
@@ -40,6 +43,7 @@ type Recorded struct {
 	caller  *random.Generator // stands on the tape for that of who runs it
 	blocks  []deviceBlock
 	frames  sync.Pool
+	capture capture
 }
 
 // A deviceBlock is where the temporaries of one device lie.
@@ -65,6 +69,14 @@ type recordedGrad struct {
 	slot   gradSlot
 	before ir.Layout // of the gradient that was read
 	after  *recordedResult
+}
+
+// of returns the leaf's state in a run with args.
+func (g *recordedGrad) of(args []*Tensor) *gradState {
+	if g.arg >= 0 {
+		return args[g.arg].grad
+	}
+	return g.state
 }
 
 // Record calls f with stand-ins for args and returns what it gave to devices, without
@@ -118,6 +130,7 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 		return nil, err
 	}
 	rec.caller = caller
+	rec.capturable(o)
 	return rec, nil
 }
 
@@ -346,10 +359,7 @@ func (rec *Recorded) Holds(args []*Tensor) (what string, ok bool) {
 	}
 	for i := range rec.grads {
 		g := &rec.grads[i]
-		s := g.state
-		if g.arg >= 0 {
-			s = args[g.arg].grad
-		}
+		s := g.of(args)
 		s.mu.Lock()
 		now, hooks := s.grad, len(s.hooks)
 		s.mu.Unlock()

@@ -30,6 +30,8 @@ type frame struct {
 	blocks  []memory.Block
 	tape    *random.Tape
 	drawing bool
+	// captured is what the frame's calls are captured for; nil where they are done
+	captured *captured
 }
 
 // A place is where a buffer is in one run.
@@ -67,6 +69,13 @@ func draws(c *ir.Call) bool {
 // Run does the program with args and returns its results. Args are such as it was recorded
 // with, and Holds is true. Where there is an error before the first step, nothing changed.
 func (rec *Recorded) Run(args []*Tensor) ([]*Tensor, error) {
+	if outs, done, err := rec.launch(args); done {
+		goruntime.KeepAlive(args)
+		if err != nil {
+			err = at(err)
+		}
+		return outs, err
+	}
 	f, _ := rec.frames.Get().(*frame)
 	if f == nil {
 		f = rec.newFrame()
@@ -93,14 +102,13 @@ func (rec *Recorded) Run(args []*Tensor) ([]*Tensor, error) {
 		}
 	}
 	goruntime.KeepAlive(args)
-	return rec.effects(f, args), nil
+	outs := rec.effects(f, args)
+	rec.capture.warm.Store(true)
+	return outs, nil
 }
 
-// bind finds the memory of every buffer.
-func (rec *Recorded) bind(f *frame, args []*Tensor) error {
-	if err := rec.apart(args); err != nil {
-		return err
-	}
+// allocate takes the memory of temporaries.
+func (rec *Recorded) allocate(f *frame) error {
 	for i := range rec.blocks {
 		d := &rec.blocks[i]
 		b, err := memory.Alloc(d.dev, d.drv, current(d.dev), d.bytes)
@@ -110,20 +118,33 @@ func (rec *Recorded) bind(f *frame, args []*Tensor) error {
 		f.blocks = append(f.blocks, b)
 	}
 	for i := range rec.buffers {
+		o := rec.Layout.Offsets[i]
+		if o < 0 {
+			continue
+		}
+		b, p := &rec.buffers[i], &f.places[i]
+		at := slices.IndexFunc(rec.blocks, func(d deviceBlock) bool { return d.dev == b.dev })
+		if base := f.blocks[at].Host; base != nil {
+			p.host = unsafe.Add(base, o)
+		} else {
+			p.addr = f.blocks[at].Addr + uint64(o)
+		}
+	}
+	return nil
+}
+
+// bind finds the memory of every buffer.
+func (rec *Recorded) bind(f *frame, args []*Tensor) error {
+	if err := rec.apart(args); err != nil {
+		return err
+	}
+	if err := rec.allocate(f); err != nil {
+		return err
+	}
+	for i := range rec.buffers {
 		b, p := &rec.buffers[i], &f.places[i]
 		switch b.Kind {
 		case program.Temporary:
-			o := rec.Layout.Offsets[i]
-			if o < 0 {
-				continue
-			}
-			at := slices.IndexFunc(rec.blocks, func(d deviceBlock) bool { return d.dev == b.dev })
-			if base := f.blocks[at].Host; base != nil {
-				p.host = unsafe.Add(base, o)
-			} else {
-				p.addr = f.blocks[at].Addr + uint64(o)
-			}
-			continue
 		case program.Result:
 			s := rec.replaced(i, args)
 			if s == nil {
@@ -132,33 +153,47 @@ func (rec *Recorded) bind(f *frame, args []*Tensor) error {
 					return err
 				}
 			}
-			f.fresh[i], p.of = s, s
-		case program.Argument:
-			p.of = args[b.arg].storage
-		case program.Gradient:
-			p.of = rec.gradient(b, args).storage
+			f.fresh[i] = s
+			p.at(s)
 		default:
-			if p.of = b.storage; p.of == nil {
-				p.host = unsafe.Pointer(&noElements)
-				continue
-			}
-		}
-		if p.host = p.of.block.Host; p.host == nil {
-			p.addr = p.of.block.Addr
-		}
-		if b.Kind == program.Argument {
-			_, from, _ := argSpan(args, b.arg)
-			if p.host != nil {
-				p.host = unsafe.Add(p.host, from)
-			} else {
-				p.addr += uint64(from)
-			}
+			rec.external(p, i, args)
 		}
 	}
 	if Poison.Load() {
 		rec.poison(f, func(int) bool { return true })
 	}
 	return nil
+}
+
+// at puts a buffer at the beginning of a storage.
+func (p *place) at(s *Storage) {
+	p.of = s
+	if p.host = s.block.Host; p.host == nil {
+		p.addr = s.block.Addr
+	}
+}
+
+// external finds the memory of buffer i, which was there before the run.
+func (rec *Recorded) external(p *place, i int, args []*Tensor) {
+	b := &rec.buffers[i]
+	switch b.Kind {
+	case program.Argument:
+		p.at(args[b.arg].storage)
+		_, from, _ := argSpan(args, b.arg)
+		if p.host != nil {
+			p.host = unsafe.Add(p.host, from)
+		} else {
+			p.addr += uint64(from)
+		}
+	case program.Gradient:
+		p.at(rec.gradient(b, args).storage)
+	default:
+		if b.storage == nil {
+			p.host = unsafe.Pointer(&noElements)
+		} else {
+			p.at(b.storage)
+		}
+	}
 }
 
 // replaced returns the memory of the gradient that buffer i takes the place of, with a
@@ -170,10 +205,7 @@ func (rec *Recorded) replaced(i int, args []*Tensor) *Storage {
 		if g.after == nil || g.after.buffer != i || g.slot.read {
 			continue
 		}
-		s := g.state
-		if g.arg >= 0 {
-			s = args[g.arg].grad
-		}
+		s := g.of(args)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		old := s.grad
@@ -237,7 +269,7 @@ func (rec *Recorded) do(f *frame, i int) error {
 	for j := range c.In {
 		f.view(&c.In[j], s.In[j])
 	}
-	if f.drawing && draws(&s.Call) {
+	if f.drawing && f.captured == nil && draws(&s.Call) {
 		seed, offset, ok := f.tape.Find(s.Call.Attrs[c.Offset].Int)
 		if !ok {
 			return fmt.Errorf("%s: internal error: a random number that is not on the tape", c.Op.Name)
@@ -245,7 +277,7 @@ func (rec *Recorded) do(f *frame, i int) error {
 		c.Set(c.Seed, ir.IntScalar(seed))
 		c.Set(c.Offset, ir.IntScalar(offset))
 	}
-	if s.numbers != nil {
+	if s.numbers != nil && f.captured == nil {
 		if _, err := c.SetFloats(s.numbers); err != nil {
 			return err
 		}
@@ -318,10 +350,7 @@ func (rec *Recorded) effects(f *frame, args []*Tensor) []*Tensor {
 		if !g.slot.written {
 			continue
 		}
-		s := g.state
-		if g.arg >= 0 {
-			s = args[g.arg].grad
-		}
+		s := g.of(args)
 		var t *Tensor
 		if g.after != nil {
 			t = f.handle(rec, g.after)

@@ -22,9 +22,21 @@ func Refreshing(numbers func() ([]float64, error), f func()) { refreshing.With(n
 // as Refreshing says.
 func Numbers() (numbers func() ([]float64, error), changing bool) { return refreshing.Get() }
 
+// renewing holds what sets the attributes of the calling goroutine's calls.
+var renewing = local.NewKey[func(*ir.Call) (bool, error)]()
+
+// Renewing calls f, which gives a device operators whose attributes change. Where a call of
+// f's is captured, each replay hands it to renew before it is done, on the goroutine that
+// replays. Renew sets attributes, those of random numbers among them, and reports whether
+// they changed since the last time. An error is Replay's.
+func Renewing(renew func(c *ir.Call) (changed bool, err error), f func()) { renewing.With(renew, f) }
+
 // refresh returns what sets the attributes of a captured call before each replay; nil
 // for a call whose attributes stay.
 func (c *Capture) refresh(call *ir.Call) func(*ir.Call) (bool, error) {
+	if renew, on := renewing.Get(); on && renew != nil {
+		return renew
+	}
 	random := c.drawn(call)
 	numbers, changing := refreshing.Get()
 	switch {

@@ -33,7 +33,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
 log=$root/out/gpu/log
-packages='./backend/cuda/... ./runtime/index ./optim ./tests/gpu ./tests/conformance'
+packages='./backend/cuda/... ./runtime/index ./optim ./compile ./tests/gpu ./tests/conformance'
 examples='threedevices streams timing factories fftcache graphs'
 programs='./examples/digits ./examples/tf32 ./examples/agnostic ./cmd/bench'
 for example in $examples; do

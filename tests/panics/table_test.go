@@ -1024,6 +1024,7 @@ var functions = []struct {
 	{"graph.Failed", graph.Failed},
 	{"graph.Refreshing", graph.Refreshing},
 	{"graph.Numbers", graph.Numbers},
+	{"graph.Renewing", graph.Renewing},
 	{"local.NewKey", local.NewKey[float32]},
 	{"memory.CaptureBegun", memory.CaptureBegun},
 	{"memory.CaptureEnded", memory.CaptureEnded},

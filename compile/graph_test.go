@@ -1,0 +1,307 @@
+package compile_test
+
+import (
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// wholes calls f for the accelerators, with the device as the default.
+func wholes(t *testing.T, f func(t *testing.T, dev device.Device)) {
+	each(t, func(t *testing.T, dev device.Device) {
+		if dev.Accelerator() {
+			f(t, dev)
+		}
+	})
+}
+
+// asGraph fails the test unless the latest program of a compiled function is given to its
+// device as one graph.
+func asGraph[T compile.Results](t *testing.T, f *compile.Compiled[T]) {
+	t.Helper()
+	if s := f.Stats(); s.Nodes == 0 || s.OneByOne != "" || s.Traces != 1 {
+		t.Errorf("no graph: %+v", s)
+	}
+}
+
+// TestGraphArguments: a graph reads arguments where they are and where they move to, and
+// results of earlier calls stay as they are.
+func TestGraphArguments(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		f := compile.Func(func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+			return []tensor.Tensor{x[0].Add(x[1]), x[1].MulScalar(2), x[1]}, nil
+		})
+		still := tensor.From([]float32{10, 20})
+		var got, want []string
+		var results [][]tensor.Tensor
+		for i := range 6 {
+			wide := tensor.Full([]int{4}, float32(i)) // a part of a larger storage
+			list, err := f.Call(still, wide.Narrow(0, 1, 2))
+			must(t, err)
+			results = append(results, list)
+			want = append(want, fmt.Sprint([]float32{float32(10 + i), float32(20 + i)}, []int{2 * i, 2 * i}, []int{i, i}))
+		}
+		for _, r := range results {
+			got = append(got, fmt.Sprint(values(t, r[0]), values(t, r[1]), values(t, r[2])))
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		asGraph(t, f)
+	})
+}
+
+// TestGraphInPlace: a graph changes arguments and state where they are.
+func TestGraphInPlace(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		state := tensor.Zeros([]int{3})
+		f := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			return x[0].Sum(), errors.Join(state.AddInPlace(x[0]), x[0].AddScalarInPlace(1))
+		}, compile.State(state))
+		x, other := tensor.Zeros([]int{3}), tensor.Zeros([]int{3})
+		for i := range 8 {
+			arg := x
+			if i == 5 {
+				arg = other
+			}
+			_, err := f.Call(arg)
+			must(t, err)
+		}
+		if got := fmt.Sprint(values(t, state), values(t, x), values(t, other), x.Version(), state.Version()); got != "[21 21 21] [7 7 7] [1 1 1] 7 8" {
+			t.Error(got)
+		}
+		asGraph(t, f)
+		must(t, f.Prepare(x))
+		if _, err := f.Call(state); err == nil {
+			t.Error("state as an argument that is changed is no error")
+		}
+	})
+}
+
+// TestGraphGradients: gradients that somebody holds stay as they are; accumulation goes on.
+func TestGraphGradients(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		for _, accumulate := range []bool{false, true} {
+			p := nn.NewParameter(tensor.From([]float32{1, 2}))
+			f := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+				if !accumulate {
+					must(t, nn.ZeroGrad(p))
+				}
+				loss := p.Mul(x[0]).Sum()
+				return loss.Detach(), loss.Backward()
+			}, compile.State(p))
+			var held []tensor.Tensor
+			var want []string
+			sum := float32(0)
+			for i := range 7 {
+				_, err := f.Call(tensor.Full([]int{2}, float32(i+1)))
+				must(t, err)
+				if sum += float32(i + 1); !accumulate {
+					sum = float32(i + 1)
+				}
+				if g, ok := p.Grad(); ok && i != 3 && (i > 1 || accumulate) {
+					held = append(held, g.Clone())
+					if !accumulate {
+						held[len(held)-1] = g
+					}
+					want = append(want, fmt.Sprint([]float32{sum, sum}))
+				}
+			}
+			var got []string
+			for _, g := range held {
+				got = append(got, fmt.Sprint(values(t, g)))
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("accumulate %v: %s", accumulate, d)
+			}
+			if s := f.Stats(); s.OneByOne != "" {
+				t.Errorf("accumulate %v: %+v", accumulate, s)
+			}
+		}
+	})
+}
+
+// TestGraphStreams: calls from many goroutines on streams of their own follow one another.
+func TestGraphStreams(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		total := tensor.Zeros([]int{64})
+		f := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			return x[0].MulScalar(3).Exp().Log(), total.AddInPlace(x[0])
+		}, compile.State(total))
+		var all sync.WaitGroup
+		all.Go(func() { // the graph is there before several streams change the state
+			for range 2 {
+				if _, err := f.Call(tensor.Zeros([]int{64}, tensor.On(dev))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		all.Wait()
+		must(t, stream.Synchronize(t.Context(), dev))
+		for g := range 6 {
+			all.Go(func() {
+				err := stream.New(dev, 0).Do(func() error {
+					for i := range 10 {
+						v := float32(g + i%3)
+						y, err := f.Call(tensor.Full([]int{64}, v, tensor.On(dev)))
+						if err != nil {
+							return err
+						}
+						list, err := tensor.Data[float32](y)
+						if err != nil {
+							return err
+						}
+						for _, e := range list {
+							if e < 3*v-0.001 || e > 3*v+0.001 {
+								return fmt.Errorf("%v, want %v", e, 3*v)
+							}
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		must(t, stream.Synchronize(t.Context(), dev))
+		if v := values(t, total); v[0] != 60*2.5+54 {
+			t.Errorf("%v, want %v", v[0], 60*2.5+54)
+		}
+		if s := f.Stats(); s.OneByOne != "" || s.Nodes == 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// TestCallByCall: what cannot be one graph says why, and so does what is told not to be.
+func TestCallByCall(t *testing.T) {
+	sim0 := tensor.On(device.Sim(0))
+	add := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].AddScalar(1), nil }
+	for _, c := range []struct {
+		name, why string
+		f         func(x ...tensor.Tensor) (tensor.Tensor, error)
+		x         tensor.Tensor
+		opts      []compile.Option
+	}{
+		{"processor", "runs on cpu", add, tensor.Ones([]int{2}), nil},
+		{"option", "option CallByCall", add, tensor.Ones([]int{2}, sim0), []compile.Option{compile.CallByCall()}},
+		{"two devices", "runs on sim:1, others on sim:0", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			return x[0].AddScalar(1).To(device.Sim(1)), nil
+		}, tensor.Ones([]int{2}, sim0), nil},
+		{"nothing", "nothing to do", func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].Transpose(0, 0), nil }, tensor.Ones([]int{2}, sim0), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := compile.Func(c.f, c.opts...)
+			for range 3 {
+				y, err := f.Call(c.x)
+				must(t, err)
+				values(t, y)
+			}
+			if s := f.Stats(); s.Nodes != 0 || !strings.Contains(s.OneByOne, c.why) || !strings.Contains(f.Explain(), c.why) {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestGraphInGraph: in a program's own capture calls are captured one by one.
+func TestGraphInGraph(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].AddScalar(1).Square(), nil })
+		x := tensor.Ones([]int{2})
+		for range 3 {
+			_, err := f.Call(x)
+			must(t, err)
+		}
+		g := graph.New(dev)
+		var y tensor.Tensor
+		must(t, g.Capture(func() (err error) { y, err = f.Call(x); return err }))
+		must(t, x.AddScalarInPlace(1))
+		must(t, g.Replay())
+		if d := cmp.Diff([]float32{9, 9}, values(t, y)); d != "" || g.Nodes() < 2 {
+			t.Error(d, g.Nodes())
+		}
+		must(t, g.Reset())
+	})
+}
+
+// TestGraphMemory: programs that are dropped give back their graphs and memory.
+func TestGraphMemory(t *testing.T) {
+	drv := sim.New(sim.Config{Devices: 1, Memory: 1 << 28, Async: true})
+	device.Install(drv)
+	defer device.Install(simulated)
+	on := tensor.On(device.Sim(0))
+	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].AddScalar(1).Exp().Sum(), nil }, compile.Plans(2))
+	var after [2]int64
+	for round := range after {
+		for n := range 12 {
+			x := tensor.Ones([]int{100 + n}, on)
+			for range 3 {
+				y, err := f.Call(x)
+				must(t, err)
+				y.Release()
+			}
+			x.Release()
+		}
+		if live := drv.Counters(0).LiveGraphs; live != 2 {
+			t.Errorf("%d graphs live, want those of 2 programs", live)
+		}
+		f.Close()
+		goruntime.GC()
+		after[round] = drv.Counters(0).LiveBytes
+	}
+	if c := drv.Counters(0); after[1] > after[0] || c.LiveGraphs != 0 || c.GraphLaunches != 2*12*2 {
+		t.Errorf("%d bytes live, then %d; %+v", after[0], after[1], c)
+	}
+}
+
+// TestGraphFails: a capture that fails leaves calls to be given one by one; a run that
+// fails is an error.
+func TestGraphFails(t *testing.T) {
+	drv := sim.New(sim.Config{Devices: 1})
+	device.Install(drv)
+	defer device.Install(simulated)
+	fault := errors.New("on purpose")
+	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].AddScalar(1).Exp(), nil })
+	x := tensor.Zeros([]int{100}, tensor.On(device.Sim(0)))
+	call := func() error {
+		y, err := f.Call(x)
+		if err == nil {
+			_, err = y.Bytes()
+		}
+		return err
+	}
+	must(t, call())
+	must(t, drv.Fail(0, sim.FaultLaunch, 1, fault))
+	must(t, call())
+	if s := f.Stats(); !strings.Contains(s.OneByOne, "on purpose") {
+		t.Errorf("%+v", s)
+	}
+	f.Close()
+	for range 2 {
+		must(t, call())
+	}
+	if s := f.Stats(); s.OneByOne != "" || s.Nodes == 0 {
+		t.Errorf("%+v", s)
+	}
+	must(t, drv.Fail(0, sim.FaultLost, 1, fault))
+	x.Neg()
+	if err := call(); !errors.Is(err, device.ErrLost) {
+		t.Errorf("on a device that is lost: %v", err)
+	}
+}

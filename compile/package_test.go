@@ -1,0 +1,46 @@
+package compile_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/sinter-go/sinter/backend/cuda"
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// simulated provides sim:0 and sim:1, which work while the program goes on.
+var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 34, Async: true})
+
+func TestMain(m *testing.M) {
+	device.Install(simulated)
+	os.Exit(m.Run())
+}
+
+// each calls f in a test of its own for the processor, a simulated accelerator, and the GPU
+// where there is one, with the device as the default.
+func each(t *testing.T, f func(t *testing.T, dev device.Device)) {
+	devices := []device.Device{device.CPU, device.Sim(0)}
+	if cuda.Unavailable() == nil {
+		devices = append(devices, device.CUDA(0))
+	}
+	for _, dev := range devices {
+		t.Run(dev.Kind.String(), func(t *testing.T) {
+			must(t, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error { f(t, dev); return nil }))
+		})
+	}
+}
+
+// alike returns how results of compiled code may differ from those of eager code: not at
+// all, but for GPUs, where libraries choose another kernel for memory that is aligned
+// otherwise.
+func alike(dev device.Device) cmp.Option {
+	if dev.Kind == device.KindCUDA {
+		return cmpopts.EquateApprox(1e-3, 1e-5)
+	}
+	return cmp.Options{}
+}

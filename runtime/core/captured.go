@@ -1,0 +1,472 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// A capture is how runs of a program are given to its device in one piece, as a graph. The
+// first run is given call by call: code is loaded, and libraries choose their kernels. The
+// second captures the calls, which the others launch together.
+//
+// The graph works in memory of its own. Results are copied from there to memory that is the
+// caller's. Arguments are read where they lie while they come at one address, and are copied
+// to the graph's memory from when they moved. Gradients that a run stores stay in the graph's
+// memory as long as nobody but their leaf refers to them; where somebody does, they are his,
+// and the graph is captured again with other memory, from which they are copied from then on.
+type capture struct {
+	off    atomic.Bool // runs are given call by call
+	warm   atomic.Bool // a run was done
+	device device.Device
+	driver device.Driver
+
+	mu       sync.Mutex // held while a run is given to the device
+	why      string     // why runs are given call by call
+	moves    []bool     // by buffer: it is copied to or from the graph's memory
+	captures int
+	graph    *captured
+}
+
+// mostCaptures is how often a program is captured before its runs are given call by call.
+const mostCaptures = 8
+
+// A captured is a capture's graph.
+type captured struct {
+	graph   *graph.Graph
+	at      []uint64   // by buffer: where it lies in the graph; 0 for temporaries
+	static  []*Storage // by buffer: the graph's memory for what is copied, and for results
+	blocks  []*Storage // of temporaries
+	numbers [][]float64
+	tape    *random.Tape
+	out     *frame        // of the run that is under way, as its caller sees it
+	on      stream.Stream // of the latest launch, where there was one
+	ran     bool
+}
+
+// whole returns why the program's runs cannot be given to a device in one piece; "" where
+// they can. It says of which device.
+func (rec *Recorded) whole() string {
+	c := &rec.capture
+	for i := range rec.steps {
+		s := &rec.steps[i]
+		switch {
+		case s.Action == program.Effect:
+			continue
+		case !s.dev.Accelerator():
+			return fmt.Sprintf("step %d, %s, runs on %s", i, s.Name(), s.dev)
+		case c.driver == nil:
+			c.device, c.driver = s.dev, s.drv
+		case c.device != s.dev:
+			return fmt.Sprintf("step %d, %s, runs on %s, others on %s", i, s.Name(), s.dev, c.device)
+		}
+		if s.Action == program.Copy || len(s.others) > 0 {
+			return fmt.Sprintf("step %d, %s, is work of two devices", i, s.Name())
+		}
+		for _, r := range slices.Concat(s.Out, s.In) {
+			if r.Buffer < 0 {
+				continue
+			}
+			if b := &rec.buffers[r.Buffer]; b.dev != c.device && b.Kind != program.Constant {
+				return fmt.Sprintf("step %d, %s, uses a tensor on %s", i, s.Name(), b.dev)
+			}
+		}
+	}
+	if c.driver == nil {
+		return "it gives a device nothing to do"
+	}
+	if _, able := c.driver.(device.Capturer); !able {
+		return fmt.Sprintf("%s captures no graphs", c.device)
+	}
+	return ""
+}
+
+// capturable decides how runs are given to the device.
+func (rec *Recorded) capturable(o RecordOptions) {
+	c := &rec.capture
+	c.why = rec.whole()
+	if o.CallByCall {
+		c.why = "the option CallByCall says so"
+	}
+	c.off.Store(c.why != "")
+	c.moves = make([]bool, len(rec.buffers))
+	for _, r := range rec.results {
+		if r.buffer >= 0 && rec.buffers[r.buffer].Kind == program.Result {
+			c.moves[r.buffer] = true
+		}
+	}
+}
+
+// stop has runs be given call by call from now on, for a reason. The caller holds c.mu.
+func (c *capture) stop(why string) {
+	c.off.Store(true)
+	c.why = why
+	c.drop()
+}
+
+// drop lets go of the graph. The caller holds c.mu.
+func (c *capture) drop() {
+	k := c.graph
+	c.graph = nil
+	if k == nil {
+		return
+	}
+	for _, s := range slices.Concat(k.static, k.blocks) {
+		if s != nil {
+			_ = s.unref()
+		}
+	}
+	_ = k.graph.Reset() // what a driver reports of it is the error of the device's next allocation
+}
+
+// Graph returns how many copies, clearings and kernels the graph has that runs are given
+// as, and why they are given call by call where they are.
+func (rec *Recorded) Graph() (nodes int, callByCall string) {
+	c := &rec.capture
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.graph != nil {
+		nodes = c.graph.graph.Nodes()
+	}
+	return nodes, c.why
+}
+
+// Close gives back what the program holds between runs. Those that come later are given call
+// by call.
+func (rec *Recorded) Close() {
+	c := &rec.capture
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop("it was closed")
+}
+
+// launch does a run in one piece, and reports whether it did: where not, the run is to be
+// given call by call.
+func (rec *Recorded) launch(args []*Tensor) (outs []*Tensor, done bool, err error) {
+	c := &rec.capture
+	if c.off.Load() || !c.warm.Load() || graph.Of(c.driver, c.device.Index, current(c.device)) != nil {
+		return nil, false, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.off.Load() {
+		return nil, false, nil
+	}
+	if err := rec.apart(args); err != nil {
+		return nil, true, err
+	}
+	if c.graph != nil && !rec.stays(args) {
+		c.drop()
+	}
+	if c.graph == nil {
+		if c.captures == mostCaptures {
+			c.stop(fmt.Sprintf("its memory was replaced again after %d captures", mostCaptures))
+			return nil, false, nil
+		}
+		c.captures++
+		if c.graph, err = rec.take(args); err != nil {
+			c.graph = nil // it was dropped
+			c.stop(err.Error())
+			if errors.Is(err, device.ErrLost) {
+				return nil, true, err
+			}
+			return nil, false, nil
+		}
+	}
+	outs, err = rec.replay(c.graph, args)
+	return outs, true, err
+}
+
+// stays reports whether what the graph uses is where it was, and what it writes is nobody
+// else's. What is not is copied from now on, where it can be.
+func (rec *Recorded) stays(args []*Tensor) bool {
+	c, k := &rec.capture, rec.capture.graph
+	same := true
+	for i, at := range k.at {
+		b := &rec.buffers[i]
+		switch {
+		case b.Kind == program.Result && !c.moves[i]:
+			if k.static[i].shared.Load() && k.static[i].refs.Load() > 1+rec.leaves(i, args) {
+				c.moves[i], same = true, false
+			}
+		case at != 0 && k.static[i] == nil:
+			var p place
+			rec.external(&p, i, args)
+			if p.addr != at {
+				same = false
+				c.moves[i] = !rec.written[i] && b.Kind != program.State
+			}
+		}
+	}
+	return same
+}
+
+// leaves returns how many leaves have the memory of buffer i's latest result as gradient.
+func (rec *Recorded) leaves(i int, args []*Tensor) (n int64) {
+	for k := range rec.grads {
+		g := &rec.grads[k]
+		if g.after == nil || g.after.buffer != i {
+			continue
+		}
+		s := g.of(args)
+		s.mu.Lock()
+		if s.grad != nil && s.grad.storage == rec.capture.graph.static[i] {
+			n++
+		}
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// A captureStream is a stream that captures begin on, one at a time.
+type captureStream struct {
+	mu sync.Mutex
+	stream.Stream
+}
+
+// captureStreams are those of the devices.
+var captureStreams struct {
+	mu  sync.Mutex
+	all map[captureKey]*captureStream
+}
+
+type captureKey struct {
+	drv device.Driver
+	dev device.Device
+}
+
+// captureOn returns the stream for captures of a device.
+func captureOn(drv device.Driver, dev device.Device) (*captureStream, error) {
+	captureStreams.mu.Lock()
+	defer captureStreams.mu.Unlock()
+	key := captureKey{drv, dev}
+	if s := captureStreams.all[key]; s != nil {
+		return s, nil
+	}
+	id, err := drv.NewStream(dev.Index, 0)
+	if err != nil {
+		return nil, err
+	}
+	if captureStreams.all == nil {
+		captureStreams.all = map[captureKey]*captureStream{}
+	}
+	s := &captureStream{Stream: stream.External(dev, id)}
+	captureStreams.all[key] = s
+	return s, nil
+}
+
+// take captures the program. Nothing is done, and nothing changes.
+func (rec *Recorded) take(args []*Tensor) (*captured, error) {
+	c := &rec.capture
+	on, err := captureOn(c.driver, c.device)
+	if err != nil {
+		return nil, err
+	}
+	k := &captured{
+		graph: graph.New(c.device), at: make([]uint64, len(rec.buffers)), static: make([]*Storage, len(rec.buffers)),
+		numbers: make([][]float64, len(rec.steps)), tape: rec.tape.Clone(), out: &frame{places: make([]place, len(rec.buffers))},
+	}
+	k.out.fresh = make([]*Storage, len(rec.buffers))
+	pool := memory.NewPool(c.device, memory.PoolOptions{})
+	f := rec.newFrame()
+	f.captured = k
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	err = on.Do(func() error { // while memory that nobody uses can still be given back
+		return pool.Do(func() error { return rec.settle(k, f, args) })
+	})
+	if err == nil {
+		err = k.graph.Capture(func() error { return rec.taken(k, f) }, graph.CaptureStream(on.Stream), graph.CapturePool(pool))
+	}
+	if err != nil {
+		(&capture{graph: k}).drop()
+	}
+	_ = pool.Release() // the graph holds it, too; where there is none, what a driver reports is the error of the next allocation
+	return k, err
+}
+
+// settle finds the memory of every buffer of a graph.
+func (rec *Recorded) settle(k *captured, f *frame, args []*Tensor) error {
+	err := rec.allocate(f)
+	for i, b := range f.blocks {
+		k.blocks = append(k.blocks, own(b, rec.blocks[i].drv, b.Bytes))
+	}
+	f.blocks = nil
+	if err != nil {
+		return err
+	}
+	for i := range rec.buffers {
+		b, p := &rec.buffers[i], &f.places[i]
+		if b.Kind == program.Temporary {
+			continue
+		}
+		if b.Kind == program.Result || rec.capture.moves[i] {
+			if k.static[i], err = newStorage(b.dev, b.drv, current(b.dev), b.Bytes); err != nil {
+				return err
+			}
+			p.at(k.static[i])
+		} else {
+			rec.external(p, i, args)
+		}
+		k.at[i] = p.addr
+	}
+	return nil
+}
+
+// taken gives the steps to the device, which records them.
+func (rec *Recorded) taken(k *captured, f *frame) error {
+	for i := range rec.steps {
+		if rec.steps[i].Action == program.Effect {
+			continue
+		}
+		if err := rec.takenStep(k, f, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takenStep gives the device step i. Numbers that differ from run to run are those that the
+// run that is under way has found.
+func (rec *Recorded) takenStep(k *captured, f *frame, i int) (err error) {
+	s := &rec.steps[i]
+	drawn := s.Action == program.Launch && draws(&s.Call)
+	if s.numbers == nil && !drawn {
+		return rec.do(f, i)
+	}
+	var place int64
+	if drawn {
+		place = s.Call.Attrs[s.Call.Offset].Int
+	}
+	renew := func(c *ir.Call) (changed bool, err error) {
+		if drawn {
+			seed, offset, ok := k.tape.Find(place)
+			if !ok {
+				return false, fmt.Errorf("%s: internal error: a random number that is not on the tape", c.Op.Name)
+			}
+			c.Set(c.Seed, ir.IntScalar(seed))
+			c.Set(c.Offset, ir.IntScalar(offset))
+			changed = true
+		}
+		if s.numbers != nil {
+			other, err := c.SetFloats(func() ([]float64, error) { return k.numbers[i], nil })
+			return changed || other, err
+		}
+		return changed, nil
+	}
+	graph.Renewing(renew, func() { err = rec.do(f, i) })
+	return err
+}
+
+// replay launches the graph on the calling goroutine's current stream, and returns the
+// results.
+func (rec *Recorded) replay(k *captured, args []*Tensor) ([]*Tensor, error) {
+	c := &rec.capture
+	on := stream.External(c.device, current(c.device))
+	if k.ran && on != k.on {
+		if err := on.WaitStream(k.on); err != nil {
+			return nil, err
+		}
+	}
+	defer k.clear()
+	if err := rec.present(k, args); err != nil {
+		return nil, err
+	}
+	if err := rec.host(k); err != nil {
+		return nil, err
+	}
+	k.on, k.ran = on, true
+	for i := range rec.buffers {
+		if b := &rec.buffers[i]; c.moves[i] && b.Kind != program.Result {
+			if err := rec.carry(on, k.at[i], k.out.places[i].addr, b.Bytes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := k.graph.Replay(); err != nil {
+		return nil, err
+	}
+	for i, s := range k.out.fresh {
+		if s != nil {
+			if err := rec.carry(on, s.block.Addr, k.at[i], s.bytes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rec.effects(k.out, args), nil
+}
+
+// present finds the memory that the caller of a run sees.
+func (rec *Recorded) present(k *captured, args []*Tensor) error {
+	for i := range rec.buffers {
+		b, p := &rec.buffers[i], &k.out.places[i]
+		switch {
+		case b.Kind == program.Temporary:
+		case b.Kind != program.Result:
+			rec.external(p, i, args)
+		case rec.capture.moves[i]:
+			s, err := newStorage(b.dev, b.drv, current(b.dev), b.Bytes)
+			if err != nil {
+				return err
+			}
+			k.out.fresh[i] = s
+			p.at(s)
+		default:
+			k.static[i].version.Store(0)
+			p.at(k.static[i])
+		}
+	}
+	return nil
+}
+
+// host does what a run does on the host, in the order of the steps, and finds the numbers
+// that differ from run to run.
+func (rec *Recorded) host(k *captured) (err error) {
+	for i := range rec.steps {
+		s := &rec.steps[i]
+		if s.effect != nil {
+			s.effect()
+		}
+		if s.numbers != nil {
+			if k.numbers[i], err = s.numbers(); err != nil {
+				return fmt.Errorf("%s: %w", s.Name(), err)
+			}
+		}
+	}
+	if !rec.tape.Empty() {
+		k.tape = rec.tape.Clone()
+		k.tape.Replace(rec.caller, random.Current())
+		k.tape.Advance()
+	}
+	return nil
+}
+
+// carry copies n bytes of the device's memory.
+func (rec *Recorded) carry(on stream.Stream, dst, src uint64, n int64) error {
+	c := &rec.capture
+	if dst == src || n == 0 {
+		return nil
+	}
+	return copied("copy", c.driver, c.device, on.ID(), n, func() error { return c.driver.CopyOnDevice(c.device.Index, on.ID(), dst, src, n) })
+}
+
+// clear lets go of what a run used.
+func (k *captured) clear() {
+	for i, s := range k.out.fresh {
+		if s != nil {
+			_ = s.unref()
+			k.out.fresh[i] = nil
+		}
+	}
+	clear(k.out.places)
+}
