@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
@@ -46,6 +47,42 @@ func newConvolution(c *ir.Call, x, weight, out []int, first int) *convolution {
 		v.direct = v.direct && v.in[i] == v.out[i] && v.padding[i] == 0
 	}
 	return v
+}
+
+// lean returns c without the axes along which there is one place of the image, of the
+// kernel and of the result, but for one of them: to the others they are rows of one
+// window each. Stride, padding and dilation are attributes from first on.
+func lean(c *ir.Call, first int) *ir.Call {
+	views := [3]*ir.View{&c.In[0], &c.In[1], &c.Out[0]}
+	var kept []int
+	for a, p := range c.Attrs[first+1].Ints {
+		if p != 0 || views[0].Shape[2+a] != 1 || views[1].Shape[2+a] != 1 || views[2].Shape[2+a] != 1 {
+			kept = append(kept, a)
+		}
+	}
+	if n := len(views[0].Shape) - 2; len(kept) == n || n == 1 {
+		return c
+	}
+	if len(kept) == 0 {
+		kept = []int{0}
+	}
+	of := func(list []int, lead int) []int {
+		out := append(make([]int, 0, lead+len(kept)), list[:lead]...)
+		for _, a := range kept {
+			out = append(out, list[lead+a])
+		}
+		return out
+	}
+	l := *c
+	l.Attrs = slices.Clone(c.Attrs)
+	for i := first; i < first+3; i++ {
+		l.Attrs[i].Ints = of(c.Attrs[i].Ints, 0)
+	}
+	l.In, l.Out = slices.Clone(c.In), slices.Clone(c.Out)
+	for _, v := range []*ir.View{&l.In[0], &l.In[1], &l.Out[0]} {
+		v.Shape, v.Strides = of(v.Shape, 2), of(v.Strides, 2)
+	}
+	return &l
 }
 
 // terms returns how many products an element of the result is the sum of.
@@ -166,12 +203,14 @@ var convolutions = table[convFunc]{ir.Float32: padded[float32], ir.Float64: padd
 // weight [out, channels/groups, kernel...]. Attributes: stride, padding, dilation
 // and groups.
 func Convolution(c *ir.Call) error {
+	c = lean(c, 0)
 	return convolve(c, &convolutions, newConvolution(c, c.In[0].Shape, c.In[1].Shape, c.Out[0].Shape, 0))
 }
 
 // ConvolutionBias is Convolution with a third operand, of one axis, that is added to each
 // channel before the result is rounded.
 func ConvolutionBias(c *ir.Call) error {
+	c = lean(c, 0)
 	out, bias := c.Out[0], c.In[2]
 	if len(bias.Shape) != 1 || bias.Shape[0] != out.Shape[1] {
 		return fmt.Errorf("bias %v must have one axis, as long as the second of the result %v", bias.Shape, out.Shape)

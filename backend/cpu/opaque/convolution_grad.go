@@ -17,6 +17,7 @@ var gradInputs = table[convFunc]{ir.Float32: scattered[float32], ir.Float64: sca
 // input, from the gradient g of its result and the weight. Attributes: input, the
 // input's shape, then those of Convolution.
 func ConvolutionGradInput(c *ir.Call) error {
+	c = lean(c, 1)
 	return convolve(c, &gradInputs, newConvolution(c, c.Out[0].Shape, c.In[1].Shape, c.In[0].Shape, 1))
 }
 

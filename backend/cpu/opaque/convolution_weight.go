@@ -19,6 +19,7 @@ var gradWeights = table[convFunc]{ir.Float32: gradWeight[float32], ir.Float64: g
 // weight, from the gradient g of its result and the input x. Attributes: kernel,
 // the weight's shape, then those of Convolution.
 func ConvolutionGradWeight(c *ir.Call) error {
+	c = lean(c, 1)
 	return convolve(c, &gradWeights, newConvolution(c, c.In[1].Shape, c.Out[0].Shape, c.In[0].Shape, 1))
 }
 

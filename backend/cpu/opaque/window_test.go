@@ -35,6 +35,11 @@ var convCases = []convCase{
 	{[]int{1, 2, 4, 6}, []int{3, 2, 2, 3}, []int{2, 1}, []int{1, math.MaxInt >> 3}, []int{1, math.MaxInt >> 3}, 1},
 	{[]int{1, 2, 3, 4, 6}, []int{2, 2, 3, 1, 3}, []int{1, math.MaxInt >> 23, 1}, []int{math.MaxInt >> 3, math.MaxInt >> 23, math.MaxInt >> 3}, []int{math.MaxInt >> 3, 7, math.MaxInt >> 3}, 1},
 	{[]int{2, 2, 5}, []int{3, 2, 1}, []int{math.MaxInt}, []int{math.MaxInt >> 13}, []int{1}, 1},
+	{[]int{2, 3, 8, 1}, []int{4, 3, 3, 1}, []int{1, 2}, []int{1, 0}, []int{1, 3}, 1},
+	{[]int{2, 4, 1, 8}, []int{6, 2, 1, 3}, []int{1, 2}, []int{0, 1}, []int{1, 1}, 2},
+	{[]int{2, 2, 1, 5, 1}, []int{3, 2, 1, 2, 1}, []int{1, 1, 1}, []int{0, 0, 0}, []int{1, 1, 1}, 1},
+	{[]int{3, 4, 1, 1}, []int{2, 4, 1, 1}, []int{1, 1}, []int{0, 0}, []int{1, 1}, 1},
+	{[]int{3, 4, 1, 1}, []int{2, 4, 1, 3}, []int{1, 1}, []int{0, 1}, []int{1, 1}, 1},
 }
 
 // result returns the shape of the convolution.
