@@ -45,6 +45,8 @@ type step struct {
 	node    *node
 	kernel  kernel
 	in, out []int // places; -1 for none
+	// mapping is what it computes where that is not what its node says.
+	mapping *mapping
 }
 
 type functionKey struct{ domain, name, overload string }
@@ -263,6 +265,10 @@ func (g *graph) fill(file *format.Graph, at *names) error {
 			return fmt.Errorf("%w: the output %q is nowhere computed", ErrFormat, v.Name)
 		}
 		g.outputs = append(g.outputs, p)
+	}
+	if len(g.b.refused) == 0 {
+		g.rewrite()
+		g.prune()
 	}
 	g.lifetimes()
 	return nil

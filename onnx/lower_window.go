@@ -237,6 +237,9 @@ func convolveTransposed(n *node) kernel {
 				}
 			}
 		}
+		if y, ok := w.transposed(c, pads, extra, groups); ok {
+			return c.put(0, y)
+		}
 		// [in, out/groups, k...] as the weight of a convolution: [out, in/groups, k...], turned around
 		s := weight.Shape()
 		turn := make([]int, d)
@@ -259,6 +262,35 @@ func convolveTransposed(n *node) kernel {
 		f := [](func(x, w tensor.Tensor, opts ...tensor.Option) tensor.Tensor){tensor.Conv1d, tensor.Conv2d, tensor.Conv3d}[d-1]
 		return c.put(0, f(x.Pad(around), k, opts...))
 	}
+}
+
+// transposed is a transposed convolution by the operator for it, where there is one: not of
+// three axes, nor with as much padding behind as no stride leaves room for.
+func (w window) transposed(c *call, pads, extra []int, groups int) (y tensor.Tensor, ok bool) {
+	d := len(w.kernel)
+	f := map[int]func(x, w tensor.Tensor, opts ...tensor.Option) tensor.Tensor{1: tensor.ConvTranspose1d, 2: tensor.ConvTranspose2d}[d]
+	more, less := make([]int, d), make([]int, d) // elements behind what the padding in front leaves
+	for i := range d {
+		more[i] = extra[i] + pads[i] - pads[d+i]
+		if pads[i] < 0 || more[i] >= max(w.strides[i], w.dilations[i]) {
+			return y, false
+		}
+		more[i], less[i] = max(more[i], 0), max(-more[i], 0)
+	}
+	if f == nil {
+		return y, false
+	}
+	opts := []tensor.Option{tensor.Stride(w.strides...), tensor.Dilation(w.dilations...), tensor.Groups(groups), tensor.Padding(pads[:d]...), tensor.OutputPadding(more...)}
+	if c.has(2) {
+		opts = append(opts, tensor.Bias(c.t(2)))
+	}
+	y = f(c.t(0), c.t(1), opts...)
+	for i, n := range less {
+		if n > 0 && y.Err() == nil {
+			y = y.Narrow(2+i, 0, y.Size(2+i)-n)
+		}
+	}
+	return y, true
 }
 
 // spread puts step-1 zeros between the elements along an axis.

@@ -1,0 +1,239 @@
+package onnx
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx/internal/format"
+)
+
+// A convolution is a Conv whose weight is known, with what follows it: a factor and a
+// number for each channel go into weight and bias, once, in float64.
+type convolution struct {
+	*rewriter
+	at           int           // the step
+	result       int           // the place
+	weight       tensor.Tensor // [out, in/groups, kernel...]
+	factor, bias []float64     // of each channel
+	changed      bool
+}
+
+// extend has a convolution do what follows it.
+func (r *rewriter) extend(i int) {
+	s := &r.g.steps[i]
+	c := &convolution{rewriter: r, at: i, result: s.out[0]}
+	var ok bool
+	if c.weight, ok = r.floats(s.in[1]); ok && c.weight.Rank() > 2 && c.start() {
+		for c.normalized() || c.scaled() || c.shifted() {
+			c.changed = true
+		}
+		if c.changed && !c.replace() {
+			return
+		}
+	}
+	c.activated()
+}
+
+// start reads the bias.
+func (c *convolution) start() bool {
+	channels := c.weight.Size(0)
+	c.factor, c.bias = slices.Repeat([]float64{1}, channels), make([]float64, channels)
+	if in := c.g.steps[c.at].in; len(in) > 2 && in[2] >= 0 {
+		list, ok := c.channels(in[2], 1)
+		copy(c.bias, list)
+		return ok && len(list) == channels
+	}
+	return true
+}
+
+// channels returns the numbers of a place that is known: one for each channel, where axes
+// are those of the result from the channels on.
+func (c *convolution) channels(p, axes int) (list []float64, ok bool) {
+	t, ok := c.floats(p)
+	if !ok || t.Rank() > axes+1 || t.NumElements() != 1 && (t.Rank() < axes || t.Size(t.Rank()-axes) != t.NumElements()) {
+		return nil, false
+	}
+	if list, err := tensor.Data[float64](t.ToType(tensor.Float64).Contiguous().Reshape(-1)); err == nil {
+		if len(list) == 1 {
+			list = slices.Repeat(list, c.weight.Size(0))
+		}
+		return list, len(list) == c.weight.Size(0)
+	}
+	return nil, false
+}
+
+// follow returns the step of such a name that alone reads the result, and the place of its
+// other operand.
+func (c *convolution) follow(name string) (i, other int) {
+	if i = c.follower(c.result, name); i < 0 {
+		return -1, -1
+	}
+	in := c.g.steps[i].in
+	return i, in[1-slices.Index(in, c.result)]
+}
+
+// absorb takes away the step that follows.
+func (c *convolution) absorb(i int) {
+	c.gone[i] = true
+	c.result = c.g.steps[i].out[0]
+}
+
+// normalized takes a BatchNormalization by statistics that are known.
+func (c *convolution) normalized() bool {
+	i := c.follower(c.result, "BatchNormalization")
+	if i < 0 {
+		return false
+	}
+	n, in := c.g.steps[i].node, c.g.steps[i].in
+	if n.flag("training_mode") || in[0] != c.result {
+		return false
+	}
+	var lists [4][]float64
+	for k := range lists {
+		var ok bool
+		if lists[k], ok = c.channels(in[1+k], 1); !ok {
+			return false
+		}
+	}
+	for k := range c.factor {
+		scale := lists[0][k] / math.Sqrt(lists[3][k]+n.float("epsilon"))
+		c.factor[k] *= scale
+		c.bias[k] = (c.bias[k]-lists[2][k])*scale + lists[1][k]
+	}
+	c.absorb(i)
+	return true
+}
+
+// scaled takes a Mul by numbers.
+func (c *convolution) scaled() bool {
+	i, other := c.follow("Mul")
+	list, ok := c.channels(other, c.weight.Rank()-1)
+	if i < 0 || !ok {
+		return false
+	}
+	for k, v := range list {
+		c.factor[k] *= v
+		c.bias[k] *= v
+	}
+	c.absorb(i)
+	return true
+}
+
+// shifted takes an Add of numbers.
+func (c *convolution) shifted() bool {
+	i, other := c.follow("Add")
+	list, ok := c.channels(other, c.weight.Rank()-1)
+	if i < 0 || !ok {
+		return false
+	}
+	for k, v := range list {
+		c.bias[k] += v
+	}
+	c.absorb(i)
+	return true
+}
+
+// replace gives the step its new weight and bias.
+func (c *convolution) replace() bool {
+	s := &c.g.steps[c.at]
+	shape := slices.Repeat([]int{1}, c.weight.Rank())
+	shape[0] = len(c.factor)
+	weight := c.weight.ToType(tensor.Float64).Mul(tensor.From(c.factor, shape...)).ToType(c.weight.DType())
+	bias := tensor.From(c.bias).ToType(c.weight.DType())
+	if weight.Err() != nil || bias.Err() != nil {
+		return false
+	}
+	tensor.Keep(weight, bias)
+	e := c.g.known[s.in[1]].elem
+	s.in = []int{s.in[0], c.g.constant(constantValue(weight, e)), c.g.constant(constantValue(bias, e))}
+	s.out = []int{c.result}
+	return true
+}
+
+// activated has the step write an activation that follows over its result.
+func (c *convolution) activated() {
+	i := c.any(c.result)
+	if i < 0 {
+		return
+	}
+	a := c.activationOf(i)
+	if a == nil || a.rank > 3 { // a convolution has as many axes
+		return
+	}
+	c.absorb(i)
+	s := &c.g.steps[c.at]
+	inner := s.kernel
+	s.out = []int{c.result}
+	s.kernel = func(call *call) error {
+		if err := inner(call); err != nil {
+			return err
+		}
+		return a.in(call.out[0].t)
+	}
+}
+
+// any returns the one step that reads a place, or -1.
+func (r *rewriter) any(p int) int {
+	if list := r.readers[p]; len(list) == 1 && list[0] >= 0 && len(r.g.steps[list[0]].out) == 1 && !r.gone[list[0]] {
+		return list[0]
+	}
+	return -1
+}
+
+// follower is any for an operator of such a name.
+func (r *rewriter) follower(p int, name string) int {
+	if i := r.any(p); i >= 0 && r.is(i, name) {
+		return i
+	}
+	return -1
+}
+
+// activationOf returns what step i does with each element, or nil.
+func (r *rewriter) activationOf(i int) *mapping {
+	s := &r.g.steps[i]
+	switch {
+	case s.mapping != nil:
+		return s.mapping
+	case r.is(i, "Relu"):
+		return &mapping{in: tensor.Tensor.ReLUInPlace}
+	case r.is(i, "Sigmoid"):
+		return &mapping{in: tensor.Tensor.SigmoidInPlace}
+	case r.is(i, "Tanh"):
+		return &mapping{in: tensor.Tensor.TanhInPlace}
+	case r.is(i, "LeakyRelu"):
+		slope := s.node.float("alpha")
+		return &mapping{in: func(x tensor.Tensor) error { return x.LeakyReLUInPlace(tensor.NegativeSlope(slope)) }}
+	case r.is(i, "HardSigmoid") && near(s.node.float("alpha"), 1.0/6) && s.node.float("beta") == 0.5:
+		return &mapping{in: tensor.Tensor.HardsigmoidInPlace}
+	}
+	return nil
+}
+
+// floats returns the tensor of float32 or float64 that a place holds, where it is known.
+func (r *rewriter) floats(p int) (t tensor.Tensor, ok bool) {
+	v := r.g.known[p]
+	if p < 0 || v == nil || v.form != formTensor || v.elem != format.Float && v.elem != format.Double {
+		return tensor.Tensor{}, false
+	}
+	return v.t, true
+}
+
+// prune forgets the constants that nothing reads any more.
+func (g *graph) prune() {
+	read := map[int]bool{}
+	for _, s := range g.steps {
+		for _, p := range s.in {
+			read[p] = true
+		}
+		for _, p := range s.node.captured {
+			read[p] = true
+		}
+	}
+	for _, p := range slices.Concat(g.outputs, g.inputs) {
+		read[p] = true
+	}
+	g.constants = slices.DeleteFunc(g.constants, func(h held) bool { return !read[h.place] })
+	maps.DeleteFunc(g.known, func(p int, _ *value) bool { return !read[p] })
+}

@@ -1,0 +1,105 @@
+package onnx
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+// numbers is an initializer of float32.
+func numbers(name string, dims []int64, values ...float32) msg {
+	raw := []byte{}
+	for _, v := range values {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
+	}
+	return initializer(name, 1, dims, msg{}.bytes(9, raw...))
+}
+
+// rewriteCases are nodes that end in y, one a line as "operator: operands -> result", and
+// how many steps are left of them.
+var rewriteCases = []struct {
+	name, nodes string
+	steps       int
+}{
+	{"hardswish, divided last", "Add: x three -> a; Clip: a zero six -> b; Mul: x b -> c; Div: c six -> y", 1},
+	{"hardswish, divided first", "Add: three x -> a; Clip: a zero six -> b; Div: b six -> c; Mul: c x -> y", 1},
+	{"hardswish, multiplied", "Add: x three -> a; Clip: a zero six -> b; Mul: b sixth -> c; Mul: x c -> y", 1},
+	{"hardswish with another factor", "Add: x three -> a; Clip: a zero six -> b; Mul: x b -> c; Div: c three -> y", 4},
+	{"hardswish with other limits", "Add: x three -> a; Clip: a one six -> b; Mul: x b -> c; Div: c six -> y", 4},
+	{"hardswish with another shift", "Add: x one -> a; Clip: a zero six -> b; Mul: x b -> c; Div: c six -> y", 4},
+	{"hardswish of another operand", "Neg: x -> z; Add: z three -> a; Clip: a zero six -> b; Mul: x b -> c; Div: c six -> y", 5},
+	{"hardswish that is read inside", "Add: x three -> a; Clip: a zero six -> b; Mul: x b -> c; Div: c six -> d; Add: c d -> y", 5},
+	{"hardswish that gives more axes", "Add: x cube -> a; Clip: a zero six -> b; Mul: x b -> c; Div: c six -> y", 1},
+	{"silu", "Sigmoid: x -> a; Mul: x a -> y", 1},
+	{"silu of a sum", "Add: x x -> z; Sigmoid: z -> a; Mul: a z -> y", 2},
+	{"a gate", "Add: x x -> z; Sigmoid: z -> a; Mul: x a -> y", 3},
+	{"gelu", "Div: x root -> a; Erf: a -> b; Add: b one -> c; Mul: x c -> d; Mul: d half -> y", 1},
+	{"gelu, halved first", "Div: x root -> a; Erf: a -> b; Add: b one -> c; Mul: x half -> d; Mul: d c -> y", 1},
+	{"gelu of another argument", "Div: x three -> a; Erf: a -> b; Add: b one -> c; Mul: x c -> d; Mul: d half -> y", 5},
+	{"gelu by tanh", "Mul: small x -> a; Mul: a x -> b; Mul: b x -> c; Add: x c -> d; Mul: d pi -> e; Tanh: e -> f; Add: f one -> g; Mul: half g -> h; Mul: x h -> y", 1},
+	{"gelu by tanh and a power", "Pow: x three -> a; Mul: a small -> c; Add: x c -> d; Mul: d pi -> e; Tanh: e -> f; Add: f one -> g; Mul: x g -> h; Mul: h half -> y", 1},
+	{"gelu by tanh with a sign", "Mul: small x -> a; Mul: a x -> b; Mul: b x -> c; Sub: x c -> d; Mul: d pi -> e; Tanh: e -> f; Add: f one -> g; Mul: half g -> h; Mul: x h -> y", 9},
+	{"a normalized convolution", "Reshape: x four -> a; Conv: a weight -> b; BatchNormalization: b scale shift mean spread -> c; Relu: c -> y", 2},
+	{"a convolution with bias", "Reshape: x four -> a; Conv: a weight shift -> b; BatchNormalization: b scale shift mean spread -> c; Sigmoid: c -> y", 2},
+	{"a convolution and sums", "Reshape: x four -> a; Conv: a weight -> b; Add: b channels -> c; Mul: channels c -> d; Add: d three -> e; Tanh: e -> y", 2},
+	{"a convolution and hardswish", "Reshape: x four -> a; Conv: a weight -> b; Add: b three -> c; Clip: c zero six -> d; Mul: b d -> e; Div: e six -> y", 2},
+	{"a convolution that is read twice", "Reshape: x four -> a; Conv: a weight -> b; Relu: b -> c; Add: b c -> y", 4},
+	{"a sum along another axis", "Reshape: x four -> a; Conv: a weight -> b; Add: b row -> y", 3},
+	{"a weight that varies", "Reshape: x four -> a; ReduceSum: x -> s; Mul: weight s -> v; Conv: a v -> b; Sigmoid: b -> y", 4},
+}
+
+// rewritten returns the model of nodes, with all results as outputs if they are wanted.
+func rewritten(t *testing.T, list string, all bool) *Model {
+	parts := []msg{
+		numbers("zero", nil, 0), numbers("one", nil, 1), numbers("three", []int64{1}, 3), numbers("six", nil, 6), numbers("sixth", nil, 1/6.0),
+		numbers("half", nil, 0.5), numbers("root", nil, math.Sqrt2), numbers("small", nil, 0.044715), numbers("pi", nil, float32(math.Sqrt(2/math.Pi))),
+		numbers("cube", []int64{1, 1, 1}, 3), numbers("weight", []int64{3, 2, 1, 1}, 1, -2, 3, 4, -5, 6),
+		numbers("scale", []int64{3}, 1, -2, 0.5), numbers("shift", []int64{3}, 0.25, 3, -1), numbers("mean", []int64{3}, 0.5, 1, -1),
+		numbers("spread", []int64{3}, 1, 4, 0.25), numbers("row", []int64{4}, 1, 2, 3, 4), numbers("channels", []int64{3, 1, 1}, 2, -1, 0.5),
+		initializer("four", 7, []int64{4}, msg{}.bytes(7, 1, 2, 1, 4)),
+	}
+	for _, line := range strings.Split(list, "; ") {
+		operator, rest, _ := strings.Cut(line, ": ")
+		in, out, _ := strings.Cut(rest, " -> ")
+		parts = append(parts, nodes(nodeOf(operator, in, out)))
+		if all && out != "y" {
+			parts = append(parts, msg{}.bytes(12, msg{}.text(1, out)...))
+		}
+	}
+	m, err := LoadBytes(model(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// What is rewritten computes the same as what is not, because all results are wanted.
+func TestRewrite(t *testing.T) {
+	x := map[string]tensor.Tensor{"x": tensor.From([]float32{-4, -3, -2.5, -0.75, 0.125, 2, 3.5, 80}, 4, 2)}
+	for _, c := range rewriteCases {
+		t.Run(c.name, func(t *testing.T) {
+			short, long := rewritten(t, c.nodes, false), rewritten(t, c.nodes, true)
+			if got := len(short.program.steps); got != c.steps {
+				t.Errorf("%d steps, want %d", got, c.steps)
+			}
+			if got, want := len(long.program.steps), strings.Count(c.nodes, ";")+1; got != want {
+				t.Fatalf("%d steps where all results are wanted, want %d", got, want)
+			}
+			got, err := short.Run(context.Background(), x, "y")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := long.Run(context.Background(), x, "y")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if alike, err := tensor.AllClose(got["y"], want["y"], tensor.Rtol(1e-5), tensor.Atol(1e-5)).Item(); err != nil || alike == 0 {
+				t.Errorf("got %v, want %v, %v", got["y"], want["y"], err)
+			}
+		})
+	}
+}
