@@ -318,6 +318,37 @@ func sameSignature(a, b *Op) bool {
 // body do.
 func (o *Op) On(kind string) bool { return o.Only == nil || slices.Contains(o.Only, kind) }
 
+// has reports whether devices of a kind have code of the operator itself.
+func (o *Op) has(kind string) bool {
+	if o.Kind == ir.Opaque {
+		return o.Kernel[kind].Func != ""
+	}
+	return o.On(kind)
+}
+
+// runs reports whether the operator can be applied on devices of a kind: they have code of
+// it or of what stands for it. Public ones are checked by themselves.
+func (o *Op) runs(kind string) bool {
+	return o.Tags&ir.TagHidden == 0 || o.has(kind) || o.Fallback != nil && o.Fallback.runs(kind)
+}
+
+// stranded reports operators that need one which some device they run on has no code of.
+func (l *loader) stranded() {
+	for _, op := range l.spec.Ops {
+		for _, kind := range Kinds {
+			if kind == "ref" {
+				continue // it interprets all
+			}
+			for _, callee := range composedOf(op) {
+				if op.has(kind) != (callee == op.Fallback) && !callee.runs(kind) {
+					l.reporter.op = op.Name
+					l.errorf(op.Pos, "%s has neither code for %s nor parts: say with code which devices have %s", callee.Name, kind, op.Name)
+				}
+			}
+		}
+	}
+}
+
 // recursion reports compositions that reach themselves.
 func (l *loader) recursion() {
 	const (

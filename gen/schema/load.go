@@ -261,6 +261,7 @@ func (l *loader) operators() {
 		}
 	}
 	l.recursion()
+	l.stranded()
 	l.reporter.op = ""
 	l.collisions()
 }

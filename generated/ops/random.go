@@ -359,6 +359,7 @@ var dropoutOnceOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu"}},
 	Tags:    ir.TagSeeded | ir.TagHidden,
 }
 

@@ -68,6 +68,7 @@ func operations() []operation {
 	leaky := element("leaky_relu", "x*slope", 1, &cpu.LeakyReLU, cuda.LeakyReLU, ir.PromoteArith)
 	leaky.Attrs = []ir.Attr{{Name: "negative_slope", Kind: ir.AttrScalar}}
 	arange := element("arange_sized", "index", 0, &cpu.ArangeSized, cuda.ArangeSized, ir.PromoteArith)
+	arange.Bodies[0].Indexed = true
 	arange.Attrs = []ir.Attr{{Name: "start", Kind: ir.AttrScalar}, {Name: "step", Kind: ir.AttrScalar}}
 	anyOp := folding("any", ir.Reduction, &cpu.Any, cuda.Any, ir.PromoteNone)
 	anyOp.Out[0].DType = ir.Bool
@@ -294,7 +295,7 @@ func tryCall(t *testing.T, d *Driver, rng *rand.Rand, o operation, dt ir.DType) 
 		from := dt
 		if p.Fixed != ir.Invalid {
 			from = p.Fixed
-		} else if rng.IntN(8) == 0 && dt == ir.Float32 && o.op.Kind == ir.Elementwise {
+		} else if rng.IntN(8) == 0 && dt == ir.Float32 && o.op.Kind == ir.Elementwise && !o.op.Bodies[0].Identity {
 			from = []ir.DType{ir.Int32, ir.Float16, ir.Float64}[rng.IntN(3)]
 		}
 		if k > 0 && rng.IntN(4) == 0 && ir.NumElements(space) > 0 { // a number
@@ -345,12 +346,11 @@ func tryCall(t *testing.T, d *Driver, rng *rand.Rand, o operation, dt ir.DType) 
 // TestCopies converts between all pairs of dtypes, in random layouts.
 func TestCopies(t *testing.T) {
 	d := onGPU(t)
-	identity := ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		DTypes: ir.ClassAll, Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}, {For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{copyLoops()}}}}}
+	identity := copying()
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, from := range ir.AllDTypes() {
 		for _, to := range ir.AllDTypes() {
-			o := operation{op: &identity, exact: true, result: always(to)}
+			o := operation{op: identity, exact: true, result: always(to)}
 			for range 8 {
 				if err := tryCall(t, d, rng, o, from); err != nil {
 					t.Errorf("%s to %s: %v", from, to, err)
@@ -359,6 +359,13 @@ func TestCopies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// copying returns an operator whose result is its operand, which no kernel computes.
+func copying() *ir.Op {
+	op := element("copy", "x", 1, &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{copyLoops()}}, ir.CUDAKernels{Module: "copy", Symbol: "copy"}, ir.PromoteNone)
+	op.Bodies[0].Identity = true
+	return op
 }
 
 func copyLoops() *[ir.NumDTypes]ir.Loop {
@@ -393,8 +400,7 @@ func TestLarge(t *testing.T) {
 	number := ir.View{Ptr: unsafe.Pointer(&two), DType: ir.Uint8, Shape: space, Strides: []int{0}}
 	must(t, d.Launch(0, 0, &ir.Call{Kernel: add.Kernel(0, ir.Uint8), Space: space, Out: []ir.View{view(0, space, []int{1})}, In: []ir.View{view(0, space, []int{1}), number}}))
 	// A row of twos, added to three of 2^30 elements.
-	identity := ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}}}
+	identity := copying()
 	row, square := []int{1 << 30}, []int{3, 1 << 30}
 	number.Shape = row
 	must(t, d.Launch(0, 0, &ir.Call{Kernel: identity.Kernel(0, ir.Uint8), Space: row, Out: []ir.View{view(1<<32, row, []int{1})}, In: []ir.View{number}}))
@@ -447,8 +453,7 @@ func benchmarks(b *testing.B, d *Driver) []benchmark {
 	for _, o := range operations() {
 		ops[o.op.Name] = o.op
 	}
-	ops["copy"] = &ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}}}
+	ops["copy"] = copying()
 	half := new(float64)
 	*half = 0.5
 	n := int64(mega)

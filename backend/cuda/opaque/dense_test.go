@@ -3,6 +3,7 @@ package opaque_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cuda/opaque"
@@ -179,9 +180,15 @@ func TestNormLayouts(t *testing.T) {
 
 // withLaunch returns an operator's descriptor with another CUDA kernel.
 func withLaunch(op *ir.Op, launch ir.CUDALaunch) *ir.Op {
+	code := slices.Clone(op.Code)
+	for i := range code {
+		if code[i].For == "cuda" {
+			code[i].Of = &ir.CUDAKernels{Launch: launch}
+		}
+	}
 	return &ir.Op{
 		Name: op.Name, Kind: op.Kind, In: op.In, Attrs: op.Attrs, Out: op.Out, DTypes: op.DTypes, Promote: op.Promote, Fixed: op.Fixed,
-		Switch: op.Switch, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Launch: launch}}}, Tags: op.Tags,
+		Switch: op.Switch, Code: code, Tags: op.Tags,
 	}
 }
 
