@@ -3,13 +3,35 @@
 // import, CPU kernels, CUDA kernels, gradients, tests and documentation. This
 // package holds the schema and the version, and nothing else.
 //
-// Programs import
+// # What programs import
 //
-//	generated/tensor   tensors and operators
-//	runtime/device     devices
-//	runtime/random     the random state
+// All programs need the first of these, and the others as they come:
 //
-// and, as they need them, nn, optim, optim/checkpoint and data.
+//	generated/tensor         tensors and operators
+//	generated/tensor/out     operators that write to a tensor there is
+//	nn                       layers and models
+//	optim                    optimizers, schedules, clipping of gradients
+//	optim/checkpoint         a whole training run in one file
+//	data                     datasets, loaders, files of tensors
+//	data/digits              handwritten digits to try things with
+//	data/npy                 NumPy's files as bytes
+//	data/safetensors         safetensors files as bytes
+//	compile                  functions recorded once and run as programs
+//	dist                     training over several devices and processes
+//	onnx                     models in the ONNX format
+//	profile                  traces of what ran when
+//	backend/cuda             NVIDIA GPUs: streams, events, graphs, memory
+//	backend/sim              simulated accelerators, for tests
+//	runtime/device           devices of every kind
+//	runtime/random           the state of random numbers
+//	runtime/precision        choices between speed and precision
+//	runtime/stream           streams and events of devices of every kind
+//	runtime/graph            recorded work of devices of every kind
+//	runtime/memory           the caching allocators
+//	runtime/memory/figures   what they count
+//	runtime/memory/pprof     where memory comes from, for go tool pprof
+//	runtime/fftplans         the caches of plans of Fourier transforms
+//	runtime/option           optional arguments, for functions of other modules
 //
 // # Map
 //

@@ -9,6 +9,10 @@
 //		})
 //	}, compile.State(model, adam))
 //	loss, err := step.Call(images, labels)
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(loss)
 //
 // A compiled call leaves what the function itself would have left: parameters, gradients,
 // moments, statistics, versions and the state of random generators. What cannot be

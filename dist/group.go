@@ -34,7 +34,8 @@ const (
 	ErrCall     = collective.ErrCall     // a call that cannot be made
 )
 
-// An Op is what a reduction does with the elements of all ranks.
+// An Op is what a reduction does with the elements of all ranks. Has(d) reports whether
+// there is one of elements of dtype d; String() is its name.
 type Op = collective.Op
 
 // The operations of reductions.

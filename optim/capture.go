@@ -32,8 +32,7 @@ func (b *base) capture(g *group, r rule) error {
 		}
 		return list, nil
 	}
-	var err error
-	graph.Refreshing(numbers, func() { err = r.together(g) })
+	err := graph.Refreshing(numbers, func() error { return r.together(g) })
 	if errors.Is(err, core.ErrOverlap) {
 		err = fmt.Errorf("%w: parameters that share elements are changed one by one: %w", ErrCapture, err)
 	}
@@ -67,8 +66,7 @@ func (b *base) record(g *group, r rule) error {
 		}
 		return list, nil
 	}
-	var err error
-	graph.Refreshing(numbers, func() { err = r.together(g) })
+	err := graph.Refreshing(numbers, func() error { return r.together(g) })
 	if errors.Is(err, core.ErrOverlap) {
 		err = fmt.Errorf("%w: parameters that share elements are changed one by one: %w", core.ErrUnrecordable, err)
 	}

@@ -4,6 +4,15 @@
 // everything about devices is tested on machines without one. The package knows
 // nothing of tensors.
 //
+//	device.Install(sim.New(sim.Config{Devices: 2, Async: true}))
+//	x = tensor.Randn([]int{64, 64}, tensor.On(device.Sim(1)))
+//	y = x.MatMul(x)              // returns before it is done
+//	mean, err := y.Mean().Item() // waits for it
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(mean)
+//
 // Device memory has addresses that mean nothing to the host: a range for each
 // device, in which no address is used twice, so that memory of another device
 // and memory that was freed are told apart from valid memory.

@@ -2,6 +2,17 @@
 // "Optical Recognition of Handwritten Digits" from the UCI Machine Learning
 // Repository, small enough to be embedded. README.md has its source and licence.
 // It knows nothing of tensors or models.
+//
+//	all, err := digits.Load()
+//	if err != nil {
+//		return err
+//	}
+//	train, test, err := all.Split(0.2, 1) // a fifth to test on, chosen by the seed 1
+//	if err != nil {
+//		return err
+//	}
+//	images = tensor.From(train.Images, train.Len(), 1, digits.Side, digits.Side).ToType(tensor.Float32)
+//	fmt.Println(images.Shape(), test.Counts())
 package digits
 
 import (

@@ -29,6 +29,30 @@ func WithGradient(grads ...Tensor) Option {
 	return option.Value("WithGradient", handles(grads))
 }
 
+// Precision is how many digits are printed after the decimal point. It is an
+// option of Format.
+func Precision(n int) Option {
+	return option.Int("Precision", n)
+}
+
+// MaxElements is how many elements a tensor may have that is printed whole; a
+// larger one is summarised. It is an option of Format.
+func MaxElements(n int) Option {
+	return option.Int("MaxElements", n)
+}
+
+// EdgeItems is how many elements are printed at each end of an axis that is
+// summarised. It is an option of Format.
+func EdgeItems(n int) Option {
+	return option.Int("EdgeItems", n)
+}
+
+// LineWidth is how many characters a printed line has at most. It is an
+// option of Format.
+func LineWidth(n int) Option {
+	return option.Int("LineWidth", n)
+}
+
 // NonBlocking lets a copy between pinned host memory and an accelerator go on
 // after the call returns. To the host it gives a pinned tensor, whose
 // elements are there once the accelerator's current stream has passed the

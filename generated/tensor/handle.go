@@ -56,7 +56,13 @@ func (t Tensor) Handle() *core.Tensor {
 // the operator it is given to fail.
 type Scalar = any
 
-// A DType is the type of a tensor's elements.
+// A DType is the type of a tensor's elements, ir.DType. Its String() is its
+// name, such as float32, and Size() how many bytes an element takes.
+// IsFloat(), IsInt() and IsComplex() tell kinds apart; bool is none of them.
+// Differentiable() reports whether tensors of it can require a gradient.
+// Compute() is the dtype that arithmetic on it is done in, Real() that of a
+// complex number's parts, Complex() the one whose parts have it, and
+// Category() is its rank in promotion.
 type DType = ir.DType
 
 // Defaults are the device of new tensors, the zero one being the CPU, and the
@@ -64,15 +70,6 @@ type DType = ir.DType
 type Defaults struct {
 	Device device.Device // the zero Device is the CPU
 	Float  DType         // of floats; where it is not given, float32
-}
-
-// FormatOptions are what Format goes by. String prints with Precision 4,
-// Threshold 1000, Edge 3 and LineWidth 80.
-type FormatOptions struct {
-	Precision int // digits after the decimal point
-	Threshold int // tensors of more elements are summarised
-	Edge      int // elements shown at each end of a summarised axis
-	LineWidth int // characters a line
 }
 
 // Errors that tensors carry and functions return wrap one of these where a
@@ -99,7 +96,9 @@ type Element interface {
 	core.Element
 }
 
-// A Half holds an IEEE 754 binary16 number, a BF16 a bfloat16 one.
+// A Half holds an IEEE 754 binary16 number, a BF16 a bfloat16 one. Float32()
+// is its value. They are ir.Half and ir.BF16; ir.HalfFrom and ir.BF16From
+// round a number to one.
 type (
 	Half = ir.Half
 	BF16 = ir.BF16
@@ -293,16 +292,7 @@ func EnableGradValue[T any](f func() (T, error)) (value T, err error) {
 // or panics. It returns f's error, or that there is no such device or Float
 // is no floating dtype, and then f is not called.
 func WithDefaults(d Defaults, f func() error) error {
-	var err error
-	bad := core.WithDefaults(core.Defaults(d), func() {
-		if f != nil {
-			err = f()
-		}
-	})
-	if bad != nil {
-		return bad
-	}
-	return err
+	return core.WithDefaults(core.Defaults(d), f)
 }
 
 // Item returns the value of a tensor of one element as a float64, after
@@ -341,9 +331,11 @@ func (t Tensor) String() string {
 	return t.h.String()
 }
 
-// Format formats the tensor as o says.
-func (t Tensor) Format(o FormatOptions) string {
-	return t.h.Format(core.FormatOptions(o))
+// Format is String with other widths, as the options say.
+//
+// Options: Precision (4), MaxElements (1000), EdgeItems (3), LineWidth (80).
+func (t Tensor) Format(opts ...Option) string {
+	return t.h.FormatWith(opts)
 }
 
 // From returns a tensor with a copy of data, row-major. It has the given

@@ -364,8 +364,7 @@ func (rec *Recorded) takenStep(k *captured, f *frame, i int) (err error) {
 		}
 		return changed, nil
 	}
-	graph.Renewing(renew, func() { err = rec.do(f, i) })
-	return err
+	return graph.Renewing(renew, func() error { return rec.do(f, i) })
 }
 
 // replay launches the graph on the calling goroutine's current stream, and returns the

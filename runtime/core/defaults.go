@@ -35,9 +35,9 @@ func DefaultPlacement() *Placement {
 
 // WithDefaults calls f with d as the calling goroutine's defaults. They nest,
 // and what was in force before is again when f returns or panics; other goroutines
-// are not affected, also not those that f starts. F is not called when there is no
-// such device, or Float is no floating dtype.
-func WithDefaults(d Defaults, f func()) error {
+// are not affected, also not those that f starts. It returns f's error, or that there
+// is no such device or Float is no floating dtype, and then f is not called.
+func WithDefaults(d Defaults, f func() error) error {
 	if d.Float == ir.Invalid {
 		d.Float = ir.Float32
 	}
@@ -47,10 +47,7 @@ func WithDefaults(d Defaults, f func()) error {
 	if _, _, err := device.Find(d.Device); err != nil {
 		return at(err)
 	}
-	if f != nil {
-		defaults.With(d, f)
-	}
-	return nil
+	return defaults.Try(d, f)
 }
 
 // defaultComplex is the dtype of a complex result that nothing else decides.

@@ -5,23 +5,35 @@ import (
 	"strings"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/option"
 )
 
 // FormatOptions adjusts how tensors are printed.
 type FormatOptions struct {
-	Precision int // digits after the decimal point
-	Threshold int // tensors of more elements are summarised
-	Edge      int // elements shown at each end of a summarised axis
-	LineWidth int // characters a line
+	Precision   int // digits after the decimal point
+	MaxElements int // tensors of more elements are summarised
+	EdgeItems   int // elements shown at each end of a summarised axis
+	LineWidth   int // characters a line
 }
 
 // DefaultFormat prints four decimals and aligned columns.
-var DefaultFormat = FormatOptions{Precision: 4, Threshold: 1000, Edge: 3, LineWidth: 80}
+var DefaultFormat = FormatOptions{Precision: 4, MaxElements: 1000, EdgeItems: 3, LineWidth: 80}
 
 // String formats the tensor with DefaultFormat, after waiting for its elements.
 func (t *Tensor) String() string { return t.Format(DefaultFormat) }
 
 const opening = "tensor("
+
+// FormatWith is Format with what the options change of DefaultFormat.
+func (t *Tensor) FormatWith(opts []option.Option) string {
+	r, o := option.Read(opts), DefaultFormat
+	o.Precision, o.MaxElements = r.Int("Precision", o.Precision), r.Int("MaxElements", o.MaxElements)
+	o.EdgeItems, o.LineWidth = r.Int("EdgeItems", o.EdgeItems), r.Int("LineWidth", o.LineWidth)
+	if err := of("format", r.Err("Precision, MaxElements, EdgeItems, LineWidth")); err != nil {
+		return opening + "error: " + err.Error() + ")"
+	}
+	return t.Format(o)
+}
 
 // Format returns the tensor's elements in nested brackets, followed by what is
 // not the default: device, dtype, the operator that made it. Of a tensor that is
@@ -30,11 +42,11 @@ func (t *Tensor) Format(o FormatOptions) string {
 	if err := t.Err(); err != nil {
 		return opening + "error: " + err.Error() + ")"
 	}
-	o.Edge = max(o.Edge, 0)
+	o.EdgeItems = max(o.EdgeItems, 0)
 	p := printer{o: o, dtype: t.dtype, shape: t.layout.Shape}
 	var err error
-	if p.summary = t.NumElements() > o.Threshold; p.summary {
-		p.shown, p.raw, err = t.edges(o.Edge)
+	if p.summary = t.NumElements() > o.MaxElements; p.summary {
+		p.shown, p.raw, err = t.edges(o.EdgeItems)
 	} else {
 		p.shown = p.shape
 		p.raw, err = Bytes(t)

@@ -148,7 +148,7 @@ func (p *printer) write(b *strings.Builder, axis, base, indent int) {
 	inner := ir.NumElements(p.shown[axis+1:])
 	edge := p.shown[axis]
 	if p.cut(axis) {
-		edge = p.o.Edge
+		edge = p.o.EdgeItems
 	}
 	perLine := max(1, (p.o.LineWidth-indent)/p.elementWidth())
 	separate := func(i int) {

@@ -2,6 +2,12 @@
 // geometry: the plans of Fourier transforms. A cache has a bound, beyond which the
 // plan that was used least recently goes. The package knows nothing of what a plan
 // is or of which device a cache is for, but where to ask for a device's.
+//
+//	plans := fftplans.Of(device.CUDA())
+//	if err := plans.SetMaxSize(16); err != nil {
+//		return err
+//	}
+//	fmt.Println(plans.Size(), plans.MaxSize())
 package fftplans
 
 import (

@@ -255,9 +255,8 @@ func TestRefreshing(t *testing.T) {
 	g, n := graph.New(sim0), 1.0
 	var failed error
 	numbers := func() ([]float64, error) { n++; return []float64{n}, failed }
-	must(t, g.Capture(func() (err error) {
-		graph.Refreshing(numbers, func() { err = b.call(&scaleOp, []ir.Value{ir.FloatValue(1)}, x, x) })
-		return err
+	must(t, g.Capture(func() error {
+		return graph.Refreshing(numbers, func() error { return b.call(&scaleOp, []ir.Value{ir.FloatValue(1)}, x, x) })
 	}))
 	b.put(x, 1)
 	must(t, g.Replay())
@@ -268,9 +267,9 @@ func TestRefreshing(t *testing.T) {
 	failed = errors.New("no number")
 	wantError(t, g.Replay(), failed, "replay")
 	must(t, g.Reset())
-	must(t, g.Capture(func() (err error) {
-		graph.Refreshing(func() ([]float64, error) { return []float64{1, 2}, nil }, func() { err = b.call(&scaleOp, []ir.Value{ir.FloatValue(1)}, x, x) })
-		return err
+	two := func() ([]float64, error) { return []float64{1, 2}, nil }
+	must(t, g.Capture(func() error {
+		return graph.Refreshing(two, func() error { return b.call(&scaleOp, []ir.Value{ir.FloatValue(1)}, x, x) })
 	}))
 	wantError(t, g.Replay(), nil, "scale: 2 numbers, it has fewer")
 }

@@ -16,7 +16,10 @@ var refreshing = local.NewKey[func() ([]float64, error)]()
 // numbers that change. Where a call of f's is captured, each replay asks numbers for
 // all of the call's float attributes, in the order of the operator's, before it is
 // done: once a call and replay, on the goroutine that replays. An error is Replay's.
-func Refreshing(numbers func() ([]float64, error), f func()) { refreshing.With(numbers, f) }
+// Refreshing returns f's error.
+func Refreshing(numbers func() ([]float64, error), f func() error) error {
+	return refreshing.Try(numbers, f)
+}
 
 // Numbers returns where the float attributes of the calling goroutine's calls come from,
 // as Refreshing says.
@@ -28,8 +31,10 @@ var renewing = local.NewKey[func(*ir.Call) (bool, error)]()
 // Renewing calls f, which gives a device operators whose attributes change. Where a call of
 // f's is captured, each replay hands it to renew before it is done, on the goroutine that
 // replays. Renew sets attributes, those of random numbers among them, and reports whether
-// they changed since the last time. An error is Replay's.
-func Renewing(renew func(c *ir.Call) (changed bool, err error), f func()) { renewing.With(renew, f) }
+// they changed since the last time. An error is Replay's. Renewing returns f's error.
+func Renewing(renew func(c *ir.Call) (changed bool, err error), f func() error) error {
+	return renewing.Try(renew, f)
+}
 
 // refresh returns what sets the attributes of a captured call before each replay; nil
 // for a call whose attributes stay.

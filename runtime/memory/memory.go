@@ -3,6 +3,13 @@
 // is freed is reused in stream order, without a call to the driver and without
 // waiting. Page-locked host memory has one too. What they count is in package
 // figures. The package knows nothing of tensors.
+//
+//	dev := device.Best()
+//	fmt.Print(memory.Summary(dev, false)) // a table
+//	fmt.Println(memory.Allocated(dev), memory.MaxReserved(dev))
+//	if err := memory.EmptyCache(dev); err != nil {
+//		return err
+//	}
 package memory
 
 import (

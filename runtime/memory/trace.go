@@ -58,29 +58,30 @@ type TraceEntry struct {
 // A HistoryLevel is how much RecordHistory keeps.
 type HistoryLevel uint8
 
-// The levels.
+// The levels, each with what those after it keep.
 const (
-	HistoryOff   HistoryLevel = iota
-	HistoryState              // where memory in use now was allocated
-	HistoryAll                // and a trace of what happened
+	HistoryAll   HistoryLevel = iota // a trace of what happened
+	HistoryState                     // where memory in use now was allocated
+	HistoryOff                       // nothing
 )
 
 // A HistoryContext says what gets a Go stack.
 type HistoryContext uint8
 
-// The contexts. Each has those before it.
+// The contexts, each with what those after it have.
 const (
-	ContextNone  HistoryContext = iota
-	ContextState                // blocks in use and segments
-	ContextAlloc                // entries of the trace about allocations
-	ContextAll                  // those about frees, which else show where the memory was allocated
+	ContextAll   HistoryContext = iota // entries of the trace about frees, which else show where the memory was allocated
+	ContextAlloc                       // entries about allocations
+	ContextState                       // blocks in use and segments
+	ContextNone                        // nothing
 )
 
 // DefaultHistory is how many entries a device's trace holds unless
 // HistoryOptions says otherwise.
 const DefaultHistory = 1 << 20
 
-// HistoryOptions say what RecordHistory records.
+// HistoryOptions say what RecordHistory records. The zero value records everything, as
+// recording does in PyTorch unless it is told otherwise.
 type HistoryOptions struct {
 	Level      HistoryLevel
 	Context    HistoryContext
@@ -93,10 +94,10 @@ type HistoryOptions struct {
 // earlier is kept, up to the new size, unless Clear is set.
 func RecordHistory(o HistoryOptions) error {
 	switch {
-	case o.Level > HistoryAll:
-		return fmt.Errorf("memory history: level %d, want HistoryOff, HistoryState or HistoryAll", o.Level)
-	case o.Context > ContextAll:
-		return fmt.Errorf("memory history: context %d, want ContextNone, ContextState, ContextAlloc or ContextAll", o.Context)
+	case o.Level > HistoryOff:
+		return fmt.Errorf("memory history: level %d, want HistoryAll, HistoryState or HistoryOff", o.Level)
+	case o.Context > ContextNone:
+		return fmt.Errorf("memory history: context %d, want ContextAll, ContextAlloc, ContextState or ContextNone", o.Context)
 	case o.MaxEntries < 0:
 		return fmt.Errorf("memory history: %d entries, want a positive number, or 0 for %d", o.MaxEntries, DefaultHistory)
 	}

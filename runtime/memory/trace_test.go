@@ -15,7 +15,7 @@ func record(t *testing.T, o HistoryOptions) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := RecordHistory(HistoryOptions{Clear: true}); err != nil {
+		if err := RecordHistory(HistoryOptions{Level: HistoryOff, Clear: true}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -35,7 +35,7 @@ func sizes(a *allocator) []int64 {
 func TestRing(t *testing.T) {
 	drv := newFake(1 << 30)
 	start(t, drv)
-	record(t, HistoryOptions{Level: HistoryAll, MaxEntries: 4, Skip: []TraceAction{TraceSegmentAlloc}})
+	record(t, HistoryOptions{Context: ContextNone, MaxEntries: 4, Skip: []TraceAction{TraceSegmentAlloc}})
 	a := allocatorOf(cuda0, drv)
 	next := int64(0)
 	allocate := func(n int, want ...int64) {
@@ -50,7 +50,7 @@ func TestRing(t *testing.T) {
 	}
 	limit := func(max int, clear bool) {
 		t.Helper()
-		o := HistoryOptions{Level: HistoryAll, MaxEntries: max, Skip: []TraceAction{TraceSegmentAlloc}, Clear: clear}
+		o := HistoryOptions{Context: ContextNone, MaxEntries: max, Skip: []TraceAction{TraceSegmentAlloc}, Clear: clear}
 		if err := RecordHistory(o); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestHistoryEnds(t *testing.T) {
 	if frames() == 0 {
 		t.Error("a block has no stack while history is recorded")
 	}
-	record(t, HistoryOptions{})
+	record(t, HistoryOptions{Level: HistoryOff})
 	free(t, b)
 	take(t, drv, 0, 100)
 	record(t, state)
@@ -102,7 +102,7 @@ func TestWatchedByMany(t *testing.T) {
 	drv := newFake(1 << 30)
 	start(t, drv)
 	t.Cleanup(func() { Profile(false) })
-	record(t, HistoryOptions{})
+	record(t, HistoryOptions{Level: HistoryOff})
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -19,10 +19,10 @@ type watch struct {
 // watching is nil while nothing is recorded.
 var watching atomic.Pointer[watch]
 
-var watches struct {
+var watches = struct {
 	mu  sync.Mutex
 	now watch
-}
+}{now: watch{history: HistoryOptions{Level: HistoryOff}}}
 
 // setWatch changes what is recorded.
 func setWatch(change func(*watch)) {
@@ -84,11 +84,11 @@ func (a *allocator) watch(w *watch, e TraceEntry) {
 		t.epoch, t.blocks, t.segments, t.profile = w.epoch, map[uint64]held{}, map[uint64]*stack{}, profile{}
 	}
 	from := t.note(w, e, own)
-	if w.history.Level < HistoryAll || w.skip[e.Action] {
+	if w.history.Level > HistoryAll || w.skip[e.Action] {
 		return
 	}
 	switch {
-	case w.history.Context < ContextAlloc:
+	case w.history.Context > ContextAlloc:
 		own = nil
 	case own == nil:
 		own = from
@@ -100,19 +100,19 @@ func (a *allocator) watch(w *watch, e TraceEntry) {
 
 // wantsStack reports whether an action's own stack is recorded.
 func (w *watch) wantsStack(what TraceAction) bool {
-	least := ContextAlloc
+	most := ContextAlloc
 	switch what {
 	case TraceAlloc:
 		if w.profile {
 			return true
 		}
-		least = ContextState
+		most = ContextState
 	case TraceSegmentAlloc, TraceSegmentMap:
-		least = ContextState
+		most = ContextState
 	case TraceFreeRequested, TraceFreeCompleted, TraceSegmentFree, TraceSegmentUnmap:
-		least = ContextAll
+		most = ContextAll
 	}
-	return w.history.Level > HistoryOff && w.history.Context >= least
+	return w.history.Level < HistoryOff && w.history.Context <= most
 }
 
 // note keeps where memory in use came from, and returns that for the memory of e.

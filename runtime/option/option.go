@@ -2,6 +2,22 @@
 // make, such as tensor.Dim(1), or that stand for themselves, such as
 // tensor.ReductionSum. What takes options reads them by name. The package knows
 // nothing of tensors, operators or layers.
+//
+// A function of another module takes its own and the standard ones, and refuses the rest:
+//
+//	blur := func(x tensor.Tensor, opts ...option.Option) (tensor.Tensor, error) {
+//		o := option.Read(opts)
+//		width, padding := o.Int("Width", 3), o.Ints("Padding", []int{1})
+//		if err := o.Err("Width, Padding"); err != nil {
+//			return tensor.Tensor{}, fmt.Errorf("blur: %w", err)
+//		}
+//		return x.AvgPool1d([]int{width}, tensor.Stride(1), tensor.Padding(padding...)), nil
+//	}
+//	y, err := blur(x, option.Int("Width", 5), tensor.Padding(2))
+//	if err != nil {
+//		return err
+//	}
+//	fmt.Println(y)
 package option
 
 import (

@@ -1,6 +1,7 @@
 package option
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -47,6 +48,9 @@ func (r *Reader) wrong(m mistake) {
 
 // find returns the index of the setting called name, or -1 where it was not given.
 func (r *Reader) find(name string, k kind) int {
+	if r == nil {
+		return -1
+	}
 	found := -1
 	for i, o := range r.opts {
 		s, ok := o.(*setting)
@@ -128,6 +132,9 @@ func Choice[T interface {
 	comparable
 	Option
 }](r *Reader, missing T) T {
+	if r == nil {
+		return missing
+	}
 	found, at := missing, -1
 	for i, o := range r.opts {
 		c, ok := o.(T)
@@ -145,6 +152,9 @@ func Choice[T interface {
 
 // Refuse notes that what Number returned for name is none.
 func (r *Reader) Refuse(name string) {
+	if r == nil {
+		return
+	}
 	for i, o := range r.opts {
 		if s, ok := o.(*setting); ok && s.name == name {
 			r.wrong(mistake{what: wrongType, at: i})
@@ -156,6 +166,9 @@ func (r *Reader) Refuse(name string) {
 // twice, or one that is none of takes, the names that were asked for, separated by
 // commas.
 func (r *Reader) Err(takes string) error {
+	if r == nil {
+		return errors.New("a nil *option.Reader")
+	}
 	given := 0
 	for _, o := range r.opts {
 		if o != nil {

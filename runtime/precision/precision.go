@@ -4,6 +4,14 @@
 // when it is made, so a change is for the calls after it. The package knows
 // no backend and no operator.
 //
+//	if err := precision.Set(precision.All, precision.IEEE); err != nil { // float32 throughout
+//		return err
+//	}
+//	if err := precision.Set(precision.Conv, precision.TF32); err != nil { // except in convolutions
+//		return err
+//	}
+//	fmt.Println(precision.Get(precision.Matmul), precision.Get(precision.Conv))
+//
 // A mode is asked for three times: for everything, for a backend, for one of
 // its operators. The most specific one that is not None counts. The
 // boolean flags are another way to the same modes, not to be mixed with

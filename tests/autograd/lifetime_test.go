@@ -195,10 +195,10 @@ func TestNilFunctions(t *testing.T) {
 	if _, err := x.RegisterHook(nil); err == nil || !strings.Contains(err.Error(), "the hook is nil") {
 		t.Errorf("a hook that is nil: %v", err)
 	}
-	if got := x.Detach().Format(tensor.FormatOptions{}); !strings.HasPrefix(got, "tensor([") {
+	if got := x.Detach().Format(); !strings.HasPrefix(got, "tensor([") {
 		t.Errorf("printed without options: %s", got)
 	}
-	if got := tensor.Arange(0, 5, 1).Format(tensor.FormatOptions{Threshold: 2}); !strings.Contains(got, "...") {
+	if got := tensor.Arange(0, 5, 1).Format(tensor.MaxElements(2), tensor.EdgeItems(0)); !strings.Contains(got, "...") {
 		t.Errorf("printed without edges: %s", got)
 	}
 	if n := len(tensor.Chunk(tensor.Zeros([]int{3}), math.MaxInt>>1, 0)); n != 3 {

@@ -24,7 +24,7 @@ func record(t testing.TB, o memory.HistoryOptions) {
 	t.Helper()
 	o.Clear = true
 	must(t, memory.RecordHistory(o))
-	t.Cleanup(func() { must(t, memory.RecordHistory(memory.HistoryOptions{Clear: true})) })
+	t.Cleanup(func() { must(t, memory.RecordHistory(memory.HistoryOptions{Level: memory.HistoryOff, Clear: true})) })
 }
 
 func (h *heap) snapshot() memory.Snapshot { return memory.SnapshotOf(h.dev.Kind, h.dev.Index) }
@@ -87,7 +87,7 @@ func TestA30(t *testing.T) {
 func TestA31(t *testing.T) {
 	h := newHeap(t, "")
 	h.limit(30 * mib)
-	record(t, memory.HistoryOptions{Level: memory.HistoryAll})
+	record(t, memory.HistoryOptions{Context: memory.ContextNone})
 	began := time.Now().Add(-time.Millisecond)
 	a := h.take(1000)
 	h.free(a)
@@ -121,7 +121,7 @@ func TestA31(t *testing.T) {
 		entry(memory.TraceSnapshot, 0, 0),
 	})
 
-	record(t, memory.HistoryOptions{Level: memory.HistoryAll, MaxEntries: 3})
+	record(t, memory.HistoryOptions{Context: memory.ContextNone, MaxEntries: 3})
 	for n := int64(1); n <= 4; n++ {
 		h.take(n * 1000)
 	}
@@ -137,7 +137,7 @@ func TestA31(t *testing.T) {
 // trace.
 func mappedInTrace(t *testing.T) {
 	h := newRoomy(t)
-	record(t, memory.HistoryOptions{Level: memory.HistoryAll})
+	record(t, memory.HistoryOptions{Context: memory.ContextNone})
 	s, pool := h.drv.stream(t), memory.NewPool(h.dev, memory.PoolOptions{})
 	must(t, pool.Do(func() error { h.free(h.takeOn(s, mib)); return nil }))
 	must(t, pool.Release())
@@ -155,7 +155,7 @@ func mappedInTrace(t *testing.T) {
 // delayed one is completed later.
 func TestA32(t *testing.T) {
 	h := newHeap(t, "")
-	record(t, memory.HistoryOptions{Level: memory.HistoryAll, Skip: []memory.TraceAction{memory.TraceAlloc, memory.TraceSegmentAlloc, memory.TraceSnapshot}})
+	record(t, memory.HistoryOptions{Context: memory.ContextNone, Skip: []memory.TraceAction{memory.TraceAlloc, memory.TraceSegmentAlloc, memory.TraceSnapshot}})
 	s := h.holdStream()
 	a, b := h.take(512), h.take(512)
 	a.RecordStream(s)
@@ -232,7 +232,7 @@ func TestSnapshotInPython(t *testing.T) {
 	}
 	const settings = "garbage_collection_threshold:0.9"
 	h := newHeap(t, settings)
-	record(t, memory.HistoryOptions{Level: memory.HistoryAll, Context: memory.ContextAll})
+	record(t, memory.HistoryOptions{})
 	a := h.take(1000)
 	b := h.take(3 * mib)
 	h.free(b)
@@ -297,14 +297,14 @@ func TestP59(t *testing.T) {
 		block bool
 		trace map[string]bool
 	}{
-		{memory.HistoryOptions{}, false, map[string]bool{}},
-		{memory.HistoryOptions{Level: memory.HistoryState, Context: memory.ContextAll}, true, map[string]bool{}},
-		{memory.HistoryOptions{Level: memory.HistoryState}, false, map[string]bool{}},
-		{memory.HistoryOptions{Level: memory.HistoryAll}, false, none},
-		{memory.HistoryOptions{Level: memory.HistoryAll, Context: memory.ContextState}, true, none},
-		{memory.HistoryOptions{Level: memory.HistoryAll, Context: memory.ContextAlloc}, true, allocs},
-		{memory.HistoryOptions{Level: memory.HistoryAll, Context: memory.ContextAll}, true, allocs},
-		{memory.HistoryOptions{Level: memory.HistoryAll, Skip: []memory.TraceAction{
+		{memory.HistoryOptions{Level: memory.HistoryOff}, false, map[string]bool{}},
+		{memory.HistoryOptions{Level: memory.HistoryState}, true, map[string]bool{}},
+		{memory.HistoryOptions{Level: memory.HistoryState, Context: memory.ContextNone}, false, map[string]bool{}},
+		{memory.HistoryOptions{Context: memory.ContextNone}, false, none},
+		{memory.HistoryOptions{Context: memory.ContextState}, true, none},
+		{memory.HistoryOptions{Context: memory.ContextAlloc}, true, allocs},
+		{memory.HistoryOptions{}, true, allocs},
+		{memory.HistoryOptions{Context: memory.ContextNone, Skip: []memory.TraceAction{
 			memory.TraceSegmentAlloc, memory.TraceFreeRequested, memory.TraceSnapshot}}, false, map[string]bool{"alloc": false, "free_completed": false}},
 	} {
 		h := newHeap(t, "")
@@ -331,7 +331,7 @@ func TestP59(t *testing.T) {
 func TestP60(t *testing.T) {
 	for context, want := range map[memory.HistoryContext]string{memory.ContextAlloc: "takeHere", memory.ContextAll: "freeHere"} {
 		h := newHeap(t, "")
-		record(t, memory.HistoryOptions{Level: memory.HistoryAll, Context: context})
+		record(t, memory.HistoryOptions{Context: context})
 		b := takeHere(h)
 		memory.WithMetadata("a note", func() error { freeHere(h, b); return nil })
 		found := false

@@ -8,9 +8,12 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/public"
 )
 
 // A block is a fenced block of Go.
@@ -81,16 +84,20 @@ func sections(text string) []section {
 func isFile(word string) bool { return strings.HasPrefix(word, "file=") }
 
 // packages are those that blocks name without importing them, by name.
-var packages = map[string]string{
-	"bytes": "bytes", "context": "context", "embed": "embed", "errors": "errors", "fmt": "fmt", "io": "io", "maps": "maps", "math": "math", "os": "os",
-	"rand": "math/rand/v2", "slices": "slices", "strings": "strings", "time": "time", "log": "log", "slog": "log/slog", "filepath": "path/filepath",
-
-	"tensor": module + "/generated/tensor", "out": module + "/generated/tensor/out", "nn": module + "/nn", "optim": module + "/optim", "dist": module + "/dist", "compile": module + "/compile", "profile": module + "/profile",
-	"checkpoint": module + "/optim/checkpoint", "data": module + "/data", "digits": module + "/data/digits",
-	"npy": module + "/data/npy", "safetensors": module + "/data/safetensors", "cuda": module + "/backend/cuda",
-	"sim": module + "/backend/sim", "device": module + "/runtime/device", "random": module + "/runtime/random",
-	"memory": module + "/runtime/memory", "onnx": module + "/onnx", "stream": module + "/runtime/stream", "graph": module + "/runtime/graph", "precision": module + "/runtime/precision",
-}
+var packages = func() map[string]string {
+	list := map[string]string{
+		"bytes": "bytes", "context": "context", "embed": "embed", "errors": "errors", "fmt": "fmt", "io": "io", "maps": "maps", "math": "math", "os": "os",
+		"rand": "math/rand/v2", "slices": "slices", "strings": "strings", "time": "time", "log": "log", "slog": "log/slog", "filepath": "path/filepath",
+	}
+	ours, err := public.Packages(root)
+	if err != nil {
+		panic(err)
+	}
+	for _, p := range ours {
+		list[path.Base(p)] = module + "/" + p
+	}
+	return list
+}()
 
 const module = "github.com/sinter-go/sinter"
 

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/public"
 )
 
 // stands is what openings name without making it: the program that they are part of.
@@ -34,8 +36,6 @@ var _ = fmt.Sprint
 
 // TestOpenings: the code that the documentation of a package shows first compiles, as
 // part of a function that returns an error and of a program that has what stands says.
-// The list is of the packages that programs begin with; sim, out and precision are read
-// by those who know package tensor.
 func TestOpenings(t *testing.T) {
 	dir := t.TempDir()
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
@@ -44,10 +44,11 @@ func TestOpenings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var args []string
-	for _, pkg := range []string{
-		"backend/cuda", "data", "data/npy", "data/safetensors", "dist", "generated/tensor", "nn", "onnx", "optim",
-		"optim/checkpoint", "profile", "runtime/device", "runtime/graph", "runtime/random", "runtime/stream",
-	} {
+	list, err := public.Packages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pkg := range list {
 		code := opening(t, filepath.Join(root, pkg))
 		if code == "" {
 			t.Errorf("%s: its documentation shows no code before the first heading", pkg)
@@ -68,12 +69,12 @@ func TestOpenings(t *testing.T) {
 		overlay.Replace[filepath.Join(base, name, "opening.go")] = file
 		args = append(args, module+"/openings/"+name)
 	}
-	list, err := json.Marshal(overlay)
+	files, err := json.Marshal(overlay)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, list, 0o666); err != nil {
+	if err := os.WriteFile(file, files, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := exec.Command("go", append([]string{"build", "-overlay", file}, args...)...).CombinedOutput(); err != nil {

@@ -132,11 +132,12 @@ func TestPrintingDetails(t *testing.T) {
 		{T{}.String(), "tensor(error: zero Tensor: it was never given a value)"},
 		{fmt.Sprint(T{}), "tensor(error: zero Tensor: it was never given a value)"}, // at this line, not at one of package fmt
 		{fmt.Sprintf("%v", released()), "tensor(error: tensor was released, by Release or by a Scope that ended and was not given it to keep)"},
-		{tensor.From([]float64{1.0 / 3, 2}).Format(tensor.FormatOptions{Precision: 2, Threshold: 100, Edge: 3, LineWidth: 80}), "tensor([0.33, 2.00], dtype=float64)"},
-		{tensor.Arange(0, 9, 1).Format(tensor.FormatOptions{Precision: 4, Threshold: 5, Edge: 1, LineWidth: 80}), "tensor([0,  ..., 8])"},
-		{tensor.Arange(0, 9, 1).Reshape(3, 3).Format(tensor.FormatOptions{Precision: 4, Threshold: 5, Edge: 0, LineWidth: 80}), "tensor([...])"},
-		{tensor.Arange(0, 9, 1).Reshape(3, 3).Format(tensor.FormatOptions{Precision: 4, Threshold: 5, Edge: 1, LineWidth: 80}), "tensor([[0,  ..., 2],\n        ...,\n        [6,  ..., 8]])"},
-		{tensor.Arange(0, 6, 1).Format(tensor.FormatOptions{Precision: 4, Threshold: 100, Edge: 3, LineWidth: 16}), "tensor([0, 1, 2,\n        3, 4, 5])"},
+		{tensor.From([]float64{1.0 / 3, 2}).Format(tensor.Precision(2), tensor.MaxElements(100)), "tensor([0.33, 2.00], dtype=float64)"},
+		{tensor.Arange(0, 9, 1).Format(tensor.MaxElements(5), tensor.EdgeItems(1)), "tensor([0,  ..., 8])"},
+		{tensor.Arange(0, 9, 1).Reshape(3, 3).Format(tensor.MaxElements(5), tensor.EdgeItems(0)), "tensor([...])"},
+		{tensor.Arange(0, 9, 1).Reshape(3, 3).Format(tensor.MaxElements(5), tensor.EdgeItems(1)), "tensor([[0,  ..., 2],\n        ...,\n        [6,  ..., 8]])"},
+		{tensor.Arange(0, 6, 1).Format(tensor.LineWidth(16)), "tensor([0, 1, 2,\n        3, 4, 5])"},
+		{tensor.Arange(0, 6, 1).Format(tensor.KeepDim()), "tensor(error: format: no option KeepDim here; want Precision, MaxElements, EdgeItems or LineWidth)"},
 	} {
 		if strings.Contains(c.got, "error:") && !here.MatchString(c.got) {
 			t.Errorf("printed %s, which names no line of this file", c.got)

@@ -90,6 +90,7 @@ var arrows = []struct {
 	{"tests/conformance/model", nil},
 	{"tests/conformance/report", nil},
 	{"tests/patience", nil},
+	{"tests/public", nil},
 	{"tests/allocations", nil},
 	{".", nil},
 }

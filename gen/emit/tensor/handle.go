@@ -66,7 +66,7 @@ func (f *goFile) forwarders(list []forwarder) {
 func reservedNames() (methods, funcs []string) {
 	methods = []string{"Handle"}
 	funcs = []string{"Tensor", "Wrap", "Scalar", "DType", "Device", "Element", "Half", "BF16", "Option", "On", "RequireGrad", "Pinned", "Retain", "CreateGraph", "WithGradient",
-		"FormatOptions", "NonBlocking", "ScopeGuard", "DefaultFormat", "Defaults"}
+		"Precision", "MaxElements", "EdgeItems", "LineWidth", "NonBlocking", "ScopeGuard", "DefaultFormat", "Defaults"}
 	for _, list := range [][]forwarder{metadataForwarders(), scopeForwarders(), valueForwarders(), fillForwarders(), movingForwarders(), gradForwarders()} {
 		for _, w := range list {
 			if w.function {
@@ -116,7 +116,7 @@ func (f *goFile) tensorTypes() {
 	f.Doc("A Scalar is a Go number or bool: bool, an integer up to int64, uint8, float32, float64, complex64, complex128, Half or BF16. Anything else makes the operator it is given to fail.")
 	f.Type().Id("Scalar").Op("=").Any()
 	f.Line()
-	f.Doc("A DType is the type of a tensor's elements.")
+	f.Doc("A DType is the type of a tensor's elements, ir.DType. Its String() is its name, such as float32, and Size() how many bytes an element takes. IsFloat(), IsInt() and IsComplex() tell kinds apart; bool is none of them. Differentiable() reports whether tensors of it can require a gradient. Compute() is the dtype that arithmetic on it is done in, Real() that of a complex number's parts, Complex() the one whose parts have it, and Category() is its rank in promotion.")
 	f.Type().Id("DType").Op("=").Add(gofile.IRName("DType"))
 	f.Line()
 	f.Doc("Defaults are the device of new tensors, the zero one being the CPU, and the dtype of floats, float32 where it is not given.")
@@ -124,19 +124,12 @@ func (f *goFile) tensorTypes() {
 		jen.Id("Device").Qual(gofile.DevicePath, "Device").Comment("the zero Device is the CPU"),
 		jen.Id("Float").Id("DType").Comment("of floats; where it is not given, float32"))
 	f.Line()
-	f.Doc("FormatOptions are what Format goes by. String prints with Precision 4, Threshold 1000, Edge 3 and LineWidth 80.")
-	f.Type().Id("FormatOptions").Struct(
-		jen.Id("Precision").Int().Comment("digits after the decimal point"),
-		jen.Id("Threshold").Int().Comment("tensors of more elements are summarised"),
-		jen.Id("Edge").Int().Comment("elements shown at each end of a summarised axis"),
-		jen.Id("LineWidth").Int().Comment("characters a line"))
-	f.Line()
 	f.errors()
 	f.Line()
 	f.Doc("An Element is a Go type that tensors hold.")
 	f.Type().Id("Element").Interface(jen.Qual(gofile.CorePath, "Element"))
 	f.Line()
-	f.Doc("A Half holds an IEEE 754 binary16 number, a BF16 a bfloat16 one.")
+	f.Doc("A Half holds an IEEE 754 binary16 number, a BF16 a bfloat16 one. Float32() is its value. They are ir.Half and ir.BF16; ir.HalfFrom and ir.BF16From round a number to one.")
 	f.Type().Defs(
 		jen.Id("Half").Op("=").Add(gofile.IRName("Half")),
 		jen.Id("BF16").Op("=").Add(gofile.IRName("BF16")))
@@ -204,8 +197,8 @@ func valueForwarders() []forwarder {
 		itemAs("ItemInt", "returns the value of a tensor of one element as an int64, truncated towards zero, after waiting for it.", jen.Int64(), "Int"),
 		itemAs("ItemComplex", "returns the value of a tensor of one element as a complex128, after waiting for it.", jen.Complex128(), "Complex"),
 		{name: "String", doc: "formats the tensor: its elements in brackets, then what is not the default.", results: gofile.Codes(jen.String()), body: ret(h().Dot("String").Call())},
-		{name: "Format", doc: "formats the tensor as o says.", params: gofile.Codes(jen.Id("o").Id("FormatOptions")),
-			results: gofile.Codes(jen.String()), body: ret(h().Dot("Format").Call(gofile.CoreName("FormatOptions").Call(jen.Id("o"))))},
+		{name: "Format", options: formatOptions, doc: "is String with other widths, as the options say.", params: gofile.Codes(jen.Id("opts").Op("...").Id("Option")),
+			results: gofile.Codes(jen.String()), body: ret(h().Dot("FormatWith").Call(jen.Id("opts")))},
 		{name: "From", function: true, types: given,
 			doc:    "returns a tensor with a copy of data, row-major. It has the given shape, or is a vector where none is given; the number of values must be the shape's. Values of type int become int64.",
 			params: gofile.Codes(jen.Id("data").Index().Id("T"), jen.Id("shape").Op("...").Int()), results: gofile.Codes(publicT()),
@@ -240,8 +233,10 @@ func valueForwarders() []forwarder {
 	}
 }
 
-// What copies and backward passes take, as core.TransferOf and core.BackwardOf read it.
+// What printing, copies and backward passes take, as Tensor.FormatWith, TransferOf and
+// BackwardOf of package core read it.
 var (
+	formatOptions   = []string{"Precision (4)", "MaxElements (1000)", "EdgeItems (3)", "LineWidth (80)"}
 	transferOptions = []string{"NonBlocking"}
 	backwardOptions = []string{"Retain", "CreateGraph", "WithGradient"}
 )
@@ -344,7 +339,7 @@ func backwardPass(results ...jen.Code) []jen.Code {
 		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(append(results, jen.Err())...)))
 }
 
-// passOptions prints the options of backward passes and of copies.
+// passOptions prints the options of backward passes, of copies and of printing.
 func (f *goFile) passOptions() {
 	flag := func(name, doc string) {
 		f.Doc(name + " " + doc)
@@ -358,6 +353,16 @@ func (f *goFile) passOptions() {
 		jen.If(jen.Len(jen.Id("grads")).Op("==").Lit(0)).Block(jen.Return(jen.Nil())),
 		jen.Return(option("Value").Call(jen.Lit("WithGradient"), jen.Id("handles").Call(jen.Id("grads")))))
 	f.Line()
+	for _, o := range [][2]string{
+		{"Precision", "is how many digits are printed after the decimal point."},
+		{"MaxElements", "is how many elements a tensor may have that is printed whole; a larger one is summarised."},
+		{"EdgeItems", "is how many elements are printed at each end of an axis that is summarised."},
+		{"LineWidth", "is how many characters a printed line has at most."},
+	} {
+		f.Doc(o[0] + " " + o[1] + " It is an option of Format.")
+		f.Func().Id(o[0]).Params(jen.Id("n").Int()).Id("Option").Block(jen.Return(option("Int").Call(jen.Lit(o[0]), jen.Id("n"))))
+		f.Line()
+	}
 	flag("NonBlocking", "lets a copy between pinned host memory and an accelerator go on after the call returns. To the host it gives a pinned tensor, whose elements are there once the accelerator's current stream has passed the copy. Memory that is not pinned is read before the call returns. It is an option of To and CopyFrom.")
 }
 

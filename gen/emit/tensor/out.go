@@ -11,7 +11,17 @@ import (
 
 const outDoc = `Package out has the operators of package %s in the form that writes the result to a tensor there is, which is the first argument: out.MatMul(dst, x, y) in place of dst = x.MatMul(y). dst must have the result's shape and device, and a dtype that the result's casts to; the other arguments are those of package %s.
 
-What fails returns an error and changes nothing. The error stays in dst, too, until its Err has read it, so that it is found although the call's result was passed over.`
+%codeWhat fails returns an error and changes nothing. The error stays in dst, too, until its Err has read it, so that it is found although the call's result was passed over.`
+
+// outCode is what the documentation of the standard package shows.
+const outCode = `	y := tensor.Empty([]int{2, 2})
+	for range 100 {
+		if err := out.MatMul(y, x, x); err != nil { // no memory is allocated
+			return err
+		}
+	}
+
+`
 
 // outPackage emits the package of the forms that write to a given tensor, below the
 // public one.
@@ -24,7 +34,11 @@ func (e *emitter) outPackage() {
 	}
 	o := &emitter{Emitter: e.Emitter, beside: true}
 	pkg := OutPackage(e.Spec)
-	f := o.goFile(pkg, "out.go", strings.ReplaceAll(outDoc, "%s", e.Spec.Package))
+	code := ""
+	if e.Std {
+		code = outCode
+	}
+	f := o.goFile(pkg, "out.go", strings.NewReplacer("%s", e.Spec.Package, "%code", code).Replace(outDoc))
 	if some(unit.HasScalarForm) {
 		f.numberHelper()
 	}

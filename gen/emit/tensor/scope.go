@@ -57,14 +57,5 @@ return value, err`),
 	return append(list, forwarder{name: "WithDefaults", function: true,
 		doc:    "calls f with d as the calling goroutine's defaults: where tensors are made that are told no device, and the dtype of floats that are told none. They nest, and what was in force before is again when f returns or panics. It returns f's error, or that there is no such device or Float is no floating dtype, and then f is not called.",
 		params: gofile.Codes(jen.Id("d").Id("Defaults"), f.Clone().Error()), results: gofile.Codes(jen.Error()),
-		body: lines(`var err error
-bad := core.WithDefaults(core.Defaults(d), func() {
-	if f != nil {
-		err = f()
-	}
-})
-if bad != nil {
-	return bad
-}
-return err`)})
+		body: ret(gofile.CoreName("WithDefaults").Call(gofile.CoreName("Defaults").Call(jen.Id("d")), jen.Id("f")))})
 }

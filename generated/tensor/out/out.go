@@ -6,6 +6,13 @@
 // device, and a dtype that the result's casts to; the other arguments are
 // those of package tensor.
 //
+//	y := tensor.Empty([]int{2, 2})
+//	for range 100 {
+//		if err := out.MatMul(y, x, x); err != nil { // no memory is allocated
+//			return err
+//		}
+//	}
+//
 // What fails returns an error and changes nothing. The error stays in dst,
 // too, until its Err has read it, so that it is found although the call's
 // result was passed over.

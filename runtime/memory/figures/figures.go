@@ -1,6 +1,10 @@
 // Package figures has what an allocator counts: figures over time, by kind of pool, as
 // it keeps them and as programs read them, under PyTorch's names and as a table. It knows
 // nothing of memory.
+//
+//	stats := memory.StatsOf(device.Best())
+//	held := stats.AllocatedBytes.All
+//	fmt.Println(held.Current, held.Peak, stats.AllocRetries)
 package figures
 
 import "maps"

@@ -1,6 +1,17 @@
 // Package pprof writes where device memory comes from as a profile that go tool
 // pprof reads: blocks and bytes, live and at the peak, with Go stacks. It knows
 // nothing of allocators.
+//
+//	memory.Profile(true) // from here on
+//	if err := step(images, labels); err != nil {
+//		return err
+//	}
+//	file, err := os.Create("memory.pb.gz")
+//	if err != nil {
+//		return err
+//	}
+//	defer file.Close()
+//	return pprof.Write(file, memory.ProfileOf(device.Best())) // go tool pprof memory.pb.gz
 package pprof
 
 import (
