@@ -41,6 +41,17 @@ func streamer(level simd.Level) func(dst, src *byte, n int, first, second *byte,
 	return nil
 }
 
+// rowCopier returns a level's function that copies rows of leastCopy bytes or more, or nil.
+func rowCopier(level simd.Level) func(dst, src *byte, rows, n, to, from int) {
+	switch {
+	case level >= simd.AVX512:
+		return copyRowsAVX512
+	case level >= simd.AVX2:
+		return copyRowsAVX2
+	}
+	return nil
+}
+
 // filler returns a level's function that repeats 8 bytes, or nil.
 func filler(level simd.Level) func(dst *byte, bits uint64, n int) {
 	switch {

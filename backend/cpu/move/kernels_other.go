@@ -17,6 +17,8 @@ func squares(simd.Level, int) []square { return nil }
 
 func streamer(simd.Level) func(dst, src *byte, n int, first, second *byte, ahead int) { return nil }
 
+func rowCopier(simd.Level) func(dst, src *byte, rows, n, to, from int) { return nil }
+
 func filler(simd.Level) func(dst *byte, bits uint64, n int) { return nil }
 
 func spreader(simd.Level, int) func(dst, src *byte, step, rows, n int) { return nil }

@@ -78,6 +78,35 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestCopyRows copies rows of every length up to 600 bytes, and of some for which it takes
+// several calls, between any addresses, and writes nothing else.
+func TestCopyRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, level := range simd.Usable() {
+		for i := range 650 {
+			n := i
+			if i >= 600 {
+				n = copyOnce/2 + rng.IntN(2*copyOnce)
+			}
+			rows, to, from := 1+rng.IntN(5), n+rng.IntN(200), n+rng.IntN(200)
+			src, got := memory(rng, rows*from+Line), memory(rng, rows*to+Line)
+			want := bytes.Clone(got)
+			d, s := rng.IntN(Line), rng.IntN(Line)
+			for r := range rows {
+				copy(want[d+r*to:][:n], src[s+r*from:])
+			}
+			CopyRows(level, unsafe.Pointer(&got[d]), unsafe.Pointer(&src[s]), rows, n, to, from)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%s: %d rows of %d bytes differ", level, rows, n)
+			}
+			Copy(level, unsafe.Pointer(&got[d]), unsafe.Pointer(&src[s]), rows*n)
+			if !bytes.Equal(got[d:d+rows*n], src[s:][:rows*n]) {
+				t.Fatalf("%s: %d bytes differ", level, rows*n)
+			}
+		}
+	}
+}
+
 // TestFill fills every number of elements up to 300, at any address.
 func TestFill(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -14,6 +14,16 @@ func streamAVX2(dst *byte, src *byte, n int, first *byte, second *byte, ahead in
 //go:noescape
 func streamAVX512(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
 
+// copyRowsAVX2 copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart. The two must not overlap.
+//
+//go:noescape
+func copyRowsAVX2(dst *byte, src *byte, rows int, n int, to int, from int)
+
+// copyRowsAVX512 copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart. The two must not overlap.
+//
+//go:noescape
+func copyRowsAVX512(dst *byte, src *byte, rows int, n int, to int, from int)
+
 // prefetchAVX2 asks for the n bytes, at least 1, that are ahead bytes after p. They need not be mapped.
 //
 //go:noescape

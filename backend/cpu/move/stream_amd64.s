@@ -58,6 +58,132 @@ loop:
 	VZEROUPPER
 	RET
 
+// func copyRowsAVX2(dst *byte, src *byte, rows int, n int, to int, from int)
+// Requires: AVX, MMX+
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ to+32(FP), SI
+	MOVQ from+40(FP), DI
+
+row:
+	MOVQ AX, R8
+	MOVQ CX, R9
+	LEAQ -32(AX)(BX*1), R10
+	LEAQ -256(AX)(BX*1), R11
+	CMPQ BX, $0x00000100
+	JCS  few
+
+several:
+	VMOVUPS    (R9), Y0
+	VMOVUPS    32(R9), Y1
+	VMOVUPS    64(R9), Y2
+	VMOVUPS    96(R9), Y3
+	VMOVUPS    128(R9), Y4
+	VMOVUPS    160(R9), Y5
+	VMOVUPS    192(R9), Y6
+	VMOVUPS    224(R9), Y7
+	PREFETCHT0 2048(R9)
+	PREFETCHT0 2048(R8)
+	PREFETCHT0 2112(R9)
+	PREFETCHT0 2112(R8)
+	PREFETCHT0 2176(R9)
+	PREFETCHT0 2176(R8)
+	PREFETCHT0 2240(R9)
+	PREFETCHT0 2240(R8)
+	VMOVUPS    Y0, (R8)
+	VMOVUPS    Y1, 32(R8)
+	VMOVUPS    Y2, 64(R8)
+	VMOVUPS    Y3, 96(R8)
+	VMOVUPS    Y4, 128(R8)
+	VMOVUPS    Y5, 160(R8)
+	VMOVUPS    Y6, 192(R8)
+	VMOVUPS    Y7, 224(R8)
+	ADDQ       $0x00000100, R9
+	ADDQ       $0x00000100, R8
+	CMPQ       R8, R11
+	JLS        several
+
+few:
+	CMPQ    R8, R10
+	JCC     last
+	VMOVUPS (R9), Y0
+	VMOVUPS Y0, (R8)
+	ADDQ    $0x20, R9
+	ADDQ    $0x20, R8
+	JMP     few
+
+last:
+	VMOVUPS -32(CX)(BX*1), Y0
+	VMOVUPS Y0, (R10)
+	ADDQ    SI, AX
+	ADDQ    DI, CX
+	DECQ    DX
+	JNE     row
+	VZEROUPPER
+	RET
+
+// func copyRowsAVX512(dst *byte, src *byte, rows int, n int, to int, from int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ to+32(FP), SI
+	MOVQ from+40(FP), DI
+
+row:
+	MOVQ AX, R8
+	MOVQ CX, R9
+	LEAQ -64(AX)(BX*1), R10
+	LEAQ -256(AX)(BX*1), R11
+	CMPQ BX, $0x00000100
+	JCS  few
+
+several:
+	VMOVUPS    (R9), Z0
+	VMOVUPS    64(R9), Z1
+	VMOVUPS    128(R9), Z2
+	VMOVUPS    192(R9), Z3
+	PREFETCHT0 2048(R9)
+	PREFETCHT0 2048(R8)
+	PREFETCHT0 2112(R9)
+	PREFETCHT0 2112(R8)
+	PREFETCHT0 2176(R9)
+	PREFETCHT0 2176(R8)
+	PREFETCHT0 2240(R9)
+	PREFETCHT0 2240(R8)
+	VMOVUPS    Z0, (R8)
+	VMOVUPS    Z1, 64(R8)
+	VMOVUPS    Z2, 128(R8)
+	VMOVUPS    Z3, 192(R8)
+	ADDQ       $0x00000100, R9
+	ADDQ       $0x00000100, R8
+	CMPQ       R8, R11
+	JLS        several
+
+few:
+	CMPQ    R8, R10
+	JCC     last
+	VMOVUPS (R9), Z0
+	VMOVUPS Z0, (R8)
+	ADDQ    $0x40, R9
+	ADDQ    $0x40, R8
+	JMP     few
+
+last:
+	VMOVUPS -64(CX)(BX*1), Z0
+	VMOVUPS Z0, (R10)
+	ADDQ    SI, AX
+	ADDQ    DI, CX
+	DECQ    DX
+	JNE     row
+	VZEROUPPER
+	RET
+
 // func prefetchAVX2(p *byte, ahead int, n int)
 // Requires: AVX, MMX+
 TEXT ·prefetchAVX2(SB), NOSPLIT, $0-24

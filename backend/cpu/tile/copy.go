@@ -63,7 +63,7 @@ func copyRuns(dst, src ir.View, n int) bool {
 		copyFlat(dst, src, n*size)
 		return true
 	}
-	run, outer := p.shape[last]*size, p.shape[:last]
+	level, run, outer := simd.Active(), p.shape[last]*size, p.shape[:last]
 	rows := outer[last-1]
 	pool.For(n/p.shape[last], max(1, grain/p.shape[last]), func(lo, hi int) {
 		for lo < hi {
@@ -74,17 +74,11 @@ func copyRuns(dst, src ir.View, n int) bool {
 				to, from = to+at*p.dst[a], from+at*p.src[a]
 			}
 			count := min(hi-lo, rows-lo%rows)
-			for i := range count {
-				copyBytes(unsafe.Add(dst.Ptr, (to+i*p.dst[last-1])*size), unsafe.Add(src.Ptr, (from+i*p.src[last-1])*size), run)
-			}
+			move.CopyRows(level, unsafe.Add(dst.Ptr, to*size), unsafe.Add(src.Ptr, from*size), count, run, p.dst[last-1]*size, p.src[last-1]*size)
 			lo += count
 		}
 	})
 	return true
-}
-
-func copyBytes(dst, src unsafe.Pointer, n int) {
-	copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
 }
 
 const (
@@ -100,16 +94,17 @@ var lastCache = cache.Last
 
 // copyFlat copies bytes that have no gaps on either side.
 func copyFlat(dst, src ir.View, n int) {
-	stream := move.Stream(simd.Active())
+	level := simd.Active()
+	stream := move.Stream(level)
 	if 2*n < lastCache() || !stream.Usable() {
-		pool.For(n, pieceBytes, func(lo, hi int) { copyBytes(unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo) })
+		pool.For(n, pieceBytes, func(lo, hi int) { move.Copy(level, unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo) })
 		return
 	}
 	pool.For(n, pieceBytes, func(lo, hi int) {
 		to, from, n := unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo
 		if past := int(uintptr(to) % move.Line); past != 0 {
 			head := min(n, move.Line-past)
-			copyBytes(to, from, head)
+			move.Copy(level, to, from, head)
 			if n -= head; n == 0 {
 				return
 			}
@@ -119,7 +114,7 @@ func copyFlat(dst, src ir.View, n int) {
 			lines := min(1024, n-at) &^ (move.Line - 1)
 			stream.Write(unsafe.Add(to, at), unsafe.Add(from, at), lines, unsafe.Add(from, at), unsafe.Add(from, at), aheadBytes)
 			if rest := min(1024, n-at) - lines; rest > 0 {
-				copyBytes(unsafe.Add(to, at+lines), unsafe.Add(from, at+lines), rest)
+				move.Copy(level, unsafe.Add(to, at+lines), unsafe.Add(from, at+lines), rest)
 			}
 		}
 		stream.Fence()

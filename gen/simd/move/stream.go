@@ -17,6 +17,10 @@ func streams(c *build.Context) {
 		begin(c, "stream", "func(dst, src *byte, n int, first, second *byte, ahead int)",
 			"copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.", wide, stream)
 	}
+	for _, wide := range []bool{false, true} {
+		begin(c, "copyRows", "func(dst, src *byte, rows, n, to, from int)",
+			"copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart. The two must not overlap.", wide, copyRows)
+	}
 	begin(c, "prefetch", "func(p *byte, ahead, n int)",
 		"asks for the n bytes, at least 1, that are ahead bytes after p. They need not be mapped.", false, prefetch)
 	for _, wide := range []bool{false, true} {
@@ -70,6 +74,61 @@ func stream(f function) {
 	}
 	f.SUBQ(operand.Imm(line), n)
 	f.JNE(operand.LabelRef("loop"))
+}
+
+// aheadBytes is how many bytes before they are copied memory is asked for: processors do
+// so of themselves only up to the end of a page.
+const aheadBytes = 2048
+
+// copyRows ends each row with a vector that overlaps those before.
+func copyRows(f function) {
+	dst, src, rows, n := f.arg("dst"), f.arg("src"), f.arg("rows"), f.arg("n")
+	to, from := f.arg("to"), f.arg("from")
+	width, several := 32, 8
+	if f.wide {
+		width, several = 64, 4
+	}
+	f.Label("row")
+	d, s, end, last := f.GP64(), f.GP64(), f.GP64(), f.GP64()
+	f.MOVQ(dst, d)
+	f.MOVQ(src, s)
+	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
+	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -several * width}, last)
+	f.CMPQ(n, operand.U32(uint32(several*width)))
+	f.JCS(operand.LabelRef("few"))
+	f.Label("several")
+	var v []reg.VecVirtual
+	for i := range several {
+		r := f.vector()
+		f.VMOVUPS(at(s, i*width), r)
+		v = append(v, r)
+	}
+	for i := 0; i < several*width; i += line {
+		f.PREFETCHT0(at(s, aheadBytes+i))
+		f.PREFETCHT0(at(d, aheadBytes+i))
+	}
+	for i, r := range v {
+		f.VMOVUPS(r, at(d, i*width))
+	}
+	f.ADDQ(operand.U32(uint32(several*width)), s)
+	f.ADDQ(operand.U32(uint32(several*width)), d)
+	f.CMPQ(d, last)
+	f.JLS(operand.LabelRef("several"))
+	f.Label("few")
+	f.CMPQ(d, end)
+	f.JCC(operand.LabelRef("last"))
+	f.VMOVUPS(at(s, 0), v[0])
+	f.VMOVUPS(v[0], at(d, 0))
+	f.ADDQ(operand.Imm(uint64(width)), s)
+	f.ADDQ(operand.Imm(uint64(width)), d)
+	f.JMP(operand.LabelRef("few"))
+	f.Label("last")
+	f.VMOVUPS(operand.Mem{Base: src, Index: n, Scale: 1, Disp: -width}, v[0])
+	f.VMOVUPS(v[0], at(end, 0))
+	f.ADDQ(to, dst)
+	f.ADDQ(from, src)
+	f.DECQ(rows)
+	f.JNE(operand.LabelRef("row"))
 }
 
 // fill ends with a store that overlaps those before: n is a multiple of the period of

@@ -1,0 +1,42 @@
+package move
+
+import (
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+)
+
+// leastCopy is the bytes of rows that vectors copy, at least.
+const leastCopy = 64
+
+// CopyRows copies rows of n bytes, which begin to and from bytes apart. The two must not
+// overlap.
+func CopyRows(level simd.Level, dst, src unsafe.Pointer, rows, n, to, from int) {
+	f := rowCopier(level)
+	if f == nil || n < leastCopy {
+		for r := range rows {
+			copyBytes(unsafe.Add(dst, r*to), unsafe.Add(src, r*from), n)
+		}
+		return
+	}
+	once := max(1, copyOnce/n)
+	for r := 0; r < rows; r += once {
+		d, s := unsafe.Add(dst, r*to), unsafe.Add(src, r*from)
+		rest := n
+		for ; rest >= copyOnce+leastCopy; rest -= copyOnce {
+			f(Bytes(d), Bytes(s), 1, copyOnce, 0, 0)
+			d, s = unsafe.Add(d, copyOnce), unsafe.Add(s, copyOnce)
+		}
+		f(Bytes(d), Bytes(s), min(once, rows-r), rest, to, from)
+	}
+}
+
+// Copy copies n bytes. The two must not overlap.
+func Copy(level simd.Level, dst, src unsafe.Pointer, n int) { CopyRows(level, dst, src, 1, n, 0, 0) }
+
+// copyOnce is how many bytes a call copies, or a little more: the collector waits for it.
+const copyOnce = 64 << 10
+
+func copyBytes(dst, src unsafe.Pointer, n int) {
+	copy(unsafe.Slice((*byte)(dst), n), unsafe.Slice((*byte)(src), n))
+}
