@@ -456,6 +456,9 @@ func adaptiveMaxPool2dWithIndicesCompose(x *core.Tensor, outputSize []int) (*cor
 		bad := Refuse(x, "output_size must be one number or two, and these and the last two axes have one element or more")
 		return bad, bad
 	}
+	if shapes.Size(x.Shape(), -2)%o[0] == 0 && shapes.Size(x.Shape(), -1)%o[1] == 0 {
+		return MaxPool2dWithIndices(x, []int{h, w}, nil, []int{0}, []int{1}, false)
+	}
 	rows := Reshape(AdaptivePlaces([]int{o[0] * h}, shapes.Size(x.Shape(), -2), o[0], h, core.PlacementLike(x)), []int{o[0], 1, h, 1})
 	cols := Reshape(AdaptivePlaces([]int{o[1] * w}, shapes.Size(x.Shape(), -1), o[1], w, core.PlacementLike(x)), []int{1, o[1], 1, w})
 	at := Reshape(Add(Mul(rows, core.ScalarTensor(ir.IntScalar(int64(shapes.Size(x.Shape(), -1))))), cols), []int{o[0] * o[1] * h * w})

@@ -493,8 +493,15 @@ func prodGradX(grad *core.Grad) *core.Tensor {
 	if ir.NumElements(grad.InShape(0)) == 0 {
 		return Zeros(grad.InShape(0), core.PlacementLike(dy))
 	}
+	factors := Conj(ToType(x, core.Look(dy).DType()))
+	if len(dim) == 1 && len(grad.InShape(0)) > 0 {
+		shift := shapes.PadDim(len(grad.InShape(0)), dim[0], 1, -1)
+		preceding := PadConstant(Cumprod(factors, dim[0], ir.Invalid), shift, ir.IntScalar(1))
+		following := Flip(PadConstant(Cumprod(Flip(factors, dim), dim[0], ir.Invalid), shift, ir.IntScalar(1)), dim)
+		return Mul(Mul(preceding, following), Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)))
+	}
 	perm := shapes.ReducedLast(len(grad.InShape(0)), dim)
-	moved := Permute(Conj(ToType(x, core.Look(dy).DType())), perm)
+	moved := Permute(factors, perm)
 	folded := shapes.ReducedRank(len(grad.InShape(0)), dim)
 	flat := Reshape(moved, shapes.MergeTail(core.Look(moved).Shape(), folded))
 	before := PadConstant(Cumprod(flat, -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1))

@@ -27,23 +27,23 @@ func scansAt(level simd.Level, kind Kind, x ir.DType) *ir.ReduceLoops {
 	switch sum := kind == Sum; x {
 	case ir.Float32:
 		if sum {
-			return scanner[float32, float64]{0, func(a float64, x float32) float64 { return a + float64(x) }, narrow, sumLine(level)}.loops(x, ir.Float64)
+			return scanner[float32, float64]{0, func(a float64, x float32) float64 { return a + float64(x) }, narrow, sumLine(level), wideNext(level, kind)}.loops(x, ir.Float64)
 		}
-		return scanner[float32, float64]{1, func(a float64, x float32) float64 { return a * float64(x) }, narrow, prodWide}.loops(x, ir.Float64)
+		return scanner[float32, float64]{1, func(a float64, x float32) float64 { return a * float64(x) }, narrow, prodWide, wideNext(level, kind)}.loops(x, ir.Float64)
 	case ir.Float64:
 		if sum {
-			return scanner[float64, pair]{pair{}, pair.plus, pair.value, nil}.loops(x, ir.Complex128)
+			return scanner[float64, pair]{pair{}, pair.plus, pair.value, nil, nil}.loops(x, ir.Complex128)
 		}
-		return scanner[float64, pair]{pair{1, 0}, pair.times, pair.value, nil}.loops(x, ir.Complex128)
+		return scanner[float64, pair]{pair{1, 0}, pair.times, pair.value, nil, nil}.loops(x, ir.Complex128)
 	case ir.Complex64:
 		to := func(a complex128) complex64 { return complex64(a) }
 		if sum {
-			return scanner[complex64, complex128]{0, func(a complex128, x complex64) complex128 { return a + complex128(x) }, to, nil}.loops(x, ir.Complex128)
+			return scanner[complex64, complex128]{0, func(a complex128, x complex64) complex128 { return a + complex128(x) }, to, nil, nil}.loops(x, ir.Complex128)
 		}
-		return scanner[complex64, complex128]{1, func(a complex128, x complex64) complex128 { return a * complex128(x) }, to, nil}.loops(x, ir.Complex128)
+		return scanner[complex64, complex128]{1, func(a complex128, x complex64) complex128 { return a * complex128(x) }, to, nil, nil}.loops(x, ir.Complex128)
 	case ir.Complex128:
 		if sum {
-			return scanner[complex128, [2]pair]{[2]pair{}, plusComplex, complexValue, nil}.loops(x, ir.Complex128)
+			return scanner[complex128, [2]pair]{[2]pair{}, plusComplex, complexValue, nil, nil}.loops(x, ir.Complex128)
 		}
 	}
 	return At(level, kind, x)
@@ -120,7 +120,12 @@ type scanner[T, A any] struct {
 	add      func(a A, x T) A
 	value    func(a A) T
 	line     func(out, x []T, a *A) // many elements of a line at once, or nil
+	next     columns                // rows of many columns at once, or nil
 }
+
+// columns is Next for as many of n columns as vectors take, the first ones, and returns how
+// many these are.
+type columns func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer) int
 
 // loops returns the loops of a scanner; acc has the size of an accumulator at least.
 func (f scanner[T, A]) loops(x, acc ir.DType) *ir.ReduceLoops {
@@ -156,9 +161,13 @@ func (f scanner[T, A]) loops(x, acc ir.DType) *ir.ReduceLoops {
 		*a = sum
 	}
 	l.Next = func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer, _ []ir.Scalar) {
-		a := elements[A](n, acc)
-		for r := range rows {
-			o, xs := elements[T](n, unsafe.Add(out, r*outStride)), elements[T](n, unsafe.Add(x, r*stride))
+		done := 0
+		if f.next != nil {
+			done = f.next(rows, n, outStride, stride, out, acc, x)
+		}
+		a := elements[A](n, acc)[done:]
+		for r := 0; r < rows && len(a) > 0; r++ {
+			o, xs := elements[T](n, unsafe.Add(out, r*outStride))[done:], elements[T](n, unsafe.Add(x, r*stride))[done:]
 			for i := range o {
 				a[i] = f.add(a[i], xs[i])
 				o[i] = f.value(a[i])

@@ -13,5 +13,17 @@ func intSumPrefixF64AVX2(vectors int, out *int64, acc *int64, x *int64)
 // wideSumPrefixF64AVX2 writes the sums of acc and the elements up to each of so many times four, and the last to acc.
 func wideSumPrefixF64AVX2(fours int, out *float32, acc *float64, x *float32)
 
+// wideSumNextF64AVX2 scans rows, stride bytes apart, of so many vectors of accumulators in columns: the sums in these, as they are after each row, go to rows of out.
+func wideSumNextF64AVX2(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)
+
+// wideProdNextF64AVX2 scans rows, stride bytes apart, of so many vectors of accumulators in columns: the products in these, as they are after each row, go to rows of out.
+func wideProdNextF64AVX2(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)
+
 // intSumNextF64AVX512 folds rows of n elements, stride bytes apart, into n accumulators, and writes these after each to rows of out.
 func intSumNextF64AVX512(rows int, n int, outStride int, stride int, out *int64, acc *int64, x *int64)
+
+// wideSumNextF64AVX512 scans rows, stride bytes apart, of so many vectors of accumulators in columns: the sums in these, as they are after each row, go to rows of out.
+func wideSumNextF64AVX512(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)
+
+// wideProdNextF64AVX512 scans rows, stride bytes apart, of so many vectors of accumulators in columns: the products in these, as they are after each row, go to rows of out.
+func wideProdNextF64AVX512(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)

@@ -189,6 +189,192 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
+// func wideSumNextF64AVX2(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)
+// Requires: AVX
+TEXT ·wideSumNextF64AVX2(SB), NOSPLIT, $0-56
+	MOVQ rows+0(FP), AX
+	MOVQ vectors+8(FP), CX
+	MOVQ outStride+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ out+32(FP), SI
+	MOVQ acc+40(FP), DI
+	MOVQ x+48(FP), R8
+	CMPQ CX, $+4
+	JLT  columnsDone2
+
+columns1:
+	VMOVUPD (DI), Y0
+	VMOVUPD 32(DI), Y1
+	VMOVUPD 64(DI), Y2
+	VMOVUPD 96(DI), Y3
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone4
+
+rows3:
+	VCVTPS2PD  (R9), Y4
+	VADDPD     Y4, Y0, Y0
+	VCVTPD2PSY Y0, X4
+	VMOVUPS    X4, (R10)
+	VCVTPS2PD  16(R9), Y4
+	VADDPD     Y4, Y1, Y1
+	VCVTPD2PSY Y1, X4
+	VMOVUPS    X4, 16(R10)
+	VCVTPS2PD  32(R9), Y4
+	VADDPD     Y4, Y2, Y2
+	VCVTPD2PSY Y2, X4
+	VMOVUPS    X4, 32(R10)
+	VCVTPS2PD  48(R9), Y4
+	VADDPD     Y4, Y3, Y3
+	VCVTPD2PSY Y3, X4
+	VMOVUPS    X4, 48(R10)
+	ADDQ       BX, R9
+	ADDQ       DX, R10
+	DECQ       R11
+	JNZ        rows3
+
+rowsDone4:
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	VMOVUPD Y2, 64(DI)
+	VMOVUPD Y3, 96(DI)
+	ADDQ    $+128, DI
+	ADDQ    $+64, R8
+	ADDQ    $+64, SI
+	SUBQ    $+4, CX
+	CMPQ    CX, $+4
+	JGE     columns1
+
+columnsDone2:
+	CMPQ CX, $+1
+	JLT  columnsDone6
+
+columns5:
+	VMOVUPD (DI), Y0
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone8
+
+rows7:
+	VCVTPS2PD  (R9), Y1
+	VADDPD     Y1, Y0, Y0
+	VCVTPD2PSY Y0, X1
+	VMOVUPS    X1, (R10)
+	ADDQ       BX, R9
+	ADDQ       DX, R10
+	DECQ       R11
+	JNZ        rows7
+
+rowsDone8:
+	VMOVUPD Y0, (DI)
+	ADDQ    $+32, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, SI
+	SUBQ    $+1, CX
+	CMPQ    CX, $+1
+	JGE     columns5
+
+columnsDone6:
+	VZEROUPPER
+	RET
+
+// func wideProdNextF64AVX2(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)
+// Requires: AVX
+TEXT ·wideProdNextF64AVX2(SB), NOSPLIT, $0-56
+	MOVQ rows+0(FP), AX
+	MOVQ vectors+8(FP), CX
+	MOVQ outStride+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ out+32(FP), SI
+	MOVQ acc+40(FP), DI
+	MOVQ x+48(FP), R8
+	CMPQ CX, $+4
+	JLT  columnsDone2
+
+columns1:
+	VMOVUPD (DI), Y0
+	VMOVUPD 32(DI), Y1
+	VMOVUPD 64(DI), Y2
+	VMOVUPD 96(DI), Y3
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone4
+
+rows3:
+	VCVTPS2PD  (R9), Y4
+	VMULPD     Y4, Y0, Y0
+	VCVTPD2PSY Y0, X4
+	VMOVUPS    X4, (R10)
+	VCVTPS2PD  16(R9), Y4
+	VMULPD     Y4, Y1, Y1
+	VCVTPD2PSY Y1, X4
+	VMOVUPS    X4, 16(R10)
+	VCVTPS2PD  32(R9), Y4
+	VMULPD     Y4, Y2, Y2
+	VCVTPD2PSY Y2, X4
+	VMOVUPS    X4, 32(R10)
+	VCVTPS2PD  48(R9), Y4
+	VMULPD     Y4, Y3, Y3
+	VCVTPD2PSY Y3, X4
+	VMOVUPS    X4, 48(R10)
+	ADDQ       BX, R9
+	ADDQ       DX, R10
+	DECQ       R11
+	JNZ        rows3
+
+rowsDone4:
+	VMOVUPD Y0, (DI)
+	VMOVUPD Y1, 32(DI)
+	VMOVUPD Y2, 64(DI)
+	VMOVUPD Y3, 96(DI)
+	ADDQ    $+128, DI
+	ADDQ    $+64, R8
+	ADDQ    $+64, SI
+	SUBQ    $+4, CX
+	CMPQ    CX, $+4
+	JGE     columns1
+
+columnsDone2:
+	CMPQ CX, $+1
+	JLT  columnsDone6
+
+columns5:
+	VMOVUPD (DI), Y0
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone8
+
+rows7:
+	VCVTPS2PD  (R9), Y1
+	VMULPD     Y1, Y0, Y0
+	VCVTPD2PSY Y0, X1
+	VMOVUPS    X1, (R10)
+	ADDQ       BX, R9
+	ADDQ       DX, R10
+	DECQ       R11
+	JNZ        rows7
+
+rowsDone8:
+	VMOVUPD Y0, (DI)
+	ADDQ    $+32, DI
+	ADDQ    $+16, R8
+	ADDQ    $+16, SI
+	SUBQ    $+1, CX
+	CMPQ    CX, $+1
+	JGE     columns5
+
+columnsDone6:
+	VZEROUPPER
+	RET
+
 // func intSumNextF64AVX512(rows int, n int, outStride int, stride int, out *int64, acc *int64, x *int64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·intSumNextF64AVX512(SB), NOSPLIT, $0-56
@@ -300,6 +486,192 @@ rowsDone11:
 	VMOVUPD Z0, K1, (DI)(R9*1)
 
 rowDone9:
+	VZEROUPPER
+	RET
+
+// func wideSumNextF64AVX512(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)
+// Requires: AVX, AVX512F
+TEXT ·wideSumNextF64AVX512(SB), NOSPLIT, $0-56
+	MOVQ rows+0(FP), AX
+	MOVQ vectors+8(FP), CX
+	MOVQ outStride+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ out+32(FP), SI
+	MOVQ acc+40(FP), DI
+	MOVQ x+48(FP), R8
+	CMPQ CX, $+4
+	JLT  columnsDone2
+
+columns1:
+	VMOVUPD (DI), Z0
+	VMOVUPD 64(DI), Z1
+	VMOVUPD 128(DI), Z2
+	VMOVUPD 192(DI), Z3
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone4
+
+rows3:
+	VCVTPS2PD (R9), Z4
+	VADDPD    Z4, Z0, Z0
+	VCVTPD2PS Z0, Y4
+	VMOVUPS   Y4, (R10)
+	VCVTPS2PD 32(R9), Z4
+	VADDPD    Z4, Z1, Z1
+	VCVTPD2PS Z1, Y4
+	VMOVUPS   Y4, 32(R10)
+	VCVTPS2PD 64(R9), Z4
+	VADDPD    Z4, Z2, Z2
+	VCVTPD2PS Z2, Y4
+	VMOVUPS   Y4, 64(R10)
+	VCVTPS2PD 96(R9), Z4
+	VADDPD    Z4, Z3, Z3
+	VCVTPD2PS Z3, Y4
+	VMOVUPS   Y4, 96(R10)
+	ADDQ      BX, R9
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rows3
+
+rowsDone4:
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	VMOVUPD Z2, 128(DI)
+	VMOVUPD Z3, 192(DI)
+	ADDQ    $+256, DI
+	ADDQ    $+128, R8
+	ADDQ    $+128, SI
+	SUBQ    $+4, CX
+	CMPQ    CX, $+4
+	JGE     columns1
+
+columnsDone2:
+	CMPQ CX, $+1
+	JLT  columnsDone6
+
+columns5:
+	VMOVUPD (DI), Z0
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone8
+
+rows7:
+	VCVTPS2PD (R9), Z1
+	VADDPD    Z1, Z0, Z0
+	VCVTPD2PS Z0, Y1
+	VMOVUPS   Y1, (R10)
+	ADDQ      BX, R9
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rows7
+
+rowsDone8:
+	VMOVUPD Z0, (DI)
+	ADDQ    $+64, DI
+	ADDQ    $+32, R8
+	ADDQ    $+32, SI
+	SUBQ    $+1, CX
+	CMPQ    CX, $+1
+	JGE     columns5
+
+columnsDone6:
+	VZEROUPPER
+	RET
+
+// func wideProdNextF64AVX512(rows int, vectors int, outStride int, stride int, out *float32, acc *float64, x *float32)
+// Requires: AVX, AVX512F
+TEXT ·wideProdNextF64AVX512(SB), NOSPLIT, $0-56
+	MOVQ rows+0(FP), AX
+	MOVQ vectors+8(FP), CX
+	MOVQ outStride+16(FP), DX
+	MOVQ stride+24(FP), BX
+	MOVQ out+32(FP), SI
+	MOVQ acc+40(FP), DI
+	MOVQ x+48(FP), R8
+	CMPQ CX, $+4
+	JLT  columnsDone2
+
+columns1:
+	VMOVUPD (DI), Z0
+	VMOVUPD 64(DI), Z1
+	VMOVUPD 128(DI), Z2
+	VMOVUPD 192(DI), Z3
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone4
+
+rows3:
+	VCVTPS2PD (R9), Z4
+	VMULPD    Z4, Z0, Z0
+	VCVTPD2PS Z0, Y4
+	VMOVUPS   Y4, (R10)
+	VCVTPS2PD 32(R9), Z4
+	VMULPD    Z4, Z1, Z1
+	VCVTPD2PS Z1, Y4
+	VMOVUPS   Y4, 32(R10)
+	VCVTPS2PD 64(R9), Z4
+	VMULPD    Z4, Z2, Z2
+	VCVTPD2PS Z2, Y4
+	VMOVUPS   Y4, 64(R10)
+	VCVTPS2PD 96(R9), Z4
+	VMULPD    Z4, Z3, Z3
+	VCVTPD2PS Z3, Y4
+	VMOVUPS   Y4, 96(R10)
+	ADDQ      BX, R9
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rows3
+
+rowsDone4:
+	VMOVUPD Z0, (DI)
+	VMOVUPD Z1, 64(DI)
+	VMOVUPD Z2, 128(DI)
+	VMOVUPD Z3, 192(DI)
+	ADDQ    $+256, DI
+	ADDQ    $+128, R8
+	ADDQ    $+128, SI
+	SUBQ    $+4, CX
+	CMPQ    CX, $+4
+	JGE     columns1
+
+columnsDone2:
+	CMPQ CX, $+1
+	JLT  columnsDone6
+
+columns5:
+	VMOVUPD (DI), Z0
+	MOVQ    R8, R9
+	MOVQ    SI, R10
+	MOVQ    AX, R11
+	TESTQ   R11, R11
+	JLE     rowsDone8
+
+rows7:
+	VCVTPS2PD (R9), Z1
+	VMULPD    Z1, Z0, Z0
+	VCVTPD2PS Z0, Y1
+	VMOVUPS   Y1, (R10)
+	ADDQ      BX, R9
+	ADDQ      DX, R10
+	DECQ      R11
+	JNZ       rows7
+
+rowsDone8:
+	VMOVUPD Z0, (DI)
+	ADDQ    $+64, DI
+	ADDQ    $+32, R8
+	ADDQ    $+32, SI
+	SUBQ    $+1, CX
+	CMPQ    CX, $+1
+	JGE     columns5
+
+columnsDone6:
 	VZEROUPPER
 	RET
 

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -42,6 +43,49 @@ func TestScans(t *testing.T) {
 					}
 					if first == nil {
 						first = got
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestScansOfColumns: columns that are scanned at once have the results and accumulators,
+// to the bit, of each as a line, at every level, and nothing else is written.
+func TestScansOfColumns(t *testing.T) {
+	const rows = 21
+	rng := rand.New(rand.NewPCG(13, 14))
+	for _, kind := range []Kind{Sum, Prod} {
+		for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.Complex64} {
+			for _, level := range levels() {
+				l, size := scansAt(level, kind, dtype), dtype.Size()
+				for _, n := range []int{1, 3, 4, 8, 15, 16, 33, 47, 150} {
+					what := fmt.Sprintf("%s of %d columns of %s, %s", names[kind], n, dtype, level)
+					v := values(kind, cputest.NewView(dtype, "contiguous", rows, n), rng)
+					out, acc := cputest.NewView(dtype, "contiguous", rows, n+1), cputest.NewView(l.Acc, "contiguous", n)
+					guard := cputest.Get(out, n)
+					l.Init(n, acc.Ptr, nil)
+					half := rows / 2
+					l.Next(half, n, (n+1)*size, n*size, out.Ptr, acc.Ptr, v.Ptr, nil)
+					l.Next(rows-half, n, (n+1)*size, n*size, unsafe.Add(out.Ptr, half*(n+1)*size), acc.Ptr, unsafe.Add(v.Ptr, half*n*size), nil)
+					for i := range n {
+						one := cputest.NewView(l.Acc, "contiguous", 1)
+						l.Init(1, one.Ptr, nil)
+						for r := range rows {
+							want := cputest.NewView(dtype, "contiguous", 1)
+							l.Prefix(1, want.Ptr, one.Ptr, unsafe.Add(v.Ptr, (r*n+i)*size), nil)
+							if got, want := cputest.Get(out, r*(n+1)+i), cputest.Get(want, 0); got != want {
+								t.Fatalf("%s: row %d, column %d is %v, want %v", what, r, i, got, want)
+							}
+						}
+						if got, want := cputest.Get(acc, i), cputest.Get(one, 0); got != want {
+							t.Fatalf("%s: accumulator %d is %v, want %v", what, i, got, want)
+						}
+					}
+					for r := range rows {
+						if cputest.Get(out, r*(n+1)+n) != guard {
+							t.Fatalf("%s: wrote between rows", what)
+						}
 					}
 				}
 			}

@@ -200,3 +200,26 @@ func sumFours(out, x []float32, acc *float64) {
 	}
 	sumWide(out, x, acc)
 }
+
+// wideNext returns the scan of columns of float32 in float64 by assembly, nil where there is
+// none.
+func wideNext(level simd.Level, kind Kind) columns {
+	var f func(rows, vectors, outStride, stride int, out *float32, acc *float64, x *float32)
+	lanes := 4
+	switch sum := kind == Sum; {
+	case level.Vectors() < simd.AVX2:
+		return nil
+	case level.Vectors() >= simd.AVX512 && sum:
+		f, lanes = wideSumNextF64AVX512, 8
+	case level.Vectors() >= simd.AVX512:
+		f, lanes = wideProdNextF64AVX512, 8
+	case sum:
+		f = wideSumNextF64AVX2
+	default:
+		f = wideProdNextF64AVX2
+	}
+	return func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer) int {
+		f(rows, n/lanes, outStride, stride, (*float32)(out), (*float64)(acc), (*float32)(x))
+		return n &^ (lanes - 1)
+	}
+}

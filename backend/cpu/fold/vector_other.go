@@ -12,3 +12,6 @@ func vectors(simd.Level, Kind, ir.DType, *ir.ReduceLoops) {}
 
 // sumLine returns the scan of a line of float32 in float64.
 func sumLine(simd.Level) func(out, x []float32, acc *float64) { return sumWide }
+
+// wideNext returns the scan of columns by vectors, of which there are none.
+func wideNext(simd.Level, Kind) columns { return nil }

@@ -67,12 +67,17 @@ func lowest[T ordered]() T {
 }
 
 func maxPool[T ordered](w *windows, planes int, x ir.View, out []ir.View) {
-	if x.DType.IsFloat() && maxVectors(w, planes, x, out) {
+	apart := w.apart()
+	if x.DType.IsFloat() && !apart && maxVectors(w, planes, x, out) {
 		return
 	}
 	src, dst, index := tile.Elements[T](x), tile.Elements[T](out[0]), tile.Elements[int64](out[1])
 	size, positions, places := ir.NumElements(w.in), ir.NumElements(w.out), ir.NumElements(w.kernel)
 	bases, low := w.rowBases(0, w.rows), lowest[T]()
+	maxPlane := maxPlane[T]
+	if apart {
+		maxPlane = maxApart
+	}
 	pool.For(planes, max(1, moveWork/(positions*places)), func(lo, hi int) {
 		for ; lo < hi; lo++ {
 			plane := src[lo*size : (lo+1)*size]
@@ -138,6 +143,32 @@ func maxAgain[T float](w *windows, src, values, indices unsafe.Pointer) {
 	n := ir.NumElements(w.out)
 	maxPlane(w, w.rowBases(0, w.rows), unsafe.Slice((*T)(src), ir.NumElements(w.in)),
 		unsafe.Slice((*T)(values), n), unsafe.Slice((*int64)(indices), n), lowest[T]())
+}
+
+// maxApart is maxPlane where windows are apart: window by window, each along its rows.
+func maxApart[T ordered](w *windows, bases []int, plane, out []T, index []int64, low T) {
+	width, stride, run := w.out[w.last], w.stride[w.last], w.kernel[w.last]
+	for r := range w.rows {
+		for i := range width {
+			best, at := low, -1
+			for k := r; k < len(bases); k += run * w.rows {
+				if bases[k] < 0 {
+					continue
+				}
+				from := bases[k] + i*stride
+				row := plane[from : from+run]
+				if at < 0 {
+					best, at = row[0], from
+				}
+				for j, v := range row {
+					if !(v <= best) && best == best {
+						best, at = v, from+j
+					}
+				}
+			}
+			out[r*width+i], index[r*width+i] = best, int64(max(at, 0)) // no place: a window wholly in the padding
+		}
+	}
 }
 
 // maxPlane pools one plane, place by place of the kernel.

@@ -65,6 +65,18 @@ func (w *windows) span(k int) (shift, lo, hi int) {
 	return shift, lo, max(lo, hi)
 }
 
+// apartRun is how many places windows that are apart have along the last axis, at least.
+const apartRun = 4
+
+// apart reports whether windows lie beside each other along the last axis, inside of the
+// input, and have some places there without gaps: then it is better to go along rows than
+// from window to window.
+func (w *windows) apart() bool {
+	a := w.last
+	return w.kernel[a] >= apartRun && w.dilation[a] == 1 && w.padding[a] == 0 && (w.out[a] == 1 || w.stride[a] >= w.kernel[a]) &&
+		(w.out[a]-1)*w.stride[a]+w.kernel[a] <= w.in[a]
+}
+
 // places returns those of the kernel along each axis, counted from its first one.
 func (w *windows) places() [][]int { return placesOf(w.kernel, w.dilation) }
 

@@ -156,6 +156,9 @@ func TestMaxPool(t *testing.T) {
 		{[]int{2, 7, 6}, []int{3, 2}, []int{2, 1}, []int{1, 1}, []int{1, 2}, []int{4, 6}},
 		{[]int{2, 7, 6}, []int{1, 2}, []int{2, math.MaxInt >> 13}, []int{0, 0}, []int{math.MaxInt, 1}, []int{4, 1}},
 		{[]int{2, 6}, []int{3}, []int{1}, []int{math.MaxInt >> 13}, []int{math.MaxInt >> 13}, []int{6}},
+		{[]int{2, 9, 13}, []int{3, 4}, []int{2, 4}, []int{1, 0}, []int{2, 1}, []int{4, 3}}, // apart along rows
+		{[]int{2, 3, 6, 17}, []int{2, 3, 5}, []int{1, 3, 6}, []int{0, 0, 0}, []int{1, 1, 1}, []int{2, 2, 3}},
+		{[]int{3, 5, 7}, []int{1, 7}, []int{1, 1}, []int{0, 0}, []int{1, 1}, []int{5, 1}},
 	}, poolCases...)
 	for width := 2; width <= 40; width++ {
 		cases = append(cases, poolCase{[]int{3, 4 + width%3, width}, []int{2, 2}, []int{2, 2}, []int{0, 0}, []int{1, 1}, []int{2 + width%3/2, width / 2}})

@@ -18,6 +18,56 @@ func scans(k *kit) {
 	if k.Double && !k.AVX512 {
 		k.widePrefix()
 	}
+	if k.Double {
+		k.wideNext("wideSumNext", "sums", k.Add)
+		k.wideNext("wideProdNext", "products", k.Mul)
+	}
+}
+
+// wideNext is next of float32 in float64. Every column goes from row to row.
+func (k *kit) wideNext(name, what string, combine func(a operand.Op, b, to reg.Register)) {
+	k.begin(name, "func(rows, vectors, outStride, stride int, out *float32, acc *float64, x *float32)",
+		"scans rows, stride bytes apart, of so many vectors of accumulators in columns: the "+what+" in these, as they are after each row, go to rows of out.")
+	rows, vectors, outStride, stride := k.Arg("rows"), k.Arg("vectors"), k.Arg("outStride"), k.Arg("stride")
+	out, acc, x := k.Arg("out"), k.Arg("acc"), k.Arg("x")
+	half := k.Bytes() / 2
+	for _, u := range []int{4, 1} {
+		loop, done := k.label("columns"), k.label("columnsDone")
+		k.CMPQ(vectors, imm(u))
+		k.JLT(ref(done))
+		k.Label(loop)
+		a := make([]reg.VecVirtual, u)
+		for i := range a {
+			a[i] = k.Vec()
+			k.Move(operand.Mem{Base: acc, Disp: i * k.Bytes()}, a[i])
+		}
+		k.down(rows, []reg.Register{stride, outStride}, []reg.Register{x, out}, func(at []reg.Register) {
+			for i := range a {
+				v := k.Vec()
+				k.VCVTPS2PD(operand.Mem{Base: at[0], Disp: i * half}, v)
+				combine(v, a[i], a[i])
+				to := operand.Mem{Base: at[1], Disp: i * half}
+				if k.AVX512 {
+					k.VCVTPD2PS(a[i], v.AsY())
+					k.VMOVUPS(v.AsY(), to)
+				} else {
+					k.VCVTPD2PSY(a[i], v.AsX())
+					k.VMOVUPS(v.AsX(), to)
+				}
+			}
+		})
+		for i := range a {
+			k.Move(a[i], operand.Mem{Base: acc, Disp: i * k.Bytes()})
+		}
+		k.ADDQ(imm(u*k.Bytes()), acc)
+		k.ADDQ(imm(u*half), x)
+		k.ADDQ(imm(u*half), out)
+		k.SUBQ(imm(u), vectors)
+		k.CMPQ(vectors, imm(u))
+		k.JGE(ref(loop))
+		k.Label(done)
+	}
+	k.End()
 }
 
 // widePrefix is the scan of float32 in float64, four at a time, by the sums of the portable
