@@ -103,6 +103,20 @@ func TestAccelerator(t *testing.T) {
 	}
 }
 
+// TestCompiled runs the rows of compiled steps on a simulated device.
+func TestCompiled(t *testing.T) {
+	old, err := device.DriverOf(device.KindCUDA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	device.Install(sim.New(sim.Config{Kind: device.KindCUDA, Devices: 1, Async: true}))
+	t.Cleanup(func() { device.Install(old) })
+	r, _ := measureAll(t, settings{device: "cuda", rows: "^(compiled|eager|recording|host time of a captured|peak memory)", torch: "off", quick: true})
+	if rows := check(t, r); len(rows) != 16 || rows["compiled ResNet-50, batch 64, SGD, TF32"].Unit != "images/s" {
+		t.Errorf("%d rows", len(rows))
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct {
 		settings

@@ -40,10 +40,9 @@ def synchronize():
         torch.cuda.synchronize(device)
 
 
-def mlp(optimizer, rate, how="eager"):
-    """Returns step(images, labels) of a perceptron 784-1024-1024-10."""
-    model = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)).to(device)
-    opt = optimizer(model.parameters(), lr=rate)
+def training(model, opt, how, images, labels):
+    """Returns step(images, labels) of a classifier: eager, compiled, or replayed from a CUDA
+    graph, whose arguments are like images and labels."""
     forward = torch.compile(model) if how == "compile" else model
 
     def step(images, labels):
@@ -53,8 +52,6 @@ def mlp(optimizer, rate, how="eager"):
 
     if how != "graph":
         return step
-    images = torch.randn(128, 784, device=device)
-    labels = torch.randint(0, 10, (128,), device=device)
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -73,21 +70,55 @@ def mlp(optimizer, rate, how="eager"):
     return replay
 
 
-def digits():
+def mlp(optimizer, rate, how="eager"):
+    """Returns step(images, labels) of a perceptron 784-1024-1024-10."""
+    model = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)).to(device)
+    images, labels = torch.randn(128, 784, device=device), torch.randint(0, 10, (128,), device=device)
+    return training(model, optimizer(model.parameters(), lr=rate), how, images, labels)
+
+
+def digits(how="eager"):
     """Returns step(images, labels) of the digits example: images of 8 by 8."""
     model = nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Dropout(0.3), nn.Linear(512, 64), nn.ReLU(), nn.Dropout(0.3), nn.Linear(64, 10),
     ).to(device)
-    opt = torch.optim.Adam(model.parameters(), lr=1e-3)
+    images, labels = torch.randn(64, 1, 8, 8, device=device), torch.randint(0, 10, (64,), device=device)
+    return training(model, torch.optim.Adam(model.parameters(), lr=1e-3, capturable=how == "graph"), how, images, labels)
 
-    def step(images, labels):
-        opt.zero_grad()
-        F.cross_entropy(model(images), labels).backward()
-        opt.step()
 
-    return step
+class Bottleneck(nn.Module):
+    """A block of ResNet-50."""
+
+    def __init__(self, inside, width, stride):
+        super().__init__()
+        outside = 4 * width
+        self.body = nn.Sequential(
+            nn.Conv2d(inside, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+            nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
+            nn.Conv2d(width, outside, 1, bias=False), nn.BatchNorm2d(outside),
+        )
+        self.shortcut = None
+        if inside != outside or stride != 1:
+            self.shortcut = nn.Sequential(nn.Conv2d(inside, outside, 1, stride=stride, bias=False), nn.BatchNorm2d(outside))
+
+    def forward(self, x):
+        beside = x if self.shortcut is None else self.shortcut(x)
+        return F.relu(self.body(x) + beside, inplace=True)
+
+
+def resnet50(how="eager"):
+    """Returns step(images, labels) of ResNet-50, batch 64, SGD."""
+    layers = [nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    inside = 64
+    for i, n in enumerate((3, 4, 6, 3)):
+        for k in range(n):
+            layers.append(Bottleneck(inside, 64 << i, 2 if i > 0 and k == 0 else 1))
+            inside = 256 << i
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inside, 1000)).to(device)
+    images, labels = torch.randn(64, 3, 224, 224, device=device), torch.randint(0, 1000, (64,), device=device)
+    return training(model, torch.optim.SGD(model.parameters(), lr=0.01), how, images, labels)
 
 
 def function(name):
@@ -166,7 +197,7 @@ class Work:
             torch.set_num_threads(ask["threads"])
         sets = [operands(ask["in"]) for _ in range(ask["sets"])]
         names = list(sets[0])
-        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, "digits": digits, **sets[0], **(ask.get("attrs") or {})}
+        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, "digits": digits, "resnet50": resnet50, **sets[0], **(ask.get("attrs") or {})}
         exec(ask["setup"], space)
         statement = ask["statement"]
         if ask.get("attrs") is not None and (called := re.match(r"(\w+)\(", statement)):

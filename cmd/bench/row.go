@@ -198,6 +198,7 @@ var (
 	gigaflops    = unit{"GFLOP/s", true, 1e9}
 	teraflops    = unit{"TFLOP/s", true, 1e12}
 	gigakeys     = unit{"Gkeys/s", true, 1e9}
+	images       = unit{"images/s", true, 1}
 	allocations  = unit{"allocs", false, 1}
 	plain        = unit{"", false, 1}
 )

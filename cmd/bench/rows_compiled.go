@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/examples/compile/models"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// A training is a network with the arguments of its step, and PyTorch's name for it.
+type training struct {
+	name      string
+	network   func() nn.Module
+	optimizer func([]*nn.Parameter) (optim.Optimizer, error)
+	in        []operand
+	torch     string  // with %s for how
+	peak      float64 // the most of eager code's memory that a program may need
+}
+
+func labels(n, classes int) operand {
+	return operand{Shape: []int{n}, DType: "int64", Below: classes}
+}
+
+// trainings are the networks of compiled rows; small ones where nothing is judged.
+func (w *workload) trainings() (mlp, digits, resnet, block training) {
+	mlp = training{"MLP 784-1024-1024-10", newPerceptron, newSGD, []operand{f32(128, 784), labels(128, 10)}, "mlp(torch.optim.SGD, 0.01, how='%s')", 1}
+	digits = training{"digits example, batch 64", newDigits, newAdam, []operand{f32(64, 1, 8, 8), labels(64, 10)}, "digits(how='%s')", 0.9}
+	resnet = training{"ResNet-50, batch 64", func() nn.Module { return models.NewResNet(1000, 64, 3, 4, 6, 3) }, newSGD,
+		[]operand{f32(64, 3, 224, 224), labels(64, 1000)}, "resnet50(how='%s')", 0.9}
+	block = training{"transformer block", newBlockClassifier(1024, 16), newSGD, []operand{f32(16, 256, 1024), labels(16, 1024)}, "", 0.85}
+	if !w.judged {
+		mlp.network, mlp.in = func() nn.Module { return models.Perceptron(8, 16, 10) }, []operand{f32(4, 8), labels(4, 10)}
+		digits.in = []operand{f32(2, 1, 8, 8), labels(2, 10)}
+		resnet.network, resnet.in = func() nn.Module { return models.NewResNet(10, 4, 1, 1) }, []operand{f32(2, 3, 32, 32), labels(2, 10)}
+		block.network, block.in = newBlockClassifier(16, 2), []operand{f32(2, 4, 16), labels(2, 16)}
+	}
+	return mlp, digits, resnet, block
+}
+
+// A blockClassifier is a transformer block whose mean vector has the scores of the classes.
+type blockClassifier struct{ Block *models.Block }
+
+// Forward maps [batch, steps, width] to [batch, width].
+func (b *blockClassifier) Forward(x T) T { return b.Block.Forward(x).Mean(tensor.Dim(1)) }
+
+func newBlockClassifier(width, heads int) func() nn.Module {
+	return func() nn.Module { return &blockClassifier{models.NewBlock(width, heads)} }
+}
+
+// compiledRows are steps of training as programs, beside PyTorch's in a CUDA graph and, under
+// the same names, without one.
+func (w *workload) compiledRows() []row {
+	mlp, digits, resnet, block := w.trainings()
+	var rows []row
+	step := func(t training, name string, tf32 bool, targets ...target) {
+		for _, how := range []string{"graph", "eager"} {
+			r := row{name: "compiled " + name, tf32: tf32, in: t.in, ours: t.compiled(), torch: "step(a, b)", setup: "step = " + t.how(how),
+				clock: wallTime, unit: microseconds, targets: targets}
+			if how == "eager" {
+				r.name, r.ours, r.targets = "eager "+name, trainer(t.network, t.optimizer), nil
+			}
+			if t.name == resnet.name {
+				r.unit, r.work = images, float64(t.in[0].Shape[0])
+			}
+			rows = append(rows, r)
+		}
+	}
+	step(mlp, mlp.name+", SGD, fp32", false, atMost(1, byPyTorch), atMost(112, absolute))
+	step(mlp, mlp.name+", SGD, TF32", true, atMost(1, byPyTorch), atMost(95, absolute))
+	step(digits, digits.name, false, atMost(1, byPyTorch))
+	step(resnet, resnet.name+", SGD, TF32", true, atLeast(1, byPyTorch), atLeast(1988, absolute))
+	for _, t := range []training{mlp, block} {
+		most := 100.0
+		if t.name == block.name {
+			most = 1000
+		}
+		rows = append(rows, row{name: "recording a step of the " + t.name, in: t.in, clock: hostTime, unit: microseconds, ours: t.recorded(), targets: []target{atMost(most, absolute)}})
+	}
+	rows = append(rows,
+		row{name: "host time of a captured step, arguments in place", unit: microseconds, fact: mlp.hostTime(1), targets: []target{atMost(8, absolute)}},
+		row{name: "host time of a captured step, arguments copied", unit: microseconds, fact: mlp.hostTime(2)})
+	for _, t := range []training{mlp, digits, resnet, block} {
+		rows = append(rows, row{name: "peak memory over eager code's, " + t.name, unit: plain, fact: t.peakShare, targets: []target{atMost(t.peak, absolute)}})
+	}
+	return grouped("Compiled steps of training", rows)
+}
+
+// how returns PyTorch's statement for the step, as eager calls or in a CUDA graph.
+func (t training) how(how string) string { return fmt.Sprintf(t.torch, how) }
+
+// start returns an eager step on the side's device, and what it changes.
+func (t training) start(o *ourSide) (func(x ...T) (T, error), []any, error) {
+	model := t.network()
+	if err := nn.To(model, o.dev); err != nil {
+		return nil, nil, err
+	}
+	opt, err := t.optimizer(nn.Parameters(model))
+	return func(x ...T) (T, error) {
+		return optim.Minimize(opt, func() T { return model.Forward(x[0]).CrossEntropy(x[1]) })
+	}, []any{model, opt}, err
+}
+
+// compiled makes steps by a program.
+func (t training) compiled() maker {
+	return func(o *ourSide) (call, error) {
+		f, state, err := t.start(o)
+		if err != nil {
+			return nil, err
+		}
+		step := compile.Step(f, compile.State(state...))
+		o.after = append(o.after, func() error { step.Close(); return nil })
+		return func(x []T) error {
+			loss, err := step.Call(x...)
+			loss.Release()
+			return err
+		}, nil
+	}
+}
+
+// recorded makes recordings of a step that was done before.
+func (t training) recorded() maker {
+	return func(o *ourSide) (call, error) {
+		f, state, err := t.start(o)
+		if err != nil {
+			return nil, err
+		}
+		step := compile.Step(f, compile.State(state...))
+		return func(x []T) error {
+			step.Close()
+			return step.Prepare(x...)
+		}, nil
+	}
+}
+
+// arguments draws so many sets of arguments.
+func (t training) arguments(b *bench, sets int) (out [][]T, err error) {
+	for range sets {
+		var set []T
+		for _, in := range t.in {
+			x, err := in.make(b.ours.dev)
+			if err != nil {
+				return nil, err
+			}
+			set = append(set, x)
+		}
+		out = append(out, set)
+	}
+	return out, nil
+}
+
+// hostTime measures how long a call of the program takes to return while the device has
+// nothing to do, with arguments that alternate between so many places.
+func (t training) hostTime(places int) func(ctx context.Context, b *bench) (float64, error) {
+	return func(ctx context.Context, b *bench) (float64, error) {
+		o := &ourSide{dev: b.ours.dev}
+		call, err := t.compiled()(o)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { _ = o.drop() }()
+		if o.sets, err = t.arguments(b, places); err != nil {
+			return 0, err
+		}
+		n := 400
+		if !b.workload.judged {
+			n = 8
+		}
+		var times []float64
+		for i := range n {
+			if err := stream.Synchronize(ctx, o.dev); err != nil {
+				return 0, err
+			}
+			began := time.Now()
+			if err := call(o.sets[i%places]); err != nil {
+				return 0, err
+			}
+			times = append(times, time.Since(began).Seconds())
+		}
+		slices.Sort(times)
+		return times[len(times)/2] / microseconds.scale, nil
+	}
+}
+
+// peakShare measures the most memory of the device that steps of the program hold, over
+// what those of eager code do, besides network and arguments.
+func (t training) peakShare(ctx context.Context, b *bench) (float64, error) {
+	var peaks [2]int64
+	for i := range peaks {
+		o := &ourSide{dev: b.ours.dev}
+		sets, err := t.arguments(b, 1)
+		if err != nil {
+			return 0, err
+		}
+		f, state, err := t.start(o)
+		if err != nil {
+			return 0, err
+		}
+		step := compile.Step(f, compile.State(state...))
+		if i == 1 {
+			f = step.Call
+		}
+		before := memory.Allocated(o.dev)
+		for k := range 5 {
+			if k == 4 { // from now on nothing is new
+				memory.ResetPeak(o.dev)
+			}
+			loss, err := f(sets[0]...)
+			if err != nil {
+				return 0, err
+			}
+			loss.Release()
+		}
+		peaks[i] = memory.MaxAllocated(o.dev) - before
+		step.Close()
+		o.sets = sets
+		if err := errors.Join(stream.Synchronize(ctx, o.dev), o.drop()); err != nil {
+			return 0, err
+		}
+	}
+	return float64(peaks[1]) / float64(peaks[0]), nil
+}
