@@ -32,8 +32,10 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/option"
 	"github.com/sinter-go/sinter/runtime/precision"
 )
@@ -66,7 +68,7 @@ type Compiled[T Results] struct {
 	tracing sync.Mutex // one goroutine records at a time
 
 	mu      sync.Mutex
-	plans   map[string][]*plan // by signature, the latest used last
+	plans   map[signature][]*plan // by signature, the latest used last
 	count   int
 	uses    int64
 	stats   Stats
@@ -78,7 +80,7 @@ type Compiled[T Results] struct {
 
 // A plan is a program of a compiled function.
 type plan struct {
-	key    string
+	key    signature
 	rec    *core.Recorded
 	memory snapshot
 	used   int64
@@ -116,7 +118,7 @@ func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Com
 }
 
 func newCompiled[T Results](f func(x ...tensor.Tensor) (T, error), opts []Option, grads bool) *Compiled[T] {
-	c := &Compiled[T]{f: f, grads: grads, plans: map[string][]*plan{}}
+	c := &Compiled[T]{f: f, grads: grads, plans: map[signature][]*plan{}}
 	r := option.Read(opts)
 	c.o, c.err = read(&r)
 	if c.err == nil && f == nil {
@@ -208,23 +210,35 @@ func unpack[T Results](out T) []*core.Tensor {
 	return nil
 }
 
-// signature returns what a program depends on.
-func (c *Compiled[T]) signature(args []*core.Tensor) (string, error) {
-	key := core.AppendSignature(make([]byte, 0, 128), args)
+// A signature is what a program depends on.
+type signature struct {
+	args      string
+	device    device.Device // where factories create
+	precision ir.Precision
+	keys      string
+}
+
+// signature returns what a program for args depends on.
+func (c *Compiled[T]) signature(args []*core.Tensor) (signature, error) {
+	var room [256]byte
 	flags := uint64(core.DefaultFloat()) << 1
 	if core.GradEnabled() {
 		flags |= 1
 	}
-	key = binary.AppendUvarint(key, flags)
-	key = fmt.Appendf(key, "%v|%v", core.DefaultPlacement().Device, precision.Now())
+	key := signature{
+		args:   string(binary.AppendUvarint(core.AppendSignature(room[:0], args), flags)),
+		device: core.DefaultPlacement().Device, precision: precision.Now(),
+	}
+	var text []byte
 	for _, k := range c.o.keys {
 		v := k()
 		if v != nil && !reflect.TypeOf(v).Comparable() {
-			return "", fmt.Errorf("compile: a key of type %T, which cannot be compared", v)
+			return key, fmt.Errorf("compile: a key of type %T, which cannot be compared", v)
 		}
-		key = fmt.Appendf(key, "|%T %v", v, v)
+		text = fmt.Appendf(text, "|%T %v", v, v)
 	}
-	return string(key), nil
+	key.keys = string(text)
+	return key, nil
 }
 
 // find returns the program for args.
@@ -259,7 +273,7 @@ func (c *Compiled[T]) find(args []*core.Tensor) (*plan, error) {
 }
 
 // fits returns the program for args, or nil. The caller holds c.mu.
-func (c *Compiled[T]) fits(key string, args []*core.Tensor) *plan {
+func (c *Compiled[T]) fits(key signature, args []*core.Tensor) *plan {
 	list := c.plans[key]
 	for i := len(list) - 1; i >= 0; i-- {
 		p := list[i]
@@ -354,7 +368,7 @@ func (c *Compiled[T]) Close() {
 }
 
 // trace records the function.
-func (c *Compiled[T]) trace(key string, args []*core.Tensor) (*plan, error) {
+func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 	state, err := declared(c.o.state)
 	if err != nil {
 		return nil, err

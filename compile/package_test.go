@@ -21,14 +21,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// each calls f in a test of its own for the processor, a simulated accelerator, and the GPU
-// where there is one, with the device as the default.
-func each(t *testing.T, f func(t *testing.T, dev device.Device)) {
-	devices := []device.Device{device.CPU, device.Sim(0)}
-	if cuda.Unavailable() == nil {
-		devices = append(devices, device.CUDA(0))
+// devices are the processor, a simulated accelerator, and the GPU where there is one.
+func devices() []device.Device {
+	if cuda.Unavailable() != nil {
+		return []device.Device{device.CPU, device.Sim(0)}
 	}
-	for _, dev := range devices {
+	return []device.Device{device.CPU, device.Sim(0), device.CUDA(0)}
+}
+
+// each calls f in a test of its own for each of the devices, which is the default there.
+func each(t *testing.T, f func(t *testing.T, dev device.Device)) {
+	for _, dev := range devices() {
 		t.Run(dev.Kind.String(), func(t *testing.T) {
 			must(t, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error { f(t, dev); return nil }))
 		})

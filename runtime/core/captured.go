@@ -50,6 +50,7 @@ type captured struct {
 	numbers [][]float64
 	tape    *random.Tape
 	out     *frame        // of the run that is under way, as its caller sees it
+	stored  []*Tensor     // by gradient: the handle that the latest run gave a leaf on the graph's memory
 	on      stream.Stream // of the latest launch, where there was one
 	ran     bool
 }
@@ -276,7 +277,8 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 		graph: graph.New(c.device), at: make([]uint64, len(rec.buffers)), static: make([]*Storage, len(rec.buffers)),
 		numbers: make([][]float64, len(rec.steps)), tape: rec.tape.Clone(), out: &frame{places: make([]place, len(rec.buffers))},
 	}
-	k.out.fresh = make([]*Storage, len(rec.buffers))
+	k.out.fresh, k.out.captured = make([]*Storage, len(rec.buffers)), k
+	k.stored = make([]*Tensor, len(rec.grads))
 	pool := memory.NewPool(c.device, memory.PoolOptions{})
 	f := rec.newFrame()
 	f.captured = k

@@ -351,6 +351,9 @@ func (rec *Recorded) effects(f *frame, args []*Tensor) []*Tensor {
 			continue
 		}
 		s := g.of(args)
+		if f.keeps(i, s) {
+			continue
+		}
 		var t *Tensor
 		if g.after != nil {
 			t = f.handle(rec, g.after)
@@ -358,6 +361,9 @@ func (rec *Recorded) effects(f *frame, args []*Tensor) []*Tensor {
 		s.mu.Lock()
 		s.replace(t)
 		s.mu.Unlock()
+		if k := f.captured; k != nil && g.after != nil && g.after.buffer >= 0 && f.fresh[g.after.buffer] == nil {
+			k.stored[i] = t
+		}
 	}
 	outs := make([]*Tensor, len(rec.results))
 	for i := range rec.results {
@@ -365,6 +371,18 @@ func (rec *Recorded) effects(f *frame, args []*Tensor) []*Tensor {
 		scopeAdd(outs[i])
 	}
 	return outs
+}
+
+// keeps reports whether a leaf's gradient is the handle on a graph's memory that the run
+// before gave it, which the graph has written again.
+func (f *frame) keeps(grad int, s *gradState) bool {
+	k := f.captured
+	if k == nil || k.stored[grad] == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.grad == k.stored[grad]
 }
 
 // handle returns a new handle on a result.
