@@ -105,14 +105,14 @@ type Stats struct {
 // Step compiles a function that changes state: a step of training, with backward pass and
 // optimizer. Its results take no part in differentiation.
 //
-// Options: State, Captures, Key, CallByCall, Plans.
+// Options: State, Captures, Key, CallByCall, Streams, Plans.
 func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, false)
 }
 
 // Func compiles a function that only computes.
 //
-// Options: State, Captures, Key, CallByCall, Plans.
+// Options: State, Captures, Key, CallByCall, Streams, Plans.
 func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, true)
 }
@@ -374,7 +374,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	memory := take(c.o.state)
-	rec, err := core.Record(args, core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single}, func(args []*core.Tensor) ([]*core.Tensor, error) {
+	rec, err := core.Record(args, core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Streams: c.o.streams}, func(args []*core.Tensor) ([]*core.Tensor, error) {
 		x := make([]tensor.Tensor, len(args))
 		for i, t := range args {
 			x[i] = tensor.Wrap(t)

@@ -35,7 +35,7 @@ func inProgram(t *testing.T, o optest.Operator, ran, graphs *atomic.Int64) optes
 			return want
 		}
 		random.Current().SetState(before)
-		rec, err := core.Record(a.In, core.RecordOptions{}, func(in []*core.Tensor) ([]*core.Tensor, error) {
+		rec, err := core.Record(a.In, core.RecordOptions{Streams: 3}, func(in []*core.Tensor) ([]*core.Tensor, error) {
 			b := a
 			b.In = in
 			return eager(b), nil

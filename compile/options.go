@@ -30,6 +30,10 @@ func Key(values ...func() any) Option { return option.Value("Key", values) }
 // CallByCall has programs be given to accelerators call by call, and never as one graph.
 func CallByCall(on ...bool) Option { return option.Flag("CallByCall", on) }
 
+// Streams spreads the calls of a graph that do not depend on one another over n streams, 2
+// unless given.
+func Streams(n int) Option { return option.Int("Streams", n) }
+
 // Plans bounds how many programs are kept, 16 unless given. The one that was not used for
 // longest is dropped for another, with its memory.
 func Plans(n int) Option { return option.Int("Plans", n) }
@@ -39,6 +43,7 @@ type settings struct {
 	state    []any
 	captures bool
 	single   bool // calls are given to devices one by one
+	streams  int
 	keys     []func() any
 	plans    int
 }
@@ -47,13 +52,16 @@ func read(r *option.Reader) (settings, error) {
 	s := settings{
 		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
 		single: r.Flag("CallByCall", false),
-		keys:   option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16),
+		keys:   option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16), streams: r.Int("Streams", 2),
 	}
-	if err := r.Err("State, Captures, Key, CallByCall, Plans"); err != nil {
+	if err := r.Err("State, Captures, Key, CallByCall, Streams, Plans"); err != nil {
 		return s, fmt.Errorf("compile: %w", err)
 	}
 	if s.plans < 1 {
 		return s, fmt.Errorf("compile: at most %d plans, want 1 or more", s.plans)
+	}
+	if s.streams < 1 {
+		return s, fmt.Errorf("compile: on %d streams, want 1 or more", s.streams)
 	}
 	for i, k := range s.keys {
 		if k == nil {

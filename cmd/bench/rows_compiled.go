@@ -78,6 +78,12 @@ func (w *workload) compiledRows() []row {
 	step(mlp, mlp.name+", SGD, TF32", true, atMost(1, byPyTorch), atMost(95, absolute))
 	step(digits, digits.name, false, atMost(1, byPyTorch))
 	step(resnet, resnet.name+", SGD, TF32", true, atLeast(1, byPyTorch), atLeast(1988, absolute))
+	for n := range 4 {
+		for _, t := range []training{mlp, resnet} {
+			rows = append(rows, row{name: fmt.Sprintf("%s, TF32, on %d streams", t.name, n+1), in: t.in, ours: t.compiled(compile.Streams(n + 1)),
+				tf32: true, clock: wallTime, unit: microseconds})
+		}
+	}
 	for _, t := range []training{mlp, block} {
 		most := 100.0
 		if t.name == block.name {
@@ -110,13 +116,13 @@ func (t training) start(o *ourSide) (func(x ...T) (T, error), []any, error) {
 }
 
 // compiled makes steps by a program.
-func (t training) compiled() maker {
+func (t training) compiled(opts ...compile.Option) maker {
 	return func(o *ourSide) (call, error) {
 		f, state, err := t.start(o)
 		if err != nil {
 			return nil, err
 		}
-		step := compile.Step(f, compile.State(state...))
+		step := compile.Step(f, append(opts, compile.State(state...))...)
 		o.after = append(o.after, func() error { step.Close(); return nil })
 		return func(x []T) error {
 			loss, err := step.Call(x...)

@@ -26,10 +26,11 @@ import (
 // memory as long as nobody but their leaf refers to them; where somebody does, they are his,
 // and the graph is captured again with other memory, from which they are copied from then on.
 type capture struct {
-	off    atomic.Bool // runs are given call by call
-	warm   atomic.Bool // a run was done
-	device device.Device
-	driver device.Driver
+	off     atomic.Bool // runs are given call by call
+	warm    atomic.Bool // a run was done
+	device  device.Device
+	driver  device.Driver
+	streams int // that independent steps are spread over
 
 	mu       sync.Mutex // held while a run is given to the device
 	why      string     // why runs are given call by call
@@ -100,6 +101,7 @@ func (rec *Recorded) capturable(o RecordOptions) {
 		c.why = "the option CallByCall says so"
 	}
 	c.off.Store(c.why != "")
+	c.streams = max(1, o.Streams)
 	c.moves = make([]bool, len(rec.buffers))
 	for _, r := range rec.results {
 		if r.buffer >= 0 && rec.buffers[r.buffer].Kind == program.Result {
@@ -229,16 +231,30 @@ func (rec *Recorded) leaves(i int, args []*Tensor) (n int64) {
 	return n
 }
 
-// A captureStream is a stream that captures begin on, one at a time.
-type captureStream struct {
-	mu sync.Mutex
-	stream.Stream
+// A captureStreams is the streams that captures of a device are made on, one at a time.
+type captureStreams struct {
+	mu    sync.Mutex
+	drv   device.Driver
+	dev   device.Device
+	lanes []stream.Stream // the first is the one that captures begin on
 }
 
-// captureStreams are those of the devices.
-var captureStreams struct {
+// take returns so many of the streams. The caller holds s.mu.
+func (s *captureStreams) take(n int) ([]stream.Stream, error) {
+	for len(s.lanes) < n {
+		id, err := s.drv.NewStream(s.dev.Index, 0)
+		if err != nil {
+			return nil, err
+		}
+		s.lanes = append(s.lanes, stream.External(s.dev, id))
+	}
+	return s.lanes[:n], nil
+}
+
+// capturing are the streams of all devices.
+var capturing struct {
 	mu  sync.Mutex
-	all map[captureKey]*captureStream
+	all map[captureKey]*captureStreams
 }
 
 type captureKey struct {
@@ -246,30 +262,30 @@ type captureKey struct {
 	dev device.Device
 }
 
-// captureOn returns the stream for captures of a device.
-func captureOn(drv device.Driver, dev device.Device) (*captureStream, error) {
-	captureStreams.mu.Lock()
-	defer captureStreams.mu.Unlock()
+// captureOn returns the streams for captures of a device.
+func captureOn(drv device.Driver, dev device.Device) *captureStreams {
+	capturing.mu.Lock()
+	defer capturing.mu.Unlock()
 	key := captureKey{drv, dev}
-	if s := captureStreams.all[key]; s != nil {
-		return s, nil
+	if s := capturing.all[key]; s != nil {
+		return s
 	}
-	id, err := drv.NewStream(dev.Index, 0)
-	if err != nil {
-		return nil, err
+	if capturing.all == nil {
+		capturing.all = map[captureKey]*captureStreams{}
 	}
-	if captureStreams.all == nil {
-		captureStreams.all = map[captureKey]*captureStream{}
-	}
-	s := &captureStream{Stream: stream.External(dev, id)}
-	captureStreams.all[key] = s
-	return s, nil
+	s := &captureStreams{drv: drv, dev: dev}
+	capturing.all[key] = s
+	return s
 }
 
 // take captures the program. Nothing is done, and nothing changes.
 func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	c := &rec.capture
-	on, err := captureOn(c.driver, c.device)
+	on := captureOn(c.driver, c.device)
+	on.mu.Lock()
+	defer on.mu.Unlock()
+	spread := rec.lanes(c.streams)
+	streams, err := on.take(spread.used())
 	if err != nil {
 		return nil, err
 	}
@@ -282,13 +298,12 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	pool := memory.NewPool(c.device, memory.PoolOptions{})
 	f := rec.newFrame()
 	f.captured = k
-	on.mu.Lock()
-	defer on.mu.Unlock()
-	err = on.Do(func() error { // while memory that nobody uses can still be given back
+	err = streams[0].Do(func() error { // while memory that nobody uses can still be given back
 		return pool.Do(func() error { return rec.settle(k, f, args) })
 	})
 	if err == nil {
-		err = k.graph.Capture(func() error { return rec.taken(k, f) }, graph.CaptureStream(on.Stream), graph.CapturePool(pool))
+		err = k.graph.Capture(func() error { return spread.run(streams, func(i int) error { return rec.taken(k, f, i) }) },
+			graph.CaptureStream(streams[0]), graph.CapturePool(pool))
 	}
 	if err != nil {
 		(&capture{graph: k}).drop()
@@ -325,25 +340,15 @@ func (rec *Recorded) settle(k *captured, f *frame, args []*Tensor) error {
 	return nil
 }
 
-// taken gives the steps to the device, which records them.
-func (rec *Recorded) taken(k *captured, f *frame) error {
-	for i := range rec.steps {
-		if rec.steps[i].Action == program.Effect {
-			continue
-		}
-		if err := rec.takenStep(k, f, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// takenStep gives the device step i. Numbers that differ from run to run are those that the
-// run that is under way has found.
-func (rec *Recorded) takenStep(k *captured, f *frame, i int) (err error) {
+// taken gives the device step i, which is recorded. Numbers that differ from run to run are
+// those that the run that is under way has found.
+func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 	s := &rec.steps[i]
 	drawn := s.Action == program.Launch && draws(&s.Call)
-	if s.numbers == nil && !drawn {
+	switch {
+	case s.Action == program.Effect:
+		return nil
+	case s.numbers == nil && !drawn:
 		return rec.do(f, i)
 	}
 	var place int64

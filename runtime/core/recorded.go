@@ -24,6 +24,9 @@ type RecordOptions struct {
 	Captures bool // tensors that are not declared may be used, too
 	// CallByCall has runs be given to devices call by call, never in one piece.
 	CallByCall bool
+	// Streams is how many streams steps that do not depend on one another are spread over,
+	// where runs are given in one piece.
+	Streams int
 }
 
 // A Recorded is a function that was recorded. What it does never changes; any goroutine may

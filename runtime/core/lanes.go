@@ -1,0 +1,160 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/stream"
+)
+
+// A lanes says which stream of a capture each step is given to. Steps that do not depend on
+// one another may run at the same time where their lanes differ.
+//
+// A step depends on an earlier one where both use the same bytes and one of them writes
+// them. Temporaries that lie in one place one after another depend on one another so.
+type lanes struct {
+	of     []int   // by step
+	awaits [][]int // by step: the steps on other lanes that it waits for
+	marked []bool  // by step: others wait for it
+	last   []int   // by lane: its last step; -1 where it has none
+}
+
+// A span is bytes of a buffer, or of the block of temporaries.
+type span struct {
+	space    int // a buffer; -1 for the block
+	from, to int64
+}
+
+func (a span) meets(b span) bool { return a.space == b.space && a.from < b.to && b.from < a.to }
+
+// spans returns the bytes that places may use: all of their buffers.
+func (rec *Recorded) spans(refs []program.Ref) (out []span) {
+	for _, r := range refs {
+		if r.Buffer < 0 {
+			continue
+		}
+		s := span{r.Buffer, 0, rec.buffers[r.Buffer].Bytes}
+		if o := rec.Layout.Offsets[r.Buffer]; o >= 0 {
+			s = span{-1, o, o + s.to}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func meet(a, b []span) bool {
+	return slices.ContainsFunc(a, func(x span) bool { return slices.ContainsFunc(b, x.meets) })
+}
+
+// lanes spreads the steps over at most so many lanes.
+func (rec *Recorded) lanes(most int) *lanes {
+	n := len(rec.steps)
+	l := &lanes{of: make([]int, n), awaits: make([][]int, n), marked: make([]bool, n), last: make([]int, max(most, 1))}
+	for i := range l.last {
+		l.last[i] = -1
+	}
+	reads, writes := make([][]span, n), make([][]span, n)
+	before := make([][]uint64, n) // by step: a bit for each step that it comes after
+	for i := range rec.steps {
+		if rec.steps[i].Action == program.Effect {
+			continue
+		}
+		reads[i], writes[i] = rec.spans(rec.steps[i].In), rec.spans(rec.steps[i].Out)
+		before[i] = make([]uint64, (n+63)/64)
+		var direct []int
+		for j := i - 1; j >= 0; j-- {
+			if before[j] == nil || before[i][j/64]>>(j%64)&1 == 1 {
+				continue // a step that this one depends on depends on it
+			}
+			if meet(writes[j], reads[i]) || meet(writes[j], writes[i]) || meet(reads[j], writes[i]) {
+				direct = append(direct, j)
+				before[i][j/64] |= 1 << (j % 64)
+				for w := range before[j] {
+					before[i][w] |= before[j][w]
+				}
+			}
+		}
+		lane := l.choose(direct, before[i])
+		for _, j := range direct {
+			if l.of[j] != lane {
+				l.awaits[i] = append(l.awaits[i], j)
+				l.marked[j] = true
+			}
+		}
+		l.of[i], l.last[lane] = lane, i
+	}
+	return l
+}
+
+// choose returns the lane of a step: one whose last step it depends on at once or, failing
+// that, any whose work it comes after; otherwise an empty one, or the first.
+func (l *lanes) choose(direct []int, before []uint64) int {
+	for _, j := range direct {
+		if l.last[l.of[j]] == j {
+			return l.of[j]
+		}
+	}
+	empty := -1
+	for lane, j := range l.last {
+		switch {
+		case j >= 0 && before[j/64]>>(j%64)&1 == 1:
+			return lane
+		case j < 0 && empty < 0:
+			empty = lane
+		}
+	}
+	return max(empty, 0)
+}
+
+// used returns how many lanes have steps.
+func (l *lanes) used() int {
+	n := 0
+	for _, j := range l.last {
+		if j >= 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// run calls give for each step with the lane's stream current. Every lane begins behind what
+// the first stream was given, which in the end waits for all.
+func (l *lanes) run(streams []stream.Stream, give func(step int) error) error {
+	marks := make([]*stream.Event, len(l.of))
+	joined := make([]bool, len(streams))
+	joined[0] = true
+	start, err := streams[0].RecordEvent(nil)
+	if err != nil {
+		return err
+	}
+	for i, lane := range l.of {
+		on := streams[lane]
+		if !joined[lane] {
+			if err := on.WaitEvent(start); err != nil {
+				return err
+			}
+			joined[lane] = true
+		}
+		for _, j := range l.awaits[i] {
+			if err := on.WaitEvent(marks[j]); err != nil {
+				return err
+			}
+		}
+		if err := on.Do(func() error { return give(i) }); err != nil {
+			return err
+		}
+		if l.marked[i] {
+			if marks[i], err = on.RecordEvent(nil); err != nil {
+				return err
+			}
+		}
+	}
+	for lane := range streams[1:] {
+		if joined[lane+1] {
+			if err := streams[0].WaitStream(streams[lane+1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
