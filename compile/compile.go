@@ -81,7 +81,7 @@ type Compiled[T Results] struct {
 // A plan is a program of a compiled function.
 type plan struct {
 	key    signature
-	rec    *core.Recorded
+	rec    *core.Differentiated
 	memory snapshot
 	used   int64
 }
@@ -110,7 +110,8 @@ func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Com
 	return newCompiled(f, opts, false)
 }
 
-// Func compiles a function that only computes.
+// Func compiles a function that only computes. Gradients flow through its results, by a
+// program of their own, to arguments and declared tensors.
 //
 // Options: State, Captures, Key, CallByCall, Streams, Plans.
 func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
@@ -141,7 +142,7 @@ func (c *Compiled[T]) Call(x ...tensor.Tensor) (out T, err error) {
 	if err != nil {
 		return out, err
 	}
-	outs, err := p.rec.Run(args)
+	outs, err := p.rec.Call(args)
 	if err != nil {
 		return out, fmt.Errorf("compile: %w", err)
 	}
@@ -173,7 +174,7 @@ func (c *Compiled[T]) arguments(x []tensor.Tensor) ([]*core.Tensor, error) {
 			return nil, fmt.Errorf("compile: argument %d: %w", i, err)
 		}
 		args[i] = t.Handle()
-		if core.GradEnabled() && !args[i].IsLeaf() {
+		if core.GradEnabled() && !c.grads && !args[i].IsLeaf() {
 			return nil, fmt.Errorf("compile: argument %d: %w: it was made by %s and requires gradients; Detach it, or call in tensor.NoGrad", i, ErrUnrecordable, args[i].GradFn())
 		}
 	}
@@ -182,10 +183,7 @@ func (c *Compiled[T]) arguments(x []tensor.Tensor) ([]*core.Tensor, error) {
 
 // pack returns results as the function does.
 func pack[T Results](outs []*core.Tensor) (out T) {
-	list := make([]tensor.Tensor, len(outs))
-	for i, t := range outs {
-		list[i] = tensor.Wrap(t)
-	}
+	list := wrap(outs)
 	switch p := any(&out).(type) {
 	case *tensor.Tensor:
 		*p = list[0]
@@ -374,23 +372,21 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	memory := take(c.o.state)
-	rec, err := core.Record(args, core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Streams: c.o.streams}, func(args []*core.Tensor) ([]*core.Tensor, error) {
-		x := make([]tensor.Tensor, len(args))
-		for i, t := range args {
-			x[i] = tensor.Wrap(t)
-		}
-		out, err := c.f(x...)
+	o := core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Streams: c.o.streams}
+	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
+		out, err := c.f(wrap(args)...)
 		if err != nil {
 			return nil, err
 		}
-		outs := unpack(out)
-		for i, t := range outs {
-			if c.grads && t.RequiresGrad() && core.GradEnabled() {
-				return nil, fmt.Errorf("result %d: %w: gradients flow to it; compile the backward pass with it by Step, or call in tensor.NoGrad", i, ErrUnrecordable)
-			}
-		}
-		return outs, nil
-	})
+		return unpack(out), nil
+	}
+	var rec *core.Differentiated
+	if c.grads {
+		rec, err = core.RecordDifferentiated(args, o, f, gradients)
+	} else {
+		rec = new(core.Differentiated)
+		rec.Recorded, err = core.Record(args, o, f)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -398,6 +394,29 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, fmt.Errorf("%w: the function changed %s, which runs of its program would not change", ErrUnrecordable, what)
 	}
 	return &plan{key: key, rec: rec, memory: memory}, nil
+}
+
+// gradients are those of a function that is recorded.
+func gradients(roots, dys, inputs []*core.Tensor) ([]*core.Tensor, error) {
+	list, err := tensor.Gradients(wrap(roots), wrap(inputs), tensor.WithGradient(wrap(dys)...))
+	if err != nil {
+		return nil, err
+	}
+	out := unpack(list)
+	for i, t := range list {
+		if t == (tensor.Tensor{}) { // nothing depends on the input
+			out[i] = nil
+		}
+	}
+	return out, nil
+}
+
+func wrap(list []*core.Tensor) []tensor.Tensor {
+	out := make([]tensor.Tensor, len(list))
+	for i, t := range list {
+		out[i] = tensor.Wrap(t)
+	}
+	return out
 }
 
 // Stats returns figures of the function's calls and of its latest program.

@@ -155,18 +155,18 @@ func (rec *Recorded) Close() {
 
 // launch does a run in one piece, and reports whether it did: where not, the run is to be
 // given call by call.
-func (rec *Recorded) launch(args []*Tensor) (outs []*Tensor, done bool, err error) {
+func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, drawn *random.Tape, done bool, err error) {
 	c := &rec.capture
 	if c.off.Load() || !c.warm.Load() || graph.Of(c.driver, c.device.Index, current(c.device)) != nil {
-		return nil, false, nil
+		return nil, nil, false, nil
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.off.Load() {
-		return nil, false, nil
+		return nil, nil, false, nil
 	}
 	if err := rec.apart(args); err != nil {
-		return nil, true, err
+		return nil, nil, true, err
 	}
 	if c.graph != nil && !rec.stays(args) {
 		c.drop()
@@ -174,20 +174,20 @@ func (rec *Recorded) launch(args []*Tensor) (outs []*Tensor, done bool, err erro
 	if c.graph == nil {
 		if c.captures == mostCaptures {
 			c.stop(fmt.Sprintf("its memory was replaced again after %d captures", mostCaptures))
-			return nil, false, nil
+			return nil, nil, false, nil
 		}
 		c.captures++
 		if c.graph, err = rec.take(args); err != nil {
 			c.graph = nil // it was dropped
 			c.stop(err.Error())
 			if errors.Is(err, device.ErrLost) {
-				return nil, true, err
+				return nil, nil, true, err
 			}
-			return nil, false, nil
+			return nil, nil, false, nil
 		}
 	}
-	outs, err = rec.replay(c.graph, args)
-	return outs, true, err
+	outs, err = rec.replay(c.graph, args, tape)
+	return outs, c.graph.tape, true, err
 }
 
 // stays reports whether what the graph uses is where it was, and what it writes is nobody
@@ -291,7 +291,7 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	}
 	k := &captured{
 		graph: graph.New(c.device), at: make([]uint64, len(rec.buffers)), static: make([]*Storage, len(rec.buffers)),
-		numbers: make([][]float64, len(rec.steps)), tape: rec.tape.Clone(), out: &frame{places: make([]place, len(rec.buffers))},
+		numbers: make([][]float64, len(rec.steps)), out: &frame{places: make([]place, len(rec.buffers))},
 	}
 	k.out.fresh, k.out.captured = make([]*Storage, len(rec.buffers)), k
 	k.stored = make([]*Tensor, len(rec.grads))
@@ -376,7 +376,7 @@ func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 
 // replay launches the graph on the calling goroutine's current stream, and returns the
 // results.
-func (rec *Recorded) replay(k *captured, args []*Tensor) ([]*Tensor, error) {
+func (rec *Recorded) replay(k *captured, args []*Tensor, tape *random.Tape) ([]*Tensor, error) {
 	c := &rec.capture
 	on := stream.External(c.device, current(c.device))
 	if k.ran && on != k.on {
@@ -388,7 +388,7 @@ func (rec *Recorded) replay(k *captured, args []*Tensor) ([]*Tensor, error) {
 	if err := rec.present(k, args); err != nil {
 		return nil, err
 	}
-	if err := rec.host(k); err != nil {
+	if err := rec.host(k, tape); err != nil {
 		return nil, err
 	}
 	k.on, k.ran = on, true
@@ -437,7 +437,7 @@ func (rec *Recorded) present(k *captured, args []*Tensor) error {
 
 // host does what a run does on the host, in the order of the steps, and finds the numbers
 // that differ from run to run.
-func (rec *Recorded) host(k *captured) (err error) {
+func (rec *Recorded) host(k *captured, tape *random.Tape) (err error) {
 	for i := range rec.steps {
 		s := &rec.steps[i]
 		if s.effect != nil {
@@ -449,11 +449,7 @@ func (rec *Recorded) host(k *captured) (err error) {
 			}
 		}
 	}
-	if !rec.tape.Empty() {
-		k.tape = rec.tape.Clone()
-		k.tape.Replace(rec.caller, random.Current())
-		k.tape.Advance()
-	}
+	k.tape = rec.drawn(tape)
 	return nil
 }
 

@@ -86,6 +86,11 @@ func (g *recordedGrad) of(args []*Tensor) *gradState {
 // having them do it: what f changed is as before. An error is f's, or says what could not
 // be recorded.
 func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error)) (rec *Recorded, err error) {
+	return record(args, o, f, nil)
+}
+
+// record is Record, and makes two programs where s is given.
+func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
 	r := &recorder{known: map[*Storage]int{}, declared: map[*Storage]*Tensor{}, names: map[*Storage]string{},
 		grads: map[*gradState]*gradSlot{}, captures: o.Captures}
 	for _, d := range o.State {
@@ -103,7 +108,11 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 	}()
 	work := func() {
 		var outs []*Tensor
-		outs, err = f(r.standIns(args))
+		in := r.standIns(args)
+		if s != nil {
+			s.leaves(in)
+		}
+		outs, err = f(in)
 		if r.failed != nil {
 			err = r.failed
 		}
@@ -113,7 +122,11 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 		if err == nil && caller.State() != start {
 			err = r.fail(fmt.Errorf("%w: the random generator was seeded", ErrUnrecordable))
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case s != nil:
+			rec, err = s.finish(r, in, outs)
+		default:
 			rec, err = r.finish(args, outs)
 		}
 	}

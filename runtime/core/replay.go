@@ -44,8 +44,7 @@ type place struct {
 // newFrame returns a frame for one run at a time.
 func (rec *Recorded) newFrame() *frame {
 	f := &frame{calls: make([]ir.Call, len(rec.steps)), places: make([]place, len(rec.buffers)), fresh: make([]*Storage, len(rec.buffers))}
-	f.tape = rec.tape.Clone()
-	f.drawing = !f.tape.Empty()
+	f.drawing = !rec.tape.Empty()
 	for i := range rec.steps {
 		s := &rec.steps[i]
 		if s.Action != program.Launch {
@@ -69,12 +68,19 @@ func draws(c *ir.Call) bool {
 // Run does the program with args and returns its results. Args are such as it was recorded
 // with, and Holds is true. Where there is an error before the first step, nothing changed.
 func (rec *Recorded) Run(args []*Tensor) ([]*Tensor, error) {
-	if outs, done, err := rec.launch(args); done {
+	outs, _, err := rec.run(args, nil)
+	return outs, err
+}
+
+// run is Run. Random numbers are those of the tape or, where it is nil, drawn; it returns
+// the tape with them.
+func (rec *Recorded) run(args []*Tensor, tape *random.Tape) ([]*Tensor, *random.Tape, error) {
+	if outs, tape, done, err := rec.launch(args, tape); done {
 		goruntime.KeepAlive(args)
 		if err != nil {
 			err = at(err)
 		}
-		return outs, err
+		return outs, tape, err
 	}
 	f, _ := rec.frames.Get().(*frame)
 	if f == nil {
@@ -85,17 +91,12 @@ func (rec *Recorded) Run(args []*Tensor) ([]*Tensor, error) {
 		rec.frames.Put(f)
 	}()
 	if err := rec.bind(f, args); err != nil {
-		return nil, at(err)
+		return nil, nil, at(err)
 	}
-	if f.drawing {
-		tape := rec.tape.Clone()
-		tape.Replace(rec.caller, random.Current())
-		tape.Advance()
-		f.tape = tape
-	}
+	f.tape = rec.drawn(tape)
 	for i := range rec.steps {
 		if err := rec.do(f, i); err != nil {
-			return nil, at(err)
+			return nil, nil, at(err)
 		}
 		if Poison.Load() {
 			rec.poisonDead(f, i)
@@ -104,7 +105,19 @@ func (rec *Recorded) Run(args []*Tensor) ([]*Tensor, error) {
 	goruntime.KeepAlive(args)
 	outs := rec.effects(f, args)
 	rec.capture.warm.Store(true)
-	return outs, nil
+	return outs, f.tape, nil
+}
+
+// drawn returns a tape with the random numbers of a run: those of the given one or, where it
+// is nil, the next of the generators.
+func (rec *Recorded) drawn(tape *random.Tape) *random.Tape {
+	if tape != nil || rec.tape.Empty() {
+		return tape
+	}
+	tape = rec.tape.Clone()
+	tape.Replace(rec.caller, random.Current())
+	tape.Advance()
+	return tape
 }
 
 // allocate takes the memory of temporaries.
