@@ -36,7 +36,7 @@ func (s *ShardedOptimizer) gather(root int) (map[string]tensor.Tensor, error) {
 		return nil, err
 	}
 	defer release(own)
-	beside, err := s.besides(own)
+	kept, err := s.kept(own)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *ShardedOptimizer) gather(root int) (map[string]tensor.Tensor, error) {
 				out[name] = t
 			}
 		}
-		for _, b := range beside {
+		for _, b := range kept {
 			t, err := s.join(&b, own)
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.name(), err)
@@ -93,8 +93,8 @@ type keptTensor struct {
 
 func (k *keptTensor) name() string { return optim.StateName(k.prefix, k.param) }
 
-// besides returns what any rank keeps beside parameters, in the same order on all.
-func (s *ShardedOptimizer) besides(own map[string]tensor.Tensor) ([]keptTensor, error) {
+// kept returns what any rank keeps beside parameters, in the same order on all.
+func (s *ShardedOptimizer) kept(own map[string]tensor.Tensor) ([]keptTensor, error) {
 	var text strings.Builder
 	for name, t := range own {
 		if prefix, i, ok := optim.StateParameter(name); ok && i < len(s.own) {

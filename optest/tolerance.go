@@ -104,7 +104,7 @@ func (b bound) differ(got, want ir.Scalar) error {
 		return nil
 	}
 	if !b.near(got.Float(), want.Float(), math.Abs(want.Float())) {
-		return fmt.Errorf("%v, want %v (off by %.3g ulp, allowed %g)", got, want,
+		return fmt.Errorf("%v, want %v (off by %.3g ulp, allowed %g: ulp in the entry's test)", got, want,
 			math.Abs(got.Float()-want.Float())/b.unit(math.Abs(want.Float())), b.ulp)
 	}
 	return nil

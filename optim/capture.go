@@ -18,17 +18,17 @@ const ErrCapture ir.Error = "the step cannot be captured"
 // the group's: each replay is one, with the learning rate and the count of steps
 // that the optimizer has then.
 func (b *base) capture(g *group, r rule) error {
-	index, beside := slices.Clone(g.index), b.beside
+	index, states := slices.Clone(g.index), b.states
 	numbers := func() ([]float64, error) {
-		if &b.beside[0] != &beside[0] {
+		if &b.states[0] != &states[0] {
 			return nil, fmt.Errorf("optim: %w: SetState replaced what the captured step changes; capture it again", ErrState)
 		}
 		if err := b.checkRate(); err != nil {
 			return nil, err
 		}
-		list := r.numbers(r.phase(beside[index[0]].steps + 1))
+		list := r.numbers(r.phase(states[index[0]].steps + 1))
 		for _, i := range index {
-			beside[i].steps++
+			states[i].steps++
 		}
 		return list, nil
 	}
@@ -45,7 +45,7 @@ func (b *base) capture(g *group, r rule) error {
 // capturable returns why a parameter's step cannot be captured where its device's
 // current stream is: what is kept beside it would be cleared by every replay.
 func (b *base) capturable(i int) error {
-	if graph.Current(b.params[i].Device()) == nil || b.beside[i].ready(b.params[i].Tensor, len(b.names)) {
+	if graph.Current(b.params[i].Device()) == nil || b.states[i].ready(b.params[i].Tensor, len(b.names)) {
 		return nil
 	}
 	return fmt.Errorf("%w: it has made no step on %s yet, and what the optimizer keeps beside it is not there; make a step before", ErrCapture, b.params[i].Device())
@@ -55,14 +55,14 @@ func (b *base) capturable(i int) error {
 // learning rate and the number of steps that there are then. The program holds while the
 // group's parameters make the same step together and what is kept beside them is the same.
 func (b *base) record(g *group, r rule) error {
-	index, all := slices.Clone(g.index), &b.beside[0]
+	index, all := slices.Clone(g.index), &b.states[0]
 	numbers := func() ([]float64, error) {
 		if err := b.checkRate(); err != nil {
 			return nil, err
 		}
-		list := r.numbers(r.phase(b.beside[index[0]].steps + 1))
+		list := r.numbers(r.phase(b.states[index[0]].steps + 1))
 		for _, i := range index {
-			b.beside[i].steps++
+			b.states[i].steps++
 		}
 		return list, nil
 	}
@@ -76,18 +76,18 @@ func (b *base) record(g *group, r rule) error {
 	handles := make([]*core.Tensor, len(index))
 	moments := make([][]tensor.Tensor, len(index))
 	for k, i := range index {
-		handles[k], moments[k] = b.params[i].Handle(), slices.Clone(b.beside[i].kept)
-		b.beside[i].steps++
+		handles[k], moments[k] = b.params[i].Handle(), slices.Clone(b.states[i].kept)
+		b.states[i].steps++
 	}
 	core.OnRolledBack(func() {
 		for _, i := range index {
-			b.beside[i].steps--
+			b.states[i].steps--
 		}
 	})
 	core.Guard("an optimizer's parameters, or what it keeps beside them", func() bool {
 		for k, i := range index {
-			if &b.beside[0] != all || b.params[i].Handle() != handles[k] || !slices.Equal(b.beside[i].kept, moments[k]) ||
-				r.phase(b.beside[i].steps+1) != r.phase(b.beside[index[0]].steps+1) {
+			if &b.states[0] != all || b.params[i].Handle() != handles[k] || !slices.Equal(b.states[i].kept, moments[k]) ||
+				r.phase(b.states[i].steps+1) != r.phase(b.states[index[0]].steps+1) {
 				return false
 			}
 		}

@@ -78,19 +78,19 @@ type base struct {
 	names  []string
 	params []*nn.Parameter
 	rate   float64
-	beside []beside // by parameter
-	groups []*group // of steps so far, of which the first used are this step's
+	states []paramState // by parameter
+	groups []*group     // of steps so far, of which the first used are this step's
 	used   int
 }
 
-// beside is what an optimizer keeps beside one parameter.
-type beside struct {
+// paramState is what an optimizer keeps beside one parameter.
+type paramState struct {
 	steps int64           // made so far
 	kept  []tensor.Tensor // by name; nil before the first step
 }
 
 func newBase(kind string, params []*nn.Parameter, rate float64, names ...string) (base, error) {
-	b := base{kind: kind, names: names, params: params, rate: rate, beside: make([]beside, len(params))}
+	b := base{kind: kind, names: names, params: params, rate: rate, states: make([]paramState, len(params))}
 	if len(params) == 0 {
 		return b, fmt.Errorf("optim: no parameters to optimize")
 	}
@@ -154,13 +154,13 @@ func (b *base) ZeroGrad() error {
 }
 
 // ready reports whether n tensors are there, where p is and of its dtype.
-func (s *beside) ready(p tensor.Tensor, n int) bool {
+func (s *paramState) ready(p tensor.Tensor, n int) bool {
 	return len(s.kept) == n && (n == 0 || s.kept[0].Device() == p.Device() && s.kept[0].DType() == p.DType())
 }
 
 // prepare makes n tensors of zeros like p at first, and later has them follow p
 // to another device or dtype.
-func (s *beside) prepare(p tensor.Tensor, n int) (err error) {
+func (s *paramState) prepare(p tensor.Tensor, n int) (err error) {
 	if s.ready(p, n) {
 		return nil
 	}

@@ -49,7 +49,7 @@ func (b *base) State() (map[string]tensor.Tensor, error) {
 	}
 	steps := make([]int64, len(b.params))
 	out := map[string]tensor.Tensor{}
-	for i, s := range b.beside {
+	for i, s := range b.states {
 		steps[i] = s.steps
 		for k, t := range s.kept {
 			c := t.CPU()
@@ -77,13 +77,13 @@ func (b *base) SetState(state map[string]tensor.Tensor) error {
 		return fmt.Errorf("optim: %w: %w", ErrState, err)
 	}
 	old := *b
-	b.rate, b.beside = fresh.rate, fresh.beside
+	b.rate, b.states = fresh.rate, fresh.states
 	old.release()
 	return nil
 }
 
 func (b *base) release() {
-	for _, s := range b.beside {
+	for _, s := range b.states {
 		for _, t := range s.kept {
 			t.Release()
 		}
@@ -105,9 +105,9 @@ func (b *base) read(state map[string]tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	b.beside = make([]beside, len(b.params))
+	b.states = make([]paramState, len(b.params))
 	for i, p := range b.params {
-		b.beside[i].steps = steps[i]
+		b.states[i].steps = steps[i]
 		if steps[i] == 0 {
 			continue
 		}
@@ -119,7 +119,7 @@ func (b *base) read(state map[string]tensor.Tensor) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.keptName(i, k), err)
 			}
-			b.beside[i].kept = append(b.beside[i].kept, t)
+			b.states[i].kept = append(b.states[i].kept, t)
 		}
 	}
 	if len(rest) > 0 {

@@ -67,7 +67,7 @@ func (b *base) collect(r rule) error {
 		}
 		err := b.capturable(i)
 		if err == nil {
-			err = b.beside[i].prepare(p.Tensor, len(b.names))
+			err = b.states[i].prepare(p.Tensor, len(b.names))
 		}
 		if err == nil {
 			err = grad.Err()
@@ -77,11 +77,11 @@ func (b *base) collect(r rule) error {
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
 		core.Declare(h)
-		core.Declare(kept(b.beside[i].kept)...)
-		g := b.groupOf(groupKey{h.Device(), h.DType(), r.phase(b.beside[i].steps + 1)})
+		core.Declare(kept(b.states[i].kept)...)
+		g := b.groupOf(groupKey{h.Device(), h.DType(), r.phase(b.states[i].steps + 1)})
 		g.index = append(g.index, i)
 		g.params, g.grads = append(g.params, h), append(g.grads, grad)
-		for k, t := range b.beside[i].kept {
+		for k, t := range b.states[i].kept {
 			g.kept[k] = append(g.kept[k], t.Handle())
 		}
 	}
@@ -135,7 +135,7 @@ func (b *base) change(g *group, r rule) error {
 		return fmt.Errorf("optim: %s: %w", g, err)
 	}
 	for _, i := range g.index {
-		b.beside[i].steps++
+		b.states[i].steps++
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (b *base) changeEach(g *group, r rule) error {
 		if err := r.together(&one); err != nil {
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
-		b.beside[i].steps++
+		b.states[i].steps++
 	}
 	return nil
 }

@@ -77,15 +77,15 @@ func (r *reduction) rows(lo, hi int) {
 	t := newTree(r.loops, r.scalars, min(r.most*rowColumns, r.extent), r.count/r.block+1)
 	defer t.release()
 	for some := 0; lo < hi; lo += some {
-		some = r.beside(lo, hi)
+		some = r.together(lo, hi)
 		n, x, out := r.unit(lo, some)
 		t.width = n
 		r.put(n, out, r.outStep, r.foldRows(&t, n, x, 0, r.count, s.Buffer(0)), s.Buffer(1))
 	}
 }
 
-// beside returns how many of the units [lo, hi) are folded together.
-func (r *reduction) beside(lo, hi int) int {
+// together returns how many of the units [lo, hi) are folded together.
+func (r *reduction) together(lo, hi int) int {
 	return min(hi-lo, r.tiles-lo%r.tiles, r.most)
 }
 
@@ -166,7 +166,7 @@ func (r *reduction) rowGroups(units, groups int) {
 	t := newTree(r.loops, r.scalars, min(tile.Size, r.extent), groups)
 	defer t.release()
 	for u, some := 0, 0; u < units; u += some {
-		some = r.beside(u, units)
+		some = r.together(u, units)
 		n, _, out := r.unit(u, some)
 		t.width = n
 		for g := range groups {
@@ -186,7 +186,7 @@ func (r *reduction) someRowGroups(lo, hi int) {
 	defer t.release()
 	for some := 0; lo < hi; lo += some {
 		u, from := lo%r.parts, lo/r.parts*r.span
-		some = r.beside(u, min(r.parts, u+hi-lo))
+		some = r.together(u, min(r.parts, u+hi-lo))
 		n, x, _ := r.unit(u, some)
 		t.width = n
 		acc := r.foldRows(&t, n, x, from, min(from+r.span, r.count), s.Buffer(0))

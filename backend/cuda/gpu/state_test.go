@@ -65,10 +65,10 @@ func write(d *Driver, s device.StreamID, index int64) {
 	*(*record)(unsafe.Pointer(&l.records.Load()[l.of(s).record])) = record{2, uint32(trap.Gather), index, 10}
 }
 
-// TestFaultsOfLanes: what kernels of a stream record is told to those who ask for that
+// TestFaultsOfStreams: what kernels of a stream record is told to those who ask for that
 // stream or for the device, once; the handles of other code's streams are kept
 // nowhere.
-func TestFaultsOfLanes(t *testing.T) {
+func TestFaultsOfStreams(t *testing.T) {
 	d, _ := onBrittle(t)
 	must(t, d.makeRecords(0))
 	a, err := d.NewStream(0, 0)

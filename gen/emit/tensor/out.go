@@ -32,7 +32,7 @@ func (e *emitter) outPackage() {
 	if !some(unit.Public) {
 		return
 	}
-	o := &emitter{Emitter: e.Emitter, beside: true}
+	o := &emitter{Emitter: e.Emitter, out: true}
 	pkg := OutPackage(e.Spec)
 	code := ""
 	if e.Std {

@@ -25,7 +25,7 @@ func newEmitter(u *unit.Unit) *emitter { return &emitter{Emitter: &gofile.Emitte
 // emitter writes the public package.
 type emitter struct {
 	*gofile.Emitter
-	beside bool // the files are of the package of out forms
+	out bool // the files are of the package of out forms
 }
 
 // goFile is a Go file being written.
@@ -98,7 +98,7 @@ func (e *emitter) tensorPackage() {
 
 // named prints a name of the emitted package.
 func (e *emitter) named(name string) code {
-	if e.beside {
+	if e.out {
 		return jen.Qual(e.TensorPath(), name)
 	}
 	return jen.Id(name)
