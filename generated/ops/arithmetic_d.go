@@ -410,7 +410,7 @@ func negBackward(grad *core.Grad) {
 
 var positiveOp = ir.Op{
 	Name:    "positive",
-	Doc:     "returns x.",
+	Doc:     "returns x, with its shape.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -424,7 +424,7 @@ func PositiveOp() *ir.Op {
 	return &positiveOp
 }
 
-// Positive returns x.
+// Positive returns x, with its shape.
 func Positive(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&positiveOp, in...); t != nil {

@@ -508,7 +508,7 @@ func SgnOp() *ir.Op {
 }
 
 // Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
-// is 0; of a real tensor it is sign.
+// is 0; of a real tensor it is sign. The shape is that of x.
 func Sgn(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&sgnOp, in...); t != nil {

@@ -12,7 +12,7 @@ import (
 
 var angleOp = ir.Op{
 	Name:    "angle",
-	Doc:     "returns the angle of each element of x, in [-pi, pi]: for a real one 0, or pi where it is negative.",
+	Doc:     "returns the angle of each element of x, from -pi to pi and in the shape of x: for a real one 0, or pi where it is negative.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -26,9 +26,9 @@ func AngleOp() *ir.Op {
 	return &angleOp
 }
 
-// Angle returns the angle of each element of x, in [-pi, pi]: for a real one
-// 0, or pi where it is negative. NaN stays NaN; integers and bools become the
-// default float.
+// Angle returns the angle of each element of x, from -pi to pi and in the
+// shape of x: for a real one 0, or pi where it is negative. NaN stays NaN;
+// integers and bools become the default float.
 func Angle(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&angleOp, in...); t != nil {
@@ -92,7 +92,7 @@ func angleRealBackward(grad *core.Grad) {
 
 var conjOp = ir.Op{
 	Name:    "conj",
-	Doc:     "returns the complex conjugate of each element of x; of a real tensor the tensor itself.",
+	Doc:     "returns the complex conjugate of each element of x, in its shape; of a real tensor the tensor itself.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -106,8 +106,8 @@ func ConjOp() *ir.Op {
 	return &conjOp
 }
 
-// Conj returns the complex conjugate of each element of x; of a real tensor
-// the tensor itself.
+// Conj returns the complex conjugate of each element of x, in its shape; of a
+// real tensor the tensor itself.
 func Conj(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&conjOp, in...); t != nil {
@@ -215,7 +215,7 @@ func imagBackward(grad *core.Grad) {
 
 var complexOp = ir.Op{
 	Name:    "make_complex",
-	Doc:     "returns the complex tensor with the given parts.",
+	Doc:     "returns the complex tensor with the given parts, which have its shape.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "re"}, {Name: "im"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -230,8 +230,8 @@ func ComplexOp() *ir.Op {
 	return &complexOp
 }
 
-// Complex returns the complex tensor with the given parts. It is PyTorch's
-// complex.
+// Complex returns the complex tensor with the given parts, which have its
+// shape. It is PyTorch's complex.
 func Complex(re, im *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{re, im}
 	if t := core.Refused(&complexOp, in...); t != nil {
@@ -341,7 +341,7 @@ func paired64Backward(grad *core.Grad) {
 
 var realOp = ir.Op{
 	Name:    "real",
-	Doc:     "returns the real part of each element of x; for a real tensor the tensor itself.",
+	Doc:     "returns the real part of each element of x, in its shape; for a real tensor the tensor itself.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -355,8 +355,8 @@ func RealOp() *ir.Op {
 	return &realOp
 }
 
-// Real returns the real part of each element of x; for a real tensor the
-// tensor itself. The result is a copy.
+// Real returns the real part of each element of x, in its shape; for a real
+// tensor the tensor itself. The result is a copy.
 func Real(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&realOp, in...); t != nil {

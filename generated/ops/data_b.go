@@ -266,7 +266,7 @@ func ToTypeOp() *ir.Op {
 // ToType returns x converted to dtype, or x itself if it has that dtype. A
 // float becomes an integer by truncation, limited to the range of the dtype,
 // and NaN becomes 0. A complex number loses its imaginary part. Anything but
-// 0 becomes true.
+// 0 becomes true. The shape stays.
 func ToType(x *core.Tensor, dType ir.DType) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&toTypeOp, in...); t != nil {

@@ -290,7 +290,7 @@ func LinspaceWhole(shape []int, start, end float64, steps int, place *core.Place
 
 var logspaceOp = ir.Op{
 	Name:    "logspace",
-	Doc:     "returns base to the powers that linspace gives.",
+	Doc:     "returns base to the powers that linspace gives, on one axis.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "start", Kind: ir.AttrFloat}, {Name: "end", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrInt}, {Name: "base", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -305,8 +305,8 @@ func LogspaceOp() *ir.Op {
 	return &logspaceOp
 }
 
-// Logspace returns base to the powers that linspace gives. For an integer
-// dtype start, end and the results lose their fractions.
+// Logspace returns base to the powers that linspace gives, on one axis. For
+// an integer dtype start, end and the results lose their fractions.
 func Logspace(start, end float64, steps int, base float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {

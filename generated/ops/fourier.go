@@ -451,7 +451,7 @@ func fftR2CBehindCompose(x *core.Tensor, dim int, scale, inner float64) *core.Te
 
 var fftFreqOp = ir.Op{
 	Name:    "fftfreq",
-	Doc:     "returns the frequencies of the elements of fft of n samples that are d apart: 0, 1 and so on and then the negative ones up to -1, all over n*d.",
+	Doc:     "returns the frequencies of the elements of fft of n samples that are d apart: 0, 1 and so on and then the negative ones up to -1, all over n*d, on one axis.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -468,7 +468,7 @@ func FFTFreqOp() *ir.Op {
 
 // FFTFreq returns the frequencies of the elements of fft of n samples that
 // are d apart: 0, 1 and so on and then the negative ones up to -1, all over
-// n*d.
+// n*d, on one axis.
 func FFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {

@@ -12,7 +12,7 @@ import (
 
 var iffT2Op = ir.Op{
 	Name:    "ifft2",
-	Doc:     "returns the inverse of fft2.",
+	Doc:     "returns the inverse of fft2, along the same axes.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
@@ -27,7 +27,8 @@ func IFFT2Op() *ir.Op {
 	return &iffT2Op
 }
 
-// IFFT2 returns the inverse of fft2. The result is complex.
+// IFFT2 returns the inverse of fft2, along the same axes. The result is
+// complex.
 func IFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&iffT2Op, in...); t != nil {
@@ -48,7 +49,7 @@ func IFFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
 
 var ifftnOp = ir.Op{
 	Name:    "ifftn",
-	Doc:     "returns the inverse of fftn.",
+	Doc:     "returns the inverse of fftn, along the same axes.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
@@ -63,7 +64,8 @@ func IFFTNOp() *ir.Op {
 	return &ifftnOp
 }
 
-// IFFTN returns the inverse of fftn. The result is complex.
+// IFFTN returns the inverse of fftn, along the same axes. The result is
+// complex.
 func IFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&ifftnOp, in...); t != nil {
@@ -84,7 +86,7 @@ func IFFTNOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
 
 var ifftShiftOp = ir.Op{
 	Name:    "ifftshift",
-	Doc:     "is the inverse of fftshift.",
+	Doc:     "is the inverse of fftshift along the same axes.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
@@ -99,7 +101,7 @@ func IFFTShiftOp() *ir.Op {
 	return &ifftShiftOp
 }
 
-// IFFTShift is the inverse of fftshift.
+// IFFTShift is the inverse of fftshift along the same axes.
 func IFFTShift(x *core.Tensor, dim []int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&ifftShiftOp, in...); t != nil {
@@ -349,7 +351,7 @@ func RFFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
 
 var rfftFreqOp = ir.Op{
 	Name:    "rfftfreq",
-	Doc:     "returns the frequencies of the elements of rfft of n samples that are d apart, 0 to n/2 over n*d.",
+	Doc:     "returns the frequencies of the elements of rfft of n samples that are d apart, 0 to n/2 over n*d, on one axis.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -365,7 +367,7 @@ func RFFTFreqOp() *ir.Op {
 }
 
 // RFFTFreq returns the frequencies of the elements of rfft of n samples that
-// are d apart, 0 to n/2 over n*d.
+// are d apart, 0 to n/2 over n*d, on one axis.
 func RFFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {

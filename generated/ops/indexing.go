@@ -13,7 +13,7 @@ import (
 
 var argwhereOp = ir.Op{
 	Name:    "argwhere",
-	Doc:     "returns the positions of the elements of x that are not zero, as nonzero does.",
+	Doc:     "returns the positions of the elements of x that are not zero, as nonzero does, one row for each with a place for each axis.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
@@ -29,7 +29,7 @@ func ArgwhereOp() *ir.Op {
 }
 
 // Argwhere returns the positions of the elements of x that are not zero, as
-// nonzero does.
+// nonzero does, one row for each with a place for each axis.
 func Argwhere(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&argwhereOp, in...); t != nil {

@@ -143,7 +143,7 @@ func NonzeroSized(x *core.Tensor, n int) *core.Tensor {
 
 var oneHotOp = ir.Op{
 	Name:    "one_hot",
-	Doc:     "returns, for each class index in the int32 or int64 tensor x, a row of classes int64 numbers that are 0, with a 1 at the index.",
+	Doc:     "returns a tensor with the shape of x and a last axis of extent classes.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
@@ -159,10 +159,10 @@ func OneHotOp() *ir.Op {
 	return &oneHotOp
 }
 
-// OneHot returns, for each class index in the int32 or int64 tensor x, a row
-// of classes int64 numbers that are 0, with a 1 at the index. An index out of
-// range is an error. If classes is -1, the largest index decides, and the
-// host waits for it.
+// OneHot returns a tensor with the shape of x and a last axis of extent
+// classes. It is 1 at the class that an element of x, which is int32 or
+// int64, names, and 0 elsewhere. An index out of range is an error. If
+// classes is -1, the largest index decides, and the host waits for it.
 func OneHot(x *core.Tensor, classes int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&oneHotOp, in...); t != nil {

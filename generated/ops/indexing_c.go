@@ -324,7 +324,7 @@ func scatterProdGradCompose(g, x *core.Tensor, dim int, index, src *core.Tensor,
 
 var scatterReduceOp = ir.Op{
 	Name:    "scatter_reduce",
-	Doc:     "returns a copy of x in which every element that index names, as in scatter, becomes the sum, product, mean, largest or smallest of itself and the elements of src that go there.",
+	Doc:     "returns a copy of x in which every element that index names along dim, as in scatter, becomes the sum, product, mean, largest or smallest of itself and the elements of src that go there.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "reduce", Kind: ir.AttrEnum, Enum: []string{"sum", "prod", "mean", "amax", "amin"}}, {Name: "include_self", Kind: ir.AttrBool}},
@@ -341,11 +341,11 @@ func ScatterReduceOp() *ir.Op {
 	return &scatterReduceOp
 }
 
-// ScatterReduce returns a copy of x in which every element that index names,
-// as in scatter, becomes the sum, product, mean, largest or smallest of
-// itself and the elements of src that go there. If include_self is false, the
-// element of x does not count. The mean of integers is rounded down. Equal
-// largest or smallest elements share the gradient.
+// ScatterReduce returns a copy of x in which every element that index names
+// along dim, as in scatter, becomes the sum, product, mean, largest or
+// smallest of itself and the elements of src that go there. If include_self
+// is false, the element of x does not count. The mean of integers is rounded
+// down. Equal largest or smallest elements share the gradient.
 func ScatterReduce(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
 	in := []*core.Tensor{x, index, src}
 	if t := core.Refused(&scatterReduceOp, in...); t != nil {

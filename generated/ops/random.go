@@ -177,7 +177,7 @@ func drawCompose(x *core.Tensor, n int, seed, offset int64) *core.Tensor {
 
 var dropoutOp = ir.Op{
 	Name:    "dropout",
-	Doc:     "returns x with each element multiplied by 0 with probability p and otherwise by 1/(1 - p).",
+	Doc:     "returns a tensor of the shape of x: each element multiplied by 0 with probability p and otherwise by 1/(1 - p).",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "p", Kind: ir.AttrFloat}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
@@ -193,10 +193,10 @@ func DropoutOp() *ir.Op {
 	return &dropoutOp
 }
 
-// Dropout returns x with each element multiplied by 0 with probability p and
-// otherwise by 1/(1 - p). A dropped infinity becomes NaN. Elements are
-// dropped whether or not a model trains: call it in training only. P must be
-// between 0 and 1.
+// Dropout returns a tensor of the shape of x: each element multiplied by 0
+// with probability p and otherwise by 1/(1 - p). A dropped infinity becomes
+// NaN. Elements are dropped whether or not a model trains: call it in
+// training only. P must be between 0 and 1.
 func Dropout(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&dropoutOp, in...); t != nil {

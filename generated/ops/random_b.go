@@ -189,7 +189,7 @@ func RandomWhole(shape []int, seed, offset int64, place *core.Placement) *core.T
 
 var randpermOp = ir.Op{
 	Name:    "randperm",
-	Doc:     "returns the numbers 0 to n-1 in random order.",
+	Doc:     "returns the numbers 0 to n-1 in random order, on one axis.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
@@ -204,8 +204,8 @@ func RandpermOp() *ir.Op {
 	return &randpermOp
 }
 
-// Randperm returns the numbers 0 to n-1 in random order. Without OfType they
-// are int64.
+// Randperm returns the numbers 0 to n-1 in random order, on one axis. Without
+// OfType they are int64.
 func Randperm(n int, seed, offset int64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {

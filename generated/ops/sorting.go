@@ -159,7 +159,8 @@ func BucketizeOp() *ir.Op {
 }
 
 // Bucketize returns the int64 bucket of each of values among ascending
-// boundaries, as searchsorted with its operands exchanged.
+// boundaries, as searchsorted with its operands exchanged. The shape is that
+// of values.
 func Bucketize(values, boundaries *core.Tensor, right bool) *core.Tensor {
 	in := []*core.Tensor{values, boundaries}
 	if t := core.Refused(&bucketizeOp, in...); t != nil {

@@ -11,7 +11,7 @@ import (
 
 var asStridedOp = ir.Op{
 	Name:    "as_strided",
-	Doc:     "returns a view of x's storage with the given size, strides and offset, counted in elements.",
+	Doc:     "returns a view of x's storage with the shape size and the given strides and offset, counted in elements.",
 	Kind:    ir.ViewBody,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "offset", Kind: ir.AttrInt}},
@@ -28,10 +28,10 @@ func AsStridedOp() *ir.Op {
 	return &asStridedOp
 }
 
-// AsStrided returns a view of x's storage with the given size, strides and
-// offset, counted in elements. Without an offset it begins where x begins.
-// Elements outside the storage are an error. Elements that appear more than
-// once get the sum of their gradients.
+// AsStrided returns a view of x's storage with the shape size and the given
+// strides and offset, counted in elements. Without an offset it begins where
+// x begins. Elements outside the storage are an error. Elements that appear
+// more than once get the sum of their gradients.
 func AsStrided(x *core.Tensor, size, stride []int, offset int) *core.Tensor {
 	layout, err := ir.AsStridedView(x.Layout(), size, stride, offset)
 	return core.View(core.Apply{
@@ -159,7 +159,7 @@ func Chunk(x *core.Tensor, n, dim int) []*core.Tensor {
 
 var contiguousOp = ir.Op{
 	Name:    "contiguous",
-	Doc:     "returns x if it is row-major without gaps, else a copy that is.",
+	Doc:     "returns x if it is row-major without gaps, else a copy that is, of the same shape.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -174,7 +174,8 @@ func ContiguousOp() *ir.Op {
 	return &contiguousOp
 }
 
-// Contiguous returns x if it is row-major without gaps, else a copy that is.
+// Contiguous returns x if it is row-major without gaps, else a copy that is,
+// of the same shape.
 func Contiguous(x *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&contiguousOp, in...); t != nil {

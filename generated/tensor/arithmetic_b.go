@@ -196,14 +196,14 @@ func (x Tensor) NegInPlace() error {
 	return ops.NegInPlace(x.Handle())
 }
 
-// Positive returns x.
+// Positive returns x, with its shape.
 //
 // Dtypes: int, float, complex. Gradient: x.
 func Positive(x Tensor) Tensor {
 	return Wrap(ops.Positive(x.Handle()))
 }
 
-// Positive returns x.
+// Positive returns x, with its shape.
 //
 // Dtypes: int, float, complex. Gradient: x.
 func (x Tensor) Positive() Tensor {
@@ -448,7 +448,7 @@ func (x Tensor) RsubScalarInPlace(y Scalar) error {
 }
 
 // Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
-// is 0; of a real tensor it is sign.
+// is 0; of a real tensor it is sign. The shape is that of x.
 //
 // Dtypes: all. Gradient: x.
 func Sgn(x Tensor) Tensor {

@@ -4,33 +4,33 @@ package tensor
 
 import "github.com/sinter-go/sinter/generated/ops"
 
-// Angle returns the angle of each element of x, in [-pi, pi]: for a real one
-// 0, or pi where it is negative. NaN stays NaN; integers and bools become the
-// default float.
+// Angle returns the angle of each element of x, from -pi to pi and in the
+// shape of x: for a real one 0, or pi where it is negative. NaN stays NaN;
+// integers and bools become the default float.
 //
 // Dtypes: all. Gradient: x.
 func Angle(x Tensor) Tensor {
 	return Wrap(ops.Angle(x.Handle()))
 }
 
-// Angle returns the angle of each element of x, in [-pi, pi]: for a real one
-// 0, or pi where it is negative.
+// Angle returns the angle of each element of x, from -pi to pi and in the
+// shape of x: for a real one 0, or pi where it is negative.
 //
 // Dtypes: all. Gradient: x.
 func (x Tensor) Angle() Tensor {
 	return Wrap(ops.Angle(x.Handle()))
 }
 
-// Conj returns the complex conjugate of each element of x; of a real tensor
-// the tensor itself.
+// Conj returns the complex conjugate of each element of x, in its shape; of a
+// real tensor the tensor itself.
 //
 // Dtypes: all. Gradient: x.
 func Conj(x Tensor) Tensor {
 	return Wrap(ops.Conj(x.Handle()))
 }
 
-// Conj returns the complex conjugate of each element of x; of a real tensor
-// the tensor itself.
+// Conj returns the complex conjugate of each element of x, in its shape; of a
+// real tensor the tensor itself.
 //
 // Dtypes: all. Gradient: x.
 func (x Tensor) Conj() Tensor {
@@ -51,31 +51,32 @@ func (x Tensor) Imag() Tensor {
 	return Wrap(ops.Imag(x.Handle()))
 }
 
-// Complex returns the complex tensor with the given parts. It is PyTorch's
-// complex.
+// Complex returns the complex tensor with the given parts, which have its
+// shape. It is PyTorch's complex.
 //
 // Dtypes: float. Gradient: re, im.
 func Complex(re, im Tensor) Tensor {
 	return Wrap(ops.Complex(re.Handle(), im.Handle()))
 }
 
-// Complex returns the complex tensor with the given parts.
+// Complex returns the complex tensor with the given parts, which have its
+// shape.
 //
 // Dtypes: float. Gradient: re, im.
 func (re Tensor) Complex(im Tensor) Tensor {
 	return Wrap(ops.Complex(re.Handle(), im.Handle()))
 }
 
-// Real returns the real part of each element of x; for a real tensor the
-// tensor itself. The result is a copy.
+// Real returns the real part of each element of x, in its shape; for a real
+// tensor the tensor itself. The result is a copy.
 //
 // Dtypes: all. Gradient: x.
 func Real(x Tensor) Tensor {
 	return Wrap(ops.Real(x.Handle()))
 }
 
-// Real returns the real part of each element of x; for a real tensor the
-// tensor itself.
+// Real returns the real part of each element of x, in its shape; for a real
+// tensor the tensor itself.
 //
 // Dtypes: all. Gradient: x.
 func (x Tensor) Real() Tensor {

@@ -200,7 +200,7 @@ func (x Tensor) Tile(reps ...int) Tensor {
 // ToType returns x converted to dtype, or x itself if it has that dtype. A
 // float becomes an integer by truncation, limited to the range of the dtype,
 // and NaN becomes 0. A complex number loses its imaginary part. Anything but
-// 0 becomes true.
+// 0 becomes true. The shape stays.
 //
 // Dtypes: all. Gradient: x.
 func ToType(x Tensor, dType ir.DType) Tensor {

@@ -51,7 +51,8 @@ func (t Tensor) NewEmpty(shape []int, opts ...Option) Tensor {
 // Empty returns a tensor in new memory that nothing is written to: its
 // elements have no defined value until the program writes them.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
+// RequireGrad, Pinned.
 func Empty(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -107,7 +108,8 @@ func (t Tensor) NewFull(shape []int, value Scalar, opts ...Option) Tensor {
 // Full returns a tensor whose elements are value. Without OfType, a bool
 // gives bool, an integer int64, and a float the default float.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
+// RequireGrad, Pinned.
 func Full(shape []int, value Scalar, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -152,8 +154,8 @@ func Linspace(start, end float64, steps int, opts ...Option) Tensor {
 	return Wrap(ops.Linspace(start, end, steps, place))
 }
 
-// Logspace returns base to the powers that linspace gives. For an integer
-// dtype start, end and the results lose their fractions.
+// Logspace returns base to the powers that linspace gives, on one axis. For
+// an integer dtype start, end and the results lose their fractions.
 //
 // Dtypes: int, float, complex. Gradient: none. Options: On, OfType,
 // RequireGrad, Pinned.
@@ -181,7 +183,8 @@ func (t Tensor) NewOnes(shape []int, opts ...Option) Tensor {
 
 // Ones returns a tensor of ones.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
+// RequireGrad, Pinned.
 func Ones(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -220,7 +223,8 @@ func (t Tensor) NewZeros(shape []int, opts ...Option) Tensor {
 
 // Zeros returns a tensor of zeros.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
+// RequireGrad, Pinned.
 func Zeros(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {

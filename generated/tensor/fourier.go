@@ -81,7 +81,7 @@ func (x Tensor) FFT2(opts ...Option) Tensor {
 
 // FFTFreq returns the frequencies of the elements of fft of n samples that
 // are d apart: 0, 1 and so on and then the negative ones up to -1, all over
-// n*d.
+// n*d, on one axis.
 //
 // Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
 func FFTFreq(n int, d float64, opts ...Option) Tensor {
@@ -239,7 +239,8 @@ func iffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err err
 	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
 
-// IFFT2 returns the inverse of fft2. The result is complex.
+// IFFT2 returns the inverse of fft2, along the same axes. The result is
+// complex.
 //
 // Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
 // Dim, Scaling (ScalingBackward).
@@ -251,7 +252,7 @@ func IFFT2(x Tensor, opts ...Option) Tensor {
 	return Wrap(ops.IFFT2(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFT2 returns the inverse of fft2.
+// IFFT2 returns the inverse of fft2, along the same axes.
 //
 // Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
 // Dim, Scaling (ScalingBackward).
@@ -272,7 +273,8 @@ func ifftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err err
 	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
 }
 
-// IFFTN returns the inverse of fftn. The result is complex.
+// IFFTN returns the inverse of fftn, along the same axes. The result is
+// complex.
 //
 // Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
 // Dim, Scaling (ScalingBackward).
@@ -284,7 +286,7 @@ func IFFTN(x Tensor, opts ...Option) Tensor {
 	return Wrap(ops.IFFTN(x.Handle(), sizes, dim, scaling))
 }
 
-// IFFTN returns the inverse of fftn.
+// IFFTN returns the inverse of fftn, along the same axes.
 //
 // Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
 // Dim, Scaling (ScalingBackward).
@@ -303,7 +305,7 @@ func ifftShiftOptions(opts []Option) (dim []int, err error) {
 	return dim, o.Err("Dim")
 }
 
-// IFFTShift is the inverse of fftshift.
+// IFFTShift is the inverse of fftshift along the same axes.
 //
 // Dtypes: all. Gradient: x. Options: Dim.
 func IFFTShift(x Tensor, opts ...Option) Tensor {
@@ -314,7 +316,7 @@ func IFFTShift(x Tensor, opts ...Option) Tensor {
 	return Wrap(ops.IFFTShift(x.Handle(), dim))
 }
 
-// IFFTShift is the inverse of fftshift.
+// IFFTShift is the inverse of fftshift along the same axes.
 //
 // Dtypes: all. Gradient: x. Options: Dim.
 func (x Tensor) IFFTShift(opts ...Option) Tensor {
@@ -541,7 +543,7 @@ func (x Tensor) RFFT2(opts ...Option) Tensor {
 }
 
 // RFFTFreq returns the frequencies of the elements of rfft of n samples that
-// are d apart, 0 to n/2 over n*d.
+// are d apart, 0 to n/2 over n*d, on one axis.
 //
 // Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
 func RFFTFreq(n int, d float64, opts ...Option) Tensor {

@@ -11,7 +11,7 @@ import (
 )
 
 // Argwhere returns the positions of the elements of x that are not zero, as
-// nonzero does.
+// nonzero does, one row for each with a place for each axis.
 //
 // Dtypes: all. Gradient: none. Waits for a value on the host.
 func Argwhere(x Tensor) Tensor {
@@ -19,7 +19,7 @@ func Argwhere(x Tensor) Tensor {
 }
 
 // Argwhere returns the positions of the elements of x that are not zero, as
-// nonzero does.
+// nonzero does, one row for each with a place for each axis.
 //
 // Dtypes: all. Gradient: none. Waits for a value on the host.
 func (x Tensor) Argwhere() Tensor {
@@ -235,18 +235,18 @@ func (x Tensor) Nonzero() Tensor {
 	return Wrap(ops.Nonzero(x.Handle()))
 }
 
-// OneHot returns, for each class index in the int32 or int64 tensor x, a row
-// of classes int64 numbers that are 0, with a 1 at the index. An index out of
-// range is an error. If classes is -1, the largest index decides, and the
-// host waits for it.
+// OneHot returns a tensor with the shape of x and a last axis of extent
+// classes. It is 1 at the class that an element of x, which is int32 or
+// int64, names, and 0 elsewhere. An index out of range is an error. If
+// classes is -1, the largest index decides, and the host waits for it.
 //
 // Dtypes: int32, int64. Gradient: none. Waits for a value on the host.
 func OneHot(x Tensor, classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
 
-// OneHot returns, for each class index in the int32 or int64 tensor x, a row
-// of classes int64 numbers that are 0, with a 1 at the index.
+// OneHot returns a tensor with the shape of x and a last axis of extent
+// classes.
 //
 // Dtypes: int32, int64. Gradient: none. Waits for a value on the host.
 func (x Tensor) OneHot(classes int) Tensor {
@@ -352,11 +352,11 @@ func scatterReduceOptions(opts []Option) (includeSelf bool, err error) {
 	return includeSelf, o.Err("IncludeSelf")
 }
 
-// ScatterReduce returns a copy of x in which every element that index names,
-// as in scatter, becomes the sum, product, mean, largest or smallest of
-// itself and the elements of src that go there. If IncludeSelf is false, the
-// element of x does not count. The mean of integers is rounded down. Equal
-// largest or smallest elements share the gradient.
+// ScatterReduce returns a copy of x in which every element that index names
+// along dim, as in scatter, becomes the sum, product, mean, largest or
+// smallest of itself and the elements of src that go there. If IncludeSelf is
+// false, the element of x does not count. The mean of integers is rounded
+// down. Equal largest or smallest elements share the gradient.
 //
 // Dtypes: all. Gradient: x, src. May differ from run to run on an
 // accelerator. Options: IncludeSelf (true).
@@ -368,9 +368,9 @@ func ScatterReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...
 	return Wrap(ops.ScatterReduce(x.Handle(), dim, index.Handle(), src.Handle(), ops.Reduce(reduce), includeSelf))
 }
 
-// ScatterReduce returns a copy of x in which every element that index names,
-// as in scatter, becomes the sum, product, mean, largest or smallest of
-// itself and the elements of src that go there.
+// ScatterReduce returns a copy of x in which every element that index names
+// along dim, as in scatter, becomes the sum, product, mean, largest or
+// smallest of itself and the elements of src that go there.
 //
 // Dtypes: all. Gradient: x, src. May differ from run to run on an
 // accelerator. Options: IncludeSelf (true).

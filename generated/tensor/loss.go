@@ -21,7 +21,8 @@ func binaryCrossEntropyOptions(opts []Option) (weight *core.Tensor, reduction op
 // weight, for probabilities x and target. The logarithms are limited to -100
 // from below. BinaryCrossEntropyWithLogits is more accurate.
 //
-// Dtypes: float. Gradient: x, target, Weight. Options: Weight, Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target, Weight. Options: Weight, Reduction
 // (ReductionMean).
 func BinaryCrossEntropy(x, target Tensor, opts ...Option) Tensor {
 	weight, reduction, err := binaryCrossEntropyOptions(opts)
@@ -34,7 +35,8 @@ func BinaryCrossEntropy(x, target Tensor, opts ...Option) Tensor {
 // BinaryCrossEntropy returns -(target*log(x) + (1 - target)*log(1 - x)) times
 // weight, for probabilities x and target.
 //
-// Dtypes: float. Gradient: x, target, Weight. Options: Weight, Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target, Weight. Options: Weight, Reduction
 // (ReductionMean).
 func (x Tensor) BinaryCrossEntropy(target Tensor, opts ...Option) Tensor {
 	weight, reduction, err := binaryCrossEntropyOptions(opts)
@@ -58,7 +60,8 @@ func binaryCrossEntropyWithLogitsOptions(opts []Option) (weight, posWeight *core
 // and target, times weight, computed without overflow. PosWeight is a factor
 // for the part of target that is 1. Both broadcast.
 //
-// Dtypes: float. Gradient: x, target, Weight, PosWeight. Options: Weight,
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target, Weight, PosWeight. Options: Weight,
 // PosWeight, Reduction (ReductionMean).
 func BinaryCrossEntropyWithLogits(x, target Tensor, opts ...Option) Tensor {
 	weight, posWeight, reduction, err := binaryCrossEntropyWithLogitsOptions(opts)
@@ -71,7 +74,8 @@ func BinaryCrossEntropyWithLogits(x, target Tensor, opts ...Option) Tensor {
 // BinaryCrossEntropyWithLogits returns the binary cross entropy of sigmoid(x)
 // and target, times weight, computed without overflow.
 //
-// Dtypes: float. Gradient: x, target, Weight, PosWeight. Options: Weight,
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target, Weight, PosWeight. Options: Weight,
 // PosWeight, Reduction (ReductionMean).
 func (x Tensor) BinaryCrossEntropyWithLogits(target Tensor, opts ...Option) Tensor {
 	weight, posWeight, reduction, err := binaryCrossEntropyWithLogitsOptions(opts)
@@ -130,7 +134,8 @@ func crossEntropyOptions(opts []Option) (weight *core.Tensor, ignoreIndex int, l
 // left out. Label smoothing mixes the target with equal parts of all classes.
 // For targets that are probabilities, see CrossEntropyProbs.
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
 // LabelSmoothing (0), Reduction (ReductionMean).
 func CrossEntropy(x, target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
@@ -144,7 +149,8 @@ func CrossEntropy(x, target Tensor, opts ...Option) Tensor {
 // [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or
 // int64 tensor target [n, ...].
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
 // LabelSmoothing (0), Reduction (ReductionMean).
 func (x Tensor) CrossEntropy(target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
@@ -168,8 +174,9 @@ func crossEntropyProbsOptions(opts []Option) (weight *core.Tensor, labelSmoothin
 // the same shape. The mean is over everything but the classes. It is
 // PyTorch's CrossEntropy with such a target.
 //
-// Dtypes: float. Gradient: x, target, Weight. Options: Weight, LabelSmoothing
-// (0), Reduction (ReductionMean).
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target, Weight. Options: Weight, LabelSmoothing (0),
+// Reduction (ReductionMean).
 func CrossEntropyProbs(x, target Tensor, opts ...Option) Tensor {
 	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
 	if err != nil {
@@ -182,8 +189,9 @@ func CrossEntropyProbs(x, target Tensor, opts ...Option) Tensor {
 // [n, classes, ...] (or [classes]) and target, which holds probabilities in
 // the same shape.
 //
-// Dtypes: float. Gradient: x, target, Weight. Options: Weight, LabelSmoothing
-// (0), Reduction (ReductionMean).
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target, Weight. Options: Weight, LabelSmoothing (0),
+// Reduction (ReductionMean).
 func (x Tensor) CrossEntropyProbs(target Tensor, opts ...Option) Tensor {
 	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
 	if err != nil {
@@ -203,7 +211,8 @@ func huberLossOptions(opts []Option) (delta ir.Scalar, reduction ops.Reduction, 
 // HuberLoss returns d*d/2 where the absolute distance d of x and target is
 // less than delta, and delta*(d - delta/2) elsewhere.
 //
-// Dtypes: float. Gradient: x, target. Options: Delta (1), Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: Delta (1), Reduction
 // (ReductionMean).
 func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
@@ -216,7 +225,8 @@ func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 // HuberLoss returns d*d/2 where the absolute distance d of x and target is
 // less than delta, and delta*(d - delta/2) elsewhere.
 //
-// Dtypes: float. Gradient: x, target. Options: Delta (1), Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: Delta (1), Reduction
 // (ReductionMean).
 func (x Tensor) HuberLoss(target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
@@ -238,7 +248,8 @@ func klDivOptions(opts []Option) (logTarget bool, reduction ops.Reduction, err e
 // probabilities, and target probabilities or with LogTarget their logarithms.
 // PyTorch's batchmean is the sum divided by the extent of axis 0.
 //
-// Dtypes: float. Gradient: x, target. Options: LogTarget (false), Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: LogTarget (false), Reduction
 // (ReductionMean).
 func KLDiv(x, target Tensor, opts ...Option) Tensor {
 	logTarget, reduction, err := klDivOptions(opts)
@@ -251,7 +262,8 @@ func KLDiv(x, target Tensor, opts ...Option) Tensor {
 // KLDiv returns target*(log(target) - x), where x holds logarithms of
 // probabilities, and target probabilities or with LogTarget their logarithms.
 //
-// Dtypes: float. Gradient: x, target. Options: LogTarget (false), Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: LogTarget (false), Reduction
 // (ReductionMean).
 func (x Tensor) KLDiv(target Tensor, opts ...Option) Tensor {
 	logTarget, reduction, err := klDivOptions(opts)
@@ -271,8 +283,8 @@ func l1LossOptions(opts []Option) (reduction ops.Reduction, err error) {
 // L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float, complex. Gradient: x, target. Options: Reduction
-// (ReductionMean).
+// Dtypes: float, complex. Shape: that of no axes, or with ReductionNone that
+// of the elements. Gradient: x, target. Options: Reduction (ReductionMean).
 func L1Loss(x, target Tensor, opts ...Option) Tensor {
 	reduction, err := l1LossOptions(opts)
 	if err != nil {
@@ -284,8 +296,8 @@ func L1Loss(x, target Tensor, opts ...Option) Tensor {
 // L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float, complex. Gradient: x, target. Options: Reduction
-// (ReductionMean).
+// Dtypes: float, complex. Shape: that of no axes, or with ReductionNone that
+// of the elements. Gradient: x, target. Options: Reduction (ReductionMean).
 func (x Tensor) L1Loss(target Tensor, opts ...Option) Tensor {
 	reduction, err := l1LossOptions(opts)
 	if err != nil {
@@ -304,7 +316,8 @@ func mseLossOptions(opts []Option) (reduction ops.Reduction, err error) {
 // MSELoss returns the squared distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float. Gradient: x, target. Options: Reduction (ReductionMean).
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: Reduction (ReductionMean).
 func MSELoss(x, target Tensor, opts ...Option) Tensor {
 	reduction, err := mseLossOptions(opts)
 	if err != nil {
@@ -316,7 +329,8 @@ func MSELoss(x, target Tensor, opts ...Option) Tensor {
 // MSELoss returns the squared distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float. Gradient: x, target. Options: Reduction (ReductionMean).
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: Reduction (ReductionMean).
 func (x Tensor) MSELoss(target Tensor, opts ...Option) Tensor {
 	reduction, err := mseLossOptions(opts)
 	if err != nil {
@@ -340,7 +354,8 @@ func nllLossOptions(opts []Option) (weight *core.Tensor, ignoreIndex int, reduct
 // and the mean is then divided by their sum. Elements whose target is
 // IgnoreIndex are left out. A class out of range is an error.
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
 // Reduction (ReductionMean).
 func NLLLoss(x, target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, reduction, err := nllLossOptions(opts)
@@ -354,7 +369,8 @@ func NLLLoss(x, target Tensor, opts ...Option) Tensor {
 // target, for x [n, classes, ...] (or [classes]) that holds logarithms of
 // probabilities and target [n, ...].
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
 // Reduction (ReductionMean).
 func (x Tensor) NLLLoss(target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, reduction, err := nllLossOptions(opts)
@@ -376,7 +392,8 @@ func smoothL1LossOptions(opts []Option) (beta ir.Scalar, reduction ops.Reduction
 // target is less than beta, and d - beta/2 elsewhere. With beta of 0 it is
 // L1Loss.
 //
-// Dtypes: float. Gradient: x, target. Options: Beta (1), Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: Beta (1), Reduction
 // (ReductionMean).
 func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)
@@ -389,7 +406,8 @@ func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 // SmoothL1Loss returns d*d/(2*beta) where the absolute distance d of x and
 // target is less than beta, and d - beta/2 elsewhere.
 //
-// Dtypes: float. Gradient: x, target. Options: Beta (1), Reduction
+// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Options: Beta (1), Reduction
 // (ReductionMean).
 func (x Tensor) SmoothL1Loss(target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)

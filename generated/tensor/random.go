@@ -29,10 +29,10 @@ func (x Tensor) Bernoulli() Tensor {
 	return Wrap(ops.Bernoulli(x.Handle(), seed, offset))
 }
 
-// Dropout returns x with each element multiplied by 0 with probability p and
-// otherwise by 1/(1 - p). A dropped infinity becomes NaN. Elements are
-// dropped whether or not a model trains: call it in training only. P must be
-// between 0 and 1.
+// Dropout returns a tensor of the shape of x: each element multiplied by 0
+// with probability p and otherwise by 1/(1 - p). A dropped infinity becomes
+// NaN. Elements are dropped whether or not a model trains: call it in
+// training only. P must be between 0 and 1.
 //
 // Dtypes: float. Gradient: x. Draws from the random state.
 func Dropout(x Tensor, p float64) Tensor {
@@ -40,8 +40,8 @@ func Dropout(x Tensor, p float64) Tensor {
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
 }
 
-// Dropout returns x with each element multiplied by 0 with probability p and
-// otherwise by 1/(1 - p).
+// Dropout returns a tensor of the shape of x: each element multiplied by 0
+// with probability p and otherwise by 1/(1 - p).
 //
 // Dtypes: float. Gradient: x. Draws from the random state.
 func (x Tensor) Dropout(p float64) Tensor {
@@ -106,8 +106,8 @@ func (t Tensor) NewRand(shape []int, opts ...Option) Tensor {
 // Rand returns random numbers uniform in [0, 1). They are drawn so that none
 // rounds to 1 in any dtype. Both parts of complex ones are uniform.
 //
-// Dtypes: float, complex. Gradient: none. Draws from the random state.
-// Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: float, complex. Shape: the one given. Gradient: none. Draws from
+// the random state. Options: On, OfType, RequireGrad, Pinned.
 func Rand(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -150,8 +150,8 @@ func (t Tensor) NewRandint(shape []int, low, high int, opts ...Option) Tensor {
 // Randint returns random whole numbers uniform from low to before high, which
 // must be greater. Without OfType they are int64.
 //
-// Dtypes: all. Gradient: none. Draws from the random state. Options: On,
-// OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Draws from the random
+// state. Options: On, OfType, RequireGrad, Pinned.
 func Randint(shape []int, low, high int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -194,8 +194,8 @@ func (t Tensor) NewRandn(shape []int, opts ...Option) Tensor {
 // Randn returns random numbers of the standard normal distribution, the parts
 // of complex ones with variance 1/2.
 //
-// Dtypes: float, complex. Gradient: none. Draws from the random state.
-// Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: float, complex. Shape: the one given. Gradient: none. Draws from
+// the random state. Options: On, OfType, RequireGrad, Pinned.
 func Randn(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -220,8 +220,8 @@ func RandnLike(x Tensor, opts ...Option) Tensor {
 	return Wrap(ops.Randn(x.Handle().Shape(), seed, offset, place))
 }
 
-// Randperm returns the numbers 0 to n-1 in random order. Without OfType they
-// are int64.
+// Randperm returns the numbers 0 to n-1 in random order, on one axis. Without
+// OfType they are int64.
 //
 // Dtypes: all. Gradient: none. Draws from the random state. Options: On,
 // OfType, RequireGrad, Pinned.

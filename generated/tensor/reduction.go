@@ -123,7 +123,8 @@ func logsumexpOptions(opts []Option) (keepDim bool, err error) {
 // overflow on the way; negative infinity over no elements. Without axes all
 // are reduced. Integers become the default float.
 //
-// Dtypes: all. Gradient: x. Options: KeepDim (false).
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: x. Options: KeepDim (false).
 func Logsumexp(x Tensor, dim []int, opts ...Option) Tensor {
 	keepDim, err := logsumexpOptions(opts)
 	if err != nil {
@@ -135,7 +136,8 @@ func Logsumexp(x Tensor, dim []int, opts ...Option) Tensor {
 // Logsumexp returns the logarithm of the sum of exp(x) over dim, without
 // overflow on the way; negative infinity over no elements.
 //
-// Dtypes: all. Gradient: x. Options: KeepDim (false).
+// Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
+// with extent 1. Gradient: x. Options: KeepDim (false).
 func (x Tensor) Logsumexp(dim []int, opts ...Option) Tensor {
 	keepDim, err := logsumexpOptions(opts)
 	if err != nil {
@@ -192,7 +194,8 @@ func maxDimOptions(opts []Option) (keepDim bool, err error) {
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's max with dim.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+// Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x. Options: KeepDim (false).
 func MaxDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := maxDimOptions(opts)
 	if err != nil {
@@ -205,7 +208,8 @@ func MaxDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 // MaxDim returns the largest elements of x along dim and their int64
 // positions: the first of equal ones, which alone gets the gradient.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+// Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x. Options: KeepDim (false).
 func (x Tensor) MaxDim(dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := maxDimOptions(opts)
 	if err != nil {
@@ -302,7 +306,8 @@ func minDimOptions(opts []Option) (keepDim bool, err error) {
 // positions: the first of equal ones, which alone gets the gradient. It is
 // PyTorch's min with dim.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+// Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x. Options: KeepDim (false).
 func MinDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := minDimOptions(opts)
 	if err != nil {
@@ -315,7 +320,8 @@ func MinDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 // MinDim returns the smallest elements of x along dim and their int64
 // positions: the first of equal ones, which alone gets the gradient.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+// Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x. Options: KeepDim (false).
 func (x Tensor) MinDim(dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := minDimOptions(opts)
 	if err != nil {
@@ -340,8 +346,9 @@ func normOptions(opts []Option) (p float64, dim []int, keepDim bool, dType ir.DT
 // value, and 0 the number of elements that are not zero. Elements of zero
 // have a gradient of zero. If dtype is given, x is converted to it first.
 //
-// Dtypes: float, complex. Gradient: x. Options: P (2), Dim, KeepDim (false),
-// OfType.
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: P (2), Dim, KeepDim
+// (false), OfType.
 func Norm(x Tensor, opts ...Option) Tensor {
 	p, dim, keepDim, dType, err := normOptions(opts)
 	if err != nil {
@@ -353,8 +360,9 @@ func Norm(x Tensor, opts ...Option) Tensor {
 // Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
 // to the power 1/p.
 //
-// Dtypes: float, complex. Gradient: x. Options: P (2), Dim, KeepDim (false),
-// OfType.
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: P (2), Dim, KeepDim
+// (false), OfType.
 func (x Tensor) Norm(opts ...Option) Tensor {
 	p, dim, keepDim, dType, err := normOptions(opts)
 	if err != nil {
@@ -414,8 +422,9 @@ func stdOptions(opts []Option) (dim []int, correction float64, keepDim bool, err
 // On GPUs it is infinite where float32 cannot hold the square of a distance
 // from the mean, which begins at 1.8e19; elsewhere it is not.
 //
-// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
-// (false).
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
+// KeepDim (false).
 func Std(x Tensor, opts ...Option) Tensor {
 	dim, correction, keepDim, err := stdOptions(opts)
 	if err != nil {
@@ -426,8 +435,9 @@ func Std(x Tensor, opts ...Option) Tensor {
 
 // Std returns the square root of var.
 //
-// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
-// (false).
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
+// KeepDim (false).
 func (x Tensor) Std(opts ...Option) Tensor {
 	dim, correction, keepDim, err := stdOptions(opts)
 	if err != nil {
@@ -500,8 +510,9 @@ func varMeanOptions(opts []Option) (dim []int, correction float64, keepDim bool,
 
 // VarMean returns the variance and the mean of x over dim.
 //
-// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
-// (false).
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
+// KeepDim (false).
 func VarMean(x Tensor, opts ...Option) (variance, mean Tensor) {
 	dim, correction, keepDim, err := varMeanOptions(opts)
 	if err != nil {
@@ -513,8 +524,9 @@ func VarMean(x Tensor, opts ...Option) (variance, mean Tensor) {
 
 // VarMean returns the variance and the mean of x over dim.
 //
-// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
-// (false).
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
+// KeepDim (false).
 func (x Tensor) VarMean(opts ...Option) (variance, mean Tensor) {
 	dim, correction, keepDim, err := varMeanOptions(opts)
 	if err != nil {
@@ -538,8 +550,9 @@ func varOptions(opts []Option) (dim []int, correction float64, keepDim bool, err
 // Where that is 0 the result is NaN or infinite. For complex numbers it is
 // real.
 //
-// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
-// (false).
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
+// KeepDim (false).
 func Var(x Tensor, opts ...Option) Tensor {
 	dim, correction, keepDim, err := varOptions(opts)
 	if err != nil {
@@ -551,8 +564,9 @@ func Var(x Tensor, opts ...Option) Tensor {
 // Var returns the variance of the elements of x over dim: the sum of the
 // squared distances from the mean, divided by their number less correction.
 //
-// Dtypes: float, complex. Gradient: x. Options: Dim, Correction (1), KeepDim
-// (false).
+// Dtypes: float, complex. Shape: that of x without the axes in dim, which
+// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
+// KeepDim (false).
 func (x Tensor) Var(opts ...Option) Tensor {
 	dim, correction, keepDim, err := varOptions(opts)
 	if err != nil {

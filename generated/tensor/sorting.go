@@ -21,7 +21,8 @@ func argmaxOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // equal elements wins, and NaN is larger than any number. An x without
 // elements is an error.
 //
-// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+// Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
+// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
 func Argmax(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := argmaxOptions(opts)
 	if err != nil {
@@ -33,7 +34,8 @@ func Argmax(x Tensor, opts ...Option) Tensor {
 // Argmax returns the int64 index of the largest element along the one axis
 // dim, or in x read in row-major order when dim is not given.
 //
-// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+// Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
+// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
 func (x Tensor) Argmax(opts ...Option) Tensor {
 	dim, keepDim, err := argmaxOptions(opts)
 	if err != nil {
@@ -55,7 +57,8 @@ func argminOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // equal elements wins, and a NaN wins over any number. An x without elements
 // is an error.
 //
-// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+// Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
+// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
 func Argmin(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := argminOptions(opts)
 	if err != nil {
@@ -67,7 +70,8 @@ func Argmin(x Tensor, opts ...Option) Tensor {
 // Argmin returns the int64 index of the smallest element along the one axis
 // dim, or in x read in row-major order when dim is not given.
 //
-// Dtypes: int, float. Gradient: none. Options: Dim, KeepDim (false).
+// Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
+// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
 func (x Tensor) Argmin(opts ...Option) Tensor {
 	dim, keepDim, err := argminOptions(opts)
 	if err != nil {
@@ -114,7 +118,8 @@ func bucketizeOptions(opts []Option) (right bool, err error) {
 }
 
 // Bucketize returns the int64 bucket of each of values among ascending
-// boundaries, as searchsorted with its operands exchanged.
+// boundaries, as searchsorted with its operands exchanged. The shape is that
+// of values.
 //
 // Dtypes: int, float. Gradient: none. Options: Right (false).
 func Bucketize(values, boundaries Tensor, opts ...Option) Tensor {
@@ -147,7 +152,8 @@ func kthvalueOptions(opts []Option) (keepDim bool, err error) {
 // Kthvalue returns the k-th smallest element of x along dim, k counted from
 // 1, and its int64 position.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+// Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x. Options: KeepDim (false).
 func Kthvalue(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := kthvalueOptions(opts)
 	if err != nil {
@@ -160,7 +166,8 @@ func Kthvalue(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
 // Kthvalue returns the k-th smallest element of x along dim, k counted from
 // 1, and its int64 position.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: KeepDim (false).
+// Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x. Options: KeepDim (false).
 func (x Tensor) Kthvalue(k, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := kthvalueOptions(opts)
 	if err != nil {

@@ -57,7 +57,8 @@ func vecdotOptions(opts []Option) (keepDim bool, err error) {
 // Vecdot returns the dot products of x and y along dim, the sums of
 // conj(x)*y. The operands broadcast.
 //
-// Dtypes: float, complex. Gradient: x, y. Options: KeepDim (false).
+// Dtypes: float, complex. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x, y. Options: KeepDim (false).
 func Vecdot(x, y Tensor, dim int, opts ...Option) Tensor {
 	keepDim, err := vecdotOptions(opts)
 	if err != nil {
@@ -69,7 +70,8 @@ func Vecdot(x, y Tensor, dim int, opts ...Option) Tensor {
 // Vecdot returns the dot products of x and y along dim, the sums of
 // conj(x)*y.
 //
-// Dtypes: float, complex. Gradient: x, y. Options: KeepDim (false).
+// Dtypes: float, complex. Shape: that of x without axis dim, which KeepDim
+// keeps with extent 1. Gradient: x, y. Options: KeepDim (false).
 func (x Tensor) Vecdot(y Tensor, dim int, opts ...Option) Tensor {
 	keepDim, err := vecdotOptions(opts)
 	if err != nil {

@@ -16,10 +16,10 @@ func asStridedOptions(opts []Option) (offset int, err error) {
 	return offset, o.Err("Offset")
 }
 
-// AsStrided returns a view of x's storage with the given size, strides and
-// offset, counted in elements. Without an offset it begins where x begins.
-// Elements outside the storage are an error. Elements that appear more than
-// once get the sum of their gradients.
+// AsStrided returns a view of x's storage with the shape size and the given
+// strides and offset, counted in elements. Without an offset it begins where
+// x begins. Elements outside the storage are an error. Elements that appear
+// more than once get the sum of their gradients.
 //
 // Dtypes: all. Gradient: x. The result shares its operand's elements.
 // Options: Offset (-1).
@@ -31,8 +31,8 @@ func AsStrided(x Tensor, size, stride []int, opts ...Option) Tensor {
 	return Wrap(ops.AsStrided(x.Handle(), slices.Clone(size), slices.Clone(stride), offset))
 }
 
-// AsStrided returns a view of x's storage with the given size, strides and
-// offset, counted in elements.
+// AsStrided returns a view of x's storage with the shape size and the given
+// strides and offset, counted in elements.
 //
 // Dtypes: all. Gradient: x. The result shares its operand's elements.
 // Options: Offset (-1).
@@ -74,14 +74,16 @@ func (x Tensor) Chunk(n, dim int) []Tensor {
 	return wrapAll(ops.Chunk(x.Handle(), n, dim))
 }
 
-// Contiguous returns x if it is row-major without gaps, else a copy that is.
+// Contiguous returns x if it is row-major without gaps, else a copy that is,
+// of the same shape.
 //
 // Dtypes: all. Gradient: x.
 func Contiguous(x Tensor) Tensor {
 	return Wrap(ops.Contiguous(x.Handle()))
 }
 
-// Contiguous returns x if it is row-major without gaps, else a copy that is.
+// Contiguous returns x if it is row-major without gaps, else a copy that is,
+// of the same shape.
 //
 // Dtypes: all. Gradient: x.
 func (x Tensor) Contiguous() Tensor {

@@ -74,19 +74,31 @@ func creationNames() []string {
 	return names
 }
 
+// lossReductions are what losses do with their elements.
+var lossReductions = []string{"none", "mean", "sum"}
+
 // shapeWords says what shape the result has where that follows from the operator's kind.
 func shapeWords(op *schema.Op) string {
 	operands := slices.DeleteFunc(op.Operands(), func(p *schema.Param) bool { return p.Type != schema.Tensor })
 	same := op.Shape != nil && op.Shape.Pkg == "" && op.Shape.Func == "SameShape"
+	has := func(is func(p *schema.Param) bool) bool { return slices.ContainsFunc(op.Params, is) }
 	switch {
+	case op.Factory() && has(func(p *schema.Param) bool { return p.Name == "shape" && p.Type == schema.Ints }):
+		return "Shape: the one given"
 	case len(operands) == 0 || op.Factory():
 		return ""
+	case has(func(p *schema.Param) bool { return p.Name == "reduction" && slices.Equal(p.Enum, lossReductions) }):
+		return "Shape: that of no axes, or with ReductionNone that of the elements"
 	case op.Kind == ir.Elementwise && len(operands) > 1:
 		return "Operands broadcast"
 	case op.Kind == ir.Elementwise, op.Kind == ir.Scan, same && op.Kind == ir.Opaque:
 		return "Shape: that of " + unit.Local(operands[0].Name)
-	case op.Kind == ir.Reduction && slices.ContainsFunc(op.Params, func(p *schema.Param) bool { return p.Name == "keepdim" }):
-		return "Shape: that of " + unit.Local(operands[0].Name) + " without the axes in dim, which KeepDim keeps with extent 1"
+	case has(func(p *schema.Param) bool { return p.Name == "keepdim" }):
+		axes := "the axes in dim, which"
+		if has(func(p *schema.Param) bool { return p.Name == "dim" && p.Type == schema.Int }) {
+			axes = "axis dim, which"
+		}
+		return "Shape: that of " + unit.Local(operands[0].Name) + " without " + axes + " KeepDim keeps with extent 1"
 	}
 	return ""
 }
