@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/caller"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/observe"
@@ -38,7 +38,7 @@ type details struct {
 
 // describe returns what is shown of work.
 func describe(w observe.Work) slice {
-	s := slice{name: w.What, category: "copy", details: details{Line: core.Caller(), Bytes: w.Bytes}}
+	s := slice{name: w.What, category: "copy", details: details{Line: caller.Line(), Bytes: w.Bytes}}
 	if c := w.Call; c != nil {
 		s.name, s.category = c.Op.Name, "operator"
 		s.Kernel, s.Results, s.Reads = c.Kernel.String(), views(c.Out), views(c.In)

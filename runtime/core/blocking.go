@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/sinter-go/sinter/runtime/caller"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
@@ -72,7 +73,7 @@ func SyncDebugMode() SyncDebug { return SyncDebug(syncDebug.Load()) }
 func synchronizing(dev device.Device, what string) error {
 	switch SyncDebugMode() {
 	case SyncDebugWarn:
-		slog.Warn("sinter: called a synchronizing operation", "operation", what, "device", dev.String(), "caller", callerOutside())
+		slog.Warn("sinter: called a synchronizing operation", "operation", what, "device", dev.String(), "caller", caller.Line())
 	case SyncDebugFail:
 		return fmt.Errorf("called a synchronizing operation: %s waits for %s; copy to or from pinned memory with NonBlocking, or allow it with sync debug mode %d",
 			what, dev, SyncDebugOff)

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	goruntime "runtime"
-	"runtime/debug"
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/caller"
 )
 
 // Sentinel errors that callers may decide on.
@@ -75,11 +72,11 @@ func (f *failure) report() error {
 
 // A located error names the line of the program that called the library.
 type located struct {
-	caller string // file:line
-	err    error
+	line string // file:line
+	err  error
 }
 
-func (l *located) Error() string { return l.caller + ": " + l.err.Error() }
+func (l *located) Error() string { return l.line + ": " + l.err.Error() }
 
 func (l *located) Unwrap() error { return l.err }
 
@@ -88,8 +85,8 @@ func at(err error) error {
 	if err == nil || lineOf(err) != nil {
 		return err
 	}
-	if caller := callerOutside(); caller != "" {
-		return &located{caller, err}
+	if line := caller.Line(); line != "" {
+		return &located{line, err}
 	}
 	return err
 }
@@ -101,88 +98,6 @@ func lineOf(err error) *located {
 		return l
 	}
 	return nil
-}
-
-// userPackages are this module's own callers of the library.
-var userPackages = [...]string{"examples/", "tests/", "cmd/", "optest/"}
-
-// moduleRoot is the directory of this module in the file names of frames. The
-// frames' functions do not tell where they are written: one that is inlined may
-// bear the name of its caller's package.
-var moduleRoot = func() string {
-	_, file, _, _ := goruntime.Caller(0)
-	return strings.TrimSuffix(file, "runtime/core/failure.go")
-}()
-
-// emittedSuffix ends the names of the files that the generator writes in other
-// modules.
-const emittedSuffix = ".sinter.go"
-
-// Caller returns file:line of the program's nearest call of the library, on the calling
-// goroutine's stack; "" where there is none.
-func Caller() string { return callerOutside() }
-
-// callerOutside returns file:line of the nearest frame that is not the
-// library's own code. Tests and examples of this module count as outside.
-func callerOutside() string {
-	var pcs [64]uintptr
-	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(3, pcs[:])])
-	for {
-		f, more := frames.Next()
-		if f.File != "" && !libraryFrame(f) {
-			return fmt.Sprintf("%s:%d", f.File, f.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
-}
-
-// standardRoot is what the names of the standard library's files begin with; "" in
-// programs that are built with -trimpath.
-var standardRoot = func() string {
-	file, _ := goruntime.FuncForPC(reflect.ValueOf(fmt.Sprint).Pointer()).FileLine(reflect.ValueOf(fmt.Sprint).Pointer())
-	return strings.TrimSuffix(file, "fmt/print.go")
-}()
-
-// modules are the first elements of the paths of the program's modules.
-var modules = sync.OnceValue(func() map[string]bool {
-	first := map[string]bool{"command-line-arguments": true}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return first
-	}
-	for _, m := range append(info.Deps, &info.Main) {
-		name, _, _ := strings.Cut(m.Path, "/")
-		first[name] = true
-	}
-	return first
-})
-
-// standardFrame reports a frame of the standard library, such as of fmt when it prints
-// a tensor. With -trimpath file names begin with the path of the package.
-func standardFrame(f goruntime.Frame) bool {
-	if standardRoot != "" {
-		return strings.HasPrefix(f.File, standardRoot)
-	}
-	name, _, _ := strings.Cut(f.File, "/")
-	return !strings.Contains(name, ".") && !modules()[name]
-}
-
-func libraryFrame(f goruntime.Frame) bool {
-	if standardFrame(f) || strings.HasSuffix(f.File, emittedSuffix) {
-		return true
-	}
-	rest, inside := strings.CutPrefix(f.File, moduleRoot)
-	if !inside || strings.HasSuffix(f.File, "_test.go") {
-		return false
-	}
-	for _, p := range userPackages {
-		if strings.HasPrefix(rest, p) {
-			return false
-		}
-	}
-	return true
 }
 
 // failed returns a tensor that carries f.
@@ -306,7 +221,7 @@ func (f *failure) within(op *ir.Op) *failure {
 	f.seen.Store(true) // the new one takes over
 	out := &failure{bare: fmt.Errorf("%s: %w", op.Name, f.bare), op: op, seen: new(atomic.Bool)}
 	if out.err = out.bare; lineOf(out.err) == nil && lineOf(f.err) != nil {
-		out.err = &located{lineOf(f.err).caller, out.bare}
+		out.err = &located{lineOf(f.err).line, out.bare}
 	}
 	out.watch()
 	return out

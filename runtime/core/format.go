@@ -6,27 +6,17 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/option"
+	"github.com/sinter-go/sinter/runtime/printing"
 )
 
-// FormatOptions adjusts how tensors are printed.
-type FormatOptions struct {
-	Precision   int // digits after the decimal point
-	MaxElements int // tensors of more elements are summarised
-	EdgeItems   int // elements shown at each end of a summarised axis
-	LineWidth   int // characters a line
-}
-
-// DefaultFormat prints four decimals and aligned columns.
-var DefaultFormat = FormatOptions{Precision: 4, MaxElements: 1000, EdgeItems: 3, LineWidth: 80}
-
-// String formats the tensor with DefaultFormat, after waiting for its elements.
-func (t *Tensor) String() string { return t.Format(DefaultFormat) }
+// String formats the tensor as usual, after waiting for its elements.
+func (t *Tensor) String() string { return t.Format(printing.Default) }
 
 const opening = "tensor("
 
-// FormatWith is Format with what the options change of DefaultFormat.
+// FormatWith is Format with what the options change of printing.Default.
 func (t *Tensor) FormatWith(opts []option.Option) string {
-	r, o := option.Read(opts), DefaultFormat
+	r, o := option.Read(opts), printing.Default
 	o.Precision, o.MaxElements = r.Int("Precision", o.Precision), r.Int("MaxElements", o.MaxElements)
 	o.EdgeItems, o.LineWidth = r.Int("EdgeItems", o.EdgeItems), r.Int("LineWidth", o.LineWidth)
 	if err := of("format", r.Err("Precision, MaxElements, EdgeItems, LineWidth")); err != nil {
@@ -38,23 +28,22 @@ func (t *Tensor) FormatWith(opts []option.Option) string {
 // Format returns the tensor's elements in nested brackets, followed by what is
 // not the default: device, dtype, the operator that made it. Of a tensor that is
 // summarised, only the elements that are shown are copied to the host.
-func (t *Tensor) Format(o FormatOptions) string {
+func (t *Tensor) Format(o printing.Options) string {
 	if err := t.Err(); err != nil {
 		return opening + "error: " + err.Error() + ")"
 	}
-	o.EdgeItems = max(o.EdgeItems, 0)
-	p := printer{o: o, dtype: t.dtype, shape: t.layout.Shape}
-	var err error
-	if p.summary = t.NumElements() > o.MaxElements; p.summary {
-		p.shown, p.raw, err = t.edges(o.EdgeItems)
+	shown, raw, err := t.layout.Shape, []byte(nil), error(nil)
+	if t.NumElements() > o.MaxElements {
+		shown, raw, err = t.edges(max(o.EdgeItems, 0))
 	} else {
-		p.shown = p.shape
-		p.raw, err = Bytes(t)
+		raw, err = Bytes(t)
 	}
 	if err != nil {
 		return opening + "error: " + err.Error() + ")"
 	}
-	return joined(opening+p.print(len(opening)), t.suffixes(), o.LineWidth)
+	size := t.dtype.Size()
+	a := printing.Array{DType: t.dtype, Shape: t.layout.Shape, Shown: shown, Value: func(i int) ir.Scalar { return decode(raw[i*size:], t.dtype) }}
+	return joined(opening+o.Text(a, len(opening)), t.suffixes(), o.LineWidth)
 }
 
 // suffixes say what the elements do not show: an accelerator, a dtype that is not a

@@ -66,7 +66,7 @@ func (f *goFile) forwarders(list []forwarder) {
 func reservedNames() (methods, funcs []string) {
 	methods = []string{"Handle"}
 	funcs = []string{"Tensor", "Wrap", "Scalar", "DType", "Device", "Element", "Half", "BF16", "Option", "On", "RequireGrad", "Pinned", "Retain", "CreateGraph", "WithGradient",
-		"Precision", "MaxElements", "EdgeItems", "LineWidth", "NonBlocking", "ScopeGuard", "DefaultFormat", "Defaults"}
+		"Precision", "MaxElements", "EdgeItems", "LineWidth", "NonBlocking", "ScopeGuard", "Defaults"}
 	for _, list := range [][]forwarder{metadataForwarders(), scopeForwarders(), valueForwarders(), fillForwarders(), movingForwarders(), gradForwarders()} {
 		for _, w := range list {
 			if w.function {

@@ -1,4 +1,7 @@
-package core
+// Package printing writes the elements of an array as PyTorch does: in nested brackets,
+// as columns of one format, without the middle of large arrays. It knows nothing of
+// tensors.
+package printing
 
 import (
 	"math"
@@ -8,16 +11,37 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// printer holds how the shown elements of a tensor are written.
+// Options say how arrays are written.
+type Options struct {
+	Precision   int // digits after the decimal point
+	MaxElements int // arrays of more elements are summarised
+	EdgeItems   int // elements shown at each end of a summarised axis
+	LineWidth   int // characters a line
+}
+
+// Default is four decimals.
+var Default = Options{Precision: 4, MaxElements: 1000, EdgeItems: 3, LineWidth: 80}
+
+// An Array is what is written.
+type Array struct {
+	DType ir.DType
+	Shape []int
+	Shown []int                 // less than Shape along axes whose middle is left out
+	Value func(i int) ir.Scalar // the elements of Shown, row-major
+}
+
+// Text returns the elements in brackets, the first line being indented by indent.
+func (o Options) Text(a Array, indent int) string {
+	o.EdgeItems = max(o.EdgeItems, 0)
+	return (&printer{Array: a, o: o}).print(indent)
+}
+
+// printer holds how the shown elements of an array are written.
 type printer struct {
-	o       FormatOptions
-	dtype   ir.DType
-	shape   []int  // the tensor's
-	shown   []int  // its edges' where it is summarised
-	raw     []byte // the elements of shown, row-major
-	summary bool
-	number  column // or the real parts
-	imag    column
+	Array
+	o      Options
+	number column // or the real parts
+	imag   column
 }
 
 // A column is the one format that all shown numbers share.
@@ -28,17 +52,17 @@ type column struct {
 	width  int
 }
 
-// print returns the elements in brackets, the first line being indented by indent.
+// print is Text.
 func (p *printer) print(indent int) string {
-	if ir.NumElements(p.shape) == 0 {
+	if ir.NumElements(p.Shape) == 0 {
 		return "[]"
 	}
 	p.number = p.column(func(v ir.Scalar) float64 { return real(v.Complex()) })
-	if p.dtype.IsComplex() {
+	if p.DType.IsComplex() {
 		p.imag = p.column(func(v ir.Scalar) float64 { return imag(v.Complex()) })
 	}
-	for i := range len(p.raw) / p.dtype.Size() {
-		p.measure(p.value(i))
+	for i := range ir.NumElements(p.Shown) {
+		p.measure(p.Value(i))
 	}
 	var b strings.Builder
 	p.write(&b, 0, 0, indent)
@@ -49,12 +73,12 @@ func (p *printer) print(indent int) string {
 // elements, as PyTorch does: by the sizes of those that are finite and not 0.
 func (p *printer) column(part func(ir.Scalar) float64) column {
 	c := column{verb: 'f', digits: p.o.Precision}
-	if !p.dtype.IsFloat() && !p.dtype.IsComplex() {
+	if !p.DType.IsFloat() && !p.DType.IsComplex() {
 		return c
 	}
 	whole, low, high := true, math.Inf(1), 0.0
-	for i := range len(p.raw) / p.dtype.Size() {
-		a := math.Abs(part(p.value(i)))
+	for i := range ir.NumElements(p.Shown) {
+		a := math.Abs(part(p.Value(i)))
 		if math.IsNaN(a) || math.IsInf(a, 0) || a == 0 {
 			continue
 		}
@@ -72,7 +96,7 @@ func (p *printer) column(part func(ir.Scalar) float64) column {
 
 // measure widens the columns to hold v. Imaginary parts are not padded.
 func (p *printer) measure(v ir.Scalar) {
-	if p.dtype.IsComplex() {
+	if p.DType.IsComplex() {
 		p.number.width = max(p.number.width, len(p.number.format(real(v.Complex()))))
 		p.imag.width = max(p.imag.width, len(p.imag.format(imag(v.Complex()))))
 		return
@@ -80,17 +104,12 @@ func (p *printer) measure(v ir.Scalar) {
 	p.number.width = max(p.number.width, len(p.text(v)))
 }
 
-// value returns an element of what is shown.
-func (p *printer) value(i int) ir.Scalar {
-	return decode(p.raw[i*p.dtype.Size():], p.dtype)
-}
-
 // text formats a number that is not complex.
 func (p *printer) text(v ir.Scalar) string {
 	switch {
-	case p.dtype == ir.Bool:
+	case p.DType == ir.Bool:
 		return strconv.FormatBool(v.Bool())
-	case p.dtype.IsInt():
+	case p.DType.IsInt():
 		return strconv.FormatInt(v.Int(), 10)
 	}
 	return p.number.format(v.Float())
@@ -98,8 +117,8 @@ func (p *printer) text(v ir.Scalar) string {
 
 // element formats an element of what is shown, at the column's width.
 func (p *printer) element(i int) string {
-	v := p.value(i)
-	if !p.dtype.IsComplex() {
+	v := p.Value(i)
+	if !p.DType.IsComplex() {
 		return pad(p.text(v), p.number.width)
 	}
 	c := v.Complex()
@@ -131,7 +150,7 @@ func (c *column) format(f float64) string {
 // elementWidth is the width of an element with the comma and space behind it.
 func (p *printer) elementWidth() int {
 	w := p.number.width + 2
-	if p.dtype.IsComplex() {
+	if p.DType.IsComplex() {
 		w += p.imag.width + 1 // a sign that is not written takes the place of the j
 	}
 	return w
@@ -140,13 +159,13 @@ func (p *printer) elementWidth() int {
 // write prints the elements along axis and those after it, of which the first is
 // base, behind indent characters.
 func (p *printer) write(b *strings.Builder, axis, base, indent int) {
-	if axis == len(p.shape) {
+	if axis == len(p.Shape) {
 		b.WriteString(p.element(base))
 		return
 	}
-	rest := len(p.shape) - axis - 1
-	inner := ir.NumElements(p.shown[axis+1:])
-	edge := p.shown[axis]
+	rest := len(p.Shape) - axis - 1
+	inner := ir.NumElements(p.Shown[axis+1:])
+	edge := p.Shown[axis]
 	if p.cut(axis) {
 		edge = p.o.EdgeItems
 	}
@@ -164,7 +183,7 @@ func (p *printer) write(b *strings.Builder, axis, base, indent int) {
 	}
 	b.WriteByte('[')
 	place := 0 // in the row, the dots counting
-	for i := range p.shown[axis] {
+	for i := range p.Shown[axis] {
 		if i == edge {
 			separate(place)
 			p.dots(b, rest, place)
@@ -174,14 +193,14 @@ func (p *printer) write(b *strings.Builder, axis, base, indent int) {
 		p.write(b, axis+1, base+i*inner, indent+1)
 		place++
 	}
-	if p.shown[axis] == 0 {
+	if p.Shown[axis] == 0 {
 		p.dots(b, rest, 0)
 	}
 	b.WriteByte(']')
 }
 
 // cut reports whether elements along axis are left out.
-func (p *printer) cut(axis int) bool { return p.summary && p.shown[axis] < p.shape[axis] }
+func (p *printer) cut(axis int) bool { return p.Shown[axis] < p.Shape[axis] }
 
 // dots stand for the elements that are left out. Among numbers they are set off.
 func (p *printer) dots(b *strings.Builder, rest, place int) {
