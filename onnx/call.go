@@ -54,12 +54,16 @@ func (c *call) run() error {
 			return fmt.Errorf("%w: this operator of uint64", ErrUnsupported)
 		}
 	}
-	if err := c.step.kernel(c); err != nil {
+	known, err := c.compute()
+	if err != nil {
 		return err
 	}
 	for i, v := range c.out {
 		if v == nil || v.form != formTensor {
 			continue
+		}
+		if known && v.constant == nil {
+			v.known = true
 		}
 		if err := v.t.Err(); err != nil {
 			return err
@@ -73,6 +77,24 @@ func (c *call) run() error {
 		}
 	}
 	return nil
+}
+
+// compute calls the kernel, while a run is recorded outside of the recording if nothing but
+// shapes decides what it computes, which it reports.
+func (c *call) compute() (known bool, err error) {
+	n := c.step.node
+	if !core.Recording() || len(n.subgraphs) > 0 || lowerings[n.spec.Domain][n.spec.Name].random {
+		return false, c.step.kernel(c)
+	}
+	if n.spec.Domain != "" || n.spec.Name != "Shape" && n.spec.Name != "Size" {
+		for _, v := range c.in {
+			if v != nil && v.constant == nil && !v.known {
+				return false, c.step.kernel(c)
+			}
+		}
+	}
+	core.Unrecorded(func() { err = c.step.kernel(c) })
+	return true, err
 }
 
 // size notes that a result will have a shape, and fails while folding if it is large.
@@ -133,7 +155,13 @@ func (c *call) one(i int) (float64, error) {
 	if t.NumElements() != 1 {
 		return 0, fmt.Errorf("operand %d has shape %v, want one element", i, t.Shape())
 	}
-	return t.Item()
+	return item(t)
+}
+
+// item returns the one element of a tensor.
+func item(t tensor.Tensor) (x float64, err error) {
+	core.Unrecorded(func() { x, err = t.Item() })
+	return x, err
 }
 
 // derived returns what f makes of operand i. Of a constant it is made once, for all runs,
@@ -151,7 +179,7 @@ func (c *call) derived(i int, name string, f func(t tensor.Tensor) tensor.Tensor
 		return d
 	}
 	var d tensor.Tensor
-	core.OutsideScope(func() { d = f(t).Contiguous() })
+	core.Unrecorded(func() { core.OutsideScope(func() { d = f(t).Contiguous() }) })
 	if k.derived == nil {
 		k.derived = map[string]tensor.Tensor{}
 	}

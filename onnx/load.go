@@ -22,7 +22,8 @@ import (
 // directory, and from nowhere else: not through "..", nor through links that lead out.
 // Errors wrap ErrFormat, ErrUnsupported or what the file system says.
 //
-// Options: On, the device that the model runs on (the CPU).
+// Options: On, the device that the model runs on (the CPU); Plans, how many programs of
+// runs whose shapes repeat are kept (16), 0 for none.
 func Load(name string, opts ...tensor.Option) (*Model, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
@@ -60,9 +61,12 @@ func load(raw []byte, fsys fs.FS, dir string, opts []tensor.Option) (m *Model, e
 		}
 	}()
 	o := option.Read(opts)
-	on := option.Get(&o, "On", device.CPU)
-	if err := o.Err("load"); err != nil {
+	on, kept := option.Get(&o, "On", device.CPU), o.Int("Plans", defaultPlans)
+	if err := o.Err("On, Plans"); err != nil {
 		return nil, fmt.Errorf("onnx: load: %w", err)
+	}
+	if kept < 0 {
+		return nil, fmt.Errorf("onnx: load: at most %d programs, want 0 or more", kept)
 	}
 	file, err := format.ReadModel(raw)
 	if err != nil {
@@ -74,6 +78,7 @@ func load(raw []byte, fsys fs.FS, dir string, opts []tensor.Option) (m *Model, e
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
+	m.plans.most = kept
 	return m, nil
 }
 

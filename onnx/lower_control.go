@@ -240,7 +240,7 @@ func truth(v *value) (bool, error) {
 	if v == nil || v.form != formTensor || v.t.NumElements() != 1 {
 		return false, fmt.Errorf("the condition is not one bool")
 	}
-	x, err := v.t.Item()
+	x, err := item(v.t)
 	return x != 0, err
 }
 

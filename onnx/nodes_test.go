@@ -138,6 +138,10 @@ func (c nodeCase) run(d device.Device) error {
 	if _, err := fmt.Sscan(string(c.files["tolerance"]), &rtol, &atol); err != nil {
 		return err
 	}
+	rounds := 3 // by itself, as it becomes a program, and by this
+	if d != device.CPU && strings.HasSuffix(c.name, "_expanded") {
+		rounds = 1
+	}
 	return tensor.Scope(func() error {
 		for set := 0; ; set++ {
 			dir := fmt.Sprintf("test_data_set_%d", set)
@@ -157,23 +161,34 @@ func (c nodeCase) run(d device.Device) error {
 				if err != nil {
 					return err
 				}
-				inputs[in.Name] = v
+				inputs[in.Name] = lent(v)
 			}
-			got, err := model.run(context.Background(), inputs, nil)
-			if err != nil {
-				return err
-			}
-			for i, out := range file.Graph.Outputs {
-				want, err := stored(c.files[fmt.Sprintf("%s/output_%d.pb", dir, i)], model.outputs[i], out.Type)
+			for round := range rounds {
+				got, err := model.run(context.Background(), inputs, nil)
 				if err != nil {
 					return err
 				}
-				if err := agree(got[out.Name], want, rtol, atol); err != nil {
-					return fmt.Errorf("output %q: %w", out.Name, err)
+				for i, out := range file.Graph.Outputs {
+					want, err := stored(c.files[fmt.Sprintf("%s/output_%d.pb", dir, i)], model.outputs[i], out.Type)
+					if err != nil {
+						return err
+					}
+					if err := agree(got[out.Name], want, rtol, atol); err != nil {
+						return fmt.Errorf("run %d, output %q: %w", round, out.Name, err)
+					}
 				}
 			}
 		}
 	})
+}
+
+// lent returns a value whose memory no run gives back.
+func lent(v *value) *value {
+	v.borrowed = true
+	for _, x := range v.list {
+		lent(x)
+	}
+	return v
 }
 
 // agree compares a result with the stored one.

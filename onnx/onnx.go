@@ -42,6 +42,7 @@ type Model struct {
 
 	inputs, outputs []Value
 	program         *program
+	plans           plans
 	device          tensor.Defaults
 	nodes           map[string]int
 	parameters      int

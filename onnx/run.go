@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
+	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -17,6 +18,10 @@ import (
 // device, in the dtypes and shapes that Inputs says; one that is Optional may be left out.
 // The outputs are new tensors, the caller's to release. Those named in want are computed,
 // or without any all of them. A cancelled context ends the run between two operators.
+//
+// Where a run has the shapes of one before, it becomes a program, which is run again when
+// they come back: the option Plans of Load says how many are kept. A program is not ended
+// by a context.
 //
 // Errors about the inputs wrap ErrInput, and nothing was computed then.
 func (m *Model) Run(ctx context.Context, inputs map[string]tensor.Tensor, want ...string) (map[string]tensor.Tensor, error) {
@@ -57,6 +62,20 @@ func (m *Model) run(ctx context.Context, inputs map[string]*value, want []string
 	if err := m.fit(inputs, want); err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	if p := m.plan(inputs, want); p != nil {
+		return p.run(m, inputs)
+	}
+	if out, err = m.eager(ctx, inputs, want); err != nil {
+		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	return out, nil
+}
+
+// eager runs the steps one by one.
+func (m *Model) eager(ctx context.Context, inputs map[string]*value, want []string) (out map[string]*value, err error) {
 	f := newFrame(ctx, m.program, m.device.Device)
 	out = map[string]*value{}
 	err = tensor.NoGrad(func() error {
@@ -70,7 +89,7 @@ func (m *Model) run(ctx context.Context, inputs map[string]*value, want []string
 					v.elem = in.elem
 				}
 				if v.form == formTensor && v.t.Device() != m.device.Device {
-					v = &value{t: v.t.To(m.device.Device), elem: v.elem}
+					v = &value{t: v.t.To(m.device.Device), elem: v.elem, known: v.known}
 				}
 				f.set(m.program.inputs[i], v)
 			}
@@ -90,10 +109,7 @@ func (m *Model) run(ctx context.Context, inputs map[string]*value, want []string
 			return nil
 		})
 	})
-	if err != nil {
-		return nil, fmt.Errorf("onnx: %w", err)
-	}
-	return out, nil
+	return out, err
 }
 
 // owned returns a value that outlives the run and shares no memory with parameters or
@@ -120,7 +136,7 @@ func (v *value) owned(d device.Device) (*value, error) {
 	if t.Device() != d {
 		t = t.To(d)
 	}
-	if v.borrowed {
+	if v.borrowed || v.known && core.Recording() { // a program makes it new at every run
 		t = t.Clone()
 	} else if !t.IsContiguous() {
 		t = t.Contiguous()

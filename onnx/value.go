@@ -28,6 +28,7 @@ type value struct {
 	list     []*value    // of a sequence
 	constant *constant   // of a value that is the model's
 	borrowed bool        // the memory is the caller's or the model's
+	known    bool        // the same in every run of these shapes, while one is recorded
 	refs     int         // places of the run that hold it
 }
 
@@ -59,7 +60,7 @@ func (v *value) on(d device.Device) tensor.Tensor {
 	v.constant.mu.Lock()
 	defer v.constant.mu.Unlock()
 	if !v.constant.there || v.constant.dev != d {
-		core.OutsideScope(func() { v.constant.moved = v.t.To(d) })
+		core.Unrecorded(func() { core.OutsideScope(func() { v.constant.moved = v.t.To(d) }) })
 		v.constant.dev, v.constant.there = d, true
 	}
 	return v.constant.moved
@@ -82,7 +83,12 @@ func (v *value) ints() ([]int, error) {
 }
 
 // intsOf returns the elements of a tensor as ints.
-func intsOf(t tensor.Tensor) ([]int, error) {
+func intsOf(t tensor.Tensor) (out []int, err error) {
+	core.Unrecorded(func() { out, err = readInts(t) })
+	return out, err
+}
+
+func readInts(t tensor.Tensor) ([]int, error) {
 	if t.DType() != tensor.Int64 {
 		t = t.ToType(tensor.Int64)
 	}

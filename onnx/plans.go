@@ -1,0 +1,271 @@
+package onnx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx/internal/format"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/option"
+)
+
+const (
+	defaultPlans = 16
+	// remembered is how many kinds of runs are known for each program that is kept.
+	remembered = 4
+	// fewElements is how many integers an operand has at most whose values may decide what
+	// is computed.
+	fewElements = 16
+)
+
+// plans are the programs of a model's runs whose shapes repeat.
+type plans struct {
+	most int
+
+	mu     sync.Mutex
+	list   map[string]*kind
+	uses   int64
+	made   int
+	values bool // values of few integers decide what is computed: a program is for these
+	never  bool // what is computed depends on other values
+}
+
+// A kind of run has inputs of some shapes, and some outputs.
+type kind struct {
+	used   int64
+	plan   *plan // nil until it repeats
+	failed bool
+}
+
+// A plan is the program for a kind of run. It does not change.
+type plan struct {
+	program *compile.Compiled[[]tensor.Tensor]
+	inputs  []string // arguments of the program
+	outputs []string
+	elems   []format.Elem // of the outputs
+}
+
+// decides reports whether a tensor is integers that may decide what is computed.
+func decides(t tensor.Tensor) bool {
+	return !t.DType().IsFloat() && !t.DType().IsComplex() && t.NumElements() <= fewElements && t.Device() == tensorCPU
+}
+
+// key appends what a program depends on.
+func (m *Model) key(b []byte, inputs map[string]*value, want []string) ([]byte, error) {
+	for i, in := range m.inputs {
+		v, ok := inputs[in.Name]
+		if !ok {
+			continue
+		}
+		b = append(b, byte(i), byte(i>>8), byte(v.t.DType()), byte(v.t.Rank()))
+		for a := range v.t.Rank() {
+			n := v.t.Size(a)
+			b = append(b, byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32))
+		}
+		if m.plans.values && decides(v.t) {
+			raw, err := v.t.Contiguous().Bytes()
+			if err != nil {
+				return nil, err
+			}
+			b = append(b, raw...)
+		}
+	}
+	for _, name := range want {
+		b = append(append(b, '|'), name...)
+	}
+	return b, nil
+}
+
+// plan returns the program for a run, nil where it is the first of its kind or can have no
+// program.
+func (m *Model) plan(inputs map[string]*value, want []string) *plan {
+	p := &m.plans
+	if p.most == 0 {
+		return nil
+	}
+	for _, v := range inputs {
+		if v.form != formTensor {
+			return nil
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var room [128]byte
+	key, err := m.key(room[:0], inputs, want)
+	if err != nil || p.never {
+		return nil
+	}
+	p.uses++
+	k, ok := p.list[string(key)]
+	if !ok {
+		p.forget(remembered * p.most)
+		if p.list == nil {
+			p.list = map[string]*kind{}
+		}
+		p.list[string(key)] = &kind{used: p.uses}
+		return nil
+	}
+	k.used = p.uses
+	if k.failed {
+		return nil
+	}
+	if k.plan == nil {
+		m.make(k, inputs, want)
+	}
+	return k.plan
+}
+
+// forget drops the kind of run that was not seen for longest where there are so many.
+func (p *plans) forget(most int) {
+	if len(p.list) < most {
+		return
+	}
+	oldest := ""
+	for key, k := range p.list {
+		if oldest == "" || k.used < p.list[oldest].used {
+			oldest = key
+		}
+	}
+	p.drop(p.list[oldest])
+	delete(p.list, oldest)
+}
+
+// drop lets go of a plan. A run that goes on keeps its program.
+func (p *plans) drop(k *kind) {
+	if k.plan != nil {
+		k.plan = nil
+		p.made--
+	}
+}
+
+// make records the program for runs like this one, if that is possible.
+func (m *Model) make(k *kind, inputs map[string]*value, want []string) {
+	p, made := &m.plans, &plan{}
+	if p.made >= p.most {
+		var oldest *kind
+		for _, o := range p.list {
+			if o.plan != nil && (oldest == nil || o.used < oldest.used) {
+				oldest = o
+			}
+		}
+		p.drop(oldest)
+	}
+	for _, o := range m.outputs {
+		if len(want) == 0 || slices.Contains(want, o.Name) {
+			made.outputs = append(made.outputs, o.Name)
+		}
+	}
+	given, elems := map[string]*value{}, map[string]format.Elem{}
+	var args []tensor.Tensor
+	for _, in := range m.inputs {
+		v, ok := inputs[in.Name]
+		switch {
+		case !ok:
+		case p.values && decides(v.t):
+			var t tensor.Tensor
+			core.OutsideScope(func() { t = v.t.Clone() })
+			given[in.Name] = &value{t: t, elem: v.elem, borrowed: true, known: true}
+		default:
+			made.inputs, elems[in.Name] = append(made.inputs, in.Name), v.elem
+			args = append(args, v.t.To(m.device.Device))
+		}
+	}
+	made.program = compile.Func(func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		all := make(map[string]*value, len(given)+len(x))
+		for name, v := range given {
+			all[name] = &value{t: v.t, elem: v.elem, borrowed: true, known: true}
+		}
+		for i, t := range x {
+			all[made.inputs[i]] = &value{t: t, elem: elems[made.inputs[i]], borrowed: true}
+		}
+		list, elems, err := m.results(all, made.outputs)
+		if made.elems == nil {
+			made.elems = elems
+		}
+		return list, err
+	}, compile.Captures(), compile.Plans(1))
+	err := tensor.NoGrad(func() error { return tensor.Scope(func() error { return made.program.Prepare(args...) }) })
+	switch {
+	case err == nil:
+		k.plan = made
+		p.made++
+		return
+	case !p.values && (errors.Is(err, compile.ErrHostRead) || errors.Is(err, compile.ErrEscaped)):
+		p.values, p.list = true, nil // every kind of run has another key now
+	case p.values:
+		p.never, p.list = true, nil
+	}
+	k.failed = true
+}
+
+// results are the outputs of a run that is recorded.
+func (m *Model) results(inputs map[string]*value, outputs []string) (list []tensor.Tensor, elems []format.Elem, err error) {
+	out, err := m.eager(context.Background(), inputs, outputs)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range outputs {
+		v := out[name]
+		if v.form != formTensor {
+			return nil, nil, fmt.Errorf("%w: output %q is no tensor", compile.ErrUnrecordable, name)
+		}
+		list, elems = append(list, v.t), append(elems, v.elem)
+	}
+	return list, elems, nil
+}
+
+// run runs the program.
+func (k *plan) run(m *Model, inputs map[string]*value) (map[string]*value, error) {
+	out := make(map[string]*value, len(k.outputs))
+	err := tensor.NoGrad(func() error {
+		return tensor.Scope(func() error {
+			args := make([]tensor.Tensor, len(k.inputs))
+			for i, name := range k.inputs {
+				args[i] = inputs[name].t.To(m.device.Device)
+			}
+			list, err := k.program.Call(args...)
+			if err != nil {
+				return err
+			}
+			tensor.Keep(list...)
+			for i, name := range k.outputs {
+				out[name] = &value{t: list[i], elem: k.elems[i]}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	return out, nil
+}
+
+// Explain says in words which programs the model has made of its runs.
+func (m *Model) Explain() string {
+	p := &m.or().plans
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var b strings.Builder
+	switch {
+	case p.never:
+		return "every run is by itself: what is computed depends on values of the inputs\n"
+	case p.made == 0:
+		return "every run was by itself so far: none had the shapes of one before\n"
+	}
+	for _, k := range p.list {
+		if k.plan != nil {
+			fmt.Fprintf(&b, "inputs %s: %s", strings.Join(k.plan.inputs, ", "), k.plan.program.Explain())
+		}
+	}
+	return b.String()
+}
+
+// Plans bounds how many programs a model keeps for runs whose shapes repeat, 16 unless
+// given; 0 has every run by itself. It is an option of Load, LoadFS and LoadBytes.
+func Plans(n int) tensor.Option { return option.Int("Plans", n) }
