@@ -404,9 +404,10 @@ func testProduct[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *
 		for i := range w {
 			w[i] = T(rng.IntN(9) - 4)
 		}
-		got, at := panel[T](rows, n)
-		want, _ := panel[T](rows, n)
-		p := conv.Product[T]{Plane: plane, Rows: rows, Terms: l.terms}
+		p := conv.Product[T]{Plane: plane, Rows: rows, Terms: l.terms, Band: rng.IntN(3), Pitch: rng.IntN(2) * (n + rng.IntN(3))}
+		pitch := max(n, p.Pitch)
+		got, at := panel[T](rows, pitch)
+		want, _ := panel[T](rows, pitch)
 		portions := 1 + rng.IntN(plane.Pieces())
 		for _, i := range rng.Perm(portions) {
 			p.Run(at, unsafe.Pointer(&w[0]), l.data, i, portions)
@@ -417,10 +418,10 @@ func testProduct[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *
 				for k := range l.terms {
 					sum += w[r*len(l.terms)+k] * l.want(j, k)
 				}
-				want[guard+r*n+j] = sum
+				want[guard+r*pitch+j] = sum
 			}
 		}
-		diff(t, fmt.Sprint(rows, " rows"), want, got)
+		diff(t, fmt.Sprintf("%d rows, %d apart, %d at once", rows, pitch, p.Band), want, got)
 	}
 }
 

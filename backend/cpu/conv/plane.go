@@ -83,28 +83,44 @@ func Waste(level simd.Level, elem, width int) float64 {
 // most work of a call, in products of vectors: vector code cannot be preempted.
 const mostProducts = 64 * 1024
 
+// wholeBlocks is a number of vectors that blocks of any size divide.
+const wholeBlocks = 12
+
 // A Product is weights times windows: rows of sums over terms.
 type Product[T Float] struct {
 	Plane *Plane
 	Rows  int
 	Terms []int // where each lies for the first window, in bytes
+	// Band is how many rows of windows are taken for all of Rows before the next, so that
+	// what they read is still in a cache; 0 for any number.
+	Band int
+	// Pitch is how many numbers the rows of the result are apart; 0 where they follow one
+	// another.
+	Pitch int
 }
 
-// Run sets portion i, of so many, of out, [Rows, windows], to the product of weight,
+// pitch returns the bytes from a row of the result to the next.
+func (p *Product[T]) pitch() int { return max(p.Pitch, p.Plane.windows) * p.Plane.elem }
+
+// Run sets portion i, of so many, of out, [Rows, Pitch], to the product of weight,
 // [Rows, Terms], with the windows over the frames at data. Every sum is over terms in
 // their order.
 func (p *Product[T]) Run(out, weight, data unsafe.Pointer, i, portions int) {
-	stride, pitch := len(p.Terms)*p.Plane.elem, p.Plane.windows*p.Plane.elem
+	stride, pitch := len(p.Terms)*p.Plane.elem, p.pitch()
+	n, f := len(p.Plane.pieces)/2, p.vectors
+	if p.Plane.vectors == nil {
+		n, f = len(p.Plane.starts), p.plain
+	}
 	groups := (p.Rows + Rows - 1) / Rows
-	for g := range groups {
-		lo, hi := g*p.Rows/groups, (g+1)*p.Rows/groups
-		to, w := unsafe.Add(out, lo*pitch), unsafe.Add(weight, lo*stride)
-		if p.Plane.vectors == nil {
-			n := len(p.Plane.starts)
-			p.plain(to, data, w, hi-lo, i*n/portions, (i+1)*n/portions)
-		} else {
-			n := len(p.Plane.pieces) / 2
-			p.vectors(to, data, w, hi-lo, i*n/portions, (i+1)*n/portions)
+	first, end := i*n/portions, (i+1)*n/portions
+	band := max(1, end-first)
+	if groups > 1 && p.Band > 0 {
+		band = max(1, p.Band*n/len(p.Plane.starts)/wholeBlocks) * wholeBlocks
+	}
+	for ; first < end; first += band {
+		for g := range groups {
+			lo, hi := g*p.Rows/groups, (g+1)*p.Rows/groups
+			f(unsafe.Add(out, lo*pitch), data, unsafe.Add(weight, lo*stride), hi-lo, first, min(first+band, end))
 		}
 	}
 }
@@ -112,8 +128,8 @@ func (p *Product[T]) Run(out, weight, data unsafe.Pointer, i, portions int) {
 // vectors computes the vectors [first, last) of some rows.
 func (p *Product[T]) vectors(out, data, w unsafe.Pointer, rows, first, last int) {
 	v, pieces := p.Plane.vectors, p.Plane.pieces
-	stride, pitch := len(p.Terms)*p.Plane.elem, p.Plane.windows*p.Plane.elem
-	end := pitch // of what is to be written of a row
+	stride, pitch := len(p.Terms)*p.Plane.elem, p.pitch()
+	end := p.Plane.windows * p.Plane.elem // of what is to be written of a row
 	if 2*last < len(pieces) {
 		end = pieces[2*last+1]
 	}
@@ -158,7 +174,7 @@ func (p *Product[T]) plain(out, data, w unsafe.Pointer, rows, first, last int) {
 	weights := unsafe.Slice((*T)(w), rows*len(p.Terms))
 	for r := range rows {
 		for i := first; i < last; i++ {
-			to := unsafe.Slice((*T)(unsafe.Add(out, (r*p.Plane.windows+i*width)*p.Plane.elem)), width)
+			to := unsafe.Slice((*T)(unsafe.Add(out, r*p.pitch()+i*width*p.Plane.elem)), width)
 			clear(to)
 			for t, at := range p.Terms {
 				from, weight := unsafe.Slice((*T)(unsafe.Add(data, p.Plane.starts[i]+at)), width), weights[r*len(p.Terms)+t]

@@ -257,18 +257,28 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 		return
 	}
 	w := tile.Dense(weight, out.DType)
-	s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: w.Ptr, windows: v.out}
 	if v.plain(out.DType) {
+		s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: w.Ptr, windows: v.out}
 		correlateRows[T](&s, tile.Dense(x, out.DType).Ptr, v.images, out.Ptr)
 		return
 	}
-	var l *layout
-	l, s.terms = v.windowsOf(x, out.DType, runtime.GOMAXPROCS(0))
+	if bands := v.bands(out.DType); bands > 1 {
+		banded[T](v, x, w.Ptr, out, bands)
+		return
+	}
+	correlateFrames[T](v, x, w.Ptr, out.DType, out.Ptr, v.outSize)
+}
+
+// correlateFrames sets out, whose channels are pitch elements apart, to the convolution of
+// images that are laid out in frames.
+func correlateFrames[T float](v *convolution, x ir.View, weight unsafe.Pointer, dtype ir.DType, out unsafe.Pointer, pitch int) {
+	l, terms := v.windowsOf(x, dtype, runtime.GOMAXPROCS(0))
+	s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: weight, terms: terms, windows: v.out, pitch: pitch}
 	s.kernel, s.repeat = placesOf(v.kernel, v.dilation), 1
 	correlate := newCorrelator[T](&s, l)
 	defer correlate.end()
 	l.each(func(data unsafe.Pointer, first, images int) {
-		correlate.run(data, images, unsafe.Add(out.Ptr, first*v.groups*v.outs*v.outSize*out.DType.Size()))
+		correlate.run(data, images, unsafe.Add(out, first*v.groups*v.outs*pitch*dtype.Size()))
 	})
 }
 
@@ -299,6 +309,7 @@ type correlation struct {
 	kernel       [][]int        // the places along each axis that they are of
 	repeat       int            // terms of a place that follow one another
 	windows      []int          // along each axis
+	pitch        int            // elements of out from a row to the next; 0: those of the windows
 }
 
 const (
@@ -393,6 +404,9 @@ const (
 	sparseRows = 4
 	// sparseWeights is how many weights stay in a cache, while windows are read.
 	sparseWeights = 40 * 1024
+	// bandBytes is how much of images is read for all rows before the rest is, so that it
+	// stays in the second cache.
+	bandBytes = 384 * 1024
 	// turning is how many terms take as long as turning the sums of a block.
 	turning = 16
 )
@@ -407,6 +421,7 @@ type correlator interface {
 func newCorrelator[T float](s *correlation, l *layout) correlator {
 	if s.isSparse(int(unsafe.Sizeof(T(0)))) {
 		p := conv.Product[T]{Plane: conv.NewPlane(l.frame, s.windows, simd.Active()), Rows: s.rows, Terms: s.terms}
+		p.Pitch, p.Band = s.pitch, max(1, bandBytes*p.Plane.Pieces()/max(1, l.image()/s.groups))
 		return &sparse[T]{s, l, p}
 	}
 	return newTiling[T](s, l)
@@ -433,7 +448,7 @@ func (s *sparse[T]) run(data unsafe.Pointer, images int, out unsafe.Pointer) {
 		for ; from < to; from++ {
 			u := from / parts
 			weight := unsafe.Add(s.weight, u%s.groups*s.rows*s.depth*size)
-			s.product.Run(unsafe.Add(out, u*s.rows*n*size), weight, unsafe.Add(data, u*group), from%parts, parts)
+			s.product.Run(unsafe.Add(out, u*s.rows*max(n, s.pitch)*size), weight, unsafe.Add(data, u*group), from%parts, parts)
 		}
 	})
 }

@@ -335,8 +335,9 @@ func (t *tiling[T]) store(sums unsafe.Pointer, group, block, lo, hi int) {
 	for at := lo; at < hi; {
 		u, w := at/t.size, at%t.size
 		n := min(t.size-w, hi-at)
-		to := unsafe.Add(t.out, (((u*t.groups+group)*t.rows+first)*t.size+w)*size)
-		turn(t.level, size, to, unsafe.Add(sums, (at-lo)*t.lanes*size), t.size*size, t.lanes*size, n, min(t.lanes, t.rows-first))
+		pitch := max(t.size, t.pitch)
+		to := unsafe.Add(t.out, (((u*t.groups+group)*t.rows+first)*pitch+w)*size)
+		turn(t.level, size, to, unsafe.Add(sums, (at-lo)*t.lanes*size), pitch*size, t.lanes*size, n, min(t.lanes, t.rows-first))
 		at += n
 	}
 }
