@@ -66,10 +66,10 @@ func (s *slicing) take(out, x ir.View) {
 	size, n := s.inner*x.DType.Size(), len(s.index)
 	if runs := s.runs(size); runs != nil {
 		pool.For(s.outer, max(1, moveWork/(s.inner*n)), func(lo, hi int) {
-			for o := lo; o < hi; o++ {
+			for o := lo; o < hi; o += runsTogether {
 				to, row := unsafe.Add(d.Ptr, o*n*size), unsafe.Add(from.Ptr, o*s.along*size)
 				for _, r := range runs {
-					copy(unsafe.Slice((*byte)(unsafe.Add(to, r.at*size)), r.n*size), unsafe.Slice((*byte)(unsafe.Add(row, r.from*size)), r.n*size))
+					takeRun(min(runsTogether, hi-o), unsafe.Add(to, r.at*size), unsafe.Add(row, r.from*size), r.n*size, n*size, s.along*size)
 				}
 			}
 		})
@@ -84,6 +84,27 @@ func (s *slicing) take(out, x ir.View) {
 		}
 	})
 	tile.Finish(out, d)
+}
+
+// runsTogether is how many outer elements are copied run by run, which the first cache holds.
+const runsTogether = 32
+
+// takeRun copies a run of bytes of outer elements, which begin toStep and step bytes apart.
+func takeRun(outer int, to, from unsafe.Pointer, bytes, toStep, step int) {
+	switch bytes {
+	case 4:
+		takeOne[uint32](outer, to, from, toStep, step)
+	case 8:
+		takeOne[uint64](outer, to, from, toStep, step)
+	default:
+		move.CopyRows(simd.Active(), to, from, outer, bytes, toStep, step)
+	}
+}
+
+func takeOne[T any](outer int, to, from unsafe.Pointer, toStep, step int) {
+	for o := range outer {
+		*(*T)(unsafe.Add(to, o*toStep)) = *(*T)(unsafe.Add(from, o*step))
+	}
 }
 
 // A run is n slices in a row, the first at place at of the index.
