@@ -467,6 +467,10 @@ func GridSampleGradGrid(c *ir.Call) error {
 }
 
 func gridSampleGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
+	if s.mode == sampleNearest { // a step function
+		clear(tile.Elements[T](out))
+		return
+	}
 	if s.lined() {
 		sampleLinesGradGrid[T](s, in, out)
 	} else {

@@ -4,7 +4,9 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/lines"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -60,14 +62,21 @@ func sampleLines[T float](s *sampling, in []ir.View, out ir.View) {
 	defer write.giveUp()
 	w := write.view(s, out.DType, s.points)
 	x, grid, dst := take[T](s, read, in[0], s.inSize), tile.Elements[T](in[1]), tile.Elements[T](w)
-	c := s.channels
+	c, funcs := s.channels, lines.Of[T](simd.Active())
 	pool.For(s.images*s.points, max(1, sampleWork/c), func(lo, hi int) {
 		var set tapSet[T]
-		list := make([]tap[T], 0, maxTaps*maxTaps)
-		for ; lo < hi; lo++ {
-			place(s, grid[lo*s.axes:], &set)
-			list = set.taps(list[:0])
-			sampleLine(dst[lo*c:][:c], x[lo/s.points*s.inSize*c:], list)
+		list, run := make([]tap[T], 0, maxTaps*maxTaps), newInnerRun[T](s, c, c)
+		for lo < hi {
+			image, end := x[lo/s.points*s.inSize*c:], min(hi, (lo/s.points+1)*s.points)
+			first := lo
+			lo = run.find(grid, lo, end, false)
+			funcs.Mix(&run.Points, dst[first*c:], image)
+			if lo < end && !run.full() {
+				place(s, grid[lo*s.axes:], &set)
+				list = set.taps(list[:0])
+				sampleLine(dst[lo*c:][:c], image, list)
+				lo++
+			}
 		}
 	})
 	put(s, out, w, s.points)
@@ -110,7 +119,7 @@ func sampleLinesGradInput[T float](s *sampling, in []ir.View, out ir.View) {
 	w := write.view(s, out.DType, s.inSize)
 	g, grid, dst := take[T](s, read, in[0], s.points), tile.Elements[T](in[1]), tile.Elements[T](w)
 	clear(dst)
-	c := s.channels
+	c, funcs := s.channels, lines.Of[T](simd.Active())
 	blocks := (c + lineBlock - 1) / lineBlock
 	pool.For(s.images*blocks, max(1, sampleWork/max(1, s.points*lineBlock)), func(lo, hi int) {
 		var set tapSet[T]
@@ -119,7 +128,18 @@ func sampleLinesGradInput[T float](s *sampling, in []ir.View, out ir.View) {
 			n, first := lo/blocks, lo%blocks*lineBlock
 			last := min(first+lineBlock, c)
 			image := dst[n*s.inSize*c:]
-			for p := n * s.points; p < (n+1)*s.points; p++ {
+			run := newInnerRun[T](s, last-first, c)
+			for p, end := n*s.points, (n+1)*s.points; p < end; p++ {
+				own := g[p*c+first:]
+				p = run.find(grid, p, end, false)
+				funcs.Spread(&run.Points, own, image[first:])
+				if p == end {
+					break
+				}
+				if run.full() {
+					p--
+					continue
+				}
 				place(s, grid[p*s.axes:], &set)
 				if list = set.taps(list[:0]); nowhere(list) {
 					continue
@@ -147,11 +167,24 @@ func sampleLinesGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
 	defer second.giveUp()
 	g, x := take[T](s, first, in[0], s.points), take[T](s, second, in[1], s.inSize)
 	grid, dst := tile.Elements[T](in[2]), tile.Elements[T](out)
-	c := s.channels
+	c, funcs := s.channels, lines.Of[T](simd.Active())
 	pool.For(s.images*s.points, max(1, sampleWork/c), func(lo, hi int) {
 		var set tapSet[T]
 		list, slopes := make([]tap[T], 0, maxTaps*maxTaps), make([][3]T, 0, maxTaps*maxTaps)
+		run := newInnerRun[T](s, c, c)
+		products := make([]T, cap(run.List))
 		for ; lo < hi; lo++ {
+			end, from := min(hi, (lo/s.points+1)*s.points), lo
+			lo = run.find(grid, lo, end, true)
+			funcs.Dots(&run.Points, g[from*c:], x[from/s.points*s.inSize*c:], products)
+			for i := range run.list {
+				sums := run.list[i].gradient(s, products[i*run.Taps:][:run.Taps])
+				copy(dst[(from+i)*2:], sums[:])
+			}
+			if lo == end || run.full() {
+				lo--
+				continue
+			}
 			place(s, grid[lo*s.axes:], &set)
 			list, slopes = set.taps(list[:0]), set.slopes(slopes[:0])
 			line, image := g[lo*c:][:c], x[lo/s.points*s.inSize*c:]
