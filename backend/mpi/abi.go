@@ -12,6 +12,7 @@ const (
 	commWorld    = 0x101
 	errorsReturn = 0x143
 	inPlace      = 1
+	undefined    = -32766 // the color of those in no group
 
 	opSum     = 0x21
 	opMin     = 0x22

@@ -20,20 +20,21 @@ func TestABI(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for name, want := range map[string]uintptr{
-		"MPI_SUCCESS": success, "MPI_THREAD_SERIALIZED": threadSerialized, "MPI_MAX_ERROR_STRING": maxErrorString,
+	for name, want := range map[string]int64{
+		"MPI_UNDEFINED": undefined,
+		"MPI_SUCCESS":   success, "MPI_THREAD_SERIALIZED": threadSerialized, "MPI_MAX_ERROR_STRING": maxErrorString,
 		"MPI_COMM_WORLD": commWorld, "MPI_ERRORS_RETURN": errorsReturn, "MPI_IN_PLACE": inPlace,
 		"MPI_SUM": opSum, "MPI_MIN": opMin, "MPI_MAX": opMax, "MPI_PROD": opProduct,
 		"MPI_BYTE": typeByte, "MPI_INT8_T": typeInt8, "MPI_UINT8_T": typeUint8, "MPI_INT16_T": typeInt16,
 		"MPI_INT32_T": typeInt32, "MPI_INT64_T": typeInt64, "MPI_UINT64_T": typeUint64, "MPI_FLOAT": typeFloat,
 		"MPI_DOUBLE": typeDouble, "MPI_C_FLOAT_COMPLEX": typeComplex, "MPI_C_DOUBLE_COMPLEX": typeComplex128,
 	} {
-		found := regexp.MustCompile(`(?m)\b` + name + `\s+(?:=\s*|\(\(\w+\*?\))?(\w+)`).FindSubmatch(header)
+		found := regexp.MustCompile(`(?m)\b` + name + `\s+(?:=\s*|\(\(\w+\*?\)|\()?(-?\w+)`).FindSubmatch(header)
 		if found == nil {
 			t.Errorf("the header has no %s", name)
 			continue
 		}
-		if have, err := strconv.ParseUint(string(found[1]), 0, 64); err != nil || uintptr(have) != want {
+		if have, err := strconv.ParseInt(string(found[1]), 0, 64); err != nil || have != want {
 			t.Errorf("%s is %s, want %#x", name, found[1], want)
 		}
 	}

@@ -3,6 +3,7 @@ package mpi
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,8 @@ var used atomic.Bool
 type Communicator struct {
 	lib     *library
 	comm    uintptr // MPI_Comm
+	rank    int
+	size    int
 	device  device.Device
 	driver  device.HostCaller
 	timeout time.Duration
@@ -61,17 +64,43 @@ func New(d device.Device, timeout time.Duration) (*Communicator, error) {
 	if err := l.call(c, fCommDup, commWorld, c.Addr(0)); err != nil {
 		return nil, err
 	}
-	return &Communicator{lib: l, comm: c.Words[0], device: d, driver: caller, timeout: timeout}, nil
+	return &Communicator{lib: l, comm: c.Words[0], rank: l.rank, size: l.size, device: d, driver: caller, timeout: timeout}, nil
 }
 
 // Rank returns the rank.
-func (c *Communicator) Rank() int { return c.lib.rank }
+func (c *Communicator) Rank() int { return c.rank }
 
 // Size returns the number of ranks.
-func (c *Communicator) Size() int { return c.lib.size }
+func (c *Communicator) Size() int { return c.size }
 
 // Device returns the rank's device.
 func (c *Communicator) Device() device.Device { return c.device }
+
+// Seed returns nothing: MPI's groups need no name.
+func (c *Communicator) Seed() ([]byte, error) { return nil, nil }
+
+// Split returns the rank's end of a group of some of the ranks. It waits for all ranks as long
+// as MPI does, and MPI is held meanwhile.
+func (c *Communicator) Split(members []int, _ []byte) (collective.Communicator, error) {
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	rank, color := slices.Index(members, c.rank), int32(undefined)
+	if rank >= 0 {
+		color = int32(members[0])
+	}
+	c.lib.mu.Lock()
+	defer c.lib.mu.Unlock()
+	f := dl.Get()
+	defer f.Free()
+	if err := c.lib.call(f, fCommSplit, c.comm, uintptr(color), uintptr(max(rank, 0)), f.Addr(0)); err != nil {
+		return nil, c.fail(err)
+	}
+	if rank < 0 {
+		return nil, nil
+	}
+	return &Communicator{lib: c.lib, comm: f.Words[0], rank: rank, size: len(members), device: c.device, driver: c.driver, timeout: c.timeout}, nil
+}
 
 // Err returns why the group is of no more use, or nil.
 func (c *Communicator) Err() error {

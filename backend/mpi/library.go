@@ -30,6 +30,7 @@ const (
 	fCommRank
 	fCommSize
 	fCommDup
+	fCommSplit
 	fCommFree
 	fSetErrhandler
 	fErrorString
@@ -51,7 +52,7 @@ const (
 
 // names are the functions' names in the standard. Those that end in _c count in 64 bits.
 var names = [numFunctions]string{
-	"MPI_Init_thread", "MPI_Initialized", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_free",
+	"MPI_Init_thread", "MPI_Initialized", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_free",
 	"MPI_Comm_set_errhandler", "MPI_Error_string", "MPI_Test", "MPI_Ibarrier", "MPI_Iallreduce_c", "MPI_Ibcast_c", "MPI_Ireduce_c",
 	"MPI_Iallgather_c", "MPI_Ireduce_scatter_block_c", "MPI_Igather_c", "MPI_Iscatter_c", "MPI_Ialltoall_c", "MPI_Isend_c", "MPI_Irecv_c",
 }

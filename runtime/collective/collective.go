@@ -164,6 +164,14 @@ type Communicator interface {
 	// when they are done. Sends and receives that are made together do not wait for
 	// one another. Every rank gives a communicator's calls to one stream.
 	Do(s device.StreamID, calls ...*Call) error
+	// Seed returns what a rank gives to the members of a new group of which it is the first,
+	// for their Split; nil where they need nothing.
+	Seed() ([]byte, error)
+	// Split returns this rank's end of a new group of some ranks of this one: members has them
+	// by their rank there, and seed is what Seed of the first returned. All ranks of this
+	// group call it at once, those that are in no new group without members, and get nil.
+	// No other call of this rank is under way.
+	Split(members []int, seed []byte) (Communicator, error)
 	// Err returns why the group is of no more use, or nil.
 	Err() error
 	// Abort makes the group of no more use: whoever waits for this rank gets the

@@ -3,6 +3,7 @@ package nccl
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unsafe"
@@ -155,6 +156,29 @@ func (c *Communicator) Size() int { return c.size }
 
 // Device returns the rank's GPU.
 func (c *Communicator) Device() device.Device { return c.device }
+
+// Seed makes the identifier of a group of which the rank is the first.
+func (c *Communicator) Seed() ([]byte, error) {
+	id, err := NewID()
+	return id[:], err
+}
+
+// Split returns the rank's end of a group of some of the ranks.
+func (c *Communicator) Split(members []int, seed []byte) (collective.Communicator, error) {
+	rank := slices.Index(members, c.rank)
+	if rank < 0 {
+		return nil, c.Err()
+	}
+	var id ID
+	if copy(id[:], seed) != IDBytes {
+		return nil, fmt.Errorf("%w: a seed of %d bytes, want %d", collective.ErrCall, len(seed), IDBytes)
+	}
+	ends, err := New(id, []device.Device{c.device}, rank, len(members), c.timeout)
+	if err != nil {
+		return nil, err
+	}
+	return ends[0], nil
+}
 
 // Err returns why the group is of no more use, or nil.
 func (c *Communicator) Err() error {

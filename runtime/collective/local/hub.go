@@ -21,6 +21,14 @@ type hub struct {
 	left     []bool // by rank: closed the group
 	meetings map[uint64]*meeting
 	routes   map[route]*crossing
+	seeds    uint64              // of groups of some of the ranks
+	founded  map[uint64]*founded // those that not all members came to, by seed
+}
+
+// A founded is a group of some of the ranks.
+type founded struct {
+	hub  *hub
+	come int
 }
 
 // A meeting is one collective call.
@@ -51,7 +59,7 @@ type half struct {
 
 func newHub(size int, timeout time.Duration) *hub {
 	return &hub{size: size, timeout: timeout, broken: make(chan struct{}), left: make([]bool, size),
-		meetings: map[uint64]*meeting{}, routes: map[route]*crossing{}}
+		meetings: map[uint64]*meeting{}, routes: map[route]*crossing{}, founded: map[uint64]*founded{}}
 }
 
 // fail makes the group of no more use, for the first reason that there is. The caller
@@ -263,4 +271,31 @@ func (h *hub) leave(rank int) {
 			}
 		}
 	}
+}
+
+// seed names a new group of some of the ranks.
+func (h *hub) seed() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.seeds++
+	return h.seeds
+}
+
+// found returns where the members of the group that a seed names meet. The first that comes
+// makes it.
+func (h *hub) found(seed uint64, members int) (*hub, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		return nil, h.err
+	}
+	f := h.founded[seed]
+	if f == nil {
+		f = &founded{hub: newHub(members, h.timeout)}
+		h.founded[seed] = f
+	}
+	if f.come++; f.come == members {
+		delete(h.founded, seed)
+	}
+	return f.hub, nil
 }

@@ -7,7 +7,9 @@
 package local
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +70,27 @@ func (c *Communicator) Size() int { return c.hub.size }
 
 // Device returns the rank's device.
 func (c *Communicator) Device() device.Device { return c.device }
+
+// Seed names a group of which the rank is the first.
+func (c *Communicator) Seed() ([]byte, error) {
+	return binary.LittleEndian.AppendUint64(nil, c.hub.seed()), nil
+}
+
+// Split returns the rank's end of a group of some of the ranks.
+func (c *Communicator) Split(members []int, seed []byte) (collective.Communicator, error) {
+	rank := slices.Index(members, c.rank)
+	if rank < 0 {
+		return nil, c.Err()
+	}
+	if len(seed) != 8 {
+		return nil, fmt.Errorf("%w: a seed of %d bytes, want 8", collective.ErrCall, len(seed))
+	}
+	h, err := c.hub.found(binary.LittleEndian.Uint64(seed), len(members))
+	if err != nil {
+		return nil, err
+	}
+	return &Communicator{hub: h, rank: rank, device: c.device, driver: c.driver}, nil
+}
 
 // Err returns why the group is of no more use, or nil.
 func (c *Communicator) Err() error { return c.hub.failure() }
