@@ -380,7 +380,7 @@ func TestFailedPass(t *testing.T) {
 // TestGroupFails: a pass after the group failed returns why.
 func TestGroupFails(t *testing.T) {
 	lost := errors.New("lost")
-	must(t, errors.Join(together(t, kinds(1)["cpu"], func(g *dist.Group) error {
+	must(t, errors.Join(together(t, cpus(1), func(g *dist.Group) error {
 		m, err := newNet(g.Device(), true)
 		must(t, err)
 		d, err := dist.NewDistributedDataParallel(g, m)

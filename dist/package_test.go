@@ -2,6 +2,7 @@ package dist_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -21,9 +22,15 @@ import (
 // simulated are the accelerators of these tests.
 const simulated = 64
 
+// kindName says which devices a group of accelerators has. On GPUs, groups of more ranks than
+// there are GPUs are skipped, and so is what only simulated accelerators show.
+var kindName = flag.String("kind", "sim", "the accelerators under test: sim or cuda")
+
 func TestMain(m *testing.M) {
 	device.Install(sim.New(sim.Config{Devices: simulated, Async: true}))
+	other()
 	act()
+	flag.Parse()
 	os.Exit(m.Run())
 }
 
@@ -41,20 +48,51 @@ func equal(t testing.TB, what string, got, want any) {
 	}
 }
 
-// kinds are the devices that a group of n ranks is tried on, by name.
-func kinds(n int) map[string][]device.Device {
-	cpu, accelerators := make([]device.Device, n), make([]device.Device, n)
-	for i := range n {
-		accelerators[i] = device.Sim(i)
+// cpus are the devices of a group of n ranks that share the CPU.
+func cpus(n int) []device.Device { return make([]device.Device, n) }
+
+// accelerators are the devices of a group of n ranks of the kind under test. The test is
+// skipped where there are fewer.
+func accelerators(t testing.TB, n int) []device.Device {
+	t.Helper()
+	kind := device.KindSim
+	if *kindName == "cuda" {
+		kind = device.KindCUDA
 	}
-	return map[string][]device.Device{"cpu": cpu, "sim": accelerators}
+	if have := device.Count(kind); have < n {
+		t.Skipf("needs %d devices, there are %d of kind %s", n, have, kind)
+	}
+	list := make([]device.Device, n)
+	for i := range list {
+		list[i] = device.Device{Kind: kind, Index: i}
+	}
+	return list
+}
+
+// onSimulated skips what GPUs do not show: NCCL compares no calls, and has other dtypes.
+func onSimulated(t testing.TB) {
+	t.Helper()
+	if *kindName != "sim" {
+		t.Skip("shown on simulated accelerators")
+	}
+}
+
+// kinds are the devices that a test is tried on, by name, for groups of n ranks.
+func kinds(t testing.TB, n int) map[string]func(t testing.TB) []device.Device {
+	all := map[string]func(t testing.TB) []device.Device{
+		*kindName: func(t testing.TB) []device.Device { return accelerators(t, n) },
+	}
+	if *kindName == "sim" {
+		all["cpu"] = func(testing.TB) []device.Device { return cpus(n) }
+	}
+	return all
 }
 
 // each runs a test for groups of n ranks on every kind of device.
 func each(t *testing.T, n int, f func(t *testing.T, devices []device.Device)) {
 	t.Helper()
-	for name, devices := range kinds(n) {
-		t.Run(fmt.Sprint(name, n), func(t *testing.T) { f(t, devices) })
+	for name, devices := range kinds(t, n) {
+		t.Run(fmt.Sprint(name, n), func(t *testing.T) { f(t, devices(t)) })
 	}
 }
 

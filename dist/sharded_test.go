@@ -116,7 +116,7 @@ func TestCheckpoint(t *testing.T) {
 		checkpointed := func(r *run) checkpoint.State {
 			return checkpoint.State{Model: r.model, Optimizer: r.optimizer, Metadata: map[string]string{"steps": fmt.Sprint(half)}}
 		}
-		must(t, errors.Join(together(t, kinds(3)["sim"], func(g *dist.Group) error {
+		must(t, errors.Join(together(t, accelerators(t, 3), func(g *dist.Group) error {
 			r, err := newRun(g, name, true)
 			if err == nil {
 				err = r.steps(g, 0, half)
@@ -143,7 +143,7 @@ func TestCheckpoint(t *testing.T) {
 		}
 		want := parameters(t, m)
 
-		must(t, errors.Join(together(t, kinds(2)["sim"], func(g *dist.Group) error {
+		must(t, errors.Join(together(t, accelerators(t, 2), func(g *dist.Group) error {
 			r, err := newRun(g, name, true)
 			if err == nil {
 				_, err = dist.LoadCheckpoint(g, path, checkpointed(&r))
@@ -175,7 +175,7 @@ func TestCheckpoint(t *testing.T) {
 // TestCheckpointFails has one rank find no file: every rank says so.
 func TestCheckpointFails(t *testing.T) {
 	dir := t.TempDir()
-	errs := together(t, kinds(2)["cpu"], func(g *dist.Group) error {
+	errs := together(t, cpus(2), func(g *dist.Group) error {
 		r, err := newRun(g, "sgd", true)
 		if err != nil {
 			return err
@@ -199,9 +199,10 @@ func TestCheckpointFails(t *testing.T) {
 
 // TestShardedMemory looks at what an optimizer's state takes on each of eight devices.
 func TestShardedMemory(t *testing.T) {
+	onSimulated(t)
 	const n, elements = 8, 1 << 16
 	took := make([]int64, n)
-	must(t, errors.Join(together(t, kinds(n)["sim"], func(g *dist.Group) error {
+	must(t, errors.Join(together(t, accelerators(t, n), func(g *dist.Group) error {
 		p := nn.NewParameter(tensor.Ones([]int{elements}, tensor.On(g.Device())))
 		o, err := dist.NewShardedOptimizer(g, []*nn.Parameter{p}, builders["adam"])
 		if err != nil {
@@ -248,7 +249,7 @@ func TestShardedRefuses(t *testing.T) {
 			func(int) []*nn.Parameter { return []*nn.Parameter{nn.NewParameter(tensor.Ones([]int{2}))} }, lost, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			errs := together(t, kinds(2)["cpu"], func(g *dist.Group) error {
+			errs := together(t, cpus(2), func(g *dist.Group) error {
 				_, err := dist.NewShardedOptimizer(g, c.make(g.Rank()), c.build)
 				return err
 			})
@@ -259,7 +260,8 @@ func TestShardedRefuses(t *testing.T) {
 
 // TestShardedFailsTogether has one rank's step fail: the others do not wait for it.
 func TestShardedFailsTogether(t *testing.T) {
-	errs := together(t, kinds(3)["sim"], func(g *dist.Group) error {
+	onSimulated(t)
+	errs := together(t, accelerators(t, 3), func(g *dist.Group) error {
 		r, err := newRun(g, "adam", true)
 		if err != nil {
 			return err

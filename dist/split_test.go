@@ -80,7 +80,7 @@ func TestSplit(t *testing.T) {
 
 // TestSplitFails has a rank make another call.
 func TestSplitFails(t *testing.T) {
-	errs := together(t, kinds(3)["cpu"], func(g *dist.Group) error {
+	errs := together(t, cpus(3), func(g *dist.Group) error {
 		if g.Rank() == 2 {
 			return g.Barrier().Synchronize(context.Background())
 		}

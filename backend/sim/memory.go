@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/shm"
 )
 
 const (
@@ -41,6 +42,8 @@ type block struct {
 	once  sync.Once
 	data  []uint64
 	parts *reservation // nil: all of it is memory
+
+	segment *shm.Segment // that the bytes are in; nil: they are this process's alone
 }
 
 func (m *memory) init(dev int, capacity int64) {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/sinter-go/sinter/ir"
@@ -84,6 +85,34 @@ func fromPointer(dev device.Device, addr uint64, dt ir.DType, shape []int) (*Ten
 		s.block = memory.Block{Memory: device.Memory{Addr: addr, Bytes: s.bytes}, Device: dev} // without owner
 	}
 	return newTensor(s, dev, ir.ContiguousLayout(shape), dt), nil
+}
+
+// FromBlock returns a contiguous tensor over b, which it takes over: the block is freed with
+// the last handle, view or saved value, or here where there is an error.
+func FromBlock(b memory.Block, dt ir.DType, shape []int) (*Tensor, error) {
+	t, err := fromBlock(b, dt, append([]int{}, shape...))
+	if err != nil {
+		return nil, errors.Join(err, b.Free())
+	}
+	return t, nil
+}
+
+func fromBlock(b memory.Block, dt ir.DType, shape []int) (*Tensor, error) {
+	dev, drv, err := device.Find(b.Device)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ir.ClassAll.Has(dt):
+		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
+	}
+	if err := ir.CheckShape(shape); err != nil {
+		return nil, err
+	}
+	bytes := int64(ir.NumElements(shape) * dt.Size())
+	if bytes == 0 || bytes > b.Bytes {
+		return nil, fmt.Errorf("%w: a block of %d bytes for %s %v", ir.ErrShape, b.Bytes, dt, shape)
+	}
+	return newTensor(own(b, drv, bytes), dev, ir.ContiguousLayout(shape), dt), nil
 }
 
 // checkPointer validates the address of bytes > 0 of elements.

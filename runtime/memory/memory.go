@@ -130,7 +130,10 @@ func (b Block) Pinned() bool {
 
 // Collected reports whether an unreachable block must not be given back by hand:
 // unlocked host memory belongs to Go's collector.
-func (b Block) Collected() bool { return b.Device.Kind == device.KindCPU && !b.Pinned() }
+func (b Block) Collected() bool {
+	_, apart := b.owner.(*foreign)
+	return b.Device.Kind == device.KindCPU && !b.Pinned() && !apart
+}
 
 // hosted is a block of host memory as an owner. Streams need not be noted: their work
 // reads unlocked host memory before the call that gives it returns.

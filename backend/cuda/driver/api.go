@@ -186,6 +186,7 @@ type API interface {
 
 	GraphAPI
 	VirtualAPI
+	IPCAPI
 }
 
 // HostFlags are properties of page-locked memory.

@@ -78,6 +78,11 @@ const (
 	cuMemMap
 	cuMemUnmap
 	cuMemSetAccess
+	cuIpcGetMemHandle
+	cuIpcOpenMemHandle
+	cuIpcCloseMemHandle
+	cuIpcGetEventHandle
+	cuIpcOpenEventHandle
 	symbols
 )
 
@@ -156,6 +161,11 @@ var exported = [symbols]string{
 	cuMemMap:                                    "cuMemMap",
 	cuMemUnmap:                                  "cuMemUnmap",
 	cuMemSetAccess:                              "cuMemSetAccess",
+	cuIpcGetMemHandle:                           "cuIpcGetMemHandle",
+	cuIpcOpenMemHandle:                          "cuIpcOpenMemHandle_v2",
+	cuIpcCloseMemHandle:                         "cuIpcCloseMemHandle",
+	cuIpcGetEventHandle:                         "cuIpcGetEventHandle",
+	cuIpcOpenEventHandle:                        "cuIpcOpenEventHandle",
 }
 
 // name returns the function's name in NVIDIA's documentation.

@@ -37,6 +37,7 @@ type Driver struct {
 	staging staging
 
 	captures captures
+	foreign  foreign
 }
 
 // A gpu is one device and what was made for it.
