@@ -22,10 +22,12 @@ func SaveCheckpoint(g *Group, path string, s checkpoint.State) error {
 			defer release(state)
 			s.Optimizer = &saving{o, state}
 		}
-		if g.Rank() != 0 {
-			return nil
-		}
-		return checkpoint.Save(path, s)
+		return fromUnits(unitsOf(s.Model), g.Rank() == 0, func() error {
+			if g.Rank() != 0 {
+				return nil
+			}
+			return checkpoint.Save(path, s)
+		})
 	})
 }
 
@@ -38,9 +40,10 @@ func LoadCheckpoint(g *Group, path string, s checkpoint.State) (metadata map[str
 		if o, ok := s.Optimizer.(*ShardedOptimizer); ok && o.made() == nil {
 			s.Optimizer = &loading{ShardedOptimizer: o}
 		}
-		var err error
-		metadata, err = checkpoint.Load(path, s)
-		return err
+		return toUnits(unitsOf(s.Model), func() (err error) {
+			metadata, err = checkpoint.Load(path, s)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err

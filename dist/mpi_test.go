@@ -21,6 +21,9 @@ import (
 // role is the variable that has this program be one of the ranks of a test.
 const role = "SINTER_TEST_ROLE"
 
+// deviceOfRoles is where roles compute that do not name another device.
+var deviceOfRoles = device.CPU
+
 // roles are what ranks do, by name. An error is printed, and the program ends with 1.
 var roles = map[string]func(g *dist.Group) error{}
 
@@ -30,7 +33,14 @@ func act() {
 	if name == "" {
 		return
 	}
-	dev, timeout := device.CPU, time.Hour
+	if do := lone[name]; do != nil {
+		if err := do(); err != nil {
+			fmt.Printf("failed: %v\n", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	dev, timeout := deviceOfRoles, time.Hour
 	if strings.HasSuffix(name, " on sim") {
 		dev = device.Sim(0)
 	}

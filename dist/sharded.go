@@ -9,7 +9,6 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
-	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // ShardedOptimizer is an optimizer whose state is divided among the ranks of a group: each
@@ -81,26 +80,22 @@ func (s *ShardedOptimizer) begin(build func(part []*nn.Parameter) (optim.Optimiz
 		return err
 	}
 	s.pieces = divide(s.params, s.group.Size())
-	s.choose(func(p *piece) tensor.Tensor { return p.of(s.params[p.param].Tensor) })
-	return s.build(build)
-}
-
-// choose makes this rank's pieces parameters, by what returns their elements. A rank that
-// has none gets one without elements, so that it has an optimizer too.
-func (s *ShardedOptimizer) choose(elements func(p *piece) tensor.Tensor) {
 	for _, p := range s.pieces {
 		if p.owner == s.group.Rank() {
 			s.own = append(s.own, p)
+			s.parts = append(s.parts, nn.NewParameter(p.of(s.params[p.param].Tensor)))
 		}
 	}
+	s.atLeastOne()
+	return s.build(build)
+}
+
+// atLeastOne gives a rank without pieces one without elements, so that it has an optimizer too.
+func (s *ShardedOptimizer) atLeastOne() {
 	if len(s.own) == 0 {
-		s.own = []piece{{owner: s.group.Rank()}}
+		none := tensor.Zeros([]int{0}, tensor.On(s.group.Device()), tensor.OfType(s.params[0].DType()))
+		s.own, s.parts = []piece{{owner: s.group.Rank()}}, []*nn.Parameter{nn.NewParameter(none)}
 	}
-	core.OutsideScope(func() {
-		for i := range s.own {
-			s.parts = append(s.parts, nn.NewParameter(elements(&s.own[i])))
-		}
-	})
 }
 
 // build makes the optimizer of this rank's part.
@@ -194,7 +189,7 @@ func (s *ShardedOptimizer) ZeroGrad() error {
 	}
 	var trained []*nn.Parameter
 	for _, p := range s.params {
-		if p.RequiresGrad() {
+		if p.RequiresGrad() && !s.apart {
 			trained = append(trained, p)
 		}
 	}

@@ -78,6 +78,9 @@ func (g *Grad) unpack(s *saved, layout ir.Layout, dev device.Device, dt ir.DType
 	if s.storage == nil {
 		return nil
 	}
+	if s.storage.away {
+		return Fail(n.op, fmt.Errorf("a value that its gradient needs: %w", errAway))
+	}
 	if now := s.storage.version.Load(); now != s.version {
 		return Fail(n.op, fmt.Errorf("a value that its gradient needs was %w: %s of shape %v is at version %d, was saved at %d",
 			ErrChanged, what(), layout.Shape, now, s.version))

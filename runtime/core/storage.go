@@ -28,6 +28,8 @@ type Storage struct {
 	pin   device.Kind // of the accelerators it is page-locked for; KindCPU for none
 	// virtual: a recording made it, and it has no memory: the block's address names it
 	virtual bool
+	away    bool  // Evict gave the memory back
+	before  int64 // epoch, while away
 
 	shared  atomic.Bool  // a second reference was made
 	refs    atomic.Int64 // handles and saved values that were not released; 1 from the start
@@ -67,7 +69,7 @@ func (s *Storage) collected() {
 
 // reset makes s hold nothing, as if new.
 func (s *Storage) reset() {
-	s.drv, s.block, s.bytes, s.held, s.pin = nil, memory.Block{}, 0, false, device.KindCPU
+	s.drv, s.block, s.bytes, s.held, s.pin, s.away = nil, memory.Block{}, 0, false, device.KindCPU, false
 	s.count()
 }
 

@@ -74,6 +74,8 @@ func (t *Tensor) Err() error {
 		return at(errReleased)
 	case t.storage == nil:
 		return at(errAbsent)
+	case t.storage.away:
+		return at(errAway)
 	}
 	return nil
 }
@@ -101,14 +103,18 @@ func NotWritten(dst *Tensor, err error) error {
 // broken returns the failure that makes t unusable as an operand, or nil. It
 // does not count as having looked at the error.
 func (t *Tensor) broken() *failure {
-	if f := t.fail.Load(); f != nil || t.storage != nil {
+	if f := t.fail.Load(); f != nil || t.storage != nil && !t.storage.away {
 		return f
 	}
 	return t.why()
 }
 
-// why returns the failure of a tensor that carries none and has no storage.
+// why returns the failure of a tensor that carries none and has no storage, or one without
+// memory.
 func (t *Tensor) why() *failure {
+	if t.storage != nil {
+		return newFailure(errAway)
+	}
 	if t.released.Load() {
 		return newFailure(errReleased)
 	}

@@ -23,6 +23,7 @@ var children = map[string]func(t *testing.T){
 	"blocking":  blockingFromTheStart,
 	"lost":      loseGPU,
 	"sum":       sum,
+	"seen":      seen,
 }
 
 const childVariable = "SINTER_CONFORMANCE_CHILD"

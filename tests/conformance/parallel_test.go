@@ -1,9 +1,11 @@
 package conformance_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -255,12 +257,30 @@ func TestS76(t *testing.T) {
 	}
 }
 
+// seen is what a child process does with a tensor that its parent shared: it prints the sum,
+// and adds 1 to each element.
+func seen(t *testing.T) {
+	s, err := dist.OpenShared(os.Getenv(sharedVariable))
+	must(t, err)
+	defer s.Close()
+	must(t, s.Wait())
+	x := s.Tensor()
+	sum, err := x.Sum().Item()
+	must(t, err)
+	must(t, x.AddScalarInPlace(1))
+	must(t, stream.Current(x.Device()).Synchronize(context.Background()))
+	fmt.Println(x.Device(), sum)
+}
+
+const sharedVariable = "SINTER_CONFORMANCE_SHARED"
+
 // A child process uses the devices on its own after its parent used them, and
-// neither sees the other's tensors or figures.
+// neither sees the other's tensors or figures. What they share is said: a tensor of
+// dist.Share, which the child opens by its name, has its elements in one memory of the device.
 //
 // Differs: Go starts processes by running a program anew and never by fork alone, so
 // there is no state of a driver to inherit, and none of the ways in which PyTorch's
-// children go wrong. Tensors are not shared between processes.
+// children go wrong. A tensor is shared by what it is told, not by being sent through a queue.
 func TestS77(t *testing.T) {
 	dev := one(t)
 	x := tensor.Ones([]int{1 << 10}, tensor.On(dev))
@@ -272,4 +292,11 @@ func TestS77(t *testing.T) {
 	total, err := x.Sum().Item()
 	must(t, err)
 	equal(t, "the parent's tensor", total, 1024.0)
+	shared, err := dist.Share(x)
+	must(t, err)
+	equal(t, "child", child(t, "seen", sharedVariable+"="+shared.Name()), dev.String()+" 1024")
+	total, err = shared.Tensor().Sum().Item()
+	must(t, err)
+	equal(t, "the shared tensor", total, 2048.0)
+	must(t, shared.Close())
 }

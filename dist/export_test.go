@@ -1,0 +1,19 @@
+package dist
+
+import "context"
+
+// Exchange hands value of rank 0 to all processes of an environment, as Init does with NCCL's
+// identifier.
+func (e *Environment) Exchange(ctx context.Context, value []byte) error {
+	m, err := e.meeting()
+	if err != nil {
+		return err
+	}
+	if e.Rank == 0 {
+		return m.give(ctx, value)
+	}
+	return m.take(ctx, value)
+}
+
+// SpawnAlone is how Spawn starts processes with GPUs.
+var SpawnAlone = spawn
