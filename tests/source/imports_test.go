@@ -89,7 +89,7 @@ var arrows = []struct {
 	{"onnx/internal/standard", nil},
 	{"cmd/onnx", []string{"onnx", "data", "generated/tensor", "runtime/..."}},
 	{"cmd/peers", []string{"cmd/peers/side", "generated/tensor", "nn", "optim"}},
-	{"cmd", []string{"backend/cpu/exec", "backend/cpu/simd", "backend/cuda/...", "examples/...", "compile", "data", "nn", "optim", "generated/ops", "generated/opcases", "generated/tensor", "generated/tensor/out", "optest", "ir", "runtime/..."}},
+	{"cmd", []string{"backend/cpu/exec", "dist", "backend/cpu/simd", "backend/cuda/...", "examples/...", "compile", "data/...", "nn", "optim", "generated/ops", "generated/opcases", "generated/tensor", "generated/tensor/out", "optest", "ir", "runtime/..."}},
 	{"tests/conformance/model", nil},
 	{"tests/conformance/report", nil},
 	{"tests/patience", nil},
