@@ -69,6 +69,15 @@ func accelerators(t testing.TB, n int) []device.Device {
 	return list
 }
 
+// freshly gives the test simulated accelerators of its own, until it ends.
+func freshly(t testing.TB, n int) {
+	t.Helper()
+	before, err := device.DriverOf(device.KindSim)
+	must(t, err)
+	device.Install(sim.New(sim.Config{Devices: n, Async: true}))
+	t.Cleanup(func() { device.Install(before) })
+}
+
 // onSimulated skips what GPUs do not show: NCCL compares no calls, and has other dtypes.
 func onSimulated(t testing.TB) {
 	t.Helper()

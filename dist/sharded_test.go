@@ -201,6 +201,7 @@ func TestCheckpointFails(t *testing.T) {
 func TestShardedMemory(t *testing.T) {
 	onSimulated(t)
 	const n, elements = 8, 1 << 16
+	freshly(t, n)
 	took := make([]int64, n)
 	must(t, errors.Join(together(t, accelerators(t, n), func(g *dist.Group) error {
 		p := nn.NewParameter(tensor.Ones([]int{elements}, tensor.On(g.Device())))
