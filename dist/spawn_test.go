@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/dist"
+	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim/checkpoint"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // lone are what processes do that make no group of their own accord.
@@ -40,7 +42,7 @@ func init() {
 		return nil
 	}
 	lone["init"] = func() error {
-		g, err := dist.Init(context.Background())
+		g, err := dist.Init(context.Background(), tensor.On(device.CPU))
 		if err == nil {
 			err = errors.Join(fmt.Errorf("a group of %d", g.Size()), g.Close(), dist.Finalize())
 		}

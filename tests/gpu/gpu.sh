@@ -33,9 +33,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
 log=$root/out/gpu/log
-packages='./backend/cuda/... ./runtime/index ./optim ./compile ./tests/gpu ./tests/conformance'
+packages='./backend/cuda/... ./runtime/index ./optim ./compile ./dist ./tests/gpu ./tests/conformance'
 examples='threedevices streams timing factories fftcache graphs'
-programs='./examples/digits ./examples/tf32 ./examples/agnostic ./cmd/bench'
+programs='./examples/digits ./examples/tf32 ./examples/agnostic ./cmd/bench ./cmd/several'
 for example in $examples; do
   programs="$programs ./examples/$example"
 done
@@ -82,7 +82,7 @@ run() {
     directory=${directory%.test}
     echo "== $directory"
     kind=
-    [ "$directory" != tests/conformance ] || kind='-kind cuda'
+    case $directory in dist | tests/conformance) kind='-kind cuda' ;; esac
     # shellcheck disable=SC2086 # kind is words
     (cd "$directory" && "$root/$binary" $kind "$@") || status=1
   done
@@ -164,6 +164,7 @@ step_tests() {
     [ "$package" != tests/conformance ] || continue
     flags=
     [ "$package" != tests/gpu ] || flags='-long -test.parallel=64'
+    [ "$package" != dist ] || flags='-kind cuda'
     # shellcheck disable=SC2086 # flags are words
     (cd "$package" && tried "$package" "$root/$binary" -test.v $flags) || bad=1
   done
