@@ -65,7 +65,10 @@ func (l *loader) body(e *entry) {
 	e.bodied = first != "" && e.parsed && len(l.errs) == before
 }
 
-// rule reads the call of a shape or view rule.
+// rule reads the call of a shape or view rule: a function of package shapes or ir by its
+// name in the schema, or one of an imported package. Of the former the parameters are
+// known by reflection, and each argument is checked against its own. A tensor among the
+// arguments stands for its shape, and a view's first one for its layout.
 func (l *loader) rule(e *entry, n *yaml.Node, what string, rules map[string]any) *Rule {
 	text, ok := l.text(n, what)
 	if !ok {
@@ -178,6 +181,8 @@ func (l *loader) reportUnused(e *entry) {
 	}
 }
 
+// view reads a body that computes no elements: a rule from the operand's layout to
+// the result's, over the same storage.
 func (l *loader) view(e *entry, n *yaml.Node) {
 	e.op.Tags |= ir.TagView
 	if len(e.op.Results) != 1 || e.op.Results[0].List || e.op.Results[0].DType != ir.Invalid {
@@ -221,6 +226,8 @@ func (l *loader) composeInGo(e *entry, n *yaml.Node, m []int) {
 	}
 }
 
+// compose reads a body of other operators: a Go function, or statements, one block of
+// them for each name of the operator's enum if the body is a map.
 func (l *loader) compose(e *entry, n *yaml.Node) {
 	if m := goFunc.FindStringSubmatchIndex(n.Value); n.Kind == yaml.ScalarNode && m != nil {
 		l.composeInGo(e, n, m)
@@ -246,6 +253,9 @@ func (l *loader) compose(e *entry, n *yaml.Node) {
 	}
 }
 
+// kernel reads the functions that do the work of an opaque operator, by kind of device. A
+// kind that is not Required may be missing: the operator is then an error on it, or its
+// parts stand for it.
 func (l *loader) kernel(e *entry, n *yaml.Node) {
 	keys := l.known(n, "kernel", append(slices.Clip(Kinds), "writes")...)
 	e.op.Kernel = map[string]GoRef{}
@@ -340,6 +350,7 @@ func (l *loader) stranded() {
 				continue // it interprets all
 			}
 			for _, callee := range composedOf(op) {
+				// The fallback is for kinds without code of op, the other operators for those with it.
 				if op.has(kind) != (callee == op.Fallback) && !callee.runs(kind) {
 					l.reporter.op = op.Name
 					l.errorf(op.Pos, "%s has neither code for %s nor parts: say with code which devices have %s", callee.Name, kind, op.Name)

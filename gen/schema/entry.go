@@ -50,6 +50,7 @@ var tagBits = map[string]ir.Tag{
 	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
 }
 
+// tags reads what is said of an operator besides what it computes.
 func (l *loader) tags(op *Op, n *yaml.Node) {
 	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut, "rounds_once": &op.RoundsOnce, "mixed": &op.Mixed}
 	seen := map[string]bool{}
@@ -88,7 +89,9 @@ func (l *loader) seeded(op *Op, n *yaml.Node) {
 	}
 }
 
-// dtypes reads the dtypes key: the compute dtypes, and what operands accept.
+// dtypes reads the dtypes key: the compute dtypes, and what operands accept. Alone a class
+// or a list is the compute dtypes, which operands are promoted to. A map gives operands
+// dtypes of their own, which keep them out of promotion, and T is the compute dtypes.
 func (l *loader) dtypes(e *entry) {
 	op := e.op
 	f, ok := e.keys["dtypes"]
@@ -134,7 +137,7 @@ func (l *loader) dtypes(e *entry) {
 			}
 		}
 	}
-	if op.DTypes == 0 {
+	if op.DTypes == 0 { // without T, what operands with a choice accept is computed in
 		op.DTypes = free
 	}
 	if op.DTypes == 0 { // every operand is fixed
@@ -209,6 +212,8 @@ var promotions = map[string]ir.Promotion{
 	"option": ir.PromoteOption,
 }
 
+// promote reads how the compute dtype follows from the operands' dtypes. The rules
+// themselves are package ir's; option takes the dtype from an argument.
 func (l *loader) promote(op *Op, n *yaml.Node) {
 	s, ok := l.text(n, "promote")
 	if !ok {

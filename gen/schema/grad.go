@@ -10,7 +10,10 @@ import (
 // differentiable are the dtypes that gradients exist for.
 const differentiable = ir.ClassFloat | ir.ClassComplex
 
-// grad reads or derives the gradient of each operand.
+// grad reads or derives the gradient of each operand. What an operand gets is written in
+// the entry, derived from its expressions as an expression, or left to a rule that
+// whoever differentiates knows from the body's kind (ByRule): the parts of a composition, and
+// sums and extremes.
 func (l *loader) grad(e *entry) {
 	defer l.reportUnused(e)
 	op := e.op

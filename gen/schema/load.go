@@ -248,7 +248,9 @@ func (l *loader) declare(g *Group, n *yaml.Node) {
 	g.Ops = append(g.Ops, e.op)
 }
 
-// operators checks every entry, now that all of them are declared.
+// operators checks every entry, now that all of them are declared. The steps' order is that
+// of what they ask: describe settles the dtypes that bodies are typed for, a body says
+// which gradients can be derived, and tests and benchmarks call what is complete.
 func (l *loader) operators() {
 	for _, e := range l.entries {
 		l.spec.Ops = append(l.spec.Ops, e.op)
@@ -266,7 +268,8 @@ func (l *loader) operators() {
 	l.collisions()
 }
 
-// lang returns a checker of the tensor language for one text of e's entry.
+// lang returns a checker of the tensor language for one text of e's entry. What the text
+// must give is what the operator gives, unless the caller says otherwise.
 func (l *loader) lang(e *entry, n *yaml.Node) *lang {
 	x := &lang{
 		document: l.document, spec: l.spec, vocab: l.vocab, src: l.source(n),
@@ -296,7 +299,7 @@ func (l *loader) goFuncRef(n *yaml.Node, s, what string) (GoRef, bool) {
 	return GoRef{Pkg: pkg, Func: fn, Pos: l.pos(n)}, l.imported(l.pos(n), pkg)
 }
 
-// imported reports a package that the schema does not import.
+// imported reports whether the schema imports a package, and a mistake if it does not.
 func (l *loader) imported(pos Pos, pkg string) bool {
 	l.usedImports[pkg] = true
 	_, ok := l.imports[pkg]

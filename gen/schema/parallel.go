@@ -43,6 +43,9 @@ func (l *loader) writes(op *Op, n *yaml.Node) {
 
 // joint reads the expressions of an operator on lists of tensors: a map from the
 // operands that are written to what becomes of them. The key let names parts of these.
+// Every expression reads the old values of all operands, also of those that are
+// written, so the order of the map means nothing. All lists agree in one dtype, and so the
+// expressions of one place are one graph.
 func (l *loader) joint(e *entry, n *yaml.Node) {
 	op := e.op
 	if n.Kind != yaml.MappingNode {
@@ -83,7 +86,9 @@ func (l *loader) joint(e *entry, n *yaml.Node) {
 	l.unusedLets("expr", parts)
 }
 
-// jointResults reads and checks the expressions, in the order of the operands.
+// jointResults reads and checks the expressions, in the order of the operands. They are
+// typed for every compute dtype, and the first that does not fit ends that, since the
+// others would fail alike.
 func (l *loader) jointResults(e *entry, env expr.Env, parts *lets, nodes map[string]*yaml.Node, complete bool) {
 	op, v := e.op, Variant{}
 	op.Results = nil

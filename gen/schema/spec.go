@@ -1,6 +1,24 @@
 // Package schema reads a schema file into a typed, checked Spec. It knows YAML,
 // the grammar in docs/schema.md and the vocabulary of package ir; it knows
 // nothing of Go or CUDA output, and nothing of what was emitted before.
+//
+// # How a file is read
+//
+// Load goes over the entries several times. First declare reads the signatures of all, so
+// that any entry may name any other. Then operators takes all entries through one step
+// after the other, since a step asks what earlier steps found out about other entries: a
+// gradient calls operators whose bodies have been typed. The steps are describe (dtypes,
+// promotion, tags), body, parts, special, grad, test and bench. What is about several
+// entries comes last: compositions that reach themselves, names that collide.
+//
+// A mistake is reported where it was made, and once: what depends on a part that failed is
+// not looked at, and the reading goes on.
+//
+// Two languages are read besides YAML, and Go's parser reads both. Scalar expressions, of
+// one element, are those of package expr; here is decided which names they see and for
+// which dtypes they are typed. The language of tensors, in compositions, gradients
+// and shape rules, is typed here by lang: statements, values, calls. Its values are tensors,
+// and numbers, lists and shapes that the host computes.
 package schema
 
 import (

@@ -2,7 +2,10 @@ package expr
 
 import "github.com/sinter-go/sinter/ir"
 
-// call types one function call.
+// call types one function call. The cases are the rules of the table that treat their
+// arguments differently from one another; all other functions join theirs to one kind, in
+// arithmetic. Literals have no kind of their own: each takes that of what it meets, so a
+// literal is converted before kinds are compared.
 func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 	f := functions[n.Name]
 	result := func(k Kind) *Value {
@@ -100,7 +103,7 @@ func (c *checker) arithmetic(n *Node, f *function, args []*Value, result func(Ki
 	if fractions && k != BoolKind && k < c.tKind() && allConst(args) && f.class&onInt == 0 && f.rule != logic {
 		k = c.tKind()
 	}
-	for i, a := range args {
+	for i, a := range args { // joined kinds convert; what does not is for the function's class to refuse
 		if v := c.convert(a, k); v != nil {
 			args[i] = v
 		}

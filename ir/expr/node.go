@@ -2,6 +2,22 @@
 // expression once, checks it for a compute dtype, and lowers the result to Go
 // and CUDA source, to derivatives and to values. It knows neither operators nor
 // tensors. The meaning of every construct is stated in package ir.
+//
+// # The way of an expression
+//
+// Parse makes a tree of Nodes, in which names are resolved against an Env and nothing has a
+// type yet: one tree serves every dtype. Derivatives are made on this tree, by the table of
+// functions, and simplified as they are built; so a derivative is an expression like any
+// other, and has derivatives of its own.
+//
+// Check types the tree for one compute dtype and makes a Graph, in which equal Values are
+// one. What may be computed once is found here, and no lowering looks for it again. All
+// lowerings go over the Graph's Values in their order: to Go and CUDA source here, to vector
+// code in codegen/lower, to results in the interpreters, of which backend/ref has the wide one.
+//
+// The table of functions is the one list of what the language has. What a function does with
+// types is its rule there; what it means is in package num, and in wider arithmetic in
+// backend/ref/wide.
 package expr
 
 import (

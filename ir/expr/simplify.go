@@ -71,6 +71,7 @@ func opposite(n *Node) *Node {
 	return nil
 }
 
+// buildAdd makes a sum. x + x becomes 2*x, which is exact.
 func buildAdd(a, b *Node) *Node {
 	switch {
 	case a.IsConst(0):
@@ -103,6 +104,9 @@ func buildSub(a, b *Node) *Node {
 // double it.
 const maxMoved = 4096
 
+// buildMul makes a product. The order of the cases matters: literals first, so that nothing is
+// made of them; then signs, which are drawn outward to meet those of sums; then choices; last
+// 1/b, since one division rounds once where a reciprocal and a product round twice.
 func buildMul(a, b *Node) *Node {
 	switch {
 	case a.IsConst(0), b.IsConst(1):
@@ -145,6 +149,7 @@ func isChoice(n *Node) bool {
 	return false
 }
 
+// buildWhere makes a choice, unless its condition is a literal or its branches are alike.
 func buildWhere(args []*Node) *Node {
 	switch c := args[0]; {
 	case isBool(c) && c.Value.Bool():
@@ -157,7 +162,8 @@ func buildWhere(args []*Node) *Node {
 	return call("where", args...)
 }
 
-// buildLogic drops literals from && and ||.
+// buildLogic drops literals from && and ||. Both sides are evaluated in any case, and have no
+// effects, so their order may change.
 func buildLogic(fn string, a, b *Node) *Node {
 	if isBool(b) {
 		a, b = b, a
