@@ -30,7 +30,7 @@ var layers = map[string]func() nn.Module{
 	"conv transpose 2d":      func() nn.Module { return nn.NewConvTranspose2d(2, 3, 3, tensor.Stride(2), tensor.Dilation(1, 2)) },
 	"layer norm":             func() nn.Module { return nn.NewLayerNorm([]int{3, 4}) },
 	"layer norm eps":         func() nn.Module { return nn.NewLayerNorm([]int{4}, tensor.Eps(0.5), nn.NoAffine()) },
-	"rms norm":               func() nn.Module { return nn.NewRMSNorm([]int{4}) },
+	"rms norm":               func() nn.Module { return nn.NewRMSNorm([]int{4}, tensor.Eps(1e-6)) },
 	"group norm":             func() nn.Module { return nn.NewGroupNorm(2, 4) },
 	"batch norm 1d":          func() nn.Module { return nn.NewBatchNorm(3) },
 	"batch norm 2d":          func() nn.Module { return nn.NewBatchNorm(2, nn.Momentum(0.3), tensor.Eps(1e-3)) },

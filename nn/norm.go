@@ -69,11 +69,11 @@ type RMSNorm struct {
 // NewRMSNorm returns a normalization over the last len(shape) axes, which must have
 // these extents.
 //
-// Options: tensor.Eps (1e-6), NoAffine, NoBias, tensor.On (the CPU), tensor.OfType
-// (Float32).
+// Options: tensor.Eps (that of the dtype), NoAffine, NoBias, tensor.On (the CPU),
+// tensor.OfType (Float32).
 func NewRMSNorm(shape []int, opts ...Option) *RMSNorm {
 	s := defaults()
-	s.eps = 1e-6
+	s.eps = -1
 	s.with("rms norm", opts, normOptions)
 	l := &RMSNorm{shape: slices.Clone(shape), eps: s.eps}
 	s.bias = false
@@ -92,6 +92,9 @@ func (l *RMSNorm) Forward(x tensor.Tensor) tensor.Tensor {
 // String describes the layer.
 func (l *RMSNorm) String() string {
 	l = given(l)
+	if l.eps < 0 {
+		return fmt.Sprintf("RMSNorm(%v)", l.shape)
+	}
 	return fmt.Sprintf("RMSNorm(%v, eps=%g)", l.shape, l.eps)
 }
 

@@ -31,21 +31,21 @@ const adamOptions = "Betas, Eps, WeightDecay, Maximize"
 // NewAdam returns Adam over params; weight decay is an L2 penalty. Options: Betas
 // (0.9, 0.999), tensor.Eps (1e-8), WeightDecay (0), Maximize.
 func NewAdam(params []*nn.Parameter, rate float64, opts ...Option) (*Adam, error) {
-	return newAdam("adam", params, rate, opts)
+	return newAdam("adam", params, rate, 0, opts)
 }
 
 // NewAdamW returns Adam over params with weight decay that acts on the
-// parameters directly. Options: Betas (0.9, 0.999), tensor.Eps (1e-8), WeightDecay (0),
+// parameters directly. Options: Betas (0.9, 0.999), tensor.Eps (1e-8), WeightDecay (0.01),
 // Maximize.
 func NewAdamW(params []*nn.Parameter, rate float64, opts ...Option) (*Adam, error) {
-	return newAdam("adamw", params, rate, opts)
+	return newAdam("adamw", params, rate, 0.01, opts)
 }
 
-func newAdam(kind string, params []*nn.Parameter, rate float64, opts []Option) (*Adam, error) {
+func newAdam(kind string, params []*nn.Parameter, rate, decay float64, opts []Option) (*Adam, error) {
 	r := option.Read(opts)
 	o := adamSettings{
 		betas: option.Get(&r, "Betas", [2]float64{0.9, 0.999}), eps: r.Float("Eps", 1e-8),
-		decay: r.Float("WeightDecay", 0), maximize: r.Flag("Maximize", false),
+		decay: r.Float("WeightDecay", decay), maximize: r.Flag("Maximize", false),
 	}
 	if err := r.Err(adamOptions); err != nil {
 		return nil, fmt.Errorf("optim: %s: %w", kind, err)

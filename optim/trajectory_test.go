@@ -330,3 +330,26 @@ func TestMaximize(t *testing.T) {
 		})
 	}
 }
+
+// TestDefaultDecay: AdamW shrinks parameters by default, as PyTorch's does, and Adam does not.
+func TestDefaultDecay(t *testing.T) {
+	for name, c := range map[string]struct {
+		make maker
+		want float64
+	}{"adam": {adam(0.5), 2}, "adamw": {adamW(0.5), 2 - 0.5*0.01*2}} {
+		p := nn.NewParameter(tensor.From([]float64{2}))
+		opt, err := c.make([]*nn.Parameter{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.SetGrad(tensor.Zeros([]int{1}, tensor.OfType(tensor.Float64))); err != nil {
+			t.Fatal(err)
+		}
+		if err := opt.Step(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Item(); err != nil || got != c.want {
+			t.Errorf("%s: a step without a gradient gives %v, want %v (%v)", name, got, c.want, err)
+		}
+	}
+}

@@ -587,7 +587,8 @@ func RMSNormOp() *ir.Op {
 
 // RMSNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalized_shape, then multiplies by weight. Eps is added to
-// the mean square; PyTorch's default is the dtype's. The result has the dtype
+// the mean square; a negative one stands for that of the dtype which is
+// computed in, 2.2e-16 for float64 and else 1.2e-7. The result has the dtype
 // of x, whatever the others have.
 func RMSNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight}
@@ -613,10 +614,11 @@ func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, 
 	if axes == 0 {
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
+	small := shapes.EpsOr(eps, x.DType())
 	if weight == nil || !shapes.EqualInts(weight.Shape(), normalizedShape) {
-		return RMSNormParts(x, axes, eps, weight)
+		return RMSNormParts(x, axes, small, weight)
 	}
-	out1, _ := RMSNormAffine(x, weight, axes, eps)
+	out1, _ := RMSNormAffine(x, weight, axes, small)
 	return out1
 }
 

@@ -267,16 +267,17 @@ func (x Tensor) Normalize(dim []int, opts ...Option) Tensor {
 func rmsNormOptions(opts []Option) (weight *core.Tensor, eps float64, err error) {
 	o := option.Read(opts)
 	weight = option.Get[*core.Tensor](&o, "Weight", nil)
-	eps = o.Float("Eps", 1e-06)
+	eps = o.Float("Eps", -1)
 	return weight, eps, o.Err("Weight, Eps")
 }
 
 // RMSNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalizedShape, then multiplies by weight. Eps is added to the
-// mean square; PyTorch's default is the dtype's. The result has the dtype of
-// x, whatever the others have.
+// mean square; a negative one stands for that of the dtype which is computed
+// in, 2.2e-16 for float64 and else 1.2e-7. The result has the dtype of x,
+// whatever the others have.
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (1e-06).
+// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (-1).
 func RMSNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 	weight, eps, err := rmsNormOptions(opts)
 	if err != nil {
@@ -288,7 +289,7 @@ func RMSNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 // RMSNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalizedShape, then multiplies by weight.
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (1e-06).
+// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (-1).
 func (x Tensor) RMSNorm(normalizedShape []int, opts ...Option) Tensor {
 	weight, eps, err := rmsNormOptions(opts)
 	if err != nil {

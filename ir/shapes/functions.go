@@ -68,6 +68,7 @@ var Functions = map[string]any{
 	"arange_count":    ArangeCount,
 	"at_least":        AtLeast,
 	"grid_of":         GridOf,
+	"eps_or":          EpsOr,
 	"raised":          Raised,
 	"grid_step":       GridStep,
 	"grid_start":      GridStart,

@@ -184,6 +184,18 @@ func arangeInts(start, end, step int64) int {
 	return int(n)
 }
 
+// EpsOr returns eps or, for a negative one, the distance from 1 to the next number of the
+// dtype that d is computed in.
+func EpsOr(eps float64, d ir.DType) float64 {
+	switch {
+	case eps >= 0 || eps != eps:
+		return eps
+	case d.Compute() == ir.Float64:
+		return 0x1p-52
+	}
+	return 0x1p-23
+}
+
 // GridOf returns how many equally spaced numbers in [0, 1) a uniform
 // random tensor of dtype d draws from: few enough that none rounds to 1.
 func GridOf(d ir.DType) float64 {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
@@ -78,5 +79,27 @@ func TestBatchNormGradients(t *testing.T) {
 				t.Errorf("gradients of gradients (-by definition +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestRMSNormEps gives norms without Eps numbers so small that it decides, and wants what
+// PyTorch 2.11 has: the eps of the dtype that is computed in.
+func TestRMSNormEps(t *testing.T) {
+	for _, c := range []struct {
+		dtype tensor.DType
+		want  float64
+	}{{tensor.Float32, 0.27819743752479553}, {tensor.Float64, 0.9999999888977699}, {tensor.BFloat16, 0.279296875}} {
+		x := tensor.Full([]int{4}, 1e-4, tensor.OfType(c.dtype))
+		got, err := x.RMSNorm([]int{4}).Index(0).Item()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got, cmpopts.EquateApprox(1e-6, 0)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.dtype, diff)
+		}
+		layer, err := nn.NewRMSNorm([]int{4}, tensor.OfType(c.dtype)).Forward(x).Index(0).Item()
+		if err != nil || layer != got {
+			t.Errorf("%s: the layer gives %v, want %v (%v)", c.dtype, layer, got, err)
+		}
 	}
 }

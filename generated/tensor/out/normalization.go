@@ -132,13 +132,13 @@ func Normalize(dst, x tensor.Tensor, dim []int, opts ...tensor.Option) error {
 func rmsNormOptions(opts []tensor.Option) (weight *core.Tensor, eps float64, err error) {
 	o := option.Read(opts)
 	weight = option.Get[*core.Tensor](&o, "Weight", nil)
-	eps = o.Float("Eps", 1e-06)
+	eps = o.Float("Eps", -1)
 	return weight, eps, o.Err("Weight, Eps")
 }
 
 // RMSNorm is tensor.RMSNorm with its result written to dst.
 //
-// Options: Weight, Eps (1e-06).
+// Options: Weight, Eps (-1).
 func RMSNorm(dst, x tensor.Tensor, normalizedShape []int, opts ...tensor.Option) error {
 	weight, eps, err := rmsNormOptions(opts)
 	if err != nil {
