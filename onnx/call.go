@@ -158,6 +158,12 @@ func (c *call) one(i int) (float64, error) {
 	return item(t)
 }
 
+// floats returns the elements of operand i on the host.
+func (c *call) floats(i int) (out []float64, err error) {
+	core.Unrecorded(func() { out, err = tensor.Data[float64](c.in[i].t.CPU().ToType(tensor.Float64)) })
+	return out, err
+}
+
 // item returns the one element of a tensor.
 func item(t tensor.Tensor) (x float64, err error) {
 	core.Unrecorded(func() { x, err = t.Item() })

@@ -115,7 +115,7 @@ func resize(n *node) kernel {
 			if !c.has(i) || c.in[i].t.NumElements() == 0 {
 				return nil, nil
 			}
-			return tensor.Data[float64](c.in[i].t.CPU().ToType(tensor.Float64))
+			return c.floats(i)
 		}
 		scales, err := floats(scalesAt)
 		if err != nil {

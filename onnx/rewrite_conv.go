@@ -9,23 +9,28 @@ import (
 	"github.com/sinter-go/sinter/onnx/internal/format"
 )
 
-// A convolution is a Conv whose weight is known, with what follows it: a factor and a
+// A convolution is a Conv whose weight is known, with what is around it: a factor and a
 // number for each channel go into weight and bias, once, in float64.
 type convolution struct {
 	*rewriter
 	at           int           // the step
+	operand      int           // the place of what is convolved
 	result       int           // the place
 	weight       tensor.Tensor // [out, in/groups, kernel...]
-	factor, bias []float64     // of each channel
+	weights      []float64     // its elements
+	factor, bias []float64     // of each channel of the result
 	changed      bool
 }
 
 // extend has a convolution do what follows it.
 func (r *rewriter) extend(i int) {
 	s := &r.g.steps[i]
-	c := &convolution{rewriter: r, at: i, result: s.out[0]}
+	c := &convolution{rewriter: r, at: i, operand: s.in[0], result: s.out[0]}
 	var ok bool
 	if c.weight, ok = r.floats(s.in[1]); ok && c.weight.Rank() > 2 && c.start() {
+		for c.fromScaled() || c.fromShifted() {
+			c.changed = true
+		}
 		for c.normalized() || c.scaled() || c.shifted() {
 			c.changed = true
 		}
@@ -36,30 +41,35 @@ func (r *rewriter) extend(i int) {
 	c.activated()
 }
 
-// start reads the bias.
+// start reads weight and bias.
 func (c *convolution) start() bool {
 	channels := c.weight.Size(0)
+	var err error
+	if c.weights, err = tensor.Data[float64](c.weight.ToType(tensor.Float64).Contiguous()); err != nil || len(c.weights) == 0 {
+		return false
+	}
+	c.weights = slices.Clone(c.weights)
 	c.factor, c.bias = slices.Repeat([]float64{1}, channels), make([]float64, channels)
 	if in := c.g.steps[c.at].in; len(in) > 2 && in[2] >= 0 {
-		list, ok := c.channels(in[2], 1)
+		list, ok := c.channels(in[2], 1, channels)
 		copy(c.bias, list)
 		return ok && len(list) == channels
 	}
 	return true
 }
 
-// channels returns the numbers of a place that is known: one for each channel, where axes
-// are those of the result from the channels on.
-func (c *convolution) channels(p, axes int) (list []float64, ok bool) {
+// channels returns the numbers of a place that is known: one for each of so many channels,
+// where axes are those of an image from the channels on.
+func (c *convolution) channels(p, axes, channels int) (list []float64, ok bool) {
 	t, ok := c.floats(p)
 	if !ok || t.Rank() > axes+1 || t.NumElements() != 1 && (t.Rank() < axes || t.Size(t.Rank()-axes) != t.NumElements()) {
 		return nil, false
 	}
 	if list, err := tensor.Data[float64](t.ToType(tensor.Float64).Contiguous().Reshape(-1)); err == nil {
 		if len(list) == 1 {
-			list = slices.Repeat(list, c.weight.Size(0))
+			list = slices.Repeat(list, channels)
 		}
-		return list, len(list) == c.weight.Size(0)
+		return list, len(list) == channels
 	}
 	return nil, false
 }
@@ -80,6 +90,62 @@ func (c *convolution) absorb(i int) {
 	c.result = c.g.steps[i].out[0]
 }
 
+// from returns the step of such a name whose result is convolved and nothing else reads,
+// its operand that varies, and the numbers of the other one for each channel.
+func (c *convolution) from(name string) (i, operand int, list []float64) {
+	if i = c.only(c.operand, name); i < 0 {
+		return -1, 0, nil
+	}
+	channels := c.weight.Size(1) * c.g.steps[c.at].node.int("group")
+	in := c.g.steps[i].in
+	for k := range 2 {
+		if list, ok := c.channels(in[k], c.weight.Rank()-1, channels); ok && c.g.known[in[1-k]] == nil {
+			return i, in[1-k], list
+		}
+	}
+	return -1, 0, nil
+}
+
+// each calls f with every weight, the channel of the result that it is for and the one of
+// the operand that it is multiplied with.
+func (c *convolution) each(f func(w *float64, result, operand int)) {
+	outs, ins := c.weight.Size(0), c.weight.Size(1)
+	places := len(c.weights) / (outs * ins)
+	own := max(1, outs/c.g.steps[c.at].node.int("group")) // channels of the result in a group
+	for i := range c.weights {
+		result := i / (ins * places)
+		f(&c.weights[i], result, result/own*ins+i/places%ins)
+	}
+}
+
+// fromScaled takes a Mul by numbers before the convolution.
+func (c *convolution) fromScaled() bool {
+	i, operand, list := c.from("Mul")
+	if i < 0 {
+		return false
+	}
+	c.each(func(w *float64, _, channel int) { *w *= list[channel] })
+	c.gone[i], c.operand = true, operand
+	return true
+}
+
+// fromShifted takes an Add of numbers before the convolution, unless that has padding,
+// which they are not added to.
+func (c *convolution) fromShifted() bool {
+	n := c.g.steps[c.at].node
+	auto := n.string("auto_pad")
+	if auto != "NOTSET" && auto != "VALID" || slices.ContainsFunc(n.ints("pads"), func(p int) bool { return p != 0 }) {
+		return false
+	}
+	i, operand, list := c.from("Add")
+	if i < 0 {
+		return false
+	}
+	c.each(func(w *float64, result, channel int) { c.bias[result] += *w * list[channel] })
+	c.gone[i], c.operand = true, operand
+	return true
+}
+
 // normalized takes a BatchNormalization by statistics that are known.
 func (c *convolution) normalized() bool {
 	i := c.follower(c.result, "BatchNormalization")
@@ -93,7 +159,7 @@ func (c *convolution) normalized() bool {
 	var lists [4][]float64
 	for k := range lists {
 		var ok bool
-		if lists[k], ok = c.channels(in[1+k], 1); !ok {
+		if lists[k], ok = c.channels(in[1+k], 1, len(c.factor)); !ok {
 			return false
 		}
 	}
@@ -109,7 +175,7 @@ func (c *convolution) normalized() bool {
 // scaled takes a Mul by numbers.
 func (c *convolution) scaled() bool {
 	i, other := c.follow("Mul")
-	list, ok := c.channels(other, c.weight.Rank()-1)
+	list, ok := c.channels(other, c.weight.Rank()-1, len(c.factor))
 	if i < 0 || !ok {
 		return false
 	}
@@ -124,7 +190,7 @@ func (c *convolution) scaled() bool {
 // shifted takes an Add of numbers.
 func (c *convolution) shifted() bool {
 	i, other := c.follow("Add")
-	list, ok := c.channels(other, c.weight.Rank()-1)
+	list, ok := c.channels(other, c.weight.Rank()-1, len(c.factor))
 	if i < 0 || !ok {
 		return false
 	}
@@ -140,14 +206,14 @@ func (c *convolution) replace() bool {
 	s := &c.g.steps[c.at]
 	shape := slices.Repeat([]int{1}, c.weight.Rank())
 	shape[0] = len(c.factor)
-	weight := c.weight.ToType(tensor.Float64).Mul(tensor.From(c.factor, shape...)).ToType(c.weight.DType())
+	weight := tensor.From(c.weights, c.weight.Shape()...).Mul(tensor.From(c.factor, shape...)).ToType(c.weight.DType())
 	bias := tensor.From(c.bias).ToType(c.weight.DType())
 	if weight.Err() != nil || bias.Err() != nil {
 		return false
 	}
 	tensor.Keep(weight, bias)
 	e := c.g.known[s.in[1]].elem
-	s.in = []int{s.in[0], c.g.constant(constantValue(weight, e)), c.g.constant(constantValue(bias, e))}
+	s.in = []int{c.operand, c.g.constant(constantValue(weight, e)), c.g.constant(constantValue(bias, e))}
 	s.out = []int{c.result}
 	return true
 }

@@ -47,9 +47,29 @@ var rewriteCases = []struct {
 	{"a convolution with bias", "Reshape: x four -> a; Conv: a weight shift -> b; BatchNormalization: b scale shift mean spread -> c; Sigmoid: c -> y", 2},
 	{"a convolution and sums", "Reshape: x four -> a; Conv: a weight -> b; Add: b channels -> c; Mul: channels c -> d; Add: d three -> e; Tanh: e -> y", 2},
 	{"a convolution and hardswish", "Reshape: x four -> a; Conv: a weight -> b; Add: b three -> c; Clip: c zero six -> d; Mul: b d -> e; Div: e six -> y", 2},
+	{"a convolution of a sum", "Reshape: x four -> a; Mul: a pair -> b; Add: pair b -> c; Conv: c weight shift -> d; Relu: d -> y", 2},
+	{"a convolution of a sum that is read twice", "Reshape: x four -> a; Mul: a three -> b; Add: six b -> c; Conv: c weight -> d; Conv: c weight shift -> e; Mul: d e -> y", 6},
+	{"a convolution of groups", "Reshape: x four -> a; Mul: a pair -> b; Add: b pair -> c; Conv: c grouped row -> d [group 2]; Relu: d -> y", 2},
+	{"a convolution with padding", "Reshape: x four -> a; Add: a six -> b; Mul: b pair -> c; Conv: c weight -> d [pads 1 0 1 0]; Relu: d -> y", 3},
 	{"a convolution that is read twice", "Reshape: x four -> a; Conv: a weight -> b; Relu: b -> c; Add: b c -> y", 4},
 	{"a sum along another axis", "Reshape: x four -> a; Conv: a weight -> b; Add: b row -> y", 3},
 	{"a weight that varies", "Reshape: x four -> a; ReduceSum: x -> s; Mul: weight s -> v; Conv: a v -> b; Sigmoid: b -> y", 4},
+}
+
+// attributeOf returns an attribute of one integer, or of four.
+func attributeOf(text string) []msg {
+	list := strings.Fields(text)
+	if len(list) == 0 {
+		return nil
+	}
+	m, number, kind := msg{}.text(1, list[0]), 3, int64(2)
+	if len(list) > 2 {
+		number, kind = 8, 7
+	}
+	for _, s := range list[1:] {
+		m = m.int(number, int64(s[0]-'0'))
+	}
+	return []msg{m.int(20, kind)}
 }
 
 // rewritten returns the model of nodes, with all results as outputs if they are wanted.
@@ -59,13 +79,14 @@ func rewritten(t *testing.T, list string, all bool) *Model {
 		numbers("half", nil, 0.5), numbers("root", nil, math.Sqrt2), numbers("small", nil, 0.044715), numbers("pi", nil, float32(math.Sqrt(2/math.Pi))),
 		numbers("cube", []int64{1, 1, 1}, 3), numbers("weight", []int64{3, 2, 1, 1}, 1, -2, 3, 4, -5, 6),
 		numbers("scale", []int64{3}, 1, -2, 0.5), numbers("shift", []int64{3}, 0.25, 3, -1), numbers("mean", []int64{3}, 0.5, 1, -1),
-		numbers("spread", []int64{3}, 1, 4, 0.25), numbers("row", []int64{4}, 1, 2, 3, 4), numbers("channels", []int64{3, 1, 1}, 2, -1, 0.5),
+		numbers("spread", []int64{3}, 1, 4, 0.25), numbers("row", []int64{4}, 1, 2, 3, 4), numbers("pair", []int64{2, 1, 1}, 3, -0.5), numbers("grouped", []int64{4, 1, 1, 1}, 1, 2, -3, 4), numbers("channels", []int64{3, 1, 1}, 2, -1, 0.5),
 		initializer("four", 7, []int64{4}, msg{}.bytes(7, 1, 2, 1, 4)),
 	}
 	for _, line := range strings.Split(list, "; ") {
 		operator, rest, _ := strings.Cut(line, ": ")
 		in, out, _ := strings.Cut(rest, " -> ")
-		parts = append(parts, nodes(nodeOf(operator, in, out)))
+		out, attribute, _ := strings.Cut(strings.TrimSuffix(out, "]"), " [")
+		parts = append(parts, nodes(nodeOf(operator, in, out, attributeOf(attribute)...)))
 		if all && out != "y" {
 			parts = append(parts, msg{}.bytes(12, msg{}.text(1, out)...))
 		}
