@@ -197,9 +197,9 @@ func (m *Model) make(k *kind, inputs map[string]*value, want []string) {
 		p.made++
 		return
 	case !p.values && (errors.Is(err, compile.ErrHostRead) || errors.Is(err, compile.ErrEscaped)):
-		p.values, p.list = true, nil // every kind of run has another key now
+		p.values, p.list, p.made = true, nil, 0 // every kind of run has another key now
 	case p.values:
-		p.never, p.list = true, nil
+		p.never, p.list, p.made = true, nil, 0
 	}
 	k.failed = true
 }

@@ -85,6 +85,15 @@ func TestPlansOfValues(t *testing.T) {
 	if m.plans.made != 2 || !m.plans.values {
 		t.Errorf("%d programs are kept, for values: %t; want 2, true", m.plans.made, m.plans.values)
 	}
+	count := 0
+	for _, k := range m.plans.list {
+		if k.plan != nil {
+			count++
+		}
+	}
+	if count != m.plans.made {
+		t.Errorf("%d programs, counted as %d", count, m.plans.made)
+	}
 	m, eager = both(t, model(nodes(nodeOf("NonZero", "x", "z"), nodeOf("Cast", "z", "y", msg{}.text(1, "to").int(20, 2).int(3, 1)))))
 	for range 4 {
 		runs(t, m, eager, 3, nil)
