@@ -97,6 +97,68 @@ template <class F, int results, class... S> struct Fold {
     else write_all(f, a, n, p, to, Results());
   }
 
+  // Where all operands are stored in types of one size, runs of theirs are loaded by vectors.
+  template <int... i> static constexpr bool one_size(Sequence<i...>) {
+    return ((sizeof(typename Nth<results + i, S...>::type) == sizeof(typename Nth<results, S...>::type)) && ...);
+  }
+  static constexpr int width = one_size(Inputs()) ? 16 / int(sizeof(typename Nth<results, S...>::type)) : 1;
+  static constexpr int chains = width < 4 ? width : 4;  // accumulators of a thread
+  static constexpr int vectors = 4;                     // in flight
+
+  template <int i> static SINTER_FN auto operand(const Pointers<count>& p, long long at) {
+    return static_cast<const typename Nth<results + i, S...>::type*>(p.at[results + i]) + at;
+  }
+
+  // head is how many elements of a run lie before the first whole vector of every operand;
+  // -1 where operands differ in that.
+  template <int... i> static SINTER_FN int head(const Pointers<count>& p, const Offsets<count>& from, long long first, Sequence<i...>) {
+    const int heads[operands] = {int(-(long long)(reinterpret_cast<unsigned long long>(operand<i>(p, from.at[results + i] + first)) /
+                                                  sizeof(typename Nth<results, S...>::type))) & (width - 1)...};
+    for (int k = 1; k < operands; k++) {
+      if (heads[k] != heads[0]) return -1;
+    }
+    return heads[0];
+  }
+
+  template <class T> static SINTER_FN auto widened(T x) { return cast<compute_t<T>>(x); }
+
+  // fold_vector folds one vector of each operand.
+  template <class... V> static SINTER_FN void fold_vector(const F& f, const First& start, Acc (&acc)[chains], const V&... v) {
+#pragma unroll
+    for (int w = 0; w < width; w++) acc[w % chains] = f.combine(acc[w % chains], f.map(start, widened(v.at[w])...));
+  }
+
+  // fold_run folds the elements first to end of a run, of which this thread takes every
+  // lanes-th vector from lane on.
+  template <int... i>
+  static SINTER_FN Acc fold_run(const F& f, const Pointers<count>& p, const Offsets<count>& from, long long folded, long long first,
+                                long long end, int before, int lane, int lanes, Sequence<i...> inputs) {
+    const First start = first_of(f, p, from, folded, inputs);
+    Acc acc[chains];
+#pragma unroll
+    for (int w = 0; w < chains; w++) acc[w] = f.init();
+    const long long body = first + before < end ? first + before : end;
+#pragma unroll 1
+    for (long long k = first + lane; k < body; k += lanes) acc[0] = f.combine(acc[0], f.map(start, read<i>(p, from.at[results + i] + k)...));
+    const long long last = body + (end - body) / width * width, step = (long long)lanes * width;
+    long long k = body + lane * width;
+#pragma unroll 1
+    for (; k + (vectors - 1) * step < last; k += vectors * step) {
+#pragma unroll
+      for (int v = 0; v < vectors; v++) fold_vector(f, start, acc, load_once<width>(operand<i>(p, from.at[results + i] + k + v * step))...);
+    }
+#pragma unroll 1
+    for (; k < last; k += step) fold_vector(f, start, acc, load_once<width>(operand<i>(p, from.at[results + i] + k))...);
+#pragma unroll 1
+    for (k = last + lane; k < end; k += lanes) acc[0] = f.combine(acc[0], f.map(start, read<i>(p, from.at[results + i] + k)...));
+#pragma unroll
+    for (int half = chains / 2; half > 0; half /= 2) {
+#pragma unroll
+      for (int w = 0; w < half; w++) acc[w] = f.combine(acc[w], acc[w + half]);
+    }
+    return acc[0];
+  }
+
   // places sets at to where position i of the folded elements of a result is: next to each
   // other, or as folded says.
   static SINTER_FN void places(const Space<operands>& folded, bool run, long long i, const Offsets<count>& from, long long (&at)[operands]) {
@@ -148,11 +210,15 @@ template <class F, int results, class... S> struct Fold {
   static SINTER_FN void inner(const Space<count>& kept, const Space<operands>& folded, const Pointers<count>& p, void* partial, const F& f) {
     const int lane = threadIdx.x, lanes = blockDim.x;
     const Slice s = slice(folded.count);
+    const bool run = is_run(folded);
 #pragma unroll 1
     for (long long base = (long long)blockIdx.x * blockDim.y; base < kept.count; base += (long long)gridDim.x * blockDim.y) {
       const long long result = base + threadIdx.y;
       const Offsets<count> to = locate(kept, unsigned(result < kept.count ? result : base));
-      const Acc a = One::across(f, fold(f, folded, p, to, s.first + lane, s.end, lanes), lanes);
+      const int before = width > 1 && run ? head(p, to, s.first, Inputs()) : -1;
+      const Acc mine = before < 0 ? fold(f, folded, p, to, s.first + lane, s.end, lanes)
+                                  : fold_run(f, p, to, folded.count, s.first, s.end, before, lane, lanes, Inputs());
+      const Acc a = One::across(f, mine, lanes);
       if (lane == 0 && result < kept.count) finish(f, a, p, to, result, folded.count, partial);
     }
   }
