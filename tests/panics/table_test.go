@@ -993,6 +993,7 @@ var functions = []struct {
 	{"onnx.Load", onnx.Load},
 	{"onnx.LoadFS", onnx.LoadFS},
 	{"onnx.LoadBytes", onnx.LoadBytes},
+	{"onnx.Plans", onnx.Plans},
 	{"optim.NewAdam", optim.NewAdam},
 	{"optim.NewAdamW", optim.NewAdamW},
 	{"optim.GradNorm", optim.GradNorm},
