@@ -92,7 +92,7 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 // record is Record, and makes two programs where s is given.
 func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
 	r := &recorder{known: map[*Storage]int{}, declared: map[*Storage]*Tensor{}, names: map[*Storage]string{},
-		grads: map[*gradState]*gradSlot{}, captures: o.Captures}
+		grads: map[*gradState]*gradSlot{}, captures: o.Captures, program: make([]step, 0, 32), buffers: make([]recordedBuffer, 0, 64)}
 	for _, d := range o.State {
 		r.declare(d.Tensor, d.Name)
 	}

@@ -46,6 +46,13 @@ type recorder struct {
 	failing   []func() // called only where the recording fails
 	guards    []guard
 	tape      random.Tape
+
+	views    slab[ir.View]
+	refs     slab[program.Ref]
+	ints     slab[int]
+	attrs    slab[ir.Value]
+	scalars  slab[ir.Scalar]
+	storages slab[Storage]
 }
 
 // A step is a program's step, and what else there is to know to run it.
@@ -190,7 +197,8 @@ func (r *recorder) storage(dev device.Device, drv device.Driver, bytes int64) *S
 
 func (r *recorder) virtual(b recordedBuffer) *Storage {
 	i := len(r.buffers)
-	s := &Storage{drv: b.drv, bytes: b.Bytes, virtual: true}
+	s := &r.storages.take(1)[0]
+	s.drv, s.bytes, s.virtual = b.drv, b.Bytes, true
 	s.refs.Store(1)
 	s.block = memory.Block{Memory: device.Memory{Addr: virtualBase | uint64(i)<<virtualBits}, Device: b.dev}
 	b.Made, b.Released = len(r.program), -1
@@ -311,51 +319,41 @@ func (r *recorder) launch(c *ir.Call, dev device.Device, drv device.Driver, othe
 	s := step{dev: dev, drv: drv, others: slices.Clone(others)}
 	s.Call = *c
 	s.Call.Room = [6]unsafe.Pointer{}
-	s.Call.Space, s.Call.Axes = slices.Clone(c.Space), slices.Clone(c.Axes)
-	s.Call.Scalars, s.Call.Attrs = slices.Clone(c.Scalars), slices.Clone(c.Attrs)
-	for _, list := range []struct {
-		views      []ir.View
-		to         *[]ir.View
-		refs       *[]program.Ref
-		candidates []*Tensor
-		written    bool
-	}{{c.In, &s.Call.In, &s.In, in, false}, {c.Out, &s.Call.Out, &s.Out, outs, true}} {
-		*list.to = make([]ir.View, len(list.views))
-		*list.refs = make([]program.Ref, len(list.views))
-		ints := 0
-		for i := range list.views {
-			ints += 2 * len(list.views[i].Shape)
-		}
-		room := make([]int, 0, ints)
-		for i := range list.views {
-			v := &list.views[i]
-			ref, err := r.ref(v, list.candidates, i)
-			if err == nil && list.written && ref.Buffer >= 0 && r.buffers[ref.Buffer].Kind == program.Constant && r.buffers[ref.Buffer].Bytes > 0 {
-				err = fmt.Errorf("%w: a constant would be changed", ErrUnrecordable)
-			}
-			if err != nil {
-				name := ""
-				if !list.written {
-					if o := operandOf(c.Op, i); o != nil {
-						name = "operand " + o.Name + ": "
-					}
-				}
-				return r.fail(fmt.Errorf("%s: %s%w", c.Op.Name, name, err))
-			}
-			(*list.refs)[i] = ref
-			w := ir.View{DType: v.DType}
-			n := len(room)
-			room = append(room, v.Shape...)
-			w.Shape = room[n:len(room):len(room)]
-			n = len(room)
-			room = append(room, v.Strides...)
-			w.Strides = room[n:len(room):len(room)]
-			(*list.to)[i] = w
-		}
+	s.Call.Space, s.Call.Axes = r.ints.clone(c.Space), r.ints.clone(c.Axes)
+	s.Call.Scalars, s.Call.Attrs = r.scalars.clone(c.Scalars), r.attrs.clone(c.Attrs)
+	var err error
+	if s.Call.In, s.In, err = r.places(c, c.In, in, false); err == nil {
+		s.Call.Out, s.Out, err = r.places(c, c.Out, outs, true)
+	}
+	if err != nil {
+		return err
 	}
 	s.numbers, _ = graph.Numbers()
 	r.program = append(r.program, s)
 	return nil
+}
+
+// places returns the views of a call without their memory, and where this is.
+func (r *recorder) places(c *ir.Call, views []ir.View, candidates []*Tensor, written bool) ([]ir.View, []program.Ref, error) {
+	out, refs := r.views.take(len(views)), r.refs.take(len(views))
+	for i := range views {
+		v := &views[i]
+		ref, err := r.ref(v, candidates, i)
+		if err == nil && written && ref.Buffer >= 0 && r.buffers[ref.Buffer].Kind == program.Constant && r.buffers[ref.Buffer].Bytes > 0 {
+			err = fmt.Errorf("%w: a constant would be changed", ErrUnrecordable)
+		}
+		if err != nil {
+			name := ""
+			if !written {
+				if o := operandOf(c.Op, i); o != nil {
+					name = "operand " + o.Name + ": "
+				}
+			}
+			return nil, nil, r.fail(fmt.Errorf("%s: %s%w", c.Op.Name, name, err))
+		}
+		refs[i], out[i].DType, out[i].Shape, out[i].Strides = ref, v.DType, r.ints.clone(v.Shape), r.ints.clone(v.Strides)
+	}
+	return out, refs, nil
 }
 
 // zero takes down that a storage is cleared.
