@@ -447,5 +447,6 @@ func (c *Compiled[T]) Program() *program.Program {
 	if c.last == nil {
 		return nil
 	}
+	c.last.rec.Lines()
 	return c.last.rec.Program
 }

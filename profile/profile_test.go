@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/profile"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -314,5 +316,38 @@ func TestMistakes(t *testing.T) {
 	must(t, tensor.Ones([]int{2}).Exp().Err()) // the program goes on
 	if err := p.Stop(); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
+	}
+}
+
+// TestCompiled: a program's calls show with the lines of the function that was recorded, also
+// where they are a graph otherwise.
+func TestCompiled(t *testing.T) {
+	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		y := x[0].Exp()        // here
+		return y.Square(), nil // and here
+	})
+	x := tensor.Ones([]int{4}, tensor.On(device.Sim(0)))
+	for range 3 {
+		_, err := f.Call(x)
+		must(t, err)
+	}
+	events, _ := record(t, func(*profile.Profile) {
+		_, err := f.Call(x)
+		must(t, err)
+		must(t, stream.Synchronize(t.Context(), device.Sim(0)))
+	})
+	lines := map[string]int{}
+	for _, e := range events {
+		if e.Name == "exp" || e.Name == "square" {
+			at := strings.LastIndexByte(e.Args.Line, ':')
+			if n, err := strconv.Atoi(e.Args.Line[at+1:]); err != nil || !strings.HasSuffix(e.Args.Line[:at], "profile_test.go") {
+				t.Errorf("%s is of line %s", e.Name, e.Args.Line)
+			} else {
+				lines[e.Name] = n
+			}
+		}
+	}
+	if lines["exp"] == 0 || lines["square"] != lines["exp"]+1 {
+		t.Errorf("lines %v of %d events", lines, len(events))
 	}
 }

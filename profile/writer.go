@@ -38,7 +38,10 @@ type details struct {
 
 // describe returns what is shown of work.
 func describe(w observe.Work) slice {
-	s := slice{name: w.What, category: "copy", details: details{Line: caller.Line(), Bytes: w.Bytes}}
+	s := slice{name: w.What, category: "copy", details: details{Line: w.Line, Bytes: w.Bytes}}
+	if s.Line == "" {
+		s.Line = caller.Line()
+	}
 	if c := w.Call; c != nil {
 		s.name, s.category = c.Op.Name, "operator"
 		s.Kernel, s.Results, s.Reads = c.Kernel.String(), views(c.Out), views(c.In)

@@ -68,7 +68,8 @@ type Step struct {
 	Action  Action
 	Call    ir.Call
 	Out, In []Ref
-	Bytes   int64 // of Zero and Copy
+	Bytes   int64  // of Zero and Copy
+	Line    string // of the Go program that gave it; "" where that is not known
 }
 
 // Name returns what the step does in a word.

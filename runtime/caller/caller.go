@@ -32,7 +32,12 @@ const emittedSuffix = ".sinter.go"
 // the library's own code; "" where there is none.
 func Line() string {
 	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	return LineOf(pcs[:runtime.Callers(2, pcs[:])])
+}
+
+// LineOf is Line for the frames that runtime.Callers found, now or before.
+func LineOf(pcs []uintptr) string {
+	frames := runtime.CallersFrames(pcs)
 	for {
 		f, more := frames.Next()
 		if f.File != "" && !libraryFrame(f) {

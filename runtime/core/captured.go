@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/observe"
 	"github.com/sinter-go/sinter/runtime/random"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
@@ -154,10 +155,10 @@ func (rec *Recorded) Close() {
 }
 
 // launch does a run in one piece, and reports whether it did: where not, the run is to be
-// given call by call.
+// given call by call. So are those that somebody observes, who wants to see the calls.
 func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, drawn *random.Tape, done bool, err error) {
 	c := &rec.capture
-	if c.off.Load() || !c.warm.Load() || graph.Of(c.driver, c.device.Index, current(c.device)) != nil {
+	if c.off.Load() || !c.warm.Load() || observe.Now() != nil || graph.Of(c.driver, c.device.Index, current(c.device)) != nil {
 		return nil, nil, false, nil
 	}
 	c.mu.Lock()

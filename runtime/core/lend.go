@@ -26,6 +26,12 @@ func Lend(op *ir.Op, t *Tensor, s device.StreamID, write bool) (v ir.View, err e
 	case write && t.grad != nil && GradEnabled():
 		return v, at(fmt.Errorf("%s: writes to a tensor that requires gradients, and does not take part in differentiation; use NoGrad", op.Name))
 	}
+	if r := recorderNow(); r != nil {
+		return v, r.fail(fmt.Errorf("%s: %w: it is work that is no operator's", op.Name, ErrUnrecordable))
+	}
+	if err := foreign([]*Tensor{t}); err != nil {
+		return v, err
+	}
 	if t.storage.held {
 		t.storage.block.RecordStream(s)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/caller"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/random"
 )
@@ -47,6 +48,16 @@ type Recorded struct {
 	blocks  []deviceBlock
 	frames  sync.Pool
 	capture capture
+	lines   sync.Once
+}
+
+// Lines notes in the program's launches which lines of the program gave them.
+func (rec *Recorded) Lines() {
+	rec.lines.Do(func() {
+		for i := range rec.steps {
+			rec.Program.Steps[i].Line = caller.LineOf(rec.steps[i].callers)
+		}
+	})
 }
 
 // A deviceBlock is where the temporaries of one device lie.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"unsafe"
 
@@ -53,6 +54,7 @@ type recorder struct {
 	attrs    slab[ir.Value]
 	scalars  slab[ir.Scalar]
 	storages slab[Storage]
+	frames   slab[uintptr]
 }
 
 // A step is a program's step, and what else there is to know to run it.
@@ -64,6 +66,7 @@ type step struct {
 	nonBlocking bool                      // of copies
 	numbers     func() ([]float64, error) // where the call's float attributes come from; or nil
 	effect      func()
+	callers     []uintptr // the frames that gave it, of which one is the program's
 }
 
 // A recordedBuffer is a buffer, and where its memory is found when the program runs.
@@ -329,6 +332,8 @@ func (r *recorder) launch(c *ir.Call, dev device.Device, drv device.Driver, othe
 		return err
 	}
 	s.numbers, _ = graph.Numbers()
+	var callers [40]uintptr
+	s.callers = r.frames.clone(callers[:goruntime.Callers(2, callers[:])])
 	r.program = append(r.program, s)
 	return nil
 }

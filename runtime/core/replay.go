@@ -9,8 +9,10 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/caller"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/runtime/observe"
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
@@ -298,9 +300,15 @@ func (rec *Recorded) do(f *frame, i int) error {
 	c.Room = [6]unsafe.Pointer{}
 	q := current(s.dev)
 	var err error
-	if len(s.others) > 0 {
+	switch {
+	case observe.Now() != nil:
+		w := observe.Work{Driver: s.drv, Device: s.dev, Stream: q, Call: c, Line: caller.LineOf(s.callers)}
+		err = between(s.dev, q, s.others, func() error {
+			return observe.Give(w, func() error { return s.drv.Launch(s.dev.Index, q, c) })
+		})
+	case len(s.others) > 0:
 		err = between(s.dev, q, s.others, func() error { return give(s.drv, s.dev, q, c) })
-	} else {
+	default:
 		err = give(s.drv, s.dev, q, c)
 	}
 	if err == nil && LaunchBlocking() {

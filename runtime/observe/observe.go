@@ -17,6 +17,7 @@ type Work struct {
 	Stream device.StreamID
 	Call   *ir.Call // of a kernel, valid while it is given; nil for other work
 	What   string   // of work that is no kernel: "copy to host", "graph"
+	Line   string   // of the program, of work that was recorded there; "" for that of the caller
 	Bytes  int64    // that work which is no kernel moves; 0 where that is not known
 }
 

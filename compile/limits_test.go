@@ -1,0 +1,153 @@
+package compile_test
+
+import (
+	"errors"
+	goruntime "runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/dist"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// TestManyPlans: ten thousand programs that are made and dropped leave nothing. A short run
+// makes a tenth of them, and has no eye on Go's memory, where pools still fill.
+func TestManyPlans(t *testing.T) {
+	drv := sim.New(sim.Config{Devices: 1})
+	device.Install(drv)
+	defer device.Install(simulated)
+	on := tensor.On(device.Sim(0))
+	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].AddScalar(1).Mul(x[0]).Sum(), nil }, compile.Plans(4))
+	all := tensor.Zeros([]int{10_000}, on)
+	heap := func() uint64 {
+		goruntime.GC()
+		goruntime.GC()
+		var m goruntime.MemStats
+		goruntime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var at [2]uint64
+	var live [2]int64
+	most := 10_000
+	if testing.Short() {
+		most = 1000
+	}
+	for n := range most {
+		x := all.Narrow(0, 0, n+1)
+		must(t, f.Prepare(x))
+		for range 3 * (1 - min(1, n%100)) { // of every hundredth a graph
+			y, err := f.Call(x)
+			must(t, err)
+			y.Release()
+		}
+		x.Release()
+		switch n {
+		case most/10 - 1:
+			at[0], live[0] = heap(), drv.Counters(0).LiveBytes
+		case most - 1:
+			at[1], live[1] = heap(), drv.Counters(0).LiveBytes
+		}
+	}
+	if s := f.Stats(); s.Traces != most || s.Evicted != most-4 || s.Plans != 4 {
+		t.Errorf("%+v", s)
+	}
+	if !testing.Short() && at[1] > at[0]+4<<20 || live[1] > live[0] {
+		t.Errorf("%d bytes of Go's memory live after %d programs, %d after a tenth; %d and %d of the device's", at[1], most, at[0], live[1], live[0])
+	}
+	f.Close()
+	if c := drv.Counters(0); c.LiveGraphs != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestOutOfMemory: a program that finds no memory is an error and changes nothing.
+func TestOutOfMemory(t *testing.T) {
+	drv := sim.New(sim.Config{Devices: 1, Memory: 8 << 20})
+	device.Install(drv)
+	defer device.Install(simulated)
+	must(t, tensor.WithDefaults(tensor.Defaults{Device: device.Sim(0)}, func() error {
+		p := nn.NewParameter(tensor.Ones([]int{1 << 12}))
+		wide := 1000
+		f := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			return tensor.ScopeValue(func() (tensor.Tensor, error) {
+				must(t, p.ZeroGrad())
+				y := p.Mul(x[0]).Expand(wide, 1<<12).Clone()
+				if err := y.Sum().Backward(); err != nil {
+					return y, err
+				}
+				return y.Sum().Detach(), tensor.NoGrad(func() error { return p.AddInPlace(x[0]) })
+			})
+		}, compile.State(p), compile.Key(func() any { return wide }))
+		x := tensor.Ones([]int{1})
+		_, err := f.Call(x)
+		if !errors.Is(err, device.ErrOutOfMemory) {
+			t.Errorf("error %v", err)
+		}
+		if _, ok := p.Grad(); ok || p.Version() != 0 || values(t, p.Narrow(0, 0, 1).Detach())[0] != 1 {
+			t.Error("the state changed")
+		}
+		wide = 5
+		for range 3 {
+			_, err := f.Call(x)
+			must(t, err)
+		}
+		if d := cmp.Diff([]float32{4}, values(t, p.Narrow(0, 0, 1).Detach())); d != "" {
+			t.Error(d)
+		}
+		return x.Neg().Err()
+	}))
+}
+
+// TestCollected: a program keeps what it reads.
+func TestCollected(t *testing.T) {
+	w := tensor.Full([]int{2}, float32(3))
+	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].Mul(w), nil }, compile.State(w))
+	x := tensor.Ones([]int{2})
+	for range 3 {
+		y, err := f.Call(x)
+		must(t, err)
+		w = tensor.Tensor{}
+		goruntime.GC()
+		goruntime.GC()
+		if d := cmp.Diff([]float32{3, 3}, values(t, y)); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+// TestCollectives: calls between ranks are refused while a function is recorded, and go on
+// afterwards.
+func TestCollectives(t *testing.T) {
+	err := dist.Run([]device.Device{device.CPU, device.CPU}, func(g *dist.Group) error {
+		model := nn.NewLinear(2, 1)
+		sgd, err := optim.NewSGD(nn.Parameters(model), 0.1)
+		if err != nil {
+			return err
+		}
+		step := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			return optim.Minimize(sgd, func() tensor.Tensor {
+				loss := model.Forward(x[0]).Square().Mean()
+				g.AllReduce(loss.Detach(), dist.Sum).Wait(t.Context())
+				return loss
+			})
+		}, compile.State(model, sgd))
+		if _, err := step.Call(tensor.Ones([]int{3, 2})); !errors.Is(err, compile.ErrUnrecordable) {
+			t.Errorf("error %v", err)
+		}
+		x := tensor.Ones([]int{2})
+		if err := g.AllReduce(x, dist.Sum).Wait(t.Context()); err != nil {
+			return err
+		}
+		if d := cmp.Diff([]float32{2, 2}, values(t, x)); d != "" {
+			t.Error(d)
+		}
+		return nil
+	})
+	must(t, err)
+}
