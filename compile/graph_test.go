@@ -305,3 +305,42 @@ func TestGraphFails(t *testing.T) {
 		t.Errorf("on a device that is lost: %v", err)
 	}
 }
+
+// TestGraphWaits: who waits for a device does not meet the captures of compiled functions.
+func TestGraphWaits(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].Exp().Log().AddScalar(1), nil })
+		x := tensor.Ones([]int{8})
+		var all sync.WaitGroup
+		stop := make(chan struct{})
+		for range 2 {
+			all.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if err := stream.Synchronize(t.Context(), dev); err != nil {
+						t.Error(err)
+						return
+					}
+					goruntime.Gosched()
+				}
+			})
+		}
+		for range 100 {
+			for range 3 {
+				y, err := f.Call(x)
+				must(t, err)
+				y.Release()
+			}
+			if s := f.Stats(); s.OneByOne != "" {
+				t.Errorf("%+v", s)
+			}
+			f.Close()
+		}
+		close(stop)
+		all.Wait()
+	})
+}

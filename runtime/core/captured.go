@@ -177,8 +177,11 @@ func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, 
 			c.stop(fmt.Sprintf("its memory was replaced again after %d captures", mostCaptures))
 			return nil, nil, false, nil
 		}
+		if !stream.Quietly(c.device, func() { c.graph, err = rec.take(args) }) {
+			return nil, nil, false, nil // another run captures it
+		}
 		c.captures++
-		if c.graph, err = rec.take(args); err != nil {
+		if err != nil {
 			c.graph = nil // it was dropped
 			c.stop(err.Error())
 			if errors.Is(err, device.ErrLost) {

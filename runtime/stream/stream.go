@@ -179,7 +179,11 @@ func Synchronize(ctx context.Context, d device.Device) error {
 	if err != nil {
 		return err
 	}
-	if err := drv.SyncDevice(ctx, d.Index); err != nil {
+	quiet := waitsOf(d)
+	quiet.RLock()
+	err = drv.SyncDevice(ctx, d.Index)
+	quiet.RUnlock()
+	if err != nil {
 		return fmt.Errorf("synchronize %s: %w", d, err)
 	}
 	if r, ok := drv.(device.Reporter); ok {

@@ -1136,6 +1136,7 @@ var functions = []struct {
 	{"stream.NewTimingEvent", stream.NewTimingEvent},
 	{"stream.New", stream.New},
 	{"stream.PriorityRange", stream.PriorityRange},
+	{"stream.Quietly", stream.Quietly},
 	{"stream.Settle", stream.Settle},
 	{"stream.Failed", stream.Failed},
 	{"stream.Default", stream.Default},
