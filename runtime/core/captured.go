@@ -177,7 +177,8 @@ func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, 
 			c.stop(fmt.Sprintf("its memory was replaced again after %d captures", mostCaptures))
 			return nil, nil, false, nil
 		}
-		if !stream.Quietly(c.device, func() { c.graph, err = rec.take(args) }) {
+		done, err := stream.Quietly(c.device, func() (err error) { c.graph, err = rec.take(args); return err })
+		if !done {
 			return nil, nil, false, nil // another run captures it
 		}
 		c.captures++

@@ -27,16 +27,15 @@ func waitsOf(d device.Device) *sync.RWMutex {
 	return m
 }
 
-// Quietly calls f while nobody waits for all of a device, and reports whether it did: it
-// does not where somebody waits now. Those who begin to meanwhile do when f has returned. It
-// is for captures that the program did not ask for, during which a device cannot be waited
-// for. F must not wait for the device.
-func Quietly(d device.Device, f func()) bool {
+// Quietly calls f while nobody waits for all of a device, and returns whether it did, and
+// f's error: it does not where somebody waits now. Those who begin to meanwhile do when f has
+// returned. It is for captures that the program did not ask for, during which a device cannot
+// be waited for. F must not wait for the device.
+func Quietly(d device.Device, f func() error) (done bool, err error) {
 	m := waitsOf(d)
-	if !m.TryLock() {
-		return false
+	if f == nil || !m.TryLock() {
+		return false, nil
 	}
 	defer m.Unlock()
-	f()
-	return true
+	return true, f()
 }
