@@ -91,22 +91,26 @@ type thinJob[T Number] struct {
 
 func (j *thinJob[T]) do() {
 	e := j.e
-	j.xRow = roundUp(j.K*e.size, 64)
 	direct := j.C.Col == 1 && j.Bias == nil && !j.Add
-	need := j.M * j.xRow
-	if !direct {
-		need += j.M * roundUp(j.N*e.size, 64)
+	if j.A.Col == 1 && j.K*e.size%64 == 0 { // whole vectors, where they are
+		j.x, j.xRow = j.A.Ptr, j.A.Row*e.size
+	} else {
+		j.xRow = roundUp(j.K*e.size, 64)
+		block := scratch.Get(j.M * j.xRow)
+		defer block.Put()
+		j.x = block.Ptr()
+		for i := range j.M {
+			row := unsafe.Slice((*T)(unsafe.Add(j.x, i*j.xRow)), j.xRow/e.size)
+			copyMatrix[T](Matrix{unsafe.Pointer(&row[0]), 0, 1}, from[T](j.A, i, 0), 1, j.K)
+			clear(row[j.K:])
+		}
 	}
-	block := scratch.Get(need)
-	defer block.Put()
-	j.x, j.y = block.Ptr(), j.C
+	j.y = j.C
 	if !direct {
-		j.y = Matrix{unsafe.Add(j.x, j.M*j.xRow), roundUp(j.N*e.size, 64) / e.size, 1}
-	}
-	for i := range j.M {
-		row := unsafe.Slice((*T)(unsafe.Add(j.x, i*j.xRow)), j.xRow/e.size)
-		copyMatrix[T](Matrix{unsafe.Pointer(&row[0]), 0, 1}, from[T](j.A, i, 0), 1, j.K)
-		clear(row[j.K:])
+		row := roundUp(j.N*e.size, 64)
+		block := scratch.Get(j.M * row)
+		defer block.Put()
+		j.y = Matrix{block.Ptr(), row / e.size, 1}
 	}
 	grain := roundUp(max(1, thinShare/j.K), 64/e.size)
 	switch {
