@@ -105,7 +105,7 @@ type Stats struct {
 // Step compiles a function that changes state: a step of training, with backward pass and
 // optimizer. Its results take no part in differentiation.
 //
-// Options: State, Captures, Key, CallByCall, Streams, Plans.
+// Options: State, Captures, Key, CallByCall, Unfused, Streams, Plans.
 func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, false)
 }
@@ -113,7 +113,7 @@ func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Com
 // Func compiles a function that only computes. Gradients flow through its results, by a
 // program of their own, to arguments and declared tensors.
 //
-// Options: State, Captures, Key, CallByCall, Streams, Plans.
+// Options: State, Captures, Key, CallByCall, Unfused, Streams, Plans.
 func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, true)
 }
@@ -372,7 +372,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	memory := take(c.o.state)
-	o := core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Streams: c.o.streams}
+	o := core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Streams: c.o.streams}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
 		out, err := c.f(wrap(args)...)
 		if err != nil {
@@ -430,7 +430,7 @@ func (c *Compiled[T]) Stats() Stats {
 	s.Plans = c.count
 	if c.last != nil {
 		rec := c.last.rec
-		s.Steps, s.Peak, s.Eager, s.Shared = rec.Steps(), rec.Program.Peak(rec.Layout), rec.Program.EagerPeak(), rec.Layout.Shared
+		s.Steps, s.Peak, s.Eager, s.Shared = rec.Steps(), rec.Program.Peak(rec.Layout), rec.Fused.Before.EagerPeak(), rec.Layout.Shared
 		s.Nodes, s.OneByOne = rec.Graph()
 	}
 	return s
@@ -449,4 +449,27 @@ func (c *Compiled[T]) Program() *program.Program {
 	}
 	c.last.rec.Lines()
 	return c.last.rec.Program
+}
+
+// Recorded returns the program that was used latest as it was recorded, before operators
+// became one, which must not be changed; nil where there is none.
+func (c *Compiled[T]) Recorded() *program.Program {
+	if f := c.fused(); f != nil {
+		return f.Before
+	}
+	return nil
+}
+
+// fused says what became of the operators of the program that was used latest; nil where
+// there is none.
+func (c *Compiled[T]) fused() *core.Fused {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		return nil
+	}
+	return c.last.rec.Fused
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // Explain says in words what the program that was used latest does: steps by operator,
@@ -44,5 +46,18 @@ func (c *Compiled[T]) Explain() string {
 	for _, name := range names {
 		fmt.Fprintf(&out, "  %4d %s\n", times[name], name)
 	}
+	explainFused(&out, c.fused())
 	return out.String()
+}
+
+// explainFused says which operators became one kernel, and why others did not.
+func explainFused(out *strings.Builder, f *core.Fused) {
+	for i := range f.Regions {
+		r := &f.Regions[i]
+		fmt.Fprintf(out, "one kernel of %s, of %s: moves %d bytes, one by one %d\n", strings.Join(r.Ops, ", "), strings.Join(r.Lines(), ", "), r.Bytes, r.Eager)
+	}
+	for i := range f.Alone {
+		r := &f.Alone[i]
+		fmt.Fprintf(out, "%s by itself, of %s: %s; moves %d bytes\n", r.Ops[0], strings.Join(r.Lines(), ", "), r.Why, r.Bytes)
+	}
 }

@@ -30,6 +30,9 @@ func Key(values ...func() any) Option { return option.Value("Key", values) }
 // CallByCall has programs be given to accelerators call by call, and never as one graph.
 func CallByCall(on ...bool) Option { return option.Flag("CallByCall", on) }
 
+// Unfused has every operator run by itself, as in eager code.
+func Unfused(on ...bool) Option { return option.Flag("Unfused", on) }
+
 // Streams spreads the calls of a graph that do not depend on one another over n streams, 2
 // unless given.
 func Streams(n int) Option { return option.Int("Streams", n) }
@@ -43,6 +46,7 @@ type settings struct {
 	state    []any
 	captures bool
 	single   bool // calls are given to devices one by one
+	unfused  bool
 	streams  int
 	keys     []func() any
 	plans    int
@@ -51,10 +55,10 @@ type settings struct {
 func read(r *option.Reader) (settings, error) {
 	s := settings{
 		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
-		single: r.Flag("CallByCall", false),
-		keys:   option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16), streams: r.Int("Streams", 2),
+		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false),
+		keys: option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16), streams: r.Int("Streams", 2),
 	}
-	if err := r.Err("State, Captures, Key, CallByCall, Streams, Plans"); err != nil {
+	if err := r.Err("State, Captures, Key, CallByCall, Unfused, Streams, Plans"); err != nil {
 		return s, fmt.Errorf("compile: %w", err)
 	}
 	if s.plans < 1 {

@@ -272,6 +272,16 @@ func (s *Slot[T]) Of(k *Kernel) *T {
 	return s.fill(k)
 }
 
+// Put has k hold v in the slot, unless it holds something. It is for who makes kernels
+// that nothing can be derived of.
+func (s *Slot[T]) Put(k *Kernel, v *T) {
+	if s.index >= maxSlots {
+		k.more.LoadOrStore(s.index, v)
+		return
+	}
+	atomic.CompareAndSwapPointer(&k.slots[s.index], nil, unsafe.Pointer(v))
+}
+
 func (s *Slot[T]) fill(k *Kernel) *T {
 	if s.index >= maxSlots {
 		if p, ok := k.more.Load(s.index); ok {

@@ -143,7 +143,7 @@ func (r *recorder) gradientOf(t *Tensor, arg int) *Tensor {
 // returns grads.
 func (s *splitter) split(r *recorder, boundary int, outs, grads []*Tensor) (*Recorded, error) {
 	d := s.d
-	back := &recorder{known: r.known, declared: r.declared, names: r.names, captures: r.captures, grads: map[*gradState]*gradSlot{},
+	back := &recorder{known: r.known, declared: r.declared, names: r.names, captures: r.captures, unfused: r.unfused, grads: map[*gradState]*gradSlot{},
 		tape: r.tape, program: r.program[boundary:], buffers: slices.Clone(r.buffers)}
 	r.program = r.program[:boundary:boundary]
 	made, read := touched(r.program, len(r.buffers)), touched(back.program, len(r.buffers))

@@ -25,6 +25,8 @@ type RecordOptions struct {
 	Captures bool // tensors that are not declared may be used, too
 	// CallByCall has runs be given to devices call by call, never in one piece.
 	CallByCall bool
+	// Unfused has every operator be a step of its own.
+	Unfused bool
 	// Streams is how many streams steps that do not depend on one another are spread over,
 	// where runs are given in one piece.
 	Streams int
@@ -35,6 +37,7 @@ type RecordOptions struct {
 type Recorded struct {
 	Program *program.Program
 	Layout  *program.Layout
+	Fused   *Fused
 
 	steps   []step
 	buffers []recordedBuffer
@@ -103,7 +106,7 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 // record is Record, and makes two programs where s is given.
 func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
 	r := &recorder{known: map[*Storage]int{}, declared: map[*Storage]*Tensor{}, names: map[*Storage]string{},
-		grads: map[*gradState]*gradSlot{}, captures: o.Captures, program: make([]step, 0, 32), buffers: make([]recordedBuffer, 0, 64)}
+		grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, program: make([]step, 0, 32), buffers: make([]recordedBuffer, 0, 64)}
 	for _, d := range o.State {
 		r.declare(d.Tensor, d.Name)
 	}
@@ -266,7 +269,29 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 			b.grad = b.handle.grad
 		}
 	}
+	rec.Program = r.value(places)
+	if err := rec.Program.Verify(); err != nil {
+		return nil, r.fail(fmt.Errorf("%w: %w", ErrUnrecordable, err))
+	}
+	if rec.Fused = r.fuse(rec.Program); len(rec.Fused.Regions) > 0 {
+		rec.Program = r.value(slices.Clone(places))
+		if err := rec.Program.Verify(); err != nil {
+			return nil, r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))
+		}
+	}
 	rec.steps, rec.buffers = r.program, r.buffers
+	rec.written = make([]bool, len(r.buffers))
+	for i := range rec.steps {
+		for _, o := range rec.steps[i].Out {
+			rec.written[o.Buffer] = true
+		}
+	}
+	rec.place()
+	return rec, nil
+}
+
+// value returns what was recorded as a value.
+func (r *recorder) value(places []program.Ref) *program.Program {
 	buffers, steps := make([]program.Buffer, len(r.buffers)), make([]program.Step, len(r.program))
 	for i := range buffers {
 		if buffers[i] = r.buffers[i].Buffer; buffers[i].Released < 0 {
@@ -276,18 +301,7 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 	for i := range steps {
 		steps[i] = r.program[i].Step
 	}
-	rec.Program = program.New(buffers, steps, places)
-	if err := rec.Program.Verify(); err != nil {
-		return nil, r.fail(fmt.Errorf("%w: %w", ErrUnrecordable, err))
-	}
-	rec.written = make([]bool, len(buffers))
-	for i := range steps {
-		for _, o := range steps[i].Out {
-			rec.written[o.Buffer] = true
-		}
-	}
-	rec.place()
-	return rec, nil
+	return program.New(buffers, steps, places)
 }
 
 // finishGrads notes what became of gradients, and puts back those that were there.

@@ -39,6 +39,7 @@ type recorder struct {
 	declared  map[*Storage]*Tensor
 	names     map[*Storage]string
 	captures  bool // undeclared tensors may be used
+	unfused   bool // every operator is a step of its own
 	handles   []*Tensor
 	constants []*Tensor
 	grads     map[*gradState]*gradSlot

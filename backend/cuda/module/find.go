@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
@@ -197,10 +198,12 @@ func (l *Loader) fromSource(m *loaded, key moduleKey, cc int, _ string) error {
 }
 
 func (l *Loader) compile(c compiler, module string, p nvrtc.Program) ([]byte, error) {
-	l.compiling.Lock()
-	defer l.compiling.Unlock()
 	store := l.cache()
 	name := EntryName(module, c.Version(), p)
+	own, _ := l.compiling.LoadOrStore(name, new(sync.Mutex))
+	mu := own.(*sync.Mutex)
+	mu.Lock()
+	defer mu.Unlock()
 	if code := store.Get(name); code != nil {
 		return code, nil
 	}

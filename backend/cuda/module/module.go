@@ -35,7 +35,7 @@ type Loader struct {
 	cache    func() *Cache
 
 	functions atomic.Pointer[map[functionKey]driver.Function] // replaced, never changed
-	compiling sync.Mutex                                      // one at a time, so that the second finds the first one's result
+	compiling sync.Map                                        // by entry of the cache, a *sync.Mutex: one at a time, so that the second finds the first one's result
 
 	mu      sync.Mutex // of what follows, and of replacing functions
 	modules map[moduleKey]*loaded

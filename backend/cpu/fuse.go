@@ -1,0 +1,18 @@
+package cpu
+
+import (
+	"github.com/sinter-go/sinter/backend/cpu/fused"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/fusion"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+var _ device.Fuser = (*Driver)(nil)
+
+// Fuse returns the loops of a region.
+func (d *Driver) Fuse(dev int, r *fusion.Region) (ir.Code, error) {
+	if err := checkDevice(dev); err != nil {
+		return ir.Code{}, err
+	}
+	return fused.Code(r)
+}

@@ -1,0 +1,197 @@
+// Package fused makes the loops of regions: machine code of what a region computes, and
+// where there can be none the members' own loops, one after the other over pieces that stay
+// in the cache. Both give what the members give by themselves, to the bit.
+package fused
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/made"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/fusion"
+)
+
+// Code returns the loops of a region, which are made when they are first asked for. The
+// error names a member that has none.
+func Code(r *fusion.Region) (ir.Code, error) {
+	loop, err := pieces(r)
+	if err != nil {
+		return ir.Code{}, err
+	}
+	var table [ir.NumDTypes]ir.Loop
+	table[r.Kernel.Compute] = loop
+	return ir.Code{For: vector.Kind, Of: &vector.Code{Loops: ir.LoopTable{&table}, Make: made.Loops}}, nil
+}
+
+// pieceBytes is what all values of a piece take that are in scratch memory, about: half of a
+// usual first cache.
+const pieceBytes = 16 << 10
+
+// A stage is a member ready to run over a piece.
+type stage struct {
+	loop    ir.Loop
+	out     int // the value that it gives first
+	results int
+	in      []fusion.Source
+	scalars []int
+}
+
+// A chain is a region's members and where their values are.
+type chain struct {
+	stages  []stage
+	sizes   []int // of an element, by value
+	targets []int // by value: the result that it is, or -1
+	inputs  int
+	outs    []int
+	numbers []ir.DType // by scalar: what it is repeated as where a member reads it as an operand; or Invalid
+	room    int        // bytes of scratch for an element
+	most    int        // elements of a piece
+	scratch sync.Pool
+}
+
+// A room is the scratch memory of one piece.
+type room struct {
+	memory  []byte
+	p       []unsafe.Pointer // by value, then by number
+	args    []unsafe.Pointer
+	scalars []ir.Scalar
+}
+
+// pieces returns the loop that runs the members one after the other.
+func pieces(r *fusion.Region) (ir.Loop, error) {
+	c := &chain{inputs: len(r.Op.In), outs: r.Outs, sizes: make([]int, r.Values()), targets: make([]int, r.Values()), numbers: make([]ir.DType, len(r.Op.Attrs))}
+	for v := range c.targets {
+		c.targets[v] = -1
+	}
+	for i, v := range r.Outs {
+		c.targets[v] = i
+	}
+	for i := range r.Op.In {
+		c.sizes[i] = r.Kernel.In[i].DType.Size()
+	}
+	for i := range r.Members {
+		m := &r.Members[i]
+		code, _ := m.Kernel.Op.CodeFor(vector.Kind).(*vector.Code)
+		if code == nil {
+			return nil, fmt.Errorf("%s has no loops on the cpu", m.Kernel.Op.Name)
+		}
+		set := code.Set(m.Kernel, simd.Active())
+		if set.Main == nil {
+			return nil, fmt.Errorf("%s has no loop for %s on the cpu", m.Kernel.Op.Name, m.Kernel.Compute)
+		}
+		c.stages = append(c.stages, stage{set.Main, m.Out, len(m.Kernel.Out), m.In, m.Scalars})
+		for j, p := range m.Kernel.Out {
+			c.sizes[m.Out+j] = p.DType.Size()
+			c.room += p.DType.Size()
+		}
+		for j, from := range m.In {
+			if from.Value < 0 && c.numbers[from.Scalar] == ir.Invalid {
+				c.numbers[from.Scalar] = m.Kernel.In[j].DType
+				c.room += m.Kernel.In[j].DType.Size()
+			}
+		}
+	}
+	c.most = max(64, min(1024, pieceBytes/max(1, c.room)&^63))
+	return c.run, nil
+}
+
+// borrow returns scratch memory, which goes back to the pool.
+func (c *chain) borrow() *room {
+	if s, ok := c.scratch.Get().(*room); ok {
+		return s
+	}
+	const line = 64
+	words := make([]uint64, (c.room*c.most+line*(len(c.sizes)+len(c.numbers)+1))/8)
+	return &room{memory: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words)), p: make([]unsafe.Pointer, len(c.sizes)+len(c.numbers))}
+}
+
+// run is the region's loop.
+func (c *chain) run(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	r := c.borrow()
+	c.place(r)
+	for i, d := range c.numbers {
+		if d != ir.Invalid {
+			repeat(r.p[len(c.sizes)+i], d, s[i], min(n, c.most))
+		}
+	}
+	for at := 0; at < n; at += c.most {
+		c.piece(r, min(c.most, n-at), at, p, s, index)
+	}
+	clear(r.p)
+	clear(r.args)
+	clear(r.scalars)
+	c.scratch.Put(r)
+}
+
+// place gives values and numbers their scratch memory.
+func (c *chain) place(r *room) {
+	const line = 64
+	free := unsafe.Pointer(&r.memory[0])
+	take := func(bytes int) unsafe.Pointer {
+		at := free
+		free = unsafe.Add(free, (bytes+line-1)/line*line)
+		return at
+	}
+	for v := c.inputs; v < len(c.sizes); v++ {
+		r.p[v] = take(c.sizes[v] * c.most)
+	}
+	for i, d := range c.numbers {
+		if d != ir.Invalid {
+			r.p[len(c.sizes)+i] = take(d.Size() * c.most)
+		}
+	}
+}
+
+// piece runs all members over n elements from at on. What the region gives is written to
+// its place last: it may be an operand's, which members still read.
+func (c *chain) piece(r *room, n, at int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	for v := range c.inputs {
+		r.p[v] = unsafe.Add(p[len(c.outs)+v], at*c.sizes[v])
+	}
+	for i := range c.stages {
+		g := &c.stages[i]
+		r.args, r.scalars = r.args[:0], r.scalars[:0]
+		for j := range g.results {
+			r.args = append(r.args, r.p[g.out+j])
+		}
+		for _, from := range g.in {
+			if from.Value >= 0 {
+				r.args = append(r.args, r.p[from.Value])
+			} else {
+				r.args = append(r.args, r.p[len(c.sizes)+from.Scalar])
+			}
+		}
+		for _, k := range g.scalars {
+			r.scalars = append(r.scalars, s[k])
+		}
+		g.loop(n, r.args, r.scalars, index+int64(at))
+	}
+	for i, v := range c.outs {
+		size := c.sizes[v]
+		copy(unsafe.Slice((*byte)(unsafe.Add(p[i], at*size)), n*size), unsafe.Slice((*byte)(r.p[v]), n*size))
+	}
+}
+
+// repeat fills n elements of a dtype with a number.
+func repeat(to unsafe.Pointer, d ir.DType, s ir.Scalar, n int) {
+	var bits uint64
+	switch d {
+	case ir.Bool:
+		bits = vector.Bool(s)
+	case ir.Float32:
+		bits = vector.Float32(s)
+	case ir.Float64:
+		bits = vector.Float64(s)
+	default:
+		bits = vector.Int(s)
+	}
+	size := d.Size()
+	bytes := unsafe.Slice((*byte)(to), n*size)
+	for i := range bytes {
+		bytes[i] = byte(bits >> (8 * (i % size)))
+	}
+}

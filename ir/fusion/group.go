@@ -1,0 +1,400 @@
+package fusion
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/body"
+	"github.com/sinter-go/sinter/ir/expr"
+	"github.com/sinter-go/sinter/ir/program"
+)
+
+// A member is a launch that may become a part of a region.
+type member struct {
+	body    *body.Body
+	out, in []access
+	flat    bool // views are row-major or one element, so that any shape of as many elements serves
+}
+
+// An access is a view of a buffer's version, or a number.
+type access struct {
+	ref    program.Ref
+	view   ir.View
+	kind   expr.Kind
+	number bool
+	value  ir.Scalar
+}
+
+// at reports whether two views of one buffer name the same elements, one for one.
+func (a *access) at(b *access) bool {
+	return a.ref.Offset == b.ref.Offset && a.view.DType == b.view.DType && slices.Equal(a.view.Shape, b.view.Shape) && slices.Equal(a.view.Strides, b.view.Strides)
+}
+
+// look returns what there is to know of step i, or nil where it is not fused.
+func (l *planner) look(i int) *member {
+	s := &l.p.Steps[i]
+	k := s.Call.Kernel
+	refuse := func(why string) *member {
+		l.why[i] = why
+		return nil
+	}
+	switch why := l.o.Refused(i); {
+	case why != "":
+		return refuse(why)
+	case k.Indexed || k.Seed >= 0:
+		return refuse("it depends on the elements' indices")
+	case k.DType != k.Compute || k.Compute.IsComplex():
+		return refuse(fmt.Sprintf("%s is computed in %s", k.DType, k.Compute))
+	case ir.NumElements(s.Call.Space) == 0:
+		return refuse("it has no elements")
+	}
+	b, err := body.Of(k)
+	if err != nil {
+		return refuse(err.Error())
+	}
+	m := &member{body: b, flat: true}
+	for j, r := range s.Out {
+		m.out = append(m.out, access{ref: r, view: s.Call.Out[j], kind: b.Expr.Roots[j].Kind})
+	}
+	for j, r := range s.In {
+		a := access{ref: r, view: s.Call.In[j]}
+		if r.Buffer < 0 {
+			return refuse("an operand is not given")
+		}
+		if a.kind, err = kindOf(k, j); err != nil {
+			return refuse(err.Error())
+		}
+		if a.value, a.number = l.o.Number(i, j); a.number {
+			a.ref.Buffer = -1
+		} else if a.view.DType != k.In[j].DType {
+			return refuse(fmt.Sprintf("an operand of %s is converted to %s", a.view.DType, k.In[j].DType))
+		}
+		m.in = append(m.in, a)
+	}
+	for j := range m.out {
+		if v := &m.out[j].view; v.DType != k.Out[j].DType || v.DType != b.Expr.KindDType(m.out[j].kind) {
+			return refuse(fmt.Sprintf("a result of %s is converted to %s", k.Out[j].DType, v.DType))
+		}
+	}
+	for _, a := range slices.Concat(m.out, m.in) {
+		m.flat = m.flat && (a.number || a.view.IsContiguous() || one(a.view.Strides))
+	}
+	return m
+}
+
+// one reports whether strides repeat one element.
+func one(strides []int) bool {
+	return !slices.ContainsFunc(strides, func(s int) bool { return s != 0 })
+}
+
+// kindOf returns the kind that a kernel's expression has operand j in.
+func kindOf(k *ir.Kernel, j int) (expr.Kind, error) {
+	switch f := k.Op.In[j].Fixed; {
+	case f == ir.Bool, f == ir.Invalid && k.Compute == ir.Bool:
+		return expr.BoolKind, nil
+	case f == ir.Int64:
+		return expr.IntKind, nil
+	case f == ir.Invalid:
+		return expr.TKind, nil
+	default:
+		return 0, fmt.Errorf("an operand is always %s", f)
+	}
+}
+
+// space returns the shape that all steps can run over, and false where there is none.
+func (l *planner) space(steps []int) ([]int, bool) {
+	var s []int
+	for _, i := range steps {
+		if c := &l.p.Steps[i].Call; !l.info[i].flat || s == nil {
+			if s = c.Space; !l.info[i].flat {
+				break
+			}
+		}
+	}
+	for _, i := range steps {
+		c := &l.p.Steps[i].Call
+		if !slices.Equal(c.Space, s) && (!l.info[i].flat || ir.NumElements(c.Space) != ir.NumElements(s)) {
+			return nil, false
+		}
+	}
+	return s, true
+}
+
+// over returns an access of a flat launch as one over another shape.
+func (a access) over(space []int) access {
+	if slices.Equal(a.view.Shape, space) {
+		return a
+	}
+	if one(a.view.Strides) && a.view.NumElements() > 1 || a.number {
+		a.view.Strides = make([]int, len(space))
+	} else {
+		a.view.Strides = ir.ContiguousStrides(space)
+	}
+	a.view.Shape = space
+	return a
+}
+
+// fits returns why the steps of two groups cannot be one region; "" where they can.
+func (l *planner) fits(a, b []int) string {
+	all := slices.Concat(a, b)
+	compute := ir.Bool
+	for _, i := range all {
+		k := l.p.Steps[i].Call.Kernel
+		switch {
+		case l.o.Place(i) != l.o.Place(all[0]):
+			return "it runs elsewhere"
+		case k.Compute == ir.Bool || k.Compute == compute:
+		case compute == ir.Bool:
+			compute = k.Compute
+		default:
+			return fmt.Sprintf("one part computes in %s, another in %s", compute, k.Compute)
+		}
+	}
+	if len(all) > mostMembers {
+		return fmt.Sprintf("a region of more than %d operators", mostMembers)
+	}
+	space, ok := l.space(all)
+	if !ok {
+		return "shapes differ"
+	}
+	for _, i := range a {
+		for _, j := range b {
+			if l.disturb(l.info[i], l.info[j], space) {
+				return "one part writes elements that another uses at other places"
+			}
+		}
+	}
+	operands, scalars := map[int]bool{}, 0
+	for _, i := range all {
+		scalars += len(l.info[i].body.Params)
+		for _, x := range l.info[i].in {
+			if x.number {
+				scalars++
+			} else {
+				operands[x.ref.Buffer] = true
+			}
+		}
+	}
+	if len(operands) > mostOperands || scalars > mostScalars {
+		return "a region of too many operands or numbers"
+	}
+	return ""
+}
+
+// disturb reports whether one launch writes into a buffer that the other uses, but not the
+// same elements one for one.
+func (l *planner) disturb(x, y *member, space []int) bool {
+	meet := func(a, b []access) bool {
+		for _, p := range a {
+			for _, q := range b {
+				if p, q := p.over(space), q.over(space); p.ref.Buffer >= 0 && p.ref.Buffer == q.ref.Buffer && !p.at(&q) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return meet(x.out, y.in) || meet(x.in, y.out) || meet(x.out, y.out)
+}
+
+// regions are those that were made, or are being made, by what they are.
+var regions = struct {
+	sync.Mutex
+	of map[string]*entry
+}{of: map[string]*entry{}}
+
+// An entry is a region, made by whoever comes first.
+type entry struct {
+	once   sync.Once
+	region *Region
+	err    error
+}
+
+// mostRegions is how many regions are kept for programs to come.
+const mostRegions = 2048
+
+// build makes a group of steps.
+func (l *planner) build(steps []int) (*Group, error) {
+	b := &builder{planner: l, g: &Group{Steps: steps}, values: map[seen]int{}}
+	b.space, _ = l.space(steps)
+	for _, i := range steps {
+		if k := l.p.Steps[i].Call.Kernel; k.Compute != ir.Bool {
+			b.shape.compute = k.Compute
+		} else if b.shape.compute == ir.Invalid {
+			b.shape.compute = ir.Bool
+		}
+	}
+	b.operands()
+	b.members()
+	if err := b.results(); err != nil {
+		return nil, err
+	}
+	if len(b.g.In) > 2*mostOperands || len(b.g.Out) > mostResults || len(b.shape.attrs) > mostScalars {
+		return nil, errors.New("a region of too many operands or results")
+	}
+	r, err := b.region(steps[0])
+	if err != nil {
+		return nil, err
+	}
+	b.g.Region = r
+	c := &b.g.Call
+	c.Kernel, c.Space = r.Kernel, b.space
+	c.Flat = c.AllFlat()
+	return b.g, nil
+}
+
+// region returns the one of the builder's shape.
+func (b *builder) region(step int) (*Region, error) {
+	key := b.o.Kind(step) + b.shape.key()
+	regions.Lock()
+	r := regions.of[key]
+	if r == nil {
+		if len(regions.of) >= mostRegions {
+			clear(regions.of)
+		}
+		r = new(entry)
+		regions.of[key] = r
+	}
+	regions.Unlock()
+	r.once.Do(func() {
+		if r.region, r.err = b.shape.region(); r.err == nil {
+			r.err = b.o.Code(step, r.region)
+		}
+		if r.err != nil { // which may be otherwise next time
+			regions.Lock()
+			delete(regions.of, key)
+			regions.Unlock()
+		}
+	})
+	return r.region, r.err
+}
+
+// seen tells values of one region apart: a version of a buffer, seen in one way.
+type seen struct {
+	ref  program.Ref
+	view string
+}
+
+func (a *access) id() seen {
+	return seen{a.ref, fmt.Sprint(a.view.DType, a.view.Strides)}
+}
+
+// A builder makes the region and the call of a group.
+type builder struct {
+	*planner
+	g      *Group
+	space  []int
+	shape  shape
+	values map[seen]int
+	writes []write
+}
+
+// A write is a result of a member.
+type write struct {
+	access
+	value int
+}
+
+// operands numbers what the group reads and does not make.
+func (b *builder) operands() {
+	made := map[seen]bool{}
+	for _, i := range b.g.Steps {
+		for _, x := range b.info[i].in {
+			x = x.over(b.space)
+			if _, known := b.values[x.id()]; x.number || known || made[x.id()] {
+				continue
+			}
+			b.values[x.id()] = len(b.g.In)
+			b.g.In, b.g.Call.In = append(b.g.In, x.ref), append(b.g.Call.In, x.view)
+			b.shape.in = append(b.shape.in, x.kind)
+		}
+		for _, y := range b.info[i].out {
+			y = y.over(b.space)
+			made[y.id()] = true
+		}
+	}
+}
+
+// members adds the calls.
+func (b *builder) members() {
+	next := len(b.g.In)
+	for _, i := range b.g.Steps {
+		c, m := &b.p.Steps[i].Call, Member{Out: next}
+		m.Kernel = c.Kernel
+		scalar := 0
+		for j, a := range c.Op.Attrs {
+			switch a.Kind {
+			case ir.AttrScalar, ir.AttrFloat, ir.AttrInt, ir.AttrBool:
+				m.Scalars = append(m.Scalars, b.scalar(a.Kind, c.Scalars[scalar], c.Attrs[j]))
+				scalar++
+			}
+		}
+		for _, x := range b.info[i].in {
+			x = x.over(b.space)
+			if x.number {
+				kind := map[expr.Kind]ir.AttrKind{expr.BoolKind: ir.AttrBool, expr.IntKind: ir.AttrInt, expr.TKind: ir.AttrScalar}[x.kind]
+				value := ir.Value{Scalar: x.value, Int: x.value.Int()}
+				if kind == ir.AttrBool {
+					value = ir.BoolValue(x.value.Bool())
+				}
+				m.In = append(m.In, Source{-1, b.scalar(kind, x.value, value)})
+				continue
+			}
+			m.In = append(m.In, Source{b.values[x.id()], 0})
+		}
+		for _, y := range b.info[i].out {
+			y = y.over(b.space)
+			b.values[y.id()] = next
+			b.writes = append(b.writes, write{y, next})
+			next++
+		}
+		b.shape.members = append(b.shape.members, m)
+	}
+}
+
+// scalar adds a scalar of the region.
+func (b *builder) scalar(kind ir.AttrKind, s ir.Scalar, v ir.Value) int {
+	b.shape.attrs = append(b.shape.attrs, kind)
+	b.g.Call.Scalars, b.g.Call.Attrs = append(b.g.Call.Scalars, s), append(b.g.Call.Attrs, v)
+	return len(b.shape.attrs) - 1
+}
+
+// results finds which values are stored: what is read outside, and of what is not the
+// program's own what was written last.
+func (b *builder) results() error {
+	for n, w := range b.writes {
+		later := slices.ContainsFunc(b.writes[n+1:], func(o write) bool { return o.ref.Buffer == w.ref.Buffer && o.at(&w.access) })
+		if later || b.p.Buffers[w.ref.Buffer].Kind == program.Temporary && !b.usedOutside(w.ref) {
+			continue
+		}
+		b.shape.outs = append(b.shape.outs, w.value)
+		b.g.Out, b.g.Call.Out = append(b.g.Out, w.ref), append(b.g.Call.Out, w.view)
+	}
+	over := func(o program.Ref) bool {
+		return slices.ContainsFunc(b.g.In, func(r program.Ref) bool { return r.Buffer == o.Buffer })
+	}
+	switch {
+	case len(b.g.Out) == 0:
+		return errors.New("nobody reads the results")
+	case len(b.g.Out) > 1 && slices.ContainsFunc(b.g.Out, over):
+		return errors.New("there would be several results, of which one is written over an operand")
+	}
+	return nil
+}
+
+// usedOutside reports whether a step outside of the group uses a buffer from a version on.
+func (b *builder) usedOutside(r program.Ref) bool {
+	uses := func(o program.Ref) bool { return o.Buffer == r.Buffer && o.Version >= r.Version }
+	for i := range b.p.Steps {
+		if b.group[i] == b.group[b.g.Steps[0]] {
+			continue
+		}
+		if s := &b.p.Steps[i]; slices.ContainsFunc(s.In, uses) || slices.ContainsFunc(s.Out, uses) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.p.Results, uses)
+}

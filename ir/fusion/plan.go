@@ -1,0 +1,258 @@
+package fusion
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/program"
+)
+
+const (
+	mostMembers  = 48
+	mostOperands = 16
+	mostResults  = 8
+	mostScalars  = 16
+)
+
+// Options are what Make goes by.
+type Options struct {
+	// Refused returns why a launch is not to be fused; "" where it may be.
+	Refused func(step int) string
+	// Number returns the number that an operand of a launch is on the host and stays.
+	Number func(step, operand int) (ir.Scalar, bool)
+	// Place names where a step runs: those of one region run at one place.
+	Place func(step int) int
+	// Code gives a region that was not seen before its code for where the step runs.
+	Code func(step int, r *Region) error
+	// Kind names the kind of device that the step runs on.
+	Kind func(step int) string
+}
+
+// A Group is steps of a program that become one.
+type Group struct {
+	Steps   []int // in their order
+	Region  *Region
+	Call    ir.Call
+	Out, In []program.Ref
+}
+
+// A Plan is the order in which steps run, and which of them as one.
+type Plan struct {
+	Order  []Item
+	Groups []*Group
+	Why    map[int]string // why element-wise launches run alone
+}
+
+// An Item is a step, or where Group is not nil, several.
+type Item struct {
+	Step  int
+	Group *Group
+}
+
+// planner partitions a program.
+type planner struct {
+	p     *program.Program
+	o     Options
+	info  []*member     // by step; nil for what is not fused
+	group []int         // by step: the number of its group
+	steps map[int][]int // by group, ascending
+	after [][]int       // by step: the steps that must run before it
+	why   map[int]string
+}
+
+// Make plans a program. What it does is the same; nothing of it is changed.
+func Make(p *program.Program, o Options) *Plan {
+	l := &planner{p: p, o: o, steps: map[int][]int{}, why: map[int]string{}}
+	l.depend()
+	l.info, l.group = make([]*member, len(p.Steps)), make([]int, len(p.Steps))
+	for i := range p.Steps {
+		l.group[i], l.steps[i] = i, []int{i}
+		if s := &p.Steps[i]; s.Action == program.Launch && s.Call.Op.Kind == ir.Elementwise {
+			l.info[i] = l.look(i)
+		}
+	}
+	for i := range p.Steps {
+		for _, before := range slices.Backward(l.after[i]) {
+			l.join(i, before)
+		}
+	}
+	made := l.groups()
+	plan := &Plan{Why: l.why}
+	for _, id := range l.order() {
+		if g := made[id.group]; g != nil {
+			plan.Order, plan.Groups = append(plan.Order, Item{Step: g.Steps[0], Group: g}), append(plan.Groups, g)
+		} else {
+			plan.Order = append(plan.Order, Item{Step: id.step})
+		}
+	}
+	return plan
+}
+
+// groups makes the groups of several steps, side by side: code may have to be compiled.
+func (l *planner) groups() map[int]*Group {
+	type result struct {
+		id  int
+		g   *Group
+		err error
+	}
+	var list []*result
+	for id, steps := range l.steps {
+		if len(steps) > 1 {
+			list = append(list, &result{id: id})
+		}
+	}
+	var wait sync.WaitGroup
+	for _, r := range list {
+		wait.Go(func() { r.g, r.err = l.build(l.steps[r.id]) })
+	}
+	wait.Wait()
+	made := map[int]*Group{}
+	for _, r := range list {
+		if r.err == nil {
+			made[r.id] = r.g
+			continue
+		}
+		for _, i := range l.steps[r.id] {
+			l.why[i], l.group[i] = r.err.Error(), i
+		}
+	}
+	return made
+}
+
+// depend finds which steps each must follow: of what it reads the writer, of what it
+// writes the readers and the writer before. What changes the host stays in order with what
+// reads it there.
+func (l *planner) depend() {
+	type uses struct {
+		writer  int
+		readers []int
+	}
+	of := make([]uses, len(l.p.Buffers))
+	for i := range of {
+		of[i].writer = -1
+	}
+	l.after = make([][]int, len(l.p.Steps))
+	host := -1
+	for i := range l.p.Steps {
+		s := &l.p.Steps[i]
+		add := func(before int) {
+			if before >= 0 && before != i && !slices.Contains(l.after[i], before) {
+				l.after[i] = append(l.after[i], before)
+			}
+		}
+		for _, r := range s.In {
+			if r.Buffer >= 0 {
+				add(of[r.Buffer].writer)
+				of[r.Buffer].readers = append(of[r.Buffer].readers, i)
+			}
+		}
+		for _, r := range s.Out {
+			u := &of[r.Buffer]
+			add(u.writer)
+			for _, reader := range u.readers {
+				add(reader)
+			}
+			*u = uses{writer: i}
+		}
+		if s.Action == program.Effect || s.Action == program.Launch && l.o.Refused(i) != "" {
+			add(host)
+			host = i
+		}
+	}
+}
+
+// join makes one group of those of two steps of which the first follows the second, where
+// that may be.
+func (l *planner) join(i, before int) {
+	a, b := l.group[before], l.group[i]
+	if a == b || l.info[i] == nil || l.info[before] == nil || !l.reads(i, before) {
+		return
+	}
+	steps := slices.Sorted(slices.Values(slices.Concat(l.steps[a], l.steps[b])))
+	if why := l.fits(l.steps[a], l.steps[b]); why != "" {
+		l.why[i] = why
+		return
+	}
+	if l.between(a, b) {
+		l.why[i] = "what it reads also goes through a step that is not element-wise"
+		return
+	}
+	for _, s := range l.steps[b] {
+		l.group[s] = a
+	}
+	l.steps[a] = steps
+	delete(l.steps, b)
+}
+
+// reads reports whether step i reads just what step before writes, element by element.
+func (l *planner) reads(i, before int) bool {
+	for _, x := range l.info[i].in {
+		for _, y := range l.info[before].out {
+			if x.ref == y.ref {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// between reports whether a path leads from group a to group b, or back, through another.
+func (l *planner) between(a, b int) bool { return l.path(a, b) || l.path(b, a) }
+
+// path reports whether group from depends on group to through another.
+func (l *planner) path(from, to int) bool {
+	first := l.steps[to][0]
+	seen, stack := map[int]bool{from: true}, []int{from}
+	for len(stack) > 0 {
+		g := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, i := range l.steps[g] {
+			if i < first {
+				continue
+			}
+			for _, before := range l.after[i] {
+				switch h := l.group[before]; {
+				case h == to && g != from:
+					return true
+				case h != to && !seen[h]:
+					seen[h] = true
+					stack = append(stack, h)
+				}
+			}
+		}
+	}
+	return false
+}
+
+// A place in the order of a plan.
+type turn struct{ group, step int }
+
+// order returns the groups such that each follows what it depends on, otherwise in the
+// order in which their last steps were given.
+func (l *planner) order() []turn {
+	members := map[int][]int{}
+	for i, g := range l.group {
+		members[g] = append(members[g], i)
+	}
+	done, list := map[int]bool{}, []turn{}
+	var visit func(g int)
+	visit = func(g int) {
+		if done[g] {
+			return
+		}
+		done[g] = true
+		for _, i := range members[g] {
+			for _, before := range l.after[i] {
+				visit(l.group[before])
+			}
+		}
+		list = append(list, turn{g, members[g][0]})
+	}
+	for i := range l.p.Steps {
+		if g := l.group[i]; i == members[g][len(members[g])-1] {
+			visit(g)
+		}
+	}
+	return list
+}

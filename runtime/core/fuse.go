@@ -1,0 +1,138 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/fusion"
+	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/caller"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A Fused says what became of element-wise launches of a program.
+type Fused struct {
+	Before  *program.Program // as it was recorded
+	Regions []FusedRegion    // in the order in which they run
+	Alone   []FusedRegion    // element-wise launches that run by themselves
+}
+
+// A FusedRegion is one kernel and what it stands for.
+type FusedRegion struct {
+	Ops   []string
+	Bytes int64  // that the kernel reads and writes
+	Eager int64  // that the operators one by one do
+	Why   string // it is not fused
+
+	callers [][]uintptr // of the operators
+}
+
+// Lines returns the lines of the program that called the operators.
+func (f *FusedRegion) Lines() []string {
+	var list []string
+	for _, c := range f.callers {
+		if line := caller.LineOf(c); line != "" && !slices.Contains(list, line) {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// fuse makes one step of several where they are element-wise, unless nothing is to be, and
+// says what became of them.
+func (r *recorder) fuse(p *program.Program) *Fused {
+	f := &Fused{Before: p}
+	if r.unfused {
+		return f
+	}
+	plan := fusion.Make(p, fusion.Options{
+		Refused: func(i int) string { return refused(&r.program[i]) },
+		Number:  r.number,
+		Place: func(i int) int {
+			d := r.program[i].dev
+			return int(d.Kind)<<32 | d.Index
+		},
+		Kind: func(i int) string { return r.program[i].dev.Kind.String() },
+		Code: func(i int, region *fusion.Region) error {
+			s := &r.program[i]
+			fuser, able := s.drv.(device.Fuser)
+			if !able {
+				return fmt.Errorf("%s fuses nothing", s.dev.Kind)
+			}
+			code, err := fuser.Fuse(s.dev.Index, region)
+			if err == nil {
+				region.Op.Code = []ir.Code{code}
+			}
+			return err
+		},
+	})
+	var steps []step
+	for _, item := range plan.Order {
+		s := r.program[item.Step]
+		s.Out, s.In = slices.Clone(s.Out), slices.Clone(s.In) // whose versions the other program keeps
+		if g := item.Group; g != nil {
+			f.Regions = append(f.Regions, r.told(g.Steps, bytesOf(&g.Call)))
+			s.Step = program.Step{Call: g.Call, Out: g.Out, In: g.In}
+		} else if why := plan.Why[item.Step]; why != "" {
+			alone := r.told([]int{item.Step}, bytesOf(&s.Call))
+			alone.Why = why
+			f.Alone = append(f.Alone, alone)
+		}
+		steps = append(steps, s)
+	}
+	r.program = steps
+	return f
+}
+
+// refused returns why a launch runs by itself, whatever is beside it.
+func refused(s *step) string {
+	switch {
+	case s.Action != program.Launch:
+		return ""
+	case s.numbers != nil:
+		return "its numbers are asked for in each run"
+	case draws(&s.Call):
+		return "it draws random numbers"
+	case len(s.others) > 0:
+		return "it uses memory of several devices"
+	}
+	return ""
+}
+
+// number returns the number of the host that an operand of a step is in every run.
+func (r *recorder) number(i, j int) (ir.Scalar, bool) {
+	s := &r.program[i]
+	b := &r.buffers[s.In[j].Buffer]
+	if b.Kind != program.Constant || b.handle == nil || !b.handle.wrapped || b.storage == nil || b.storage.block.Host == nil || s.In[j].Offset != 0 {
+		return ir.Scalar{}, false
+	}
+	n := decode(b.storage.host(), s.Call.In[j].DType)
+	return n, n.Category() != ir.CategoryInt || int64(n.Float()) == n.Int() // others would be rounded twice
+}
+
+// told says what a kernel stands for.
+func (r *recorder) told(steps []int, bytes int64) FusedRegion {
+	f := FusedRegion{Bytes: bytes}
+	for _, i := range steps {
+		s := &r.program[i]
+		f.Ops, f.callers = append(f.Ops, s.Name()), append(f.callers, s.callers)
+		f.Eager += bytesOf(&s.Call)
+	}
+	return f
+}
+
+// bytesOf returns how many bytes of tensors a call reads and writes at least.
+func bytesOf(c *ir.Call) int64 {
+	n := int64(0)
+	for _, v := range slices.Concat(c.Out, c.In) {
+		elements := int64(1)
+		for i, d := range v.Shape {
+			if v.Strides[i] != 0 {
+				elements *= int64(d)
+			}
+		}
+		n += elements * int64(v.DType.Size())
+	}
+	return n
+}

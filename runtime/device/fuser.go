@@ -1,0 +1,13 @@
+package device
+
+import (
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/fusion"
+)
+
+// A Fuser is a Driver that runs several element-wise calls as one.
+type Fuser interface {
+	// Fuse returns what the devices run of a region. The error says why its members are to
+	// be given to them one by one.
+	Fuse(dev int, r *fusion.Region) (ir.Code, error)
+}
