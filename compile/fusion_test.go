@@ -151,7 +151,9 @@ func testFusedElements(t *testing.T, dev device.Device) {
 		if seed%3 == 0 {
 			x[0] = draw(shape[1], shape[0]).Transpose(0, 1)
 		}
-		f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) { return elements(rand.New(rand.NewPCG(uint64(seed), 5)), x...) }
+		f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+			return elements(rand.New(rand.NewPCG(uint64(seed), 5)), x...)
+		}
 		fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
 		got, err := fused.Call(x...)
 		must(t, err)
