@@ -331,6 +331,7 @@ func TestElapsed(t *testing.T) {
 	}
 	must(t, elsewhere.Record(b))
 	wantError(t, elapsed(from, elsewhere), device.ErrMismatch, "sim:1")
+	must(t, from.Synchronize(ctx)) // or its time is one of the pause
 	release := hold(t, d, a)
 	must(t, to.Record(a))
 	if err := elapsed(from, to); err == nil {
