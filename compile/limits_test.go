@@ -57,7 +57,8 @@ func TestManyPlans(t *testing.T) {
 	if s := f.Stats(); s.Traces != most || s.Evicted != most-4 || s.Plans != 4 {
 		t.Errorf("%+v", s)
 	}
-	if !testing.Short() && at[1] > at[0]+4<<20 || live[1] > live[0] {
+	// The device's own memory is Go's: two blocks of 2 MiB, from when they are first touched.
+	if !testing.Short() && at[1] > at[0]+8<<20 || live[1] > live[0] {
 		t.Errorf("%d bytes of Go's memory live after %d programs, %d after a tenth; %d and %d of the device's", at[1], most, at[0], live[1], live[0])
 	}
 	f.Close()
