@@ -4,6 +4,7 @@ import (
 	"errors"
 	goruntime "runtime"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,8 +27,10 @@ func TestManyPlans(t *testing.T) {
 	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].AddScalar(1).Mul(x[0]).Sum(), nil }, compile.Plans(4))
 	all := tensor.Zeros([]int{10_000}, on)
 	heap := func() uint64 {
-		goruntime.GC()
-		goruntime.GC()
+		for range 5 { // what cleanups let go goes in a later round
+			goruntime.GC()
+			time.Sleep(time.Millisecond)
+		}
 		var m goruntime.MemStats
 		goruntime.ReadMemStats(&m)
 		return m.HeapAlloc
@@ -57,7 +60,13 @@ func TestManyPlans(t *testing.T) {
 	if s := f.Stats(); s.Traces != most || s.Evicted != most-4 || s.Plans != 4 {
 		t.Errorf("%+v", s)
 	}
-	// The device's own memory is Go's: two blocks of 2 MiB, from when they are first touched.
+	// The device's own memory is Go's: some blocks of 2 MiB, from when they are first touched.
+	for range 100 {
+		if at[1] <= at[0]+8<<20 {
+			break
+		}
+		at[1] = heap()
+	}
 	if !testing.Short() && at[1] > at[0]+8<<20 || live[1] > live[0] {
 		t.Errorf("%d bytes of Go's memory live after %d programs, %d after a tenth; %d and %d of the device's", at[1], most, at[0], live[1], live[0])
 	}
