@@ -43,7 +43,7 @@ func testChain(t *testing.T, dev device.Device) {
 		{{400, 1024}, {400, 1024}, {1024}},
 	} {
 		x := []tensor.Tensor{tensor.Randn(shapes[0]), tensor.Randn(shapes[1]), tensor.Randn(shapes[2])}
-		f := compile.Func(chain)
+		f := compile.Func(chain, compile.Fused())
 		got, err := f.Call(x...)
 		must(t, err)
 		want, err := chain(x...)
@@ -68,7 +68,7 @@ func TestExplained(t *testing.T) {
 	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[0].Exp().Add(x[0])
 		return y.ToType(tensor.BFloat16).Neg(), nil
-	})
+	}, compile.Fused())
 	_, err := f.Call(tensor.Ones([]int{64, 3}))
 	must(t, err)
 	for _, want := range []string{"one kernel of exp, add, of ", "fusion_test.go:", "moves 1536 bytes, one by one 3840", "neg by itself, of "} {
@@ -76,12 +76,12 @@ func TestExplained(t *testing.T) {
 			t.Errorf("it lacks %q:\n%s", want, got)
 		}
 	}
-	plain := compile.Func(chain, compile.Unfused())
+	plain := compile.Func(chain)
 	x := tensor.Ones([]int{3})
 	_, err = plain.Call(x, x, x)
 	must(t, err)
 	if s := plain.Stats(); s.Steps != 7 || strings.Contains(plain.Explain(), "one kernel") {
-		t.Errorf("with Unfused: %s", plain.Explain())
+		t.Errorf("without Fused: %s", plain.Explain())
 	}
 }
 
@@ -154,7 +154,7 @@ func testFusedElements(t *testing.T, dev device.Device) {
 		f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 			return elements(rand.New(rand.NewPCG(uint64(seed), 5)), x...)
 		}
-		fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
+		fused, apart := compile.Func(f, compile.Fused()), compile.Func(f)
 		got, err := fused.Call(x...)
 		must(t, err)
 		want, err := apart.Call(x...)

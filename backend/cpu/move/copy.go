@@ -22,12 +22,11 @@ func CopyRows(level simd.Level, dst, src unsafe.Pointer, rows, n, to, from int) 
 	once := max(1, copyOnce/n)
 	for r := 0; r < rows; r += once {
 		d, s := unsafe.Add(dst, r*to), unsafe.Add(src, r*from)
-		rest := n
-		for ; rest >= copyOnce+leastCopy; rest -= copyOnce {
-			f(Bytes(d), Bytes(s), 1, copyOnce, 0, 0)
-			d, s = unsafe.Add(d, copyOnce), unsafe.Add(s, copyOnce)
+		done := 0
+		for ; n-done >= copyOnce+leastCopy; done += copyOnce {
+			f(Bytes(unsafe.Add(d, done)), Bytes(unsafe.Add(s, done)), 1, copyOnce, 0, 0)
 		}
-		f(Bytes(d), Bytes(s), min(once, rows-r), rest, to, from)
+		f(Bytes(unsafe.Add(d, done)), Bytes(unsafe.Add(s, done)), min(once, rows-r), n-done, to, from)
 	}
 }
 
