@@ -96,7 +96,7 @@ var operators = map[string]func(x []Tensor) []Tensor{
 	"softmax":     func(x []Tensor) []Tensor { return one(x[0].Softmax(1)) },
 	"log_softmax": func(x []Tensor) []Tensor { return one(x[0].LogSoftmax(-1)) },
 	"layer_norm":  func(x []Tensor) []Tensor { return one(x[0].LayerNorm([]int{3, 4}, Weight(x[1]), Bias(x[2]))) },
-	"rms_norm":    func(x []Tensor) []Tensor { return one(x[0].RMSNorm([]int{4}, Weight(x[1]))) },
+	"rms_norm":    func(x []Tensor) []Tensor { return one(x[0].RMSNorm([]int{4}, Weight(x[1]), Eps(1e-6))) },
 	"batch_norm train": func(x []Tensor) []Tensor {
 		y, _, _ := x[0].BatchNormTrain(Weight(x[1]), Bias(x[2]))
 		return one(y)
