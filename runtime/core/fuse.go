@@ -51,7 +51,7 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 		Number:  r.number,
 		Place: func(i int) int {
 			d := r.program[i].dev
-			return int(d.Kind)<<32 | d.Index
+			return int(d.Kind)<<16 | d.Index
 		},
 		Kind: func(i int) string { return r.program[i].dev.Kind.String() },
 		Code: func(i int, region *fusion.Region) error {
