@@ -21,6 +21,10 @@ const (
 	outsideReflection
 )
 
+// Samples are found in several ways, by loops of Go and of assembly, with the same bits on
+// every processor. So each product here is rounded by a conversion: Go would fuse it
+// with the sum that it is part of, where the processor can.
+
 // maxTaps is how many elements along an axis a sample is made of.
 const maxTaps = 4
 
@@ -151,9 +155,9 @@ func placeAxis[T float](s *sampling, i int, coordinate T, step int, t *tapSet[T]
 // and its derivative.
 func unnormalized[T float](s *sampling, coordinate T, size int) (at, slope T) {
 	if s.corners {
-		return (coordinate + 1) / 2 * T(size-1), T(size-1) / 2
+		return T((coordinate + 1) / 2 * T(size-1)), T(size-1) / 2
 	}
-	return ((coordinate+1)*T(size) - 1) / 2, T(size) / 2
+	return (T((coordinate+1)*T(size)) - 1) / 2, T(size) / 2
 }
 
 // settled returns the place that stands for at by what lies outside, and the
@@ -253,19 +257,19 @@ func cubic[T float](x T, order int) T {
 	switch order {
 	case 0:
 		if near {
-			return ((a+2)*x-(a+3))*x*x + 1
+			return T((T((a+2)*x)-(a+3))*x*x) + 1
 		}
-		return ((a*x-5*a)*x+8*a)*x - 4*a
+		return T((T((T(a*x)-5*a)*x)+8*a)*x) - 4*a
 	case 1:
 		if near {
-			return (3*(a+2)*x - 2*(a+3)) * x
+			return (T(3*(a+2)*x) - 2*(a+3)) * x
 		}
-		return (3*a*x-10*a)*x + 8*a
+		return T((T(3*a*x)-10*a)*x) + 8*a
 	case 2:
 		if near {
-			return 6*(a+2)*x - 2*(a+3)
+			return T(6*(a+2)*x) - 2*(a+3)
 		}
-		return 6*a*x - 10*a
+		return T(6*a*x) - 10*a
 	case 3:
 		if near {
 			return 6 * (a + 2)
@@ -376,7 +380,7 @@ func samplePoints[T float](s *sampling, in []ir.View, out ir.View) {
 				for ch := range s.channels {
 					plane, sum := planes[ch*s.inSize:], T(0)
 					for i := range list {
-						sum += plane[list[i].at] * list[i].weight
+						sum += T(plane[list[i].at] * list[i].weight)
 					}
 					to[ch*s.points+p] = sum
 				}
@@ -400,7 +404,7 @@ const fourBlock = 64
 func sampleFours[T float](to, plane []T, points []fourTaps[T]) {
 	for i := range points {
 		t := &points[i].taps
-		to[points[i].point] = plane[t[0].at]*t[0].weight + plane[t[1].at]*t[1].weight + plane[t[2].at]*t[2].weight + plane[t[3].at]*t[3].weight
+		to[points[i].point] = T(plane[t[0].at]*t[0].weight) + T(plane[t[1].at]*t[1].weight) + T(plane[t[2].at]*t[2].weight) + T(plane[t[3].at]*t[3].weight)
 	}
 }
 
@@ -446,7 +450,7 @@ func samplePointsGradInput[T float](s *sampling, in []ir.View, out ir.View) {
 				for ch := n*s.channels + first; ch < n*s.channels+last; ch++ {
 					plane, v := dst[ch*s.inSize:], g[ch*s.points+p]
 					for i := range list {
-						plane[list[i].at] += v * list[i].weight
+						plane[list[i].at] += T(v * list[i].weight)
 					}
 				}
 			}
@@ -491,10 +495,10 @@ func samplePointsGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
 			for i := range list {
 				dot := T(0)
 				for ch := n * s.channels; ch < (n+1)*s.channels; ch++ {
-					dot += g[ch*s.points+p] * x[ch*s.inSize+list[i].at]
+					dot += T(g[ch*s.points+p] * x[ch*s.inSize+list[i].at])
 				}
 				for a := range s.axes {
-					sums[a] += dot * slopes[i][a]
+					sums[a] += T(dot * slopes[i][a])
 				}
 			}
 			copy(dst[lo*s.axes:(lo+1)*s.axes], sums[:])

@@ -89,7 +89,7 @@ func sampleLine[T float](to, image []T, list []tap[T]) {
 		p, q, r, t := image[list[0].at*c:][:c], image[list[1].at*c:][:c], image[list[2].at*c:][:c], image[list[3].at*c:][:c]
 		a, b, d, e := list[0].weight, list[1].weight, list[2].weight, list[3].weight
 		for ch := range to {
-			to[ch] = p[ch]*a + q[ch]*b + r[ch]*d + t[ch]*e
+			to[ch] = T(p[ch]*a) + T(q[ch]*b) + T(r[ch]*d) + T(t[ch]*e)
 		}
 		return
 	}
@@ -97,7 +97,7 @@ func sampleLine[T float](to, image []T, list []tap[T]) {
 		p, a := image[list[0].at*c:][:c], list[0].weight
 		for ch := range to {
 			sum := T(0) // as in a sum of several: -0 becomes 0
-			sum += p[ch] * a
+			sum += T(p[ch] * a)
 			to[ch] = sum
 		}
 		return
@@ -106,7 +106,7 @@ func sampleLine[T float](to, image []T, list []tap[T]) {
 	for i := range list {
 		p, a := image[list[i].at*c:][:c], list[i].weight
 		for ch := range to {
-			to[ch] += p[ch] * a
+			to[ch] += T(p[ch] * a)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func sampleLinesGradInput[T float](s *sampling, in []ir.View, out ir.View) {
 				for i := range list {
 					to, a := image[list[i].at*c+first:][:len(from)], list[i].weight
 					for ch, v := range from {
-						to[ch] += v * a
+						to[ch] += T(v * a)
 					}
 				}
 			}
@@ -198,7 +198,7 @@ func sampleLinesGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
 				}
 				for k := range min(2, len(list)-i) {
 					for a := range s.axes {
-						sums[a] += dots[k] * slopes[i+k][a]
+						sums[a] += T(dots[k] * slopes[i+k][a])
 					}
 				}
 			}
@@ -212,8 +212,8 @@ func sampleLinesGradGrid[T float](s *sampling, in []ir.View, out ir.View) {
 func twoDots[T float](a, x, y []T) (p, q T) {
 	x, y = x[:len(a)], y[:len(a)]
 	for i, v := range a {
-		p += v * x[i]
-		q += v * y[i]
+		p += T(v * x[i])
+		q += T(v * y[i])
 	}
 	return p, q
 }
