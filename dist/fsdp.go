@@ -17,8 +17,9 @@ import (
 // parameters for as long as it takes, a pass of Backward does once more, and averages their
 // gradients, of which each rank gets its part. Results are those of DistributedDataParallel.
 //
-// One module is gathered at a time: a model of many layers is made of modules that are
-// sharded each, and then sharded itself, which takes care of what is left.
+// A model of many layers is made of modules that are sharded each, and then sharded itself,
+// which takes care of what is left. While one computes, the parameters of the next one, in
+// the order of the model's fields, are gathered.
 //
 //	for i, block := range blocks {
 //		sharded, err := dist.NewFullyShardedDataParallel(g, block)
@@ -37,6 +38,12 @@ type FullyShardedDataParallel struct {
 
 	group *Group
 	units []*unit `nn:"-"` // of parameters that no module within has
+	hold  bool    // see NoSync
+
+	inner []*unit `nn:"-"` // of sharded modules within
+
+	// The modules whose parameters are asked for next, in Forward and in Backward.
+	next, before *FullyShardedDataParallel `nn:"-"`
 }
 
 // NewFullyShardedDataParallel shards a model, whose parameters are on the group's device.
@@ -84,13 +91,21 @@ func (d *FullyShardedDataParallel) begin() error {
 	if len(params)+len(within) == 0 {
 		return fmt.Errorf("%w: the model has no parameters", ErrCall)
 	}
-	if err := d.group.agree(text.String()); err != nil || len(params) == 0 {
+	if err := d.group.agree(text.String()); err != nil {
 		return err
+	}
+	if len(params) == 0 {
+		d.link()
+		return nil
 	}
 	if err := d.group.broadcastAll(values); err != nil {
 		return err
 	}
-	return d.divide(names, params)
+	if err := d.divide(names, params); err != nil {
+		return err
+	}
+	d.link()
+	return nil
 }
 
 // divide makes a unit of the parameters of each dtype.
@@ -109,13 +124,48 @@ func (d *FullyShardedDataParallel) divide(names []string, params []*nn.Parameter
 		for _, i := range byType[dt] {
 			n, list = append(n, names[i]), append(list, params[i])
 		}
-		u, err := newUnit(d.group, n, list)
+		u, err := newUnit(d.group, &d.hold, n, list)
 		if err != nil {
 			return err
 		}
 		d.units = append(d.units, u)
 	}
 	return nil
+}
+
+// link notes for d and the sharded modules within in which order they begin Forward, and in
+// which order Backward comes to them: the reverse of that in which they end Forward.
+func (d *FullyShardedDataParallel) link() {
+	var last, ended *FullyShardedDataParallel
+	var open []*FullyShardedDataParallel
+	var names []string
+	d.inner = unitsOf(d.Model)
+	end := func() {
+		m := open[len(open)-1]
+		m.before = ended
+		ended, open, names = m, open[:len(open)-1], names[:len(names)-1]
+	}
+	for name, m := range nn.NamedModules(d) {
+		m, ok := m.(*FullyShardedDataParallel)
+		if !ok {
+			continue
+		}
+		for len(open) > 0 && !within(name, names[len(names)-1]) {
+			end()
+		}
+		if last != nil {
+			last.next = m
+		}
+		last, open, names = m, append(open, m), append(names, name)
+	}
+	for len(open) > 0 {
+		end()
+	}
+}
+
+// within reports whether the module of a name is a part of an outer one.
+func within(name, outer string) bool {
+	return outer == "" || name == outer || strings.HasPrefix(name, outer+".")
 }
 
 // made reports whether this package made d.
@@ -132,13 +182,13 @@ func (d *FullyShardedDataParallel) Forward(x tensor.Tensor) tensor.Tensor {
 	if !ok {
 		return tensor.Wrap(core.Failed(fmt.Errorf("dist: FullyShardedDataParallel: %T has no Forward of one tensor", d.Model)))
 	}
-	if err := d.gather(); err != nil {
+	if err := d.gather(d.next); err != nil {
 		return tensor.Wrap(core.Failed(err))
 	}
 	y := m.Forward(x)
 	if y.RequiresGrad() { // whose gradient is complete before the module's part of the pass
 		_, err := y.RegisterHook(func(tensor.Tensor) tensor.Tensor {
-			if err := d.gather(); err != nil {
+			if err := d.gather(d.before); err != nil {
 				return tensor.Wrap(core.Failed(err))
 			}
 			return tensor.Tensor{}
@@ -153,20 +203,60 @@ func (d *FullyShardedDataParallel) Forward(x tensor.Tensor) tensor.Tensor {
 	return y
 }
 
-func (d *FullyShardedDataParallel) gather() error {
+// gather has the module's parameters be there, and begins with those of another one, if it
+// is not nil.
+func (d *FullyShardedDataParallel) gather(ahead *FullyShardedDataParallel) error {
 	for _, u := range d.units {
 		if err := u.gather(); err != nil {
+			return fmt.Errorf("dist: FullyShardedDataParallel: gathering %s: %w", u.names[0], err)
+		}
+	}
+	if ahead == nil {
+		return nil
+	}
+	for _, u := range ahead.units {
+		if err := u.begin(); err != nil {
 			return fmt.Errorf("dist: FullyShardedDataParallel: gathering %s: %w", u.names[0], err)
 		}
 	}
 	return nil
 }
 
+// evict gives the memory of the module's parameters back, and of those within that were
+// gathered ahead of a Forward that did not come.
 func (d *FullyShardedDataParallel) evict() (err error) {
 	for _, u := range d.units {
 		err = errors.Join(err, u.evict())
 	}
+	for _, u := range d.inner {
+		if u.ahead != nil {
+			err = errors.Join(err, u.evict())
+		}
+	}
 	return err
+}
+
+// NoSync calls f, in which passes of Backward accumulate gradients of whole parameters on
+// this rank alone, which takes their memory. The first pass after it that reaches a module
+// averages what was accumulated for it. All ranks call it.
+func (d *FullyShardedDataParallel) NoSync(f func() error) error {
+	if !d.made() {
+		return errUnmadeSharded
+	}
+	if f == nil {
+		return nil
+	}
+	var was []bool
+	modules := shardedIn(d)
+	for _, m := range modules {
+		was, m.hold = append(was, m.hold), true
+	}
+	defer func() {
+		for i, m := range modules {
+			m.hold = was[i]
+		}
+	}()
+	return f()
 }
 
 // Gathered calls f with all parameters of the model there, for as long as it takes. What f

@@ -7,9 +7,17 @@ import (
 
 // unitsOf returns the units of a model, outer before inner ones.
 func unitsOf(model any) (out []*unit) {
+	for _, d := range shardedIn(model) {
+		out = append(out, d.units...)
+	}
+	return out
+}
+
+// shardedIn returns the sharded modules of a model, outer before inner ones.
+func shardedIn(model any) (out []*FullyShardedDataParallel) {
 	for _, m := range nn.NamedModules(model) {
 		if d, ok := m.(*FullyShardedDataParallel); ok {
-			out = append(out, d.units...)
+			out = append(out, d)
 		}
 	}
 	return out

@@ -3,11 +3,13 @@ package dist_test
 import (
 	"context"
 	"errors"
-
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -137,10 +139,11 @@ func TestFullySharded(t *testing.T) {
 	}
 }
 
-// TestFullyShardedAccumulates makes two passes of half a batch before a step.
+// TestFullyShardedAccumulates makes passes of parts of a batch before a step, all of them
+// averaged, or the last alone.
 func TestFullyShardedAccumulates(t *testing.T) {
 	must(t, errors.Join(together(t, accelerators(t, 2), func(g *dist.Group) error {
-		grads := func(pieces int) (map[string][]float64, error) {
+		grads := func(pieces int, noSync bool) (map[string][]float64, error) {
 			d, o, err := newTower(g, "sgd")
 			if err != nil {
 				return nil, err
@@ -148,8 +151,14 @@ func TestFullyShardedAccumulates(t *testing.T) {
 			x, y := share(g, 1)
 			n := x.Size(0) / pieces
 			for i := range pieces {
-				l := loss(d, x.Narrow(0, i*n, n), y.Narrow(0, i*n, n)).DivScalar(float64(pieces))
-				if err := l.Backward(); err != nil {
+				pass := func() error {
+					return loss(d, x.Narrow(0, i*n, n), y.Narrow(0, i*n, n)).DivScalar(float64(pieces)).Backward()
+				}
+				run := pass
+				if noSync && i < pieces-1 {
+					run = func() error { return d.NoSync(pass) }
+				}
+				if err := run(); err != nil {
 					return nil, err
 				}
 			}
@@ -159,14 +168,75 @@ func TestFullyShardedAccumulates(t *testing.T) {
 			var out map[string][]float64
 			return out, d.Gathered(func() error { out = parameters(t, d); return nil })
 		}
-		once, err := grads(1)
+		once, err := grads(1, false)
 		if err != nil {
 			return err
 		}
-		twice, err := grads(2)
-		near(t, "parameters", twice, once, bound)
-		return err
+		for _, noSync := range []bool{false, true} {
+			twice, err := grads(2, noSync)
+			if err != nil {
+				return err
+			}
+			near(t, fmt.Sprintf("parameters, without averaging at first: %t", noSync), twice, once, bound)
+		}
+		return nil
 	})...))
+}
+
+// A between calls functions in the midst of a model, forward and backward.
+type between struct{ forward, backward func() }
+
+func (b *between) Forward(x tensor.Tensor) tensor.Tensor {
+	b.forward()
+	y := x.MulScalar(1)
+	if !y.RequiresGrad() {
+		return y
+	}
+	_, err := y.RegisterHook(func(tensor.Tensor) tensor.Tensor { b.backward(); return tensor.Tensor{} })
+	if err != nil {
+		return tensor.Wrap(core.Failed(err))
+	}
+	return y
+}
+
+// TestFullyShardedAhead looks between two modules whether the parameters of the one that is
+// next are on their way, forward and backward, and that none stay.
+func TestFullyShardedAhead(t *testing.T) {
+	each(t, 2, func(t *testing.T, devices []device.Device) {
+		must(t, errors.Join(together(t, devices, func(g *dist.Group) error {
+			var parts [3]*dist.FullyShardedDataParallel
+			for i := range 2 {
+				var err error
+				if parts[i], err = dist.NewFullyShardedDataParallel(g, nn.NewLinear(4, 4, tensor.On(g.Device()))); err != nil {
+					return err
+				}
+			}
+			there := func() (out [2]bool) {
+				for i := range out {
+					out[i] = nn.Parameters(parts[i])[0].Err() == nil
+				}
+				return out
+			}
+			looked := map[string][2]bool{}
+			middle := &between{func() { looked["forward"] = there() }, func() { looked["backward"] = there() }}
+			whole, err := dist.NewFullyShardedDataParallel(g, nn.NewSequential(parts[0], middle, parts[1]))
+			if err != nil {
+				return err
+			}
+			y := whole.Forward(tensor.Ones([]int{2, 4}, tensor.On(g.Device()))).Sum()
+			looked["between"] = there()
+			if err := y.Backward(); err != nil {
+				return err
+			}
+			looked["after"] = there()
+			want := map[string][2]bool{"forward": {false, true}, "between": {}, "backward": {true, false}, "after": {}}
+			if diff := cmp.Diff(want, looked); diff != "" {
+				t.Errorf("parameters there (-want +got):\n%s", diff)
+			}
+			err = whole.NoSync(nil)
+			return errors.Join(err, whole.Close(), g.Barrier().Synchronize(context.Background()))
+		})...))
+	})
 }
 
 // TestFullyShardedCheckpoint saves with three ranks and goes on with two, and with one

@@ -22,10 +22,14 @@ type unit struct {
 	parts  []*nn.Parameter // this rank's pieces, in shard
 
 	gathered int64 // version of shard that whole was gathered from
+	ahead    *Work // gathers the whole; nil once somebody has waited for it
 	held     int   // gathers that ask for the whole to stay
 
-	// Of the pass that is under way.
+	hold *bool // whether passes keep their gradients on this rank
+
+	// Of the pass that is under way, and, with hold, of those before it.
 	grads   tensor.Tensor // of whole; zero while none was taken
+	kept    bool          // grads has those of earlier passes
 	reduced tensor.Tensor // this rank's part of the averaged gradients
 	work    *Work
 	trained int // parameters that take part
@@ -33,8 +37,8 @@ type unit struct {
 }
 
 // newUnit takes over parameters of one dtype, which are alike on all ranks.
-func newUnit(g *Group, names []string, params []*nn.Parameter) (*unit, error) {
-	u := &unit{group: g, names: names, params: params}
+func newUnit(g *Group, hold *bool, names []string, params []*nn.Parameter) (*unit, error) {
+	u := &unit{group: g, hold: hold, names: names, params: params}
 	n := 0
 	for _, p := range params {
 		n += p.NumElements()
@@ -102,23 +106,53 @@ func (u *unit) at(p *piece) (at int) {
 	return at + p.from
 }
 
-// gather gives the whole its elements, if it has none.
-func (u *unit) gather() error {
+// begin has the whole be given its elements, if it has none.
+func (u *unit) begin() error {
 	if !u.whole.Handle().Away() {
 		return nil
 	}
 	now := u.shard.Version()
 	err := u.whole.Handle().Restore(now == u.gathered, func() error {
-		return tensor.NoGrad(func() error { return u.group.AllGather(u.whole, u.shard).Wait(context.Background()) })
+		return tensor.NoGrad(func() error {
+			u.ahead = u.group.AllGather(u.whole, u.shard)
+			return nil
+		})
 	})
 	u.gathered = now
 	return err
+}
+
+// gather has what is computed from now on see the elements of the whole. All ranks call it,
+// and begin, in one order.
+func (u *unit) gather() error {
+	if u.ahead != nil && u.gathered != u.shard.Version() { // begun before a step
+		if err := u.evict(); err != nil {
+			return err
+		}
+	}
+	if err := u.begin(); err != nil {
+		return err
+	}
+	return u.await()
+}
+
+// await waits for a gather that was begun.
+func (u *unit) await() error {
+	if u.ahead == nil {
+		return nil
+	}
+	work := u.ahead
+	u.ahead = nil
+	return work.Wait(context.Background())
 }
 
 // evict gives the whole's memory back, unless somebody holds it.
 func (u *unit) evict() error {
 	if u.held > 0 || u.whole.Handle().Away() {
 		return nil
+	}
+	if err := u.await(); err != nil {
+		return err
 	}
 	return u.whole.Handle().Evict()
 }
@@ -142,7 +176,11 @@ func (u *unit) Take(i int, g *core.Tensor) (err error) {
 	p := u.params[i]
 	first := piece{param: i}
 	err = tensor.Scope(func() error {
-		return u.grads.Narrow(0, u.at(&first), p.NumElements()).View(p.Shape()...).CopyFrom(tensor.Wrap(g))
+		to := u.grads.Narrow(0, u.at(&first), p.NumElements()).View(p.Shape()...)
+		if u.kept {
+			return to.AddInPlace(tensor.Wrap(g))
+		}
+		return to.CopyFrom(tensor.Wrap(g))
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", u.names[i], err)
@@ -150,8 +188,13 @@ func (u *unit) Take(i int, g *core.Tensor) (err error) {
 	if u.taken++; u.taken < u.trained {
 		return nil
 	}
-	if err := u.reduce(); err != nil || u.trained < len(u.params) {
-		return err
+	if !*u.hold {
+		if err := u.reduce(); err != nil {
+			return err
+		}
+	}
+	if u.trained < len(u.params) {
+		return nil
 	}
 	return u.evict()
 }
@@ -165,8 +208,12 @@ func (u *unit) reduce() error {
 	return u.reduced.Err()
 }
 
-// Finish ends a pass: the parts get their gradients.
+// Finish ends a pass: the parts get their gradients, unless these are kept for a later pass.
 func (u *unit) Finish(err error) error {
+	if err == nil && *u.hold {
+		u.kept, u.taken = true, 0
+		return u.evict()
+	}
 	if err == nil && u.work == nil {
 		err = u.reduce()
 	}
@@ -178,7 +225,7 @@ func (u *unit) Finish(err error) error {
 	}
 	u.grads.Release()
 	u.reduced.Release()
-	u.grads, u.reduced, u.work, u.taken = tensor.Tensor{}, tensor.Tensor{}, nil, 0
+	u.grads, u.reduced, u.work, u.taken, u.kept = tensor.Tensor{}, tensor.Tensor{}, nil, 0, false
 	if err != nil {
 		u.group.Abort(err)
 	}

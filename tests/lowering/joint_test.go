@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -42,7 +43,7 @@ func TestJoint(t *testing.T) {
 			}
 		}
 	})
-	if ran < 6 {
+	if ran < 6 && runtime.GOARCH == "amd64" {
 		t.Errorf("%d loops, want those of three steps in two dtypes", ran)
 	}
 }

@@ -235,7 +235,7 @@ func testExpScale[T Float](t *testing.T, f *Funcs[T]) {
 		x, _ := guarded[T](t, n)
 		fill(x, rng, 20)
 		out, check := guarded[T](t, n)
-		shift, factor := rng.NormFloat64()*10, rng.Float64()
+		shift, factor := float64(rng.NormFloat64()*10), rng.Float64() // rounded: d below is of the same shift
 		f.ExpScale(out, x, shift, factor)
 		check()
 		for i, v := range x {
