@@ -105,7 +105,7 @@ type Stats struct {
 // Step compiles a function that changes state: a step of training, with backward pass and
 // optimizer. Its results take no part in differentiation.
 //
-// Options: State, Captures, Key, CallByCall, Fused, Streams, Plans.
+// Options: State, Captures, Key, CallByCall, Unfused, Streams, Plans.
 func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, false)
 }
@@ -113,7 +113,7 @@ func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Com
 // Func compiles a function that only computes. Gradients flow through its results, by a
 // program of their own, to arguments and declared tensors.
 //
-// Options: State, Captures, Key, CallByCall, Fused, Streams, Plans.
+// Options: State, Captures, Key, CallByCall, Unfused, Streams, Plans.
 func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, true)
 }
@@ -372,7 +372,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	memory := take(c.o.state)
-	o := core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: !c.o.fused, Streams: c.o.streams}
+	o := core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Streams: c.o.streams}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
 		out, err := c.f(wrap(args)...)
 		if err != nil {

@@ -32,7 +32,7 @@ func BenchmarkFused(b *testing.B) {
 func benchmarkChain(b *testing.B, dev device.Device, n int) {
 	draw := func() tensor.Tensor { return tensor.Randn([]int{n}, tensor.On(dev)) }
 	x := []tensor.Tensor{draw(), draw(), draw()}
-	fused, apart := compile.Func(chain, compile.Fused()), compile.Func(chain)
+	fused, apart := compile.Func(chain), compile.Func(chain, compile.Unfused())
 	defer fused.Close()
 	defer apart.Close()
 	copied := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].Clone(), nil }

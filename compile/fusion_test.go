@@ -43,7 +43,7 @@ func testChain(t *testing.T, dev device.Device) {
 		{{400, 1024}, {400, 1024}, {1024}},
 	} {
 		x := []tensor.Tensor{tensor.Randn(shapes[0]), tensor.Randn(shapes[1]), tensor.Randn(shapes[2])}
-		f := compile.Func(chain, compile.Fused())
+		f := compile.Func(chain)
 		got, err := f.Call(x...)
 		must(t, err)
 		want, err := chain(x...)
@@ -68,7 +68,7 @@ func TestExplained(t *testing.T) {
 	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[0].Exp().Add(x[0])
 		return y.ToType(tensor.BFloat16).Neg(), nil
-	}, compile.Fused())
+	})
 	_, err := f.Call(tensor.Ones([]int{64, 3}))
 	must(t, err)
 	for _, want := range []string{"one kernel of exp, add, of ", "fusion_test.go:", "moves 1536 bytes, one by one 3840", "neg by itself, of "} {
@@ -76,12 +76,12 @@ func TestExplained(t *testing.T) {
 			t.Errorf("it lacks %q:\n%s", want, got)
 		}
 	}
-	plain := compile.Func(chain)
+	plain := compile.Func(chain, compile.Unfused())
 	x := tensor.Ones([]int{3})
 	_, err = plain.Call(x, x, x)
 	must(t, err)
 	if s := plain.Stats(); s.Steps != 7 || strings.Contains(plain.Explain(), "one kernel") {
-		t.Errorf("without Fused: %s", plain.Explain())
+		t.Errorf("with Unfused: %s", plain.Explain())
 	}
 }
 
@@ -93,7 +93,7 @@ func elements(rng *rand.Rand, x ...tensor.Tensor) ([]tensor.Tensor, error) {
 	for range 4 + rng.IntN(14) {
 		a, b := pick(), pick()
 		var y tensor.Tensor
-		switch rng.IntN(12) {
+		switch rng.IntN(15) {
 		case 0:
 			y = a.Add(b)
 		case 1:
@@ -122,6 +122,15 @@ func elements(rng *rand.Rand, x ...tensor.Tensor) ([]tensor.Tensor, error) {
 			y = a.Flatten().Exp().ClampScalar(-3, 3).ViewAs(a)
 		case 10:
 			y = a.Sum(tensor.Dim(rng.IntN(2)), tensor.KeepDim()).MulScalar(0.01).Add(b)
+		case 11: // axes of one element, which come and go, and whose strides may be any
+			mask := tensor.Where(a.Unsqueeze(0).Ge(b), tensor.Full([]int{}, 0.25, tensor.OfType(a.DType())), tensor.Zeros([]int{}, tensor.OfType(a.DType())))
+			y = tensor.Zeros(a.Shape(), tensor.OfType(a.DType())).Add(mask).Add(x[1]).Squeeze(0)
+		case 12: // integers and bools from the elements' order
+			n := tensor.Arange(0, float64(a.Size(1)), 1).ToType(tensor.Int64)
+			early := n.MulScalar(3).AddScalar(1).Lt(n.Neg().AddScalar(7)).LogicalNot()
+			y = tensor.Where(early, a, x[2].Expand(a.Shape()...))
+		case 13: // numbers at their ends
+			y = tensor.Where(a.Gt(b), a.Div(b.Sub(b)), a).NaNToNum(tensor.NaN(0.5), tensor.Posinf(9), tensor.Neginf(-9)).Maximum(b)
 		default:
 			y = a.Transpose(0, 1).Square().Transpose(0, 1).ClampScalar(-9, 9)
 		}
@@ -138,7 +147,7 @@ func elements(rng *rand.Rand, x ...tensor.Tensor) ([]tensor.Tensor, error) {
 func TestFusedElements(t *testing.T) { each(t, testFusedElements) }
 
 func testFusedElements(t *testing.T, dev device.Device) {
-	programs := 60
+	programs := 300
 	if testing.Short() || dev.Accelerator() {
 		programs = 12
 	}
@@ -154,7 +163,7 @@ func testFusedElements(t *testing.T, dev device.Device) {
 		f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 			return elements(rand.New(rand.NewPCG(uint64(seed), 5)), x...)
 		}
-		fused, apart := compile.Func(f, compile.Fused()), compile.Func(f)
+		fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
 		got, err := fused.Call(x...)
 		must(t, err)
 		want, err := apart.Call(x...)

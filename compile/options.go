@@ -30,8 +30,9 @@ func Key(values ...func() any) Option { return option.Value("Key", values) }
 // CallByCall has programs be given to accelerators call by call, and never as one graph.
 func CallByCall(on ...bool) Option { return option.Flag("CallByCall", on) }
 
-// Fused has neighbouring element-wise operators run as one kernel. Recording takes longer.
-func Fused(on ...bool) Option { return option.Flag("Fused", on) }
+// Unfused has every operator run as a kernel of its own. Without it neighbouring element-wise
+// operators are one, which gives the same results, and takes longer to record.
+func Unfused(on ...bool) Option { return option.Flag("Unfused", on) }
 
 // Streams spreads the calls of a graph that do not depend on one another over n streams, 2
 // unless given.
@@ -46,7 +47,7 @@ type settings struct {
 	state    []any
 	captures bool
 	single   bool // calls are given to devices one by one
-	fused    bool
+	unfused  bool
 	streams  int
 	keys     []func() any
 	plans    int
@@ -55,10 +56,10 @@ type settings struct {
 func read(r *option.Reader) (settings, error) {
 	s := settings{
 		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
-		single: r.Flag("CallByCall", false), fused: r.Flag("Fused", false),
+		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false),
 		keys: option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16), streams: r.Int("Streams", 2),
 	}
-	if err := r.Err("State, Captures, Key, CallByCall, Fused, Streams, Plans"); err != nil {
+	if err := r.Err("State, Captures, Key, CallByCall, Unfused, Streams, Plans"); err != nil {
 		return s, fmt.Errorf("compile: %w", err)
 	}
 	if s.plans < 1 {

@@ -5,6 +5,7 @@
 package fusion
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,12 +74,26 @@ type shape struct {
 
 // key returns a text that shapes have in common of which one is the other.
 func (s *shape) key() string {
-	var b strings.Builder
-	fmt.Fprint(&b, s.compute, s.in, s.attrs, s.outs)
-	for _, m := range s.members {
-		fmt.Fprint(&b, ";", m.Kernel.Serial(), m.In, m.Scalars)
+	b := []byte{byte(s.compute)}
+	number := func(n int) { b = binary.AppendVarint(b, int64(n)) }
+	list := func(n int, of func(i int) int) {
+		number(n)
+		for i := range n {
+			number(of(i))
+		}
 	}
-	return b.String()
+	list(len(s.in), func(i int) int { return int(s.in[i]) })
+	list(len(s.attrs), func(i int) int { return int(s.attrs[i]) })
+	list(len(s.outs), func(i int) int { return s.outs[i] })
+	for _, m := range s.members {
+		number(int(m.Kernel.Serial()))
+		for _, from := range m.In { // as many as the kernel reads
+			number(from.Value)
+			number(from.Scalar)
+		}
+		list(len(m.Scalars), func(i int) int { return m.Scalars[i] })
+	}
+	return string(b)
 }
 
 // region composes the graph and makes the operator.

@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -123,17 +124,24 @@ func (l *planner) space(steps []int) ([]int, bool) {
 	return s, true
 }
 
-// over returns an access of a flat launch as one over another shape.
+// over returns an access as one over another shape, if its launch is flat. Along axes of
+// one element strides become 0: then accesses of the same elements, in the same order and
+// over the same shape, have the same strides.
 func (a access) over(space []int) access {
-	if slices.Equal(a.view.Shape, space) {
-		return a
+	strides := make([]int, len(space))
+	switch {
+	case a.number:
+	case slices.Equal(a.view.Shape, space):
+		copy(strides, a.view.Strides)
+	case !one(a.view.Strides) || a.view.NumElements() == 1:
+		copy(strides, ir.ContiguousStrides(space))
 	}
-	if one(a.view.Strides) && a.view.NumElements() > 1 || a.number {
-		a.view.Strides = make([]int, len(space))
-	} else {
-		a.view.Strides = ir.ContiguousStrides(space)
+	for i, n := range space {
+		if n == 1 {
+			strides[i] = 0
+		}
 	}
-	a.view.Shape = space
+	a.view.Shape, a.view.Strides = space, strides
 	return a
 }
 
@@ -227,7 +235,9 @@ func (l *planner) build(steps []int) (*Group, error) {
 			b.shape.compute = ir.Bool
 		}
 	}
-	b.operands()
+	if err := b.operands(); err != nil {
+		return nil, err
+	}
 	b.members()
 	if err := b.results(); err != nil {
 		return nil, err
@@ -279,7 +289,12 @@ type seen struct {
 }
 
 func (a *access) id() seen {
-	return seen{a.ref, fmt.Sprint(a.view.DType, a.view.Strides)}
+	view := make([]byte, 0, 32)
+	view = append(view, byte(a.view.DType))
+	for _, s := range a.view.Strides {
+		view = binary.AppendVarint(view, int64(s))
+	}
+	return seen{a.ref, string(view)}
 }
 
 // A builder makes the region and the call of a group.
@@ -299,24 +314,32 @@ type write struct {
 }
 
 // operands numbers what the group reads and does not make.
-func (b *builder) operands() {
-	made := map[seen]bool{}
+func (b *builder) operands() error {
+	made, written := map[seen]bool{}, map[version]bool{}
 	for _, i := range b.g.Steps {
 		for _, x := range b.info[i].in {
 			x = x.over(b.space)
-			if _, known := b.values[x.id()]; x.number || known || made[x.id()] {
+			id := x.id()
+			if _, known := b.values[id]; x.number || known || made[id] {
 				continue
 			}
-			b.values[x.id()] = len(b.g.In)
+			if written[version{x.ref.Buffer, x.ref.Version}] {
+				return errors.New("one part writes elements that another reads at other places")
+			}
+			b.values[id] = len(b.g.In)
 			b.g.In, b.g.Call.In = append(b.g.In, x.ref), append(b.g.Call.In, x.view)
 			b.shape.in = append(b.shape.in, x.kind)
 		}
 		for _, y := range b.info[i].out {
 			y = y.over(b.space)
-			made[y.id()] = true
+			made[y.id()], written[version{y.ref.Buffer, y.ref.Version}] = true, true
 		}
 	}
+	return nil
 }
+
+// A version is what a buffer has in it at some time.
+type version struct{ buffer, version int }
 
 // members adds the calls.
 func (b *builder) members() {

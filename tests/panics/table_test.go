@@ -125,7 +125,7 @@ var functions = []struct {
 	{"compile.Captures", compile.Captures},
 	{"compile.Key", compile.Key},
 	{"compile.CallByCall", compile.CallByCall},
-	{"compile.Fused", compile.Fused},
+	{"compile.Unfused", compile.Unfused},
 	{"compile.Streams", compile.Streams},
 	{"compile.Plans", compile.Plans},
 	{"data.Tensors", data.Tensors},
