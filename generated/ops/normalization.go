@@ -133,8 +133,6 @@ var batchNormImagesOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu"}},
-	Parts:   true,
 	Tags:    ir.TagHidden,
 }
 
@@ -147,9 +145,6 @@ func BatchNormImagesOp() *ir.Op {
 // BatchNormImages is batch_norm_train by kernels that go over images one
 // after the other.
 func BatchNormImages(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
-	if core.InParts(&batchNormImagesOp, nil, x, weight, bias) {
-		return BatchNormParts(x, weight, bias, eps)
-	}
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&batchNormImagesOp, in...); t != nil {
 		return t, t, t

@@ -139,7 +139,7 @@ var channelNormAffineOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNorm)}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ChannelNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -174,7 +174,7 @@ var channelNormAffineGradOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNormGrad)}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNormGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ChannelNormGrad}}},
 	Tags:    ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/random"
 )
@@ -38,6 +39,10 @@ var larges = []struct {
 	{"layer norm", [][]int{{65, 8192}, {8192}}, 1e-4, func(x []T) T { return x[0].LayerNorm([]int{8192}, tensor.Weight(x[1])) }},
 	{"layer norm, odd", [][]int{{65, 1023}}, 1e-4, func(x []T) T { return x[0].LayerNorm([]int{1023}) }},
 	{"rms norm", [][]int{{65, 8192}, {8192}}, 1e-4, func(x []T) T { return x[0].RMSNorm([]int{8192}, tensor.Weight(x[1])) }},
+	{"batch norm, in vectors", [][]int{{17, 6, 28, 28}, {6}, {6}, {17, 6, 28, 28}}, 1e-4, batchNorm},
+	{"batch norm, odd", [][]int{{33, 9, 7, 7}, {9}, {9}, {33, 9, 7, 7}}, 1e-4, batchNorm},
+	{"batch norm, one image", [][]int{{1, 3, 301, 257}, {3}, {3}, {1, 3, 301, 257}}, 1e-4, batchNorm},
+	{"batch norm, many channels", [][]int{{2, 700, 16}, {700}, {700}, {2, 700, 16}}, 1e-4, batchNorm},
 	{"sort", [][]int{{1_000_003}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
 	{"sort of rows", [][]int{{257, 3001}}, 0, func(x []T) T { v, _ := x[0].Sort(1, tensor.Descending()); return v }},
 	{"sort of columns", [][]int{{3001, 57}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
@@ -60,6 +65,24 @@ var larges = []struct {
 	{"max pool", [][]int{{4, 9, 65, 67}}, 0, func(x []T) T { return x[0].MaxPool2d([]int{3}, tensor.Stride(2)) }},
 	{"cat", [][]int{{300, 1001}, {300, 77}}, 0, func(x []T) T { return tensor.Cat(x, 1) }},
 	{"flip and roll", [][]int{{701, 1003}}, 0, func(x []T) T { return x[0].Flip(1).Roll([]int{100}, tensor.Dim(0)) }},
+}
+
+// batchNorm returns the results of training batch norm of x[0] far from 0, and all gradients
+// where that of the result is x[3].
+func batchNorm(x []T) T {
+	in := []T{x[0].AddScalar(30).Detach().RequireGrad(), x[1].Detach().RequireGrad(), x[2].Detach().RequireGrad()}
+	y, mean, variance := in[0].BatchNormTrain(tensor.Weight(in[1]), tensor.Bias(in[2]))
+	all, err := tensor.Gradients([]T{y}, in, tensor.WithGradient(x[3]))
+	if err != nil {
+		return tensor.Wrap(core.Failed(err))
+	}
+	for i, t := range []T{y, mean, variance} {
+		all = append(all, t.Detach().MulScalar(1+0.1*float64(i)))
+	}
+	for i := range all {
+		all[i] = all[i].Flatten()
+	}
+	return tensor.Cat(all, 0)
 }
 
 // TestLarge compares operators on large shapes with the CPU, in float32 and

@@ -1,0 +1,103 @@
+package opaque
+
+import (
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// ChannelNorm normalizes each channel, axis 1 of x, over the other axes to mean 0 and
+// variance 1. Operands: x, and weight and bias of one element a channel. Attribute: eps.
+// Results: out = (x - mean)/sqrt(variance + eps)*weight + bias, and mean and biased
+// variance of one element a channel.
+func ChannelNorm(g ir.GPU, c *ir.Call) error {
+	const momentsOf = 4 // numbers that the kernels keep of a part
+	return overChannels(g, c, "channel_moments", "channel_norm", momentsOf)
+}
+
+// ChannelNormGrad returns the gradients of ChannelNorm's result out by x, weight and bias.
+// Operands: the gradient of out, x, weight, mean and variance. Attribute: eps.
+func ChannelNormGrad(g ir.GPU, c *ir.Call) error {
+	const sumsOf = 2
+	return overChannels(g, c, "channel_sums", "channel_grad", sumsOf)
+}
+
+const (
+	// channelParts is the most parts that the kernels cut a channel into: one for each
+	// thread of a block. channelUnits is how many units a part has at least.
+	channelParts = blockThreads
+	channelUnits = 4 * blockThreads
+	// channelBlocks is how many blocks a multiprocessor is given, about.
+	channelBlocks = 16
+)
+
+// overChannels launches the two kernels of channel_norm.cu: one finds numbers of each part
+// of a channel, the other writes the results. The first result and the operands of its
+// shape are images; what is left has one element a channel.
+func overChannels(g ir.GPU, c *ir.Call, measure, write string, numbers int64) error {
+	shape, dt := c.Out[0].Shape, c.Out[0].DType
+	channels, size := int64(shape[1]), int64(ir.NumElements(shape[2:]))
+	if channels == 0 {
+		return nil
+	}
+	results := make([]target, len(c.Out))
+	var addrs []uint64
+	for i, v := range c.Out {
+		t, err := contiguous(g, v, dt)
+		if err != nil {
+			return err
+		}
+		results[i], addrs = t, append(addrs, t.Addr)
+	}
+	together := uint64(size * int64(dt.Size()))
+	for _, v := range c.In {
+		v, err := g.Dense(v, dt)
+		if err != nil {
+			return err
+		}
+		addrs = append(addrs, v.Addr)
+		if len(v.Shape) > 1 {
+			together |= v.Addr
+		}
+	}
+	suffix, vec := "", int64(1)
+	if (together|addrs[0])%vectorBytes == 0 && size > 0 {
+		suffix, vec = "_vector", vectorBytes/int64(dt.Size())
+	}
+	size /= vec
+	units := int64(shape[0]) * size
+	parts := min(ceil(channelBlocks*int64(g.Multiprocessors()), channels), ceil(units, channelUnits), channelParts)
+	each := max(1, ceil(units, max(1, parts)))
+	parts = max(1, ceil(units, each))
+	scratch, err := g.Scratch(channels * parts * numbers * int64(dt.Compute().Size()))
+	if err != nil {
+		return err
+	}
+	var p driver.Params
+	for _, n := range []int64{units, max(1, size), channels * size, each, parts} {
+		p.Int64(n)
+	}
+	for _, a := range channelOrder(addrs, len(c.Out)) {
+		p.Uint64(a)
+	}
+	p.Uint64(scratch)
+	p.Float64(c.Attrs[0].Scalar.Float())
+	blocks := grid(channels*parts, 1)
+	for _, kernel := range []string{measure, write} {
+		if err := g.Launch("channel_norm", ofType(kernel, dt)+suffix, blocks, block(blockThreads), 0, p.Bytes()); err != nil {
+			return err
+		}
+	}
+	for i := range results {
+		if err := results[i].finish(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// channelOrder returns addresses, those of results first, in the order of the kernels'
+// parameters: the first result, all operands, the other results.
+func channelOrder(addrs []uint64, results int) []uint64 {
+	list := append([]uint64{addrs[0]}, addrs[results:]...)
+	return append(list, addrs[1:results]...)
+}
