@@ -11,7 +11,7 @@ type Bench struct {
 	Name    string   // what tells it from the operator's other rows, or ""
 	None    string   // why there is no row, or ""; then nothing else is set
 	Only    string   // "forward", "gradients", or "" for a row of each
-	Without []string // operands that the row with gradients has none for
+	Without []string // operands and results that the row with gradients has none for
 	DType   ir.DType
 	PyTorch string // a Python expression over operands and arguments by name; "" for none
 	Setup   string // Python before it

@@ -59,7 +59,7 @@ func (w *workload) operatorRow(o *optest.Operator, b *optest.Bench) (rows []row)
 		in.Grad = x.Grad
 		gradients.in = append(gradients.in, in)
 	}
-	forward.ours, gradients.ours = applied(o, sample, w.dev), differentiated(o, sample, w.dev)
+	forward.ours, gradients.ours = applied(o, sample, w.dev), differentiated(o, b.Without, sample, w.dev)
 	if b.Only != "gradients" {
 		rows = append(rows, forward)
 	}
@@ -133,12 +133,12 @@ func applied(o *optest.Operator, sample optest.Sample, dev device.Device) maker 
 
 // differentiated makes an operator's work and that of its gradients, from gradients
 // of its results that stay the same.
-func differentiated(o *optest.Operator, sample optest.Sample, dev device.Device) maker {
+func differentiated(o *optest.Operator, without []string, sample optest.Sample, dev device.Device) maker {
 	return func(side *ourSide) (call, error) {
 		var given []T
 		return func(x []T) error {
 			return tensor.Scope(func() error {
-				outs := recorded(o.Call(args(o, sample, dev, x)))
+				outs := recorded(o.Op, without, o.Call(args(o, sample, dev, x)))
 				var leaves []T
 				for _, t := range x {
 					if t.RequiresGrad() {
@@ -165,10 +165,12 @@ func differentiated(o *optest.Operator, sample optest.Sample, dev device.Device)
 	}
 }
 
-// recorded returns the results that gradients are known of, and those that failed.
-func recorded(all []*core.Tensor) (outs []T) {
-	for _, t := range all {
-		if t.RequiresGrad() || t.Err() != nil {
+// recorded returns the results that gradients are known of, but for some by name, and those
+// that failed.
+func recorded(op *ir.Op, without []string, all []*core.Tensor) (outs []T) {
+	for i, t := range all {
+		left := i < len(op.Out) && slices.Contains(without, op.Out[i].Name)
+		if t.RequiresGrad() && !left || t.Err() != nil {
 			outs = append(outs, tensor.Wrap(t))
 		}
 	}

@@ -23,7 +23,7 @@ type Bench struct {
 	PyTorch string             // an expression over the operands' and arguments' names; "" for none
 	Setup   string             // Python before it
 	Only    string             // "forward" or "gradients", or "" for both
-	Without []string           // operands that the row with gradients has none for
+	Without []string           // operands and results that the row with gradients has none for
 }
 
 // An Extent is a number that may depend on how large a bench is: Factor times the
@@ -155,8 +155,10 @@ func (l *loader) benchRow(e *entry, n *yaml.Node) {
 	if f, ok := keys["without"]; ok {
 		for _, item := range l.list(f.val, "without") {
 			name, ok := l.text(item, "without")
-			if ok && !slices.ContainsFunc(e.op.Operands(), func(p *Param) bool { return p.Name == name }) {
-				l.errorf(l.pos(item), "without: %q is no operand (have %s)", name, operandNames(e.op))
+			known := slices.ContainsFunc(e.op.Operands(), func(p *Param) bool { return p.Name == name }) ||
+				slices.ContainsFunc(e.op.Results, func(r Result) bool { return r.Name == name })
+			if ok && !known {
+				l.errorf(l.pos(item), "without: %q is no operand and no result (have operands %s)", name, operandNames(e.op))
 			}
 			b.Without = append(b.Without, name)
 		}

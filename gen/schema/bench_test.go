@@ -82,7 +82,7 @@ func TestBenchMistakes(t *testing.T) {
 		`{values: {x: random}}`:          "want index(n), perm, sorted or domain(lo, hi)",
 		`{only: twice}`:                  "only is forward or gradients",
 		`{dtype: float12}`:               "want a dtype that the operator computes in",
-		`{without: [y]}`:                 `"y" is no operand`,
+		`{without: [y]}`:                 `"y" is no operand and no result`,
 		`[{name: a}, {name: a}]`:         "two rows are called",
 		`{size: large}`:                  "unknown key",
 		"{torch: x}\n    tags: [hidden]": "a hidden operator has no row",
