@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
@@ -82,28 +83,42 @@ func TestPeak(t *testing.T) {
 	}
 }
 
-// BenchmarkSteps measures steps of training in eager code and as programs, and recording.
+// BenchmarkSteps measures steps of training in eager code and as programs, and recording. On
+// a GPU a step is what the host does until it returns.
 func BenchmarkSteps(b *testing.B) {
-	for _, m := range models {
-		f, state, x := training(b, m.make, m.x)
-		step := compile.Step(f, compile.State(state...))
-		b.Run(m.name+"/eager", func(b *testing.B) {
-			for b.Loop() {
-				_, err := f(x)
-				must(b, err)
-			}
-		})
-		b.Run(m.name+"/compiled", func(b *testing.B) {
-			for b.Loop() {
-				_, err := step.Call(x)
-				must(b, err)
-			}
-		})
-		b.Run(m.name+"/record", func(b *testing.B) {
-			for b.Loop() {
-				step.Close()
-				must(b, step.Prepare(x))
-			}
-		})
+	for _, dev := range devices() {
+		if dev.Kind == device.KindSim {
+			continue
+		}
+		for _, m := range models {
+			must(b, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error {
+				benchmarkSteps(b, dev.Kind.String()+"/"+m.name, m.make, m.x)
+				return nil
+			}))
+		}
 	}
+}
+
+func benchmarkSteps(b *testing.B, name string, make func() nn.Module, shape []int) {
+	f, state, x := training(b, make, shape)
+	step := compile.Step(f, compile.State(state...))
+	defer step.Close()
+	b.Run(name+"/eager", func(b *testing.B) {
+		for b.Loop() {
+			_, err := f(x)
+			must(b, err)
+		}
+	})
+	b.Run(name+"/compiled", func(b *testing.B) {
+		for b.Loop() {
+			_, err := step.Call(x)
+			must(b, err)
+		}
+	})
+	b.Run(name+"/record", func(b *testing.B) {
+		for b.Loop() {
+			step.Close()
+			must(b, step.Prepare(x))
+		}
+	})
 }

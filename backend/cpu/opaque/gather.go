@@ -2,6 +2,7 @@ package opaque
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/move"
@@ -24,13 +25,34 @@ func indices(c *ir.Call, i, axis, n int) ([]int64, error) {
 // check returns an error where an element of index, which may be every so many of
 // an index of a shape, names no element of an axis of n elements.
 func check(index []int64, shape []int, every, axis, n int) error {
-	for k, v := range index {
-		if uint64(v) >= uint64(n) { // or negative
-			return fmt.Errorf("index %d at position %v is out of range for axis %d with %d elements (want 0 to %d)",
-				v, coordinates(shape, k*every), axis, n, n-1)
-		}
+	first := firstOutside(index, n)
+	if first == len(index) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("index %d at position %v is out of range for axis %d with %d elements (want 0 to %d)",
+		index[first], coordinates(shape, first*every), axis, n, n-1)
+}
+
+// checkWork is how many elements of an index are worth another processor.
+const checkWork = 64 * 1024
+
+// firstOutside returns where the first element of index is that is not from 0 to below n,
+// or index's length.
+func firstOutside(index []int64, n int) int {
+	var least atomic.Int64
+	least.Store(int64(len(index)))
+	pool.For(len(index), checkWork, func(lo, hi int) {
+		for k, v := range index[lo:hi] {
+			if uint64(v) < uint64(n) { // and not negative
+				continue
+			}
+			at := int64(lo + k)
+			for now := least.Load(); at < now && !least.CompareAndSwap(now, at); now = least.Load() {
+			}
+			return
+		}
+	})
+	return int(least.Load())
 }
 
 // coordinates returns the place of row-major position i.

@@ -224,3 +224,20 @@ func TestIndexOutOfRange(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstOutside: of many elements that are no index the first is named, however many
+// look for it.
+func TestFirstOutside(t *testing.T) {
+	index := make([]int64, 5*checkWork)
+	for _, bad := range [][]int{nil, {0}, {3 * checkWork, 4*checkWork + 1}, {checkWork - 1, 2 * checkWork}, {len(index) - 1}} {
+		clear(index)
+		want := len(index)
+		for i, at := range bad {
+			index[at] = []int64{-1, 7}[i%2]
+			want = min(want, at)
+		}
+		if got := firstOutside(index, 7); got != want {
+			t.Errorf("%v are outside: the first is %d, want %d", bad, got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
@@ -108,17 +109,29 @@ func Scatter(c *ir.Call) error {
 	return nil
 }
 
-// each calls f for every row of the index with the element offsets its row
-// starts from in out and src; rows that may meet stay in order.
+// each calls f for every row of the index, or pieces of it, with the element offsets that
+// these start from in out and src. Elements that may meet stay in order: where rows may,
+// those of one column do, and columns are shared among processors.
 func (s *scattering) each(f func(index []int64, to, from int)) {
 	row := s.to.row
-	units := s.to.rows() / max(1, s.serial)
-	pool.For(units, max(1, moveWork/(row*s.serial)), func(lo, hi int) {
-		for r := lo * s.serial; r < hi*s.serial; r++ {
-			f(s.index[r*row:(r+1)*row], s.to.base(r), s.from.base(r))
+	groups, bands, width := s.to.rows()/max(1, s.serial), 1, row
+	if procs := runtime.GOMAXPROCS(0); s.serial > 1 && groups < procs { // no more than that: whole rows are read fastest
+		bands = max(1, min(row/scatterBand, procs))
+		width = (row + bands - 1) / bands
+	}
+	pool.For(groups*bands, max(1, moveWork/max(1, width*s.serial)), func(lo, hi int) {
+		for unit := lo; unit < hi; unit++ {
+			first := unit % bands * width
+			last := min(row, first+width)
+			for r := unit / bands * s.serial; first < last && r < (unit/bands+1)*s.serial; r++ {
+				f(s.index[r*row+first:r*row+last], s.to.base(r)+first*s.to.inner, s.from.base(r)+first*s.from.inner)
+			}
 		}
 	})
 }
+
+// scatterBand is how many columns one processor takes at least: some cache lines of each row.
+const scatterBand = 64
 
 func scatter[T any](s *scattering) {
 	size := int(unsafe.Sizeof(*new(T)))
