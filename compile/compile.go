@@ -28,6 +28,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"runtime"
 	"sync"
 	"time"
 
@@ -61,7 +62,8 @@ type Results interface {
 // it; calls that change the same state are the caller's to order, as in eager code.
 type Compiled[T Results] struct {
 	f     func(x ...tensor.Tensor) (T, error)
-	grads bool // results take part in differentiation
+	grads bool   // results take part in differentiation
+	name  string // of the memory of its programs
 	o     settings
 	err   error
 
@@ -125,6 +127,9 @@ func newCompiled[T Results](f func(x ...tensor.Tensor) (T, error), opts []Option
 	if c.err == nil && f == nil {
 		c.err = errors.New("compile: there is no function to compile")
 	}
+	if f != nil {
+		c.name = "compiled " + runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+	}
 	return c
 }
 
@@ -175,7 +180,8 @@ func (c *Compiled[T]) arguments(x []tensor.Tensor) ([]*core.Tensor, error) {
 		}
 		args[i] = t.Handle()
 		if core.GradEnabled() && !c.grads && !args[i].IsLeaf() {
-			return nil, fmt.Errorf("compile: argument %d: %w: it was made by %s and requires gradients; Detach it, or call in tensor.NoGrad", i, ErrUnrecordable, args[i].GradFn())
+			return nil, fmt.Errorf("compile: %w", core.At(fmt.Errorf("argument %d: %w: it was made by %s and requires gradients; Detach it, or call in tensor.NoGrad",
+				i, ErrUnrecordable, args[i].GradFn())))
 		}
 	}
 	return args, nil
@@ -372,7 +378,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	memory := take(c.o.state)
-	o := core.RecordOptions{State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Streams: c.o.streams}
+	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Streams: c.o.streams}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
 		out, err := c.f(wrap(args)...)
 		if err != nil {
@@ -391,7 +397,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	if what := memory.changed(); what != "" {
-		return nil, fmt.Errorf("%w: the function changed %s, which runs of its program would not change", ErrUnrecordable, what)
+		return nil, core.At(fmt.Errorf("%w: the function changed %s, which runs of its program would not change", ErrUnrecordable, what))
 	}
 	return &plan{key: key, rec: rec, memory: memory}, nil
 }

@@ -270,8 +270,8 @@ func TestGraphMemory(t *testing.T) {
 	}
 }
 
-// TestGraphFails: a capture that fails leaves calls to be given one by one; a run that
-// fails is an error.
+// TestGraphFails: a capture that fails leaves calls to be given one by one, and is tried
+// again later; a run that fails is an error.
 func TestGraphFails(t *testing.T) {
 	drv := sim.New(sim.Config{Devices: 1})
 	device.Install(drv)
@@ -292,7 +292,12 @@ func TestGraphFails(t *testing.T) {
 	if s := f.Stats(); !strings.Contains(s.OneByOne, "on purpose") {
 		t.Errorf("%+v", s)
 	}
-	f.Close()
+	for range 16 {
+		if s := f.Stats(); s.Nodes != 0 || !strings.Contains(f.Explain(), "on purpose; it is tried again after 16 runs") {
+			t.Errorf("%+v", s)
+		}
+		must(t, call())
+	}
 	for range 2 {
 		must(t, call())
 	}

@@ -196,6 +196,9 @@ func kept(list []tensor.Tensor) []*core.Tensor {
 
 // setRate changes the learning rate.
 func (b *base) setRate(rate float64) {
-	before := b.rate
-	core.Journal(func() { b.rate = rate }, func() { b.rate = before })
+	core.Journal(func() func() {
+		before := b.rate
+		b.rate = rate
+		return func() { b.rate = before }
+	})
 }

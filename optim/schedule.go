@@ -130,15 +130,16 @@ func (s *Scheduler) Step() {
 	if s.Err() != nil {
 		return
 	}
-	before, rate := s.state, s.opt.LearningRate()
-	core.Journal(func() {
+	core.Journal(func() func() {
+		before, rate := s.state, s.opt.LearningRate()
 		core.Unrecorded(func() {
 			s.state.Step++
 			s.apply()
 		})
-	}, func() {
-		s.state = before
-		s.opt.SetLearningRate(rate)
+		return func() {
+			s.state = before
+			core.Unrecorded(func() { s.opt.SetLearningRate(rate) })
+		}
 	})
 }
 

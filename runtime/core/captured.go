@@ -27,21 +27,27 @@ import (
 // memory as long as nobody but their leaf refers to them; where somebody does, they are his,
 // and the graph is captured again with other memory, from which they are copied from then on.
 type capture struct {
-	off     atomic.Bool // runs are given call by call
-	warm    atomic.Bool // a run was done
+	off     atomic.Bool  // runs are given call by call from now on
+	rest    atomic.Int64 // runs that are given so before a capture that failed is tried again
+	warm    atomic.Bool  // a run was done
 	device  device.Device
 	driver  device.Driver
-	streams int // that independent steps are spread over
+	name    string // of the function
+	streams int    // that independent steps are spread over
 
 	mu       sync.Mutex // held while a run is given to the device
 	why      string     // why runs are given call by call
 	moves    []bool     // by buffer: it is copied to or from the graph's memory
-	captures int
+	captures int        // tried
 	graph    *captured
 }
 
 // mostCaptures is how often a program is captured before its runs are given call by call.
-const mostCaptures = 8
+// After the n-th capture, if that failed, retryAfter << n runs are, before the next one.
+const (
+	mostCaptures = 8
+	retryAfter   = 8
+)
 
 // A captured is a capture's graph.
 type captured struct {
@@ -102,7 +108,7 @@ func (rec *Recorded) capturable(o RecordOptions) {
 		c.why = "the option CallByCall says so"
 	}
 	c.off.Store(c.why != "")
-	c.streams = max(1, o.Streams)
+	c.streams, c.name = max(1, o.Streams), o.Name
 	c.moves = make([]bool, len(rec.buffers))
 	for _, r := range rec.results {
 		if r.buffer >= 0 && rec.buffers[r.buffer].Kind == program.Result {
@@ -158,7 +164,7 @@ func (rec *Recorded) Close() {
 // given call by call. So are those that somebody observes, who wants to see the calls.
 func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, drawn *random.Tape, done bool, err error) {
 	c := &rec.capture
-	if c.off.Load() || !c.warm.Load() || observe.Now() != nil || graph.Of(c.driver, c.device.Index, current(c.device)) != nil {
+	if c.off.Load() || !c.warm.Load() || c.rest.Load() > 0 && c.rest.Add(-1) >= 0 || observe.Now() != nil || graph.Of(c.driver, c.device.Index, current(c.device)) != nil {
 		return nil, nil, false, nil
 	}
 	c.mu.Lock()
@@ -184,12 +190,20 @@ func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, 
 		c.captures++
 		if err != nil {
 			c.graph = nil // it was dropped
-			c.stop(err.Error())
-			if errors.Is(err, device.ErrLost) {
+			switch {
+			case errors.Is(err, device.ErrLost):
+				c.stop(err.Error())
 				return nil, nil, true, err
+			case c.captures == mostCaptures:
+				c.stop(err.Error())
+				return nil, nil, false, nil
 			}
+			n := int64(retryAfter) << c.captures
+			c.rest.Store(n)
+			c.why = fmt.Sprintf("%v; it is tried again after %d runs", err, n)
 			return nil, nil, false, nil
 		}
+		c.why = ""
 	}
 	outs, err = rec.replay(c.graph, args, tape)
 	return outs, c.graph.tape, true, err
@@ -300,7 +314,7 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	}
 	k.out.fresh, k.out.captured = make([]*Storage, len(rec.buffers)), k
 	k.stored = make([]*Tensor, len(rec.grads))
-	pool := memory.NewPool(c.device, memory.PoolOptions{})
+	pool := memory.NewPool(c.device, memory.PoolOptions{Name: c.name})
 	f := rec.newFrame()
 	f.captured = k
 	err = streams[0].Do(func() error { // while memory that nobody uses can still be given back
@@ -394,27 +408,38 @@ func (rec *Recorded) replay(k *captured, args []*Tensor, tape *random.Tape) ([]*
 		return nil, err
 	}
 	if err := rec.host(k, tape); err != nil {
+		k.out.takeBack(tape == nil)
 		return nil, err
 	}
+	if err := rec.launched(k, on); err != nil {
+		k.out.takeBack(tape == nil)
+		return nil, err
+	}
+	return rec.effects(k.out, args), nil
+}
+
+// launched gives the device the graph, and the copies before and behind it.
+func (rec *Recorded) launched(k *captured, on stream.Stream) error {
+	c := &rec.capture
 	k.on, k.ran = on, true
 	for i := range rec.buffers {
 		if b := &rec.buffers[i]; c.moves[i] && b.Kind != program.Result {
 			if err := rec.carry(on, k.at[i], k.out.places[i].addr, b.Bytes); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	if err := k.graph.Replay(); err != nil {
-		return nil, err
+		return err
 	}
 	for i, s := range k.out.fresh {
 		if s != nil {
 			if err := rec.carry(on, s.block.Addr, k.at[i], s.bytes); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return rec.effects(k.out, args), nil
+	return nil
 }
 
 // present finds the memory that the caller of a run sees.
@@ -446,7 +471,7 @@ func (rec *Recorded) host(k *captured, tape *random.Tape) (err error) {
 	for i := range rec.steps {
 		s := &rec.steps[i]
 		if s.effect != nil {
-			s.effect()
+			k.out.undo = append(k.out.undo, s.effect())
 		}
 		if s.numbers != nil {
 			if k.numbers[i], err = s.numbers(); err != nil {
@@ -455,6 +480,7 @@ func (rec *Recorded) host(k *captured, tape *random.Tape) (err error) {
 		}
 	}
 	k.tape = rec.drawn(tape)
+	k.out.tape = k.tape
 	return nil
 }
 
@@ -475,5 +501,7 @@ func (k *captured) clear() {
 			k.out.fresh[i] = nil
 		}
 	}
+	clear(k.out.undo)
+	k.out.undo, k.out.tape = k.out.undo[:0], nil
 	clear(k.out.places)
 }

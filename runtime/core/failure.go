@@ -80,6 +80,9 @@ func (l *located) Error() string { return l.line + ": " + l.err.Error() }
 
 func (l *located) Unwrap() error { return l.err }
 
+// At returns err with the line of the caller of the library, unless it has one.
+func At(err error) error { return at(err) }
+
 // at returns err with the line of the caller of the library, unless it has one.
 func at(err error) error {
 	if err == nil || lineOf(err) != nil {

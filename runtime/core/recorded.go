@@ -21,6 +21,7 @@ type Declared struct {
 
 // RecordOptions are what Record goes by.
 type RecordOptions struct {
+	Name     string // what snapshots of memory call that of the program
 	State    []Declared
 	Captures bool // tensors that are not declared may be used, too
 	// CallByCall has runs be given to devices call by call, never in one piece.

@@ -66,7 +66,7 @@ type step struct {
 	others      []device.Device
 	nonBlocking bool                      // of copies
 	numbers     func() ([]float64, error) // where the call's float attributes come from; or nil
-	effect      func()
+	effect      func() (undo func())
 	callers     []uintptr // the frames that gave it, of which one is the program's
 }
 
@@ -145,14 +145,15 @@ func (r *recorder) fail(err error) error {
 	return err
 }
 
-// Journal calls change, which changes what the program keeps on the host. While the
-// goroutine records, undo takes it back at the end, and each run changes it again.
-func Journal(change, undo func()) {
+// Journal calls change, which changes what the program keeps on the host, and returns what
+// takes it back. While the goroutine records, that is called at the end, and each run changes
+// it again; a run that fails takes it back, too.
+func Journal(change func() (undo func())) {
+	undo := change()
 	if r := recorderNow(); r != nil {
 		r.undo = append(r.undo, undo)
 		r.program = append(r.program, step{Step: program.Step{Action: program.Effect}, effect: change})
 	}
-	change()
 }
 
 // OnFailure has undo called where the recording of the calling goroutine fails.

@@ -31,6 +31,7 @@ type frame struct {
 	fresh   []*Storage // of results, by buffer; a reference is the frame's
 	blocks  []memory.Block
 	tape    *random.Tape
+	undo    []func() // takes back what the run changed on the host, in the reverse order
 	drawing bool
 	// captured is what the frame's calls are captured for; nil where they are done
 	captured *captured
@@ -98,6 +99,7 @@ func (rec *Recorded) run(args []*Tensor, tape *random.Tape) ([]*Tensor, *random.
 	f.tape = rec.drawn(tape)
 	for i := range rec.steps {
 		if err := rec.do(f, i); err != nil {
+			f.takeBack(tape == nil)
 			return nil, nil, at(err)
 		}
 		if Poison.Load() {
@@ -269,7 +271,7 @@ func (rec *Recorded) do(f *frame, i int) error {
 	s := &rec.steps[i]
 	switch s.Action {
 	case program.Effect:
-		s.effect()
+		f.undo = append(f.undo, s.effect())
 		return nil
 	case program.Zero:
 		st := rec.storage(f, s.Out[0])
@@ -430,8 +432,21 @@ func (f *frame) handle(rec *Recorded, r *recordedResult) *Tensor {
 	return t
 }
 
+// takeBack has the host be as it was before a run that failed: rates, schedules and, where
+// the run drew them, random numbers.
+func (f *frame) takeBack(drew bool) {
+	for _, undo := range slices.Backward(f.undo) {
+		undo()
+	}
+	if drew {
+		f.tape.Retract()
+	}
+}
+
 // clear lets go of what a run used.
 func (f *frame) clear() {
+	clear(f.undo)
+	f.undo = f.undo[:0]
 	for i, s := range f.fresh {
 		if s != nil {
 			_ = s.unref()

@@ -14,6 +14,7 @@ import (
 type arena struct {
 	id           PoolID
 	small, large pool
+	name         string
 	noSplit      bool // a block takes its whole segment (P72)
 	onOOM        bool // free blocks serve others before caches go back (P71)
 	released     bool // nobody refers to it: what is free goes back with the next release (A24)
@@ -112,7 +113,7 @@ func (a *allocator) arenaOf(id PoolID, o PoolOptions) *arena {
 			return h
 		}
 	}
-	h := &arena{id: id, noSplit: o.NoSplit, onOOM: o.UseOnOOM}
+	h := &arena{id: id, name: o.Name, noSplit: o.NoSplit, onOOM: o.UseOnOOM}
 	h.init()
 	a.arenas = append(a.arenas, h)
 	return h

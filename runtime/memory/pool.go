@@ -21,6 +21,8 @@ type PoolOptions struct {
 	UseOnOOM bool
 	// NoSplit gives every block a segment of its own.
 	NoSplit bool
+	// Name is what snapshots call the pool.
+	Name string
 }
 
 // Errors of pools.

@@ -28,6 +28,7 @@ type Segment struct {
 	Stream     device.StreamID
 	Small      bool // from the pool of small blocks
 	Pool       PoolID
+	PoolName   string // "" for pools without one
 	Expandable bool
 	Frames     []Frame // where it was needed first, if history was recorded
 	Blocks     []BlockInfo
@@ -103,7 +104,7 @@ func (a *allocator) snapshot() []Segment {
 // of memory that is mapped on demand that is unmapped. The caller holds a.mu.
 func (a *allocator) segmentOf(c *chunk) (Segment, *chunk) {
 	s := Segment{
-		Device: a.dev, Address: c.addr, Stream: c.stream, Small: c.pool.small, Pool: c.pool.arena.id,
+		Device: a.dev, Address: c.addr, Stream: c.stream, Small: c.pool.small, Pool: c.pool.arena.id, PoolName: c.pool.arena.name,
 		Expandable: c.room != nil, Frames: a.trail.segmentFrames(c.addr),
 	}
 	for ; c != nil && c.state != chunkUnmapped; c = c.next {

@@ -111,6 +111,9 @@ func (p snapshotWriter) segment(s Segment) {
 		p.uint("stream", uint64(s.Stream))
 		p.text("segment_type", poolName(s.Small))
 		p.pool("segment_pool_id", s.Pool)
+		if s.PoolName != "" {
+			p.text("segment_pool_name", s.PoolName)
+		}
 		p.Key("is_expandable")
 		p.Bool(s.Expandable)
 		p.frames(s.Frames)

@@ -94,6 +94,21 @@ func (t *Tape) Advance() {
 	}
 }
 
+// Retract takes back the latest Advance, where nobody drew of a generator since.
+func (t *Tape) Retract() {
+	if t == nil {
+		return
+	}
+	for i := range t.draws {
+		d := &t.draws[i]
+		d.from.mu.Lock()
+		if after := (State{d.Seed, d.Offset + d.count}); d.from.state == after {
+			d.from.state = d.State
+		}
+		d.from.mu.Unlock()
+	}
+}
+
 // IsPlace reports whether an offset is a place on some tape.
 func IsPlace(offset int64) bool { return offset&placeBit != 0 && offset > 0 }
 
