@@ -165,7 +165,7 @@ func (p observer) Give(w observe.Work, give func() error) error {
 	track := p.out.goroutine()
 	p.out.slice(host, track, s, began, took)
 	if started && ended {
-		t.pending = append(t.pending, lap{s, w.Stream, first, last, p.out.arrow(track, began)})
+		t.pending = append(t.pending, lap{s, w.Stream, first, last, began, p.out.arrow(track, began)})
 	}
 	t.settle(p.out)
 	p.out.memory(w.Device, began)

@@ -35,7 +35,8 @@ type lap struct {
 	slice
 	stream      device.StreamID
 	first, last device.EventID
-	arrow       int // that joins it with the call
+	given       time.Time // when the call began, after first was recorded
+	arrow       int       // that joins it with the call
 }
 
 // settleAt is how many laps may wait until the ones that are done are written.
@@ -130,8 +131,12 @@ func (t *timeline) write(out *writer, l *lap) {
 		t.fail(err)
 		return
 	}
-	out.slice(t.device, uint64(l.stream), l.slice, t.zero.Add(from), to-from)
-	out.arrive(t.device, uint64(l.stream), l.arrow, t.zero.Add(from))
+	at := t.zero.Add(from)
+	if lead := l.given.Sub(at); lead > 0 { // an idle stream reached the event before the call
+		at, from = l.given, min(from+lead, to)
+	}
+	out.slice(t.device, uint64(l.stream), l.slice, at, to-from)
+	out.arrive(t.device, uint64(l.stream), l.arrow, at)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spare = append(t.spare, l.first, l.last)
