@@ -315,7 +315,7 @@ func (c *Compiled[T]) enter(p *plan, took time.Duration) {
 	}
 	now := time.Now()
 	c.traces = append(c.traces, now)
-	for len(c.traces) > 0 && now.Sub(c.traces[0]) > time.Minute {
+	for len(c.traces) > manyTraces+1 || now.Sub(c.traces[0]) > time.Minute { // the newest is now's
 		c.traces = c.traces[1:]
 	}
 	if len(c.traces) > manyTraces && !c.logged {
