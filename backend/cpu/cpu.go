@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -338,11 +339,17 @@ func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) erro
 	if n < 0 || n > m.Bytes || m.Host == nil && n > 0 {
 		return fmt.Errorf("cpu: cannot clear %d of %d bytes", n, m.Bytes)
 	}
-	if n > 0 {
-		clear(unsafe.Slice((*byte)(m.Host), n))
+	switch bytes := unsafe.Slice((*byte)(m.Host), n); {
+	case n > clearWork:
+		pool.For(len(bytes), clearWork, func(lo, hi int) { clear(bytes[lo:hi]) })
+	default:
+		clear(bytes)
 	}
 	return nil
 }
+
+// clearWork is how many bytes are worth clearing by another worker: some microseconds' work.
+const clearWork = 128 << 10
 
 // CanAccessPeer reports whether both are the one device.
 func (*Driver) CanAccessPeer(dev, peer int) bool { return dev == 0 && peer == 0 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 func TestMemory(t *testing.T) {
 	d := &Driver{}
-	for _, n := range []int64{1, 63, 64, 1000, 1 << 20} {
+	for _, n := range []int64{1, 63, 64, 1000, clearWork, clearWork + 1, 1<<20 + 3} {
 		m, err := d.Alloc(0, n)
 		if err != nil {
 			t.Fatal(err)
@@ -25,9 +26,11 @@ func TestMemory(t *testing.T) {
 			t.Errorf("Alloc(%d): %+v", n, m)
 		}
 		b := unsafe.Slice((*byte)(m.Host), n)
-		b[0], b[n-1] = 1, 1
-		if err := d.Zero(0, 0, m, n); err != nil || b[0] != 0 || b[n-1] != 0 {
-			t.Errorf("Zero: %v, %v", err, b)
+		for i := range b {
+			b[i] = 1
+		}
+		if err := d.Zero(0, 0, m, n-1); err != nil || bytes.IndexByte(b[:n-1], 1) >= 0 || b[n-1] != 1 {
+			t.Errorf("Zero of %d of %d bytes: %v", n-1, n, err)
 		}
 		if err := d.Zero(0, 0, m, n+1); err == nil {
 			t.Error("Zero past the end: no error")
