@@ -4,6 +4,7 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,21 +35,28 @@ func stops() *metrics.Float64Histogram {
 	return s[0].Value.Float64Histogram()
 }
 
-// stopsDuring collects garbage without a pause while f runs, and returns the longest
-// time that a collection waited for all goroutines to stop, and the time that f took.
-// Without a collection before f's end it returns the longest duration.
+// stopsDuring collects garbage without a pause while f runs, again and again until two
+// collections are over. It returns the longest time that one waited for all goroutines to
+// stop, and the time that f took on average.
 func stopsDuring(f func() error) (longest, took time.Duration, err error) {
+	var collections atomic.Int64
 	before, done, start := stops(), make(chan error), time.Now()
-	go func() { done <- f() }()
-	for collections := 0; ; collections++ {
+	runs := 0
+	go func() {
+		var err error
+		for err == nil && (runs == 0 || collections.Load() < 2) {
+			err = f()
+			runs++
+		}
+		done <- err
+	}()
+	for {
 		select {
 		case err := <-done:
-			if collections < 2 { // the last one may have come after f
-				return math.MaxInt64, time.Since(start), err
-			}
-			return longestStop(before, stops()), time.Since(start), err
+			return longestStop(before, stops()), time.Since(start) / time.Duration(runs), err
 		default:
 			runtime.GC()
+			collections.Add(1)
 		}
 	}
 }
