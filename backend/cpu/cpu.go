@@ -339,12 +339,12 @@ func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) erro
 	if n < 0 || n > m.Bytes || m.Host == nil && n > 0 {
 		return fmt.Errorf("cpu: cannot clear %d of %d bytes", n, m.Bytes)
 	}
-	switch bytes := unsafe.Slice((*byte)(m.Host), n); {
-	case n > clearWork:
-		pool.For(len(bytes), clearWork, func(lo, hi int) { clear(bytes[lo:hi]) })
-	default:
-		clear(bytes)
+	all := unsafe.Slice((*byte)(m.Host), n)
+	if n <= clearWork { // without an allocation
+		clear(all)
+		return nil
 	}
+	pool.For(len(all), clearWork, func(lo, hi int) { clear(all[lo:hi]) })
 	return nil
 }
 
