@@ -2,6 +2,7 @@ package opaque
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -91,7 +92,17 @@ func TestGather(t *testing.T) {
 	}
 }
 
+// TestScatter: columns are shared among processors, so it is tried with few and
+// with many.
 func TestScatter(t *testing.T) {
+	for _, procs := range []int{1, 3, 16} {
+		old := runtime.GOMAXPROCS(procs)
+		testScatter(t)
+		runtime.GOMAXPROCS(old)
+	}
+}
+
+func testScatter(t *testing.T) {
 	rng := newRand()
 	for _, add := range []bool{false, true} {
 		for _, dtype := range ir.AllDTypes() {
