@@ -52,6 +52,12 @@ func TestTape(t *testing.T) {
 	if a.State() != (State{5, 7}) || b.State() != (State{70, 1}) {
 		t.Errorf("the generators are at %v and %v", a.State(), b.State())
 	}
+	tape.Advance()
+	b.Next()
+	tape.Retract() // but for b, which somebody drew of since
+	if a.State() != (State{5, 7}) || b.State() != (State{70, 3}) {
+		t.Errorf("taken back, the generators are at %v and %v", a.State(), b.State())
+	}
 	for _, p := range []int64{0, 3, -1, placeBit | 7<<drawBits} {
 		if _, _, ok := tape.Find(p); ok {
 			t.Errorf("%#x is a place on the tape", p)
