@@ -45,7 +45,6 @@
 //	generated/tensor    what programs import
 //	  generated/ops     operators on core handles, gradients, descriptors
 //	  generated/cpu     scalar functions and loops
-//	  generated/cuda    names of device code; its source is in kernels
 //	  generated/ref     the reference's kernels, for programs that simulate devices
 //	backend/all         the one list of backends
 //	  backend/cpu       worker pool, loops over layouts, hand-written kernels

@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"io/fs"
 	"sync/atomic"
 	"unsafe"
 )
@@ -292,21 +291,4 @@ type ReduceLoops struct {
 	// Next, for scans, is Grid that writes the finished accumulators after each row
 	// to a row of out; these are outStride bytes apart.
 	Next func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer, s []Scalar)
-}
-
-// CUDAKernels names the device code of an operator: Module and Symbol, or Launch
-// where it is written by hand.
-//
-// The kernels of an element-wise operator, a reduction or a scan are named
-// <Symbol>_<dtype>, or with several bodies <Symbol>_<name of the body>_<dtype>,
-// after the dtype that the operands which take part in promotion are stored as;
-// the result is stored as it follows from that. A suffix names the loop. Their
-// last parameter is a struct of the scalar attributes in the order of Op.Attrs:
-// a Scalar in the compute dtype, a float in its real dtype, an int as int64, a
-// bool as one byte, each aligned to its size.
-type CUDAKernels struct {
-	Module string     // the emitted <Module>.cu it lives in
-	Symbol string     // prefix of its __global__ names
-	Source fs.FS      // holds <Module>.cu; nil for the standard operators, whose source is package kernels
-	Launch CUDALaunch // Kind == Opaque
 }

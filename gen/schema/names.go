@@ -78,7 +78,7 @@ var emitted = []string{
 	"copy", "delete", "error", "false", "float32", "float64", "imag", "int", "int8", "int16", "int32", "int64",
 	"iota", "len", "make", "max", "min", "new", "nil", "panic", "print", "println", "real", "recover", "rune",
 	"string", "true", "uint", "uint8", "uint16", "uint32", "uint64", "uintptr",
-	"core", "cpu", "cuda", "device", "ir", "math", "num", "ops", "tensor", "unsafe",
+	"core", "cpu", "device", "ir", "math", "num", "ops", "tensor", "unsafe",
 }
 
 // reservedParam tells why name cannot be a parameter's or a result's, or "".

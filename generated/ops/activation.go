@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -23,7 +23,7 @@ var celuOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, x, alpha*expm1(x/alpha))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CELU}, {For: "cuda", Of: &cuda.CELU}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CELU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "celu"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -84,7 +84,7 @@ var celuGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, dy, dy*(alpha*((expm1(x/alpha) + 1)/alpha)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CELUGradX}, {For: "cuda", Of: &cuda.CELUGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CELUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "celu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -110,7 +110,7 @@ var eluOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, x, alpha*expm1(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ELU}, {For: "cuda", Of: &cuda.ELU}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ELU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "elu"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -171,7 +171,7 @@ var eluGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, dy, dy*(alpha*(expm1(x) + 1)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ELUGradX}, {For: "cuda", Of: &cuda.ELUGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ELUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "elu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -196,7 +196,7 @@ var gatedOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*sigmoid(gate)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Gated}, {For: "cuda", Of: &cuda.Gated}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Gated}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "gated"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -256,7 +256,7 @@ var gatedGradGateOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(x*(sigmoid(gate)*(1 - sigmoid(gate))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.GatedGradGate}, {For: "cuda", Of: &cuda.GatedGradGate}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GatedGradGate}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "gated_grad_gate"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -280,7 +280,7 @@ var gatedGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*sigmoid(gate)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.GatedGradX}, {For: "cuda", Of: &cuda.GatedGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GatedGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "gated_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -306,7 +306,7 @@ var geluOp = ir.Op{
 		{Exprs: []string{"0.5*x*erfc(-x*Sqrt1_2)"}},
 		{Exprs: []string{"x*sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.GELU}, {For: "cuda", Of: &cuda.GELU}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GELU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "gelu"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -376,7 +376,7 @@ var geluGradXOp = ir.Op{
 		{Exprs: []string{"dy*(0.5*erfc(-x*Sqrt1_2) + 0.5*x*(TwoOverSqrtPi*exp(-(-x*Sqrt1_2*(-x*Sqrt1_2)))*Sqrt1_2))"}},
 		{Exprs: []string{"dy*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)) + x*(sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x))*(1 - sigmoid(2*Sqrt2OverPi*(x + 0.044715*x*x*x)))*(2*Sqrt2OverPi*(1 + (x*(2*(0.044715*x)) + 0.044715*x*x)))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.GELUGradX}, {For: "cuda", Of: &cuda.GELUGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.GELUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "gelu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -456,7 +456,7 @@ var hardshrinkOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(x) <= lambd, 0, x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardshrink}, {For: "cuda", Of: &cuda.Hardshrink}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardshrink}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardshrink"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -516,7 +516,7 @@ var hardshrinkGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(x) <= lambd, 0, dy)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HardshrinkGradX}, {For: "cuda", Of: &cuda.HardshrinkGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardshrinkGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardshrink_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -541,7 +541,7 @@ var hardsigmoidOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, 1, (x + 3)/6))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardsigmoid}, {For: "cuda", Of: &cuda.Hardsigmoid}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardsigmoid}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardsigmoid"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -598,7 +598,7 @@ var hardsigmoidGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, 0, dy/6))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HardsigmoidGradX}, {For: "cuda", Of: &cuda.HardsigmoidGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardsigmoidGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardsigmoid_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var hardswishOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, x, x*(x + 3)/6))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardswish}, {For: "cuda", Of: &cuda.Hardswish}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardswish}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardswish"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -79,7 +79,7 @@ var hardswishGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= -3, 0, where(x >= 3, dy, dy*((x + 3 + x)/6)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HardswishGradX}, {For: "cuda", Of: &cuda.HardswishGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardswishGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardswish_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -104,7 +104,7 @@ var hardtanhOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= lo, lo, where(x >= hi, hi, x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardtanh}, {For: "cuda", Of: &cuda.Hardtanh}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardtanh}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardtanh"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -165,7 +165,7 @@ var hardtanhGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= lo, 0, where(x >= hi, 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HardtanhGradX}, {For: "cuda", Of: &cuda.HardtanhGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HardtanhGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardtanh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -190,7 +190,7 @@ var heavisideOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0, values, where(x < 0, 0, where(isnan(x), x, 1)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Heaviside}, {For: "cuda", Of: &cuda.Heaviside}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Heaviside}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "heaviside"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -235,7 +235,7 @@ var leakyReLUOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, x, negative_slope*x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LeakyReLU}, {For: "cuda", Of: &cuda.LeakyReLU}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LeakyReLU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "leaky_relu"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -296,7 +296,7 @@ var leakyReLUGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, dy, dy*negative_slope)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LeakyReLUGradX}, {For: "cuda", Of: &cuda.LeakyReLUGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LeakyReLUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "leaky_relu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -321,7 +321,7 @@ var logsigmoidOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"min(x, 0) - log1p(exp(-abs(x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Logsigmoid}, {For: "cuda", Of: &cuda.Logsigmoid}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logsigmoid}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "logsigmoid"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -374,7 +374,7 @@ var mishOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*tanh(where(x > 20, x, log1p(exp(x))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Mish}, {For: "cuda", Of: &cuda.Mish}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Mish}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "mish"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -432,7 +432,7 @@ var mishGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(tanh(where(x > 20, x, log1p(exp(x)))) + x*where(x > 20, 1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))), (1 - tanh(where(x > 20, x, log1p(exp(x))))*tanh(where(x > 20, x, log1p(exp(x)))))*(exp(x)/(1 + exp(x)))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MishGradX}, {For: "cuda", Of: &cuda.MishGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MishGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "mish_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -504,7 +504,7 @@ var pReLUElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, x, weight*x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElements}, {For: "cuda", Of: &cuda.PReLUElements}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElements}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "prelu_elements"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -560,7 +560,7 @@ var pReLUElementsGradWeightOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, 0, dy*x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElementsGradWeight}, {For: "cuda", Of: &cuda.PReLUElementsGradWeight}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElementsGradWeight}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "prelu_elements_grad_weight"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -584,7 +584,7 @@ var pReLUElementsGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, dy, dy*weight)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElementsGradX}, {For: "cuda", Of: &cuda.PReLUElementsGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PReLUElementsGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "prelu_elements_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -608,7 +608,7 @@ var reLUOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= 0, 0, x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU}, {For: "cuda", Of: &cuda.ReLU}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "relu"}}},
 	Tags: ir.TagPointwise,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -22,7 +22,7 @@ var reLU6Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= 0, 0, where(x >= 6, 6, x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU6}, {For: "cuda", Of: &cuda.ReLU6}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU6}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "relu6"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -78,7 +78,7 @@ var reLU6GradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= 0, 0, where(x >= 6, 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU6GradX}, {For: "cuda", Of: &cuda.ReLU6GradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLU6GradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "relu6_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -102,7 +102,7 @@ var reLUGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= 0, 0, dy)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLUGradX}, {For: "cuda", Of: &cuda.ReLUGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "relu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -126,7 +126,7 @@ var seluOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SELU}, {For: "cuda", Of: &cuda.SELU}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SELU}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "selu"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -185,7 +185,7 @@ var seluGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SELUGradX}, {For: "cuda", Of: &cuda.SELUGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SELUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "selu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -209,7 +209,7 @@ var siLUOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*sigmoid(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SiLU}, {For: "cuda", Of: &cuda.SiLU}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SiLU}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "silu"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -267,7 +267,7 @@ var siLUGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(sigmoid(x) + x*(sigmoid(x)*(1 - sigmoid(x))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SiLUGradX}, {For: "cuda", Of: &cuda.SiLUGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SiLUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "silu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -292,7 +292,7 @@ var softplusOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(beta*x > limit, x, log1p(exp(beta*x))/beta)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Softplus}, {For: "cuda", Of: &cuda.Softplus}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Softplus}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softplus"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -355,7 +355,7 @@ var softplusGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(beta*x > limit, dy, dy*(exp(beta*x)*beta/(1 + exp(beta*x))/beta))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftplusGradX}, {For: "cuda", Of: &cuda.SoftplusGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftplusGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softplus_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -381,7 +381,7 @@ var softshrinkOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Softshrink}, {For: "cuda", Of: &cuda.Softshrink}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Softshrink}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softshrink"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -441,7 +441,7 @@ var softshrinkGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > lambd, dy, where(x < -lambd, dy, 0))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftshrinkGradX}, {For: "cuda", Of: &cuda.SoftshrinkGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftshrinkGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softshrink_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -466,7 +466,7 @@ var softsignOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x/(1 + abs(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Softsign}, {For: "cuda", Of: &cuda.Softsign}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Softsign}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softsign"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -525,7 +525,7 @@ var tanhshrinkOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x - tanh(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Tanhshrink}, {For: "cuda", Of: &cuda.Tanhshrink}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Tanhshrink}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "tanhshrink"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -584,7 +584,7 @@ var tanhshrinkGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1 - (1 - tanh(x)*tanh(x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.TanhshrinkGradX}, {For: "cuda", Of: &cuda.TanhshrinkGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TanhshrinkGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_c", Symbol: "tanhshrink_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -22,7 +22,7 @@ var thresholdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= limit, value, x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Threshold}, {For: "cuda", Of: &cuda.Threshold}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Threshold}, {For: "cuda", Of: &code.Kernels{Module: "activation_c", Symbol: "threshold"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -82,7 +82,7 @@ var thresholdGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= limit, 0, dy)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ThresholdGradX}, {For: "cuda", Of: &cuda.ThresholdGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ThresholdGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_c", Symbol: "threshold_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

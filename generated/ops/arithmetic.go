@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -22,7 +22,7 @@ var absOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"abs(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Abs}, {For: "cuda", Of: &cuda.Abs}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Abs}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "abs"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -108,7 +108,7 @@ var addOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x + y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Add}, {For: "cuda", Of: &cuda.Add}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Add}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "add"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -165,7 +165,7 @@ var addScaledOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x + alpha*y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AddScaled}, {For: "cuda", Of: &cuda.AddScaled}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddScaled}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "add_scaled"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -230,7 +230,7 @@ var addScaledGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(alpha)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AddScaledGradY}, {For: "cuda", Of: &cuda.AddScaledGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddScaledGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "add_scaled_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -256,7 +256,7 @@ var addcdivOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x + value*y/z"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Addcdiv}, {For: "cuda", Of: &cuda.Addcdiv}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Addcdiv}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "addcdiv"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -338,7 +338,7 @@ var addcdivGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(value/z)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcdivGradY}, {For: "cuda", Of: &cuda.AddcdivGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcdivGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "addcdiv_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -364,7 +364,7 @@ var addcdivGradZOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(-(value*y/z)/z)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcdivGradZ}, {For: "cuda", Of: &cuda.AddcdivGradZ}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcdivGradZ}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "addcdiv_grad_z"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -390,7 +390,7 @@ var addcmulOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x + value*y*z"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Addcmul}, {For: "cuda", Of: &cuda.Addcmul}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Addcmul}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "addcmul"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -468,7 +468,7 @@ var addcmulGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(z*value)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcmulGradY}, {For: "cuda", Of: &cuda.AddcmulGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcmulGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "addcmul_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -494,7 +494,7 @@ var addcmulGradZOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(value*y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcmulGradZ}, {For: "cuda", Of: &cuda.AddcmulGradZ}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AddcmulGradZ}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "addcmul_grad_z"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -519,7 +519,7 @@ var clampOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"min(max(x, lo), hi)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Clamp}, {For: "cuda", Of: &cuda.Clamp}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Clamp}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "clamp"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -583,7 +583,7 @@ var clampMaxOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"min(x, hi)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMax}, {For: "cuda", Of: &cuda.ClampMax}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMax}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "clamp_max"}}},
 	Tags: ir.TagPointwise,
 }
 

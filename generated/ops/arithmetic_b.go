@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
@@ -22,7 +22,7 @@ var clampMinOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"max(x, lo)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMin}, {For: "cuda", Of: &cuda.ClampMin}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMin}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "clamp_min"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -116,7 +116,7 @@ var copysignOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"copysign(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Copysign}, {For: "cuda", Of: &cuda.Copysign}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Copysign}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "copysign"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -183,7 +183,7 @@ var copysignGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0, 0, dy*(sign(x)*copysign(1, y)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CopysignGradX}, {For: "cuda", Of: &cuda.CopysignGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CopysignGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "copysign_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -207,7 +207,7 @@ var deg2radOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*(Pi/180)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Deg2rad}, {For: "cuda", Of: &cuda.Deg2rad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Deg2rad}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "deg2rad"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -257,7 +257,7 @@ var directionOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0, 0, x/abs(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Direction}, {For: "cuda", Of: &cuda.Direction}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Direction}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "direction"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -298,7 +298,7 @@ var directionGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.DirectionGradX}, {For: "cuda", Of: &cuda.DirectionGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DirectionGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "direction_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -322,7 +322,7 @@ var divOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x/y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Div}, {For: "cuda", Of: &cuda.Div}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Div}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "div"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -398,7 +398,7 @@ var divGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.DivGradX}, {For: "cuda", Of: &cuda.DivGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DivGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "div_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -422,7 +422,7 @@ var divGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(-(x/y)/y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.DivGradY}, {For: "cuda", Of: &cuda.DivGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DivGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "div_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -446,7 +446,7 @@ var floorDivideOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"floordiv(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FloorDivide}, {For: "cuda", Of: &cuda.FloorDivide}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FloorDivide}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "floor_divide"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -503,7 +503,7 @@ var fmaxOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x >= y || isnan(y), x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmax}, {For: "cuda", Of: &cuda.Fmax}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmax}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmax"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -576,7 +576,7 @@ var fmaxGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x >= y || isnan(y), dy, 0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FmaxGradX}, {For: "cuda", Of: &cuda.FmaxGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FmaxGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmax_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -600,7 +600,7 @@ var fmaxGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x >= y || isnan(y), 0, dy)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FmaxGradY}, {For: "cuda", Of: &cuda.FmaxGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FmaxGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmax_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

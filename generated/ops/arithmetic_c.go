@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var fminOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= y || isnan(y), x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmin}, {For: "cuda", Of: &cuda.Fmin}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmin}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmin"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -94,7 +94,7 @@ var fminGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= y || isnan(y), dy, 0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FminGradX}, {For: "cuda", Of: &cuda.FminGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FminGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmin_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -118,7 +118,7 @@ var fminGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= y || isnan(y), 0, dy)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FminGradY}, {For: "cuda", Of: &cuda.FminGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FminGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmin_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -142,7 +142,7 @@ var fmodOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"fmod(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmod}, {For: "cuda", Of: &cuda.Fmod}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmod}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "fmod"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -209,7 +209,7 @@ var fmodGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*trunc(x/y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FmodGradY}, {For: "cuda", Of: &cuda.FmodGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FmodGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "fmod_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -233,7 +233,7 @@ var fracOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x - trunc(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Frac}, {For: "cuda", Of: &cuda.Frac}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Frac}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "frac"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -283,7 +283,7 @@ var hypotOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"hypot(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Hypot}, {For: "cuda", Of: &cuda.Hypot}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Hypot}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "hypot"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -362,7 +362,7 @@ var hypotGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(x/hypot(x, y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HypotGradX}, {For: "cuda", Of: &cuda.HypotGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HypotGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "hypot_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -386,7 +386,7 @@ var hypotGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(y/hypot(x, y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HypotGradY}, {For: "cuda", Of: &cuda.HypotGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HypotGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "hypot_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -410,7 +410,7 @@ var lerpOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(weight) < 0.5, x + weight*(end - x), end - (end - x)*(1 - weight))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Lerp}, {For: "cuda", Of: &cuda.Lerp}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Lerp}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "lerp"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -497,7 +497,7 @@ var lerpGradEndOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(where(abs(weight) < 0.5, weight, 1 - (1 - weight)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradEnd}, {For: "cuda", Of: &cuda.LerpGradEnd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradEnd}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "lerp_grad_end"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -521,7 +521,7 @@ var lerpGradWeightOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(end - x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradWeight}, {For: "cuda", Of: &cuda.LerpGradWeight}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradWeight}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "lerp_grad_weight"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -545,7 +545,7 @@ var lerpGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1 - weight)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradX}, {For: "cuda", Of: &cuda.LerpGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LerpGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "lerp_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -569,7 +569,7 @@ var maximumOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"max(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Maximum}, {For: "cuda", Of: &cuda.Maximum}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Maximum}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "maximum"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -643,7 +643,7 @@ var maximumGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == y, 0.5*dy, where(x < y, 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradX}, {For: "cuda", Of: &cuda.MaximumGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "maximum_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

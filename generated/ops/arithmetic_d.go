@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
@@ -22,7 +22,7 @@ var maximumGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == y, 0.5*dy, where(x > y, 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradY}, {For: "cuda", Of: &cuda.MaximumGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "maximum_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -46,7 +46,7 @@ var minimumOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"min(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Minimum}, {For: "cuda", Of: &cuda.Minimum}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Minimum}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "minimum"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -120,7 +120,7 @@ var minimumGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == y, 0.5*dy, where(x > y, 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MinimumGradX}, {For: "cuda", Of: &cuda.MinimumGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MinimumGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "minimum_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -144,7 +144,7 @@ var minimumGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == y, 0.5*dy, where(x < y, 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MinimumGradY}, {For: "cuda", Of: &cuda.MinimumGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MinimumGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "minimum_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -168,7 +168,7 @@ var mulOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Mul}, {For: "cuda", Of: &cuda.Mul}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Mul}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "mul"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -237,7 +237,7 @@ var mulGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MulGradX}, {For: "cuda", Of: &cuda.MulGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MulGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "mul_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -261,7 +261,7 @@ var mulGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MulGradY}, {For: "cuda", Of: &cuda.MulGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MulGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "mul_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -286,7 +286,7 @@ var naNToNumOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNum}, {For: "cuda", Of: &cuda.NaNToNum}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNum}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "nan_to_num"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -345,7 +345,7 @@ var naNToNumGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(isnan(x), 0, where(isinf(x), 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNumGradX}, {For: "cuda", Of: &cuda.NaNToNumGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNumGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "nan_to_num_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -369,7 +369,7 @@ var negOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-x"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Neg}, {For: "cuda", Of: &cuda.Neg}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Neg}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "neg"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -462,7 +462,7 @@ var powOp = ir.Op{
 		{Operand: 1, Value: 2.0, Op: &squareOp},
 		{Operand: 1, Value: -1.0, Op: &reciprocalOp},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Pow}, {For: "cuda", Of: &cuda.Pow}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Pow}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "pow"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -542,7 +542,7 @@ var powGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(y == 0, 0, dy*conj(y*pow(x, y - 1)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.PowGradX}, {For: "cuda", Of: &cuda.PowGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PowGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "pow_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -566,7 +566,7 @@ var powGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0 && real(y) >= 0, 0, dy*conj(pow(x, y)*log(x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.PowGradY}, {For: "cuda", Of: &cuda.PowGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.PowGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "pow_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -590,7 +590,7 @@ var rad2degOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*(180/Pi)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Rad2deg}, {For: "cuda", Of: &cuda.Rad2deg}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rad2deg}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rad2deg"}}},
 	Tags: ir.TagPointwise,
 }
 

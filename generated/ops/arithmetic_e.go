@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -22,7 +22,7 @@ var rdivOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"y/x"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Rdiv}, {For: "cuda", Of: &cuda.Rdiv}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rdiv}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rdiv"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -98,7 +98,7 @@ var rdivGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(-(y/x)/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RdivGradX}, {For: "cuda", Of: &cuda.RdivGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RdivGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rdiv_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -122,7 +122,7 @@ var rdivGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RdivGradY}, {For: "cuda", Of: &cuda.RdivGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RdivGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rdiv_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -146,7 +146,7 @@ var reciprocalOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"1/x"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Reciprocal}, {For: "cuda", Of: &cuda.Reciprocal}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Reciprocal}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "reciprocal"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -205,7 +205,7 @@ var reciprocalGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(-(1/x)/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReciprocalGradX}, {For: "cuda", Of: &cuda.ReciprocalGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReciprocalGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "reciprocal_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -229,7 +229,7 @@ var remainderOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"remainder(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Remainder}, {For: "cuda", Of: &cuda.Remainder}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Remainder}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "remainder"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -296,7 +296,7 @@ var remainderGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*floor(x/y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RemainderGradY}, {For: "cuda", Of: &cuda.RemainderGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RemainderGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "remainder_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -320,7 +320,7 @@ var rpowOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"pow(y, x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Rpow}, {For: "cuda", Of: &cuda.Rpow}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rpow}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "rpow"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -399,7 +399,7 @@ var rpowGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RpowGradX}, {For: "cuda", Of: &cuda.RpowGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RpowGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "rpow_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -423,7 +423,7 @@ var rpowGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0, 0, dy*conj(x*pow(y, x - 1)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RpowGradY}, {For: "cuda", Of: &cuda.RpowGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RpowGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "rpow_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -447,7 +447,7 @@ var rsubOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"y - x"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Rsub}, {For: "cuda", Of: &cuda.Rsub}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rsub}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "rsub"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -546,7 +546,7 @@ var signOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"sign(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sign}, {For: "cuda", Of: &cuda.Sign}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sign}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "sign"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -597,7 +597,7 @@ var squareOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*x"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Square}, {For: "cuda", Of: &cuda.Square}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Square}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "square"}}},
 	Tags: ir.TagPointwise,
 }
 

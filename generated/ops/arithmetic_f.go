@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var squareGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(2*x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SquareGradX}, {For: "cuda", Of: &cuda.SquareGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquareGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "square_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -45,7 +45,7 @@ var subOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x - y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sub}, {For: "cuda", Of: &cuda.Sub}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sub}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "sub"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -101,7 +101,7 @@ var truncDivideOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"truncdiv(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.TruncDivide}, {For: "cuda", Of: &cuda.TruncDivide}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TruncDivide}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "trunc_divide"}}},
 	Tags: ir.TagPointwise,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var bitwiseAndOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x&y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseAnd}, {For: "cuda", Of: &cuda.BitwiseAnd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseAnd}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_and"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -65,7 +65,7 @@ var bitwiseLeftShiftOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x<<y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseLeftShift}, {For: "cuda", Of: &cuda.BitwiseLeftShift}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseLeftShift}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_left_shift"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -110,7 +110,7 @@ var bitwiseNotOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"^x"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseNot}, {For: "cuda", Of: &cuda.BitwiseNot}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseNot}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_not"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -154,7 +154,7 @@ var bitwiseOrOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x | y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseOr}, {For: "cuda", Of: &cuda.BitwiseOr}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseOr}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_or"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -198,7 +198,7 @@ var bitwiseRightShiftOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x>>y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseRightShift}, {For: "cuda", Of: &cuda.BitwiseRightShift}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseRightShift}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_right_shift"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -243,7 +243,7 @@ var bitwiseXorOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x ^ y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseXor}, {For: "cuda", Of: &cuda.BitwiseXor}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseXor}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_xor"}}},
 	Tags: ir.TagPointwise,
 }
 

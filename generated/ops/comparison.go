@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -66,7 +66,7 @@ var eqOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x == y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Eq}, {For: "cuda", Of: &cuda.Eq}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Eq}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "eq"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -149,7 +149,7 @@ var geOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x >= y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Ge}, {For: "cuda", Of: &cuda.Ge}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ge}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "ge"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -186,7 +186,7 @@ var gtOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x > y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Gt}, {For: "cuda", Of: &cuda.Gt}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Gt}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "gt"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -224,7 +224,7 @@ var isCloseOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.IsClose}, {For: "cuda", Of: &cuda.IsClose}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsClose}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isclose"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -265,7 +265,7 @@ var isFiniteOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"isfinite(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.IsFinite}, {For: "cuda", Of: &cuda.IsFinite}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsFinite}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isfinite"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -303,7 +303,7 @@ var isInfOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"isinf(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.IsInf}, {For: "cuda", Of: &cuda.IsInf}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsInf}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isinf"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -341,7 +341,7 @@ var isNaNOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"isnan(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.IsNaN}, {For: "cuda", Of: &cuda.IsNaN}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.IsNaN}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isnan"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -379,7 +379,7 @@ var leOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x <= y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Le}, {For: "cuda", Of: &cuda.Le}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Le}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "le"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -416,7 +416,7 @@ var ltOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x < y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Lt}, {For: "cuda", Of: &cuda.Lt}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Lt}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "lt"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -453,7 +453,7 @@ var neOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x != y"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Ne}, {For: "cuda", Of: &cuda.Ne}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ne}, {For: "cuda", Of: &code.Kernels{Module: "comparison_b", Symbol: "ne"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -490,7 +490,7 @@ var signbitOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"signbit(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Signbit}, {For: "cuda", Of: &cuda.Signbit}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Signbit}, {For: "cuda", Of: &code.Kernels{Module: "comparison_b", Symbol: "signbit"}}},
 	Tags: ir.TagPointwise,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -66,7 +66,7 @@ var angleRealOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"angle(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AngleReal}, {For: "cuda", Of: &cuda.AngleReal}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AngleReal}, {For: "cuda", Of: &code.Kernels{Module: "complex", Symbol: "angle_real"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -143,7 +143,7 @@ var conjPhysicalOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"conj(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ConjPhysical}, {For: "cuda", Of: &cuda.ConjPhysical}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ConjPhysical}, {For: "cuda", Of: &code.Kernels{Module: "complex", Symbol: "conj_physical"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -180,7 +180,7 @@ var imagOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"imag(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Imag}, {For: "cuda", Of: &cuda.Imag}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Imag}, {For: "cuda", Of: &code.Kernels{Module: "complex", Symbol: "imag"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -270,7 +270,7 @@ var paired32Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"complex(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Paired32}, {For: "cuda", Of: &cuda.Paired32}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Paired32}, {For: "cuda", Of: &code.Kernels{Module: "complex", Symbol: "paired_32"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -311,7 +311,7 @@ var paired64Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"complex(x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Paired64}, {For: "cuda", Of: &cuda.Paired64}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Paired64}, {For: "cuda", Of: &code.Kernels{Module: "complex", Symbol: "paired_64"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -392,7 +392,7 @@ var realPartOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"real(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RealPart}, {For: "cuda", Of: &cuda.RealPart}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RealPart}, {For: "cuda", Of: &code.Kernels{Module: "complex", Symbol: "real_part"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -535,7 +536,7 @@ var convolutionOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Convolution}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Convolution}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -588,7 +589,7 @@ var convolutionBiasOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionBias)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionBias}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionBias)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionBias}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -644,7 +645,7 @@ var convolutionGradInputOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionGradInput}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionGradInput}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 

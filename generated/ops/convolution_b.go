@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -64,7 +65,7 @@ var convolutionGradInputSumOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionGradInput}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionGradInput}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -116,7 +117,7 @@ var convolutionGradWeightOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradWeight)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ConvolutionGradWeight}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradWeight)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionGradWeight}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -256,7 +257,7 @@ var convolutionSumOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Convolution}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Convolution}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 

@@ -5,9 +5,9 @@ package ops
 import (
 	"fmt"
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -23,7 +23,7 @@ var catOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Cat)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Cat}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Cat)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Cat}}},
 	Tags:    ir.TagExact,
 }
 
@@ -82,7 +82,7 @@ var circularIndexOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"remainder(index - before, n)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CircularIndex}, {For: "cuda", Of: &cuda.CircularIndex}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CircularIndex}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "circular_index"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -117,7 +117,7 @@ var cloneOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x"}, Identity: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Clone}, {For: "cuda", Of: &cuda.Clone}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Clone}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "clone"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -168,7 +168,7 @@ var convertOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x"}, Identity: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Convert}, {For: "cuda", Of: &cuda.Convert}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Convert}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "convert"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -203,7 +203,7 @@ var flipOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Flip)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Flip}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Flip)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Flip}}},
 	Tags:    ir.TagExact,
 }
 
@@ -390,7 +390,7 @@ var padConstantOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.PadConstant)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.PadConstant}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.PadConstant)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.PadConstant}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -515,7 +515,7 @@ var reflectIndexOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"abs(n - 1 - abs(n - 1 - abs(index - before)))"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectIndex}, {For: "cuda", Of: &cuda.ReflectIndex}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectIndex}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "reflect_index"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

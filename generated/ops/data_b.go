@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -90,7 +90,7 @@ var replicateIndexOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"min(max(index - before, 0), n - 1)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReplicateIndex}, {For: "cuda", Of: &cuda.ReplicateIndex}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReplicateIndex}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "replicate_index"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

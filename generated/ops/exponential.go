@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
@@ -22,7 +22,7 @@ var expOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"exp(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp}, {For: "cuda", Of: &cuda.Exp}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "exp"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -80,7 +80,7 @@ var exp2Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"exp2(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp2}, {For: "cuda", Of: &cuda.Exp2}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp2}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "exp2"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -138,7 +138,7 @@ var exp2GradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(exp2(x)*Ln2)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp2GradX}, {For: "cuda", Of: &cuda.Exp2GradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Exp2GradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "exp2_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -162,7 +162,7 @@ var expGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(exp(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ExpGradX}, {For: "cuda", Of: &cuda.ExpGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ExpGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "exp_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -186,7 +186,7 @@ var expm1Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"expm1(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Expm1}, {For: "cuda", Of: &cuda.Expm1}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Expm1}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "expm1"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -245,7 +245,7 @@ var expm1GradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(expm1(x) + 1)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Expm1GradX}, {For: "cuda", Of: &cuda.Expm1GradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Expm1GradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "expm1_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -269,7 +269,7 @@ var logOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"log(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Log}, {For: "cuda", Of: &cuda.Log}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -328,7 +328,7 @@ var log10Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"log10(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Log10}, {For: "cuda", Of: &cuda.Log10}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log10}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log10"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -387,7 +387,7 @@ var log10GradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(Log10E/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Log10GradX}, {For: "cuda", Of: &cuda.Log10GradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log10GradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log10_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -411,7 +411,7 @@ var log1pOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"log1p(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Log1p}, {For: "cuda", Of: &cuda.Log1p}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log1p}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log1p"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -470,7 +470,7 @@ var log1pGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/(1 + x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Log1pGradX}, {For: "cuda", Of: &cuda.Log1pGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log1pGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log1p_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -494,7 +494,7 @@ var log2Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"log2(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Log2}, {For: "cuda", Of: &cuda.Log2}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log2}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log2"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -553,7 +553,7 @@ var log2GradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(Log2E/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Log2GradX}, {For: "cuda", Of: &cuda.Log2GradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Log2GradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log2_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -577,7 +577,7 @@ var logGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogGradX}, {For: "cuda", Of: &cuda.LogGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

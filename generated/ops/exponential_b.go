@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var logaddexpOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == y, x + Ln2, where(real(x) > real(y), x, y) + log1p(exp(where(real(x) > real(y), y - x, x - y))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Logaddexp}, {For: "cuda", Of: &cuda.Logaddexp}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logaddexp}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "logaddexp"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -86,7 +86,7 @@ var logaddexp2Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == y, x + 1, max(x, y) + log1p(exp2(-abs(x - y)))*Log2E)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Logaddexp2}, {For: "cuda", Of: &cuda.Logaddexp2}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logaddexp2}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "logaddexp2"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -153,7 +153,7 @@ var logitOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Logit}, {For: "cuda", Of: &cuda.Logit}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logit}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "logit"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -215,7 +215,7 @@ var logitGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogitGradX}, {For: "cuda", Of: &cuda.LogitGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogitGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "logit_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -240,7 +240,7 @@ var rsqrtOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"rsqrt(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Rsqrt}, {For: "cuda", Of: &cuda.Rsqrt}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rsqrt}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "rsqrt"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -298,7 +298,7 @@ var rsqrtGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(-0.5*rsqrt(x)/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RsqrtGradX}, {For: "cuda", Of: &cuda.RsqrtGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RsqrtGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "rsqrt_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -322,7 +322,7 @@ var sigmoidOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"sigmoid(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sigmoid}, {For: "cuda", Of: &cuda.Sigmoid}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sigmoid}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "sigmoid"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -374,7 +374,7 @@ var sigmoidGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"g*conj(y*(1 - y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGrad}, {For: "cuda", Of: &cuda.SigmoidGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGrad}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "sigmoid_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -436,7 +436,7 @@ var sigmoidGradGradGOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(y*(1 - y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGradGradG}, {For: "cuda", Of: &cuda.SigmoidGradGradG}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGradGradG}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "sigmoid_grad_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -460,7 +460,7 @@ var sigmoidGradGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"conj(dy*conj(g))*conj(1 - y) - conj(dy*conj(g))*conj(y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGradGradY}, {For: "cuda", Of: &cuda.SigmoidGradGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SigmoidGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "sigmoid_grad_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -484,7 +484,7 @@ var sqrtOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"sqrt(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sqrt}, {For: "cuda", Of: &cuda.Sqrt}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sqrt}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "sqrt"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -543,7 +543,7 @@ var sqrtGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(0.5/sqrt(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SqrtGradX}, {For: "cuda", Of: &cuda.SqrtGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SqrtGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "sqrt_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -567,7 +567,7 @@ var xlogyOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(isnan(y), y, where(x == 0, 0, x*log(y)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Xlogy}, {For: "cuda", Of: &cuda.Xlogy}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Xlogy}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "xlogy"}}},
 	Tags: ir.TagPointwise,
 }
 

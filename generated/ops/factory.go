@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -62,7 +62,7 @@ var arangeSizedOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"start + index*step"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ArangeSized}, {For: "cuda", Of: &cuda.ArangeSized}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ArangeSized}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "arange_sized"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -158,7 +158,7 @@ var fullOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"value"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Full}, {For: "cuda", Of: &cuda.Full}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Full}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "full"}}},
 	Tags: ir.TagFactory,
 }
 
@@ -230,7 +230,7 @@ var linspaceSizedOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cast(where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1))))"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LinspaceSized}, {For: "cuda", Of: &cuda.LinspaceSized}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LinspaceSized}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "linspace_sized"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -265,7 +265,7 @@ var linspaceWholeOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(steps == 1 || 2*index < steps, trunc(start) + index*((trunc(end) - trunc(start))/max(steps - 1, 1)), trunc(end) - (steps - 1 - index)*((trunc(end) - trunc(start))/max(steps - 1, 1)))"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LinspaceWhole}, {For: "cuda", Of: &cuda.LinspaceWhole}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LinspaceWhole}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "linspace_whole"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -337,7 +337,7 @@ var logspaceSizedOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cast(pow(base, where(steps == 1 || 2*index < steps, start + index*((end - start)/max(steps - 1, 1)), end - (steps - 1 - index)*((end - start)/max(steps - 1, 1)))))"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogspaceSized}, {For: "cuda", Of: &cuda.LogspaceSized}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogspaceSized}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "logspace_sized"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -371,7 +371,7 @@ var onesOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cast(1)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Ones}, {For: "cuda", Of: &cuda.Ones}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ones}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "ones"}}},
 	Tags: ir.TagFactory,
 }
 
@@ -404,7 +404,7 @@ var zerosOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cast(0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Zeros}, {For: "cuda", Of: &cuda.Zeros}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Zeros}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "zeros"}}},
 	Tags: ir.TagFactory,
 }
 

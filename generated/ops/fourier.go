@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -98,7 +98,7 @@ var fftC2COp = ir.Op{
 	DTypes:  ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTC2C)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.FFTC2C}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTC2C)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FFTC2C}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -218,7 +218,7 @@ var fftC2ROp = ir.Op{
 	DTypes:  ir.ClassComplex,
 	Promote: ir.PromoteToReal,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTC2R)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.FFTC2R}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTC2R)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FFTC2R}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -339,7 +339,7 @@ var fftR2COp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteToComplex,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTR2C)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.FFTR2C}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.FFTR2C)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FFTR2C}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -499,7 +499,7 @@ var fftFreqSizedOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(2*index < n, index, index - n)/(n*d)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FFTFreqSized}, {For: "cuda", Of: &cuda.FFTFreqSized}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FFTFreqSized}, {For: "cuda", Of: &code.Kernels{Module: "fourier", Symbol: "fftfreq_sized"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -398,7 +398,7 @@ var rfftFreqSizedOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"index/(n*d)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RFFTFreqSized}, {For: "cuda", Of: &cuda.RFFTFreqSized}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RFFTFreqSized}, {For: "cuda", Of: &code.Kernels{Module: "fourier", Symbol: "rfftfreq_sized"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -106,7 +107,7 @@ var bandOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Band)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Band}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Band)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Band}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -271,7 +272,7 @@ var gatherOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Gather)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Gather}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Gather)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Gather}}},
 	Tags:    ir.TagExact,
 }
 
@@ -361,7 +362,7 @@ var indexAddOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexAdd)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.IndexAdd}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexAdd)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.IndexAdd}}},
 	Tags:    ir.TagNondeterministic | ir.TagUpdates,
 }
 
@@ -562,7 +563,7 @@ var indexSelectOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexSelect)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.IndexSelect}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexSelect)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.IndexSelect}}},
 	Tags:    ir.TagExact,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -20,7 +21,7 @@ var maskedSelectSizedOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaskedSelectSized)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MaskedSelectSized}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaskedSelectSized)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MaskedSelectSized}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -118,7 +119,7 @@ var nonzeroSizedOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NonzeroSized)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.NonzeroSized}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NonzeroSized)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NonzeroSized}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -430,7 +431,7 @@ var scatterOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Scatter)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Scatter}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Scatter)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Scatter}}},
 	Tags:    ir.TagNondeterministic | ir.TagExact | ir.TagUpdates,
 }
 
@@ -502,7 +503,7 @@ var scatterAddOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterAdd)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterAdd}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterAdd)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterAdd}}},
 	Tags:    ir.TagNondeterministic | ir.TagUpdates,
 }
 
@@ -562,7 +563,7 @@ var scatterAmaxOp = ir.Op{
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterMax}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMax}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 

@@ -5,6 +5,7 @@ package ops
 import (
 	"fmt"
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -21,7 +22,7 @@ var scatterAminOp = ir.Op{
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterMin}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMin}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -213,7 +214,7 @@ var scatterProdOp = ir.Op{
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterProd)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ScatterProd}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterProd)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterProd}}},
 	Tags:    ir.TagNondeterministic | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -58,7 +58,7 @@ var wrappedIndexOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(places < 0 && places >= -n, places + n, places)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.WrappedIndex}, {For: "cuda", Of: &cuda.WrappedIndex}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.WrappedIndex}, {For: "cuda", Of: &code.Kernels{Module: "indexing", Symbol: "wrapped_index"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

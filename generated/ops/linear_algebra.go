@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -274,7 +274,7 @@ var distanceSlopeOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(d == 0, 0, sign(d)*pow(abs(d)/length, p - 1))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlope}, {For: "cuda", Of: &cuda.DistanceSlope}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlope}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "distance_slope"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -342,7 +342,7 @@ var distanceSlopeGradDOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(sign(d)/length)))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlopeGradD}, {For: "cuda", Of: &cuda.DistanceSlopeGradD}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlopeGradD}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "distance_slope_grad_d"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -368,7 +368,7 @@ var distanceSlopeGradLengthOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(d == 0, 0, where(p - 1 == 0, 0, dy*(sign(d)*((p - 1)*pow(abs(d)/length, p - 1 - 1)*(-(abs(d)/length)/length)))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlopeGradLength}, {For: "cuda", Of: &cuda.DistanceSlopeGradLength}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DistanceSlopeGradLength}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "distance_slope_grad_length"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

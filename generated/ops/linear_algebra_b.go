@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -21,7 +21,7 @@ var matMulOp = ir.Op{
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MatMul}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MatMul}}},
 	Tags:    ir.TagTF32,
 }
 
@@ -117,7 +117,7 @@ var matMulBiasOp = ir.Op{
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMulBias)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MatMulBias}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMulBias)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MatMulBias}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -370,7 +370,7 @@ var productOp = ir.Op{
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MatMul}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MatMul}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -447,7 +447,7 @@ var quotientOrZeroOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(y == 0, 0, x/y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZero}, {For: "cuda", Of: &cuda.QuotientOrZero}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZero}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "quotient_or_zero"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -506,7 +506,7 @@ var quotientOrZeroGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(y == 0, 0, dy/y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZeroGradX}, {For: "cuda", Of: &cuda.QuotientOrZeroGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZeroGradX}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "quotient_or_zero_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -530,7 +530,7 @@ var quotientOrZeroGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(y == 0, 0, dy*(-(x/y)/y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZeroGradY}, {For: "cuda", Of: &cuda.QuotientOrZeroGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.QuotientOrZeroGradY}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "quotient_or_zero_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -554,7 +554,7 @@ var rowDistanceOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"sqrt(max(a + b - 2*m, 0))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RowDistance}, {For: "cuda", Of: &cuda.RowDistance}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RowDistance}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "row_distance"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -585,7 +585,7 @@ var scaledOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"alpha*x"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Scaled}, {For: "cuda", Of: &cuda.Scaled}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Scaled}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -627,7 +627,7 @@ var scaledGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(alpha)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledGradX}, {For: "cuda", Of: &cuda.ScaledGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledGradX}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -23,7 +23,7 @@ var scaledOrZeroOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(beta == 0, 0, beta*x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOrZero}, {For: "cuda", Of: &cuda.ScaledOrZero}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOrZero}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled_or_zero"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -66,7 +66,7 @@ var scaledOrZeroGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(beta == 0, 0, dy*conj(beta))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOrZeroGradX}, {For: "cuda", Of: &cuda.ScaledOrZeroGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOrZeroGradX}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled_or_zero_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

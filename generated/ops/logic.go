@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var logicalAndOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x != 0 && y != 0"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalAnd}, {For: "cuda", Of: &cuda.LogicalAnd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalAnd}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_and"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -60,7 +60,7 @@ var logicalNotOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x == 0"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalNot}, {For: "cuda", Of: &cuda.LogicalNot}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalNot}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_not"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -99,7 +99,7 @@ var logicalOrOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x != 0 || y != 0"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalOr}, {For: "cuda", Of: &cuda.LogicalOr}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalOr}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_or"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -138,7 +138,7 @@ var logicalXorOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x != 0 != (y != 0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalXor}, {For: "cuda", Of: &cuda.LogicalXor}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalXor}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_xor"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -177,7 +177,7 @@ var maskedFillOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(mask, value, x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MaskedFill}, {For: "cuda", Of: &cuda.MaskedFill}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MaskedFill}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "masked_fill"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -237,7 +237,7 @@ var whereOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(cond, x, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Where}, {For: "cuda", Of: &cuda.Where}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Where}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "where"}}},
 	Tags: ir.TagPointwise,
 }
 

@@ -4,8 +4,8 @@ package ops
 
 import (
 	"fmt"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -23,7 +23,7 @@ var bceElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"(target - 1)*max(log1p(-x), -100) - target*max(log(x), -100)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEElements}, {For: "cuda", Of: &cuda.BCEElements}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEElements}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "bce_elements"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -71,7 +71,7 @@ var bceGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"g*(x - target)/max(x*(1 - x), 1e-12)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGrad}, {For: "cuda", Of: &cuda.BCEGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGrad}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "bce_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -150,7 +150,7 @@ var bceGradGradGOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*((x - target)/max(x*(1 - x), 1e-12))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradG}, {For: "cuda", Of: &cuda.BCEGradGradG}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradG}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "bce_grad_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -174,7 +174,7 @@ var bceGradGradTargetOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(g/max(x*(1 - x), 1e-12)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradTarget}, {For: "cuda", Of: &cuda.BCEGradGradTarget}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradTarget}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "bce_grad_grad_target"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -198,7 +198,7 @@ var bceGradGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g/max(x*(1 - x), 1e-12) + where(x*(1 - x) == 1e-12, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(0.5*(1 - x - x)), where(x*(1 - x) < 1e-12, 0, -(g*(x - target)/max(x*(1 - x), 1e-12))/max(x*(1 - x), 1e-12)*(1 - x - x))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradX}, {For: "cuda", Of: &cuda.BCEGradGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCEGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "bce_grad_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -261,7 +261,7 @@ var bceLogitsElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x < 0, -x*target, (1 - target)*x) + log1p(exp(-abs(x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BCELogitsElements}, {For: "cuda", Of: &cuda.BCELogitsElements}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCELogitsElements}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "bce_logits_elements"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -309,7 +309,7 @@ var bceLogitsWeightedOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x < 0, -x*(weight*target), (1 - target)*x) + (1 + (weight - 1)*target)*log1p(exp(-abs(x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BCELogitsWeighted}, {For: "cuda", Of: &cuda.BCELogitsWeighted}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BCELogitsWeighted}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "bce_logits_weighted"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

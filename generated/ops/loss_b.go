@@ -5,9 +5,9 @@ package ops
 import (
 	"fmt"
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -73,7 +73,7 @@ var crossEntropyGradOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CrossEntropyGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.CrossEntropyGrad}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CrossEntropyGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.CrossEntropyGrad}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -275,7 +275,7 @@ var crossEntropyStatsOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CrossEntropy)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.CrossEntropy}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CrossEntropy)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.CrossEntropy}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -362,7 +362,7 @@ var huberElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(x - target) < delta, 0.5*(x - target)*(x - target), delta*(abs(x - target) - 0.5*delta))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElements}, {For: "cuda", Of: &cuda.HuberElements}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElements}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "huber_elements"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -429,7 +429,7 @@ var huberElementsGradTargetOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*where(abs(x - target) < delta, -0.5*(x - target) - 0.5*(x - target), -(delta*sign(x - target)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElementsGradTarget}, {For: "cuda", Of: &cuda.HuberElementsGradTarget}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElementsGradTarget}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "huber_elements_grad_target"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -455,7 +455,7 @@ var huberElementsGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*where(abs(x - target) < delta, 2*(0.5*(x - target)), delta*sign(x - target))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElementsGradX}, {For: "cuda", Of: &cuda.HuberElementsGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.HuberElementsGradX}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "huber_elements_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

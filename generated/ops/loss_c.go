@@ -5,9 +5,9 @@ package ops
 import (
 	"fmt"
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -71,7 +71,7 @@ var nllGradOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NLLGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.NLLGrad}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NLLGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NLLGrad}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -218,7 +218,7 @@ var nllStatsOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NLL)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.NLL}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NLL)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NLL}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -332,7 +332,7 @@ var smoothL1ElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(x - target) < beta, 0.5*(x - target)*(x - target)/beta, abs(x - target) - 0.5*beta)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1Elements}, {For: "cuda", Of: &cuda.SmoothL1Elements}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1Elements}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "smooth_l1_elements"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -399,7 +399,7 @@ var smoothL1ElementsGradTargetOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*where(abs(x - target) < beta, (-0.5*(x - target) - 0.5*(x - target))/beta, -sign(x - target))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1ElementsGradTarget}, {For: "cuda", Of: &cuda.SmoothL1ElementsGradTarget}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1ElementsGradTarget}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "smooth_l1_elements_grad_target"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -425,7 +425,7 @@ var smoothL1ElementsGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*where(abs(x - target) < beta, 2*(0.5*(x - target))/beta, sign(x - target))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1ElementsGradX}, {For: "cuda", Of: &cuda.SmoothL1ElementsGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SmoothL1ElementsGradX}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "smooth_l1_elements_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -598,7 +598,7 @@ var squaredDistanceOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"(x - y)*(x - y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistance}, {For: "cuda", Of: &cuda.SquaredDistance}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistance}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "squared_distance"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -663,7 +663,7 @@ var squaredDistanceGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(2*(x - y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradX}, {For: "cuda", Of: &cuda.SquaredDistanceGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradX}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "squared_distance_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

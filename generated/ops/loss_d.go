@@ -4,8 +4,8 @@ package ops
 
 import (
 	"fmt"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -22,7 +22,7 @@ var squaredDistanceGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(2*(x - y)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradY}, {For: "cuda", Of: &cuda.SquaredDistanceGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradY}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "squared_distance_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

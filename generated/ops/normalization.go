@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -264,7 +264,7 @@ var centredAffineOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"(x - mean)*rstd*weight + bias"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffine}, {For: "cuda", Of: &cuda.CentredAffine}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffine}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_affine"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -363,7 +363,7 @@ var centredAffineGradMeanOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(weight*rstd))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradMean}, {For: "cuda", Of: &cuda.CentredAffineGradMean}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradMean}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_affine_grad_mean"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -387,7 +387,7 @@ var centredAffineGradRstdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(weight*(x - mean))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradRstd}, {For: "cuda", Of: &cuda.CentredAffineGradRstd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_affine_grad_rstd"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -411,7 +411,7 @@ var centredAffineGradWeightOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*((x - mean)*rstd)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradWeight}, {For: "cuda", Of: &cuda.CentredAffineGradWeight}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradWeight}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_affine_grad_weight"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -435,7 +435,7 @@ var centredAffineGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(weight*rstd)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradX}, {For: "cuda", Of: &cuda.CentredAffineGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredAffineGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_affine_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -459,7 +459,7 @@ var centredProductOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"g*(x - mean)*rstd"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProduct}, {For: "cuda", Of: &cuda.CentredProduct}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProduct}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_product"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -556,7 +556,7 @@ var centredProductGradGOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(rstd*(x - mean))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradG}, {For: "cuda", Of: &cuda.CentredProductGradG}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradG}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_product_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -580,7 +580,7 @@ var centredProductGradMeanOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*g))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradMean}, {For: "cuda", Of: &cuda.CentredProductGradMean}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradMean}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_product_grad_mean"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -604,7 +604,7 @@ var centredProductGradRstdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g*(x - mean))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradRstd}, {For: "cuda", Of: &cuda.CentredProductGradRstd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_product_grad_rstd"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -628,7 +628,7 @@ var centredProductGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(rstd*g)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradX}, {For: "cuda", Of: &cuda.CentredProductGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CentredProductGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "centred_product_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -139,7 +139,7 @@ var channelNormAffineOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ChannelNorm}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ChannelNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -174,7 +174,7 @@ var channelNormAffineGradOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNormGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ChannelNormGrad}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNormGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ChannelNormGrad}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -422,7 +422,7 @@ var layerNormAffineOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LayerNorm}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LayerNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -497,7 +497,7 @@ var layerNormAffineGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"rstd*(g - m - (x - mean)*rstd*c)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGrad}, {For: "cuda", Of: &cuda.LayerNormAffineGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -614,7 +614,7 @@ var layerNormAffineGradGradCOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*((x - mean)*rstd)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradC}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradC}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_c"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -638,7 +638,7 @@ var layerNormAffineGradGradMOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*rstd)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradM}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradM}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradM}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_m"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -662,7 +662,7 @@ var layerNormAffineGradGradMeanOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(rstd*(c*rstd))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradMean}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradMean}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradMean}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_mean"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

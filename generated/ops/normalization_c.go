@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -24,7 +24,7 @@ var layerNormAffineGradGradRstdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradRstd}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradRstd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_rstd"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -48,7 +48,7 @@ var layerNormAffineGradGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradX}, {For: "cuda", Of: &cuda.LayerNormAffineGradGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -72,7 +72,7 @@ var layerNormGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"rstd*(g - m - y*c)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGrad}, {For: "cuda", Of: &cuda.LayerNormGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -169,7 +169,7 @@ var layerNormGradGradCOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradC}, {For: "cuda", Of: &cuda.LayerNormGradGradC}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_grad_grad_c"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -193,7 +193,7 @@ var layerNormGradGradMOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*rstd)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradM}, {For: "cuda", Of: &cuda.LayerNormGradGradM}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradM}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_grad_grad_m"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -217,7 +217,7 @@ var layerNormGradGradRstdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g - m - y*c)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradRstd}, {For: "cuda", Of: &cuda.LayerNormGradGradRstd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_grad_grad_rstd"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -241,7 +241,7 @@ var layerNormGradGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*c))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradY}, {For: "cuda", Of: &cuda.LayerNormGradGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_grad_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -308,7 +308,7 @@ var layerNormStatsOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LayerNorm}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LayerNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -364,7 +364,7 @@ var logSoftmaxOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LogSoftmax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LogSoftmax}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LogSoftmax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LogSoftmax}}},
 }
 
 // LogSoftmaxOp returns the descriptor of log_softmax, which must not be
@@ -419,7 +419,7 @@ var logSoftmaxGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"g - exp(y)*s"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGrad}, {For: "cuda", Of: &cuda.LogSoftmaxGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -484,7 +484,7 @@ var logSoftmaxGradGradSOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*exp(y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradS}, {For: "cuda", Of: &cuda.LogSoftmaxGradGradS}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradS}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad_grad_s"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -508,7 +508,7 @@ var logSoftmaxGradGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(s*exp(y)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradY}, {For: "cuda", Of: &cuda.LogSoftmaxGradGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

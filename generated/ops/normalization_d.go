@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -22,7 +22,7 @@ var rmsNormAffineOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RMSNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RMSNorm}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RMSNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.RMSNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -86,7 +86,7 @@ var rmsNormAffineGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"rstd*(g - x*rstd*c)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGrad}, {For: "cuda", Of: &cuda.RMSNormAffineGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "rms_norm_affine_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -174,7 +174,7 @@ var rmsNormAffineGradGradCOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*(x*rstd)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradC}, {For: "cuda", Of: &cuda.RMSNormAffineGradGradC}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_c"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -198,7 +198,7 @@ var rmsNormAffineGradGradRstdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g - x*rstd*c - rstd*(c*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradRstd}, {For: "cuda", Of: &cuda.RMSNormAffineGradGradRstd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_rstd"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -222,7 +222,7 @@ var rmsNormAffineGradGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradX}, {For: "cuda", Of: &cuda.RMSNormAffineGradGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -246,7 +246,7 @@ var rmsNormGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"rstd*(g - y*c)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGrad}, {For: "cuda", Of: &cuda.RMSNormGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -332,7 +332,7 @@ var rmsNormGradGradCOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*y))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradC}, {For: "cuda", Of: &cuda.RMSNormGradGradC}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_c"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -356,7 +356,7 @@ var rmsNormGradGradRstdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g - y*c)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradRstd}, {For: "cuda", Of: &cuda.RMSNormGradGradRstd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_rstd"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -380,7 +380,7 @@ var rmsNormGradGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(rstd*c))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradY}, {For: "cuda", Of: &cuda.RMSNormGradGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -447,7 +447,7 @@ var rmsNormStatsOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RMSNorm)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RMSNorm}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RMSNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.RMSNorm}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -501,7 +501,7 @@ var scaleShiftOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*weight + bias"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaleShift}, {For: "cuda", Of: &cuda.ScaleShift}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaleShift}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scale_shift"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -550,7 +550,7 @@ var scaledProductOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"g*x*rstd"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProduct}, {For: "cuda", Of: &cuda.ScaledProduct}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProduct}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -628,7 +628,7 @@ var scaledProductGradGOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(rstd*x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradG}, {For: "cuda", Of: &cuda.ScaledProductGradG}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradG}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -652,7 +652,7 @@ var scaledProductGradRstdOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g*x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradRstd}, {For: "cuda", Of: &cuda.ScaledProductGradRstd}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product_grad_rstd"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

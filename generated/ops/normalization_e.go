@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -24,7 +24,7 @@ var scaledProductGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(rstd*g)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradX}, {For: "cuda", Of: &cuda.ScaledProductGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -46,7 +46,7 @@ var softmaxOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Softmax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Softmax}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Softmax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Softmax}}},
 }
 
 // SoftmaxOp returns the descriptor of softmax, which must not be changed.
@@ -101,7 +101,7 @@ var softmaxGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"y*(g - s)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGrad}, {For: "cuda", Of: &cuda.SoftmaxGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "softmax_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -166,7 +166,7 @@ var softmaxGradGradSOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradS}, {For: "cuda", Of: &cuda.SoftmaxGradGradS}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradS}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "softmax_grad_grad_s"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -190,7 +190,7 @@ var softmaxGradGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(g - s)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradY}, {For: "cuda", Of: &cuda.SoftmaxGradGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "softmax_grad_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -22,7 +22,7 @@ var adamStepOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"shrink*params - rate*((first + gain1*(grads + decay*params - first))/(sqrt(keep2*second + gain2*((grads + decay*params)*(grads + decay*params))) + eps))", "first + gain1*(grads + decay*params - first)", "keep2*second + gain2*((grads + decay*params)*(grads + decay*params))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AdamStep}, {For: "cuda", Of: &cuda.AdamStep}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdamStep}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "adam_step"}}},
 	Tags: ir.TagHidden,
 }
 
@@ -63,7 +63,7 @@ var sgdMomentumStepOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params))", "momentum*momenta + share*(grads + decay*params)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDMomentumStep}, {For: "cuda", Of: &cuda.SGDMomentumStep}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDMomentumStep}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "sgd_momentum_step"}}},
 	Tags: ir.TagHidden,
 }
 
@@ -105,7 +105,7 @@ var sgdStepOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"params - rate*(grads + decay*params)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDStep}, {For: "cuda", Of: &cuda.SGDStep}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDStep}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "sgd_step"}}},
 	Tags: ir.TagHidden,
 }
 

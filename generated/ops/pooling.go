@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -186,7 +186,7 @@ var adaptiveInsideOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"index/k*n/m + index%k < ((index/k + 1)*n + m - 1)/m"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptiveInside}, {For: "cuda", Of: &cuda.AdaptiveInside}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptiveInside}, {For: "cuda", Of: &code.Kernels{Module: "pooling", Symbol: "adaptive_inside"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -221,7 +221,7 @@ var adaptiveLengthsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cast(((index + 1)*n + m - 1)/m - index*n/m)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptiveLengths}, {For: "cuda", Of: &cuda.AdaptiveLengths}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptiveLengths}, {For: "cuda", Of: &code.Kernels{Module: "pooling", Symbol: "adaptive_lengths"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -478,7 +478,7 @@ var adaptivePlacesOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"min(index/k*n/m + index%k, ((index/k + 1)*n + m - 1)/m - 1)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptivePlaces}, {For: "cuda", Of: &cuda.AdaptivePlaces}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdaptivePlaces}, {For: "cuda", Of: &code.Kernels{Module: "pooling", Symbol: "adaptive_places"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -511,7 +511,7 @@ var avgPoolOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPool)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.AvgPool}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPool)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.AvgPool}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -642,7 +642,7 @@ var avgPoolGradOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPoolGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.AvgPoolGrad}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPoolGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.AvgPoolGrad}}},
 	Tags:    ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -59,7 +60,7 @@ var maxPoolOp = ir.Op{
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaxPool)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.MaxPool}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaxPool)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MaxPool}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 

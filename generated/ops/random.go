@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -71,7 +71,7 @@ var bernoulliElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(checked == 0 && uniform(seed, offset) < x, 1, 0)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.BernoulliElements}, {For: "cuda", Of: &cuda.BernoulliElements}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.BernoulliElements}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "bernoulli_elements"}}},
 	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 
@@ -274,7 +274,7 @@ var dropoutElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*where(uniform(seed, offset) < p, 0, 1/(1 - p))"}, Indexed: true},
 	},
-	Code:  []ir.Code{{For: "cuda", Of: &cuda.DropoutElements}},
+	Code:  []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "dropout_elements"}}},
 	Parts: true,
 	Tags:  ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
@@ -399,7 +399,7 @@ var foldWholeOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"low + remainder(x, high - low)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FoldWhole}, {For: "cuda", Of: &cuda.FoldWhole}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FoldWhole}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "fold_whole"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -491,7 +491,7 @@ var noProbabilityOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"!(x >= 0 && x <= 1)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NoProbability}, {For: "cuda", Of: &cuda.NoProbability}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NoProbability}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "no_probability"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -520,7 +520,7 @@ var noWeightOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"!(x >= 0 && isfinite(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NoWeight}, {For: "cuda", Of: &cuda.NoWeight}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NoWeight}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "no_weight"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -546,7 +546,7 @@ var probabilitiesOp = ir.Op{
 	DTypes:  ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Probabilities)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Probabilities}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Probabilities)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Probabilities}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -582,7 +582,7 @@ var raceOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Race}, {For: "cuda", Of: &cuda.Race}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Race}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "race"}}},
 	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 

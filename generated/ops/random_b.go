@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -22,7 +22,7 @@ var randintElementsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"low + remainder(random_bits(seed, offset), high - low)"}, Indexed: true},
 	},
-	Code:  []ir.Code{{For: "cuda", Of: &cuda.RandintElements}},
+	Code:  []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "randint_elements"}}},
 	Parts: true,
 	Tags:  ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
@@ -95,7 +95,7 @@ var randnOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"normal(seed, offset)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Randn}, {For: "cuda", Of: &cuda.Randn}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Randn}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "randn"}}},
 	Tags: ir.TagSeeded | ir.TagFactory,
 }
 
@@ -130,7 +130,7 @@ var randomKeysOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"random_bits(seed, offset)&MaxValue"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RandomKeys}, {For: "cuda", Of: &cuda.RandomKeys}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RandomKeys}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "random_keys"}}},
 	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 
@@ -165,7 +165,7 @@ var randomWholeOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"random_bits(seed, offset)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RandomWhole}, {For: "cuda", Of: &cuda.RandomWhole}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RandomWhole}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "random_whole"}}},
 	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 
@@ -235,7 +235,7 @@ var scaledUniformOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x*(floor(uniform(seed, offset)*grid)/grid)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledUniform}, {For: "cuda", Of: &cuda.ScaledUniform}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledUniform}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "scaled_uniform"}}},
 	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
 }
 
@@ -266,7 +266,7 @@ var uniformGridOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"floor(uniform(seed, offset)*grid)/grid"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.UniformGrid}, {For: "cuda", Of: &cuda.UniformGrid}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.UniformGrid}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "uniform_grid"}}},
 	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 
@@ -301,7 +301,7 @@ var uniformPartsOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"uniform(seed, offset)"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.UniformParts}, {For: "cuda", Of: &cuda.UniformParts}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.UniformParts}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "uniform_parts"}}},
 	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 

@@ -4,6 +4,7 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -112,7 +113,7 @@ var gruSequenceOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GRUSequence)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GRUSequence}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GRUSequence)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.GRUSequence}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -145,7 +146,7 @@ var gruSequenceGradOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GRUSequenceGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GRUSequenceGrad}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GRUSequenceGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.GRUSequenceGrad}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -262,7 +263,7 @@ var lstmSequenceOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LSTMSequence)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LSTMSequence}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LSTMSequence)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LSTMSequence}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -296,7 +297,7 @@ var lstmSequenceGradOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LSTMSequenceGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.LSTMSequenceGrad}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LSTMSequenceGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LSTMSequenceGrad}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -463,7 +464,7 @@ var rnnMatMulOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RecurrentMatMul}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.RecurrentMatMul}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -510,7 +511,7 @@ var rnnSequenceOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RNNSequence)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RNNSequence}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RNNSequence)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.RNNSequence}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 
@@ -543,7 +544,7 @@ var rnnSequenceGradOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RNNSequenceGrad)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.RNNSequenceGrad}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RNNSequenceGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.RNNSequenceGrad}}},
 	Tags:    ir.TagTF32 | ir.TagHidden,
 }
 

@@ -3,9 +3,9 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -24,7 +24,7 @@ var allOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "true", Map: "x != 0", Combine: "a && b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.All}, {For: "cuda", Of: &cuda.All}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.All}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "all"}}},
 	Tags: ir.TagReduction,
 }
 
@@ -68,7 +68,7 @@ var anyOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "false", Map: "x != 0", Combine: "a || b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Any}, {For: "cuda", Of: &cuda.Any}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Any}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "any"}}},
 	Tags: ir.TagReduction,
 }
 
@@ -174,7 +174,7 @@ var countNonzeroOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "int(x != 0)", Combine: "a + b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CountNonzero}, {For: "cuda", Of: &cuda.CountNonzero}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CountNonzero}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "count_nonzero"}}},
 	Tags: ir.TagReduction,
 }
 
@@ -222,7 +222,7 @@ var deviationOp = ir.Op{
 			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"sqrt(max(a.squares - a.sum*(a.sum/count), 0)/divisor)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Deviation}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Deviation}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Deviation}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Deviation}}},
 	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 
@@ -317,7 +317,7 @@ var maxOp = ir.Op{
 		{Init: "Lowest", Map: "x", Combine: "max(a, b)", Finish: "a"},
 	},
 	EmptyFail: true,
-	Code:      []ir.Code{{For: "cpu", Of: &cpu.Max}, {For: "cuda", Of: &cuda.Max}},
+	Code:      []ir.Code{{For: "cpu", Of: &cpu.Max}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "max"}}},
 	Tags:      ir.TagReduction,
 }
 
@@ -414,7 +414,7 @@ var meanOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a/count"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Mean}, {For: "cuda", Of: &cuda.Mean}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Mean}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "mean"}}},
 	Tags: ir.TagReduction,
 }
 
@@ -470,7 +470,7 @@ var minOp = ir.Op{
 		{Init: "Highest", Map: "x", Combine: "min(a, b)", Finish: "a"},
 	},
 	EmptyFail: true,
-	Code:      []ir.Code{{For: "cpu", Of: &cpu.Min}, {For: "cuda", Of: &cuda.Min}},
+	Code:      []ir.Code{{For: "cpu", Of: &cpu.Min}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "min"}}},
 	Tags:      ir.TagReduction,
 }
 
@@ -570,7 +570,7 @@ var momentsOp = ir.Op{
 			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor", "first.pivot + a.sum/count"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Moments}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Moments}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Moments}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Moments}}},
 	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 

@@ -3,9 +3,9 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -24,7 +24,7 @@ var normOneOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "abs(x)", Combine: "a + b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NormOne}, {For: "cuda", Of: &cuda.NormOne}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormOne}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "norm_one"}}},
 	Tags: ir.TagReduction | ir.TagHidden,
 }
 
@@ -117,7 +117,7 @@ var normTwoOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x*x", Combine: "a + b", Finish: "sqrt(a)"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwo}, {For: "cuda", Of: &cuda.NormTwo}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwo}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "norm_two"}}},
 	Tags: ir.TagReduction | ir.TagHidden,
 }
 
@@ -161,7 +161,7 @@ var normTwoGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(n == 0, 0, g*(x/n))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGrad}, {For: "cuda", Of: &cuda.NormTwoGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGrad}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "norm_two_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -241,7 +241,7 @@ var normTwoGradGradGOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(n == 0, 0, dy*(x/n))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradG}, {For: "cuda", Of: &cuda.NormTwoGradGradG}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradG}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "norm_two_grad_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -265,7 +265,7 @@ var normTwoGradGradNOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(n == 0, 0, dy*(g*(-(x/n)/n)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradN}, {For: "cuda", Of: &cuda.NormTwoGradGradN}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradN}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "norm_two_grad_grad_n"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -289,7 +289,7 @@ var normTwoGradGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(n == 0, 0, dy*(g/n))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradX}, {For: "cuda", Of: &cuda.NormTwoGradGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NormTwoGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "norm_two_grad_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -313,7 +313,7 @@ var notZeroOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0, 0, 1)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NotZero}, {For: "cuda", Of: &cuda.NotZero}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NotZero}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "not_zero"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -446,7 +446,7 @@ var prodOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Prod}, {For: "cuda", Of: &cuda.Prod}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Prod}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "prod"}}},
 	Tags: ir.TagReduction,
 }
 
@@ -522,7 +522,7 @@ var rootOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"sqrt(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Root}, {For: "cuda", Of: &cuda.Root}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Root}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "root"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -564,7 +564,7 @@ var spreadOp = ir.Op{
 			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Spread}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Spread}}},
 	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -23,7 +23,7 @@ var sumOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sum}, {For: "cuda", Of: &cuda.Sum}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sum}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "sum"}}},
 	Tags: ir.TagReduction,
 }
 

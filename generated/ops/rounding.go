@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var ceilOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"ceil(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Ceil}, {For: "cuda", Of: &cuda.Ceil}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Ceil}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "ceil"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -71,7 +71,7 @@ var floorOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"floor(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Floor}, {For: "cuda", Of: &cuda.Floor}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Floor}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "floor"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -121,7 +121,7 @@ var frexpOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x != 0 && isfinite(x), where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) >= 1, 0.5*(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))), where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) < 0.5, 2*(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))), x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1)))), x)", "where(x != 0 && isfinite(x), int(floor(log2(abs(x))) + 1 + where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) >= 1, 1, where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) < 0.5, -1, 0))), 0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Frexp}, {For: "cuda", Of: &cuda.Frexp}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Frexp}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "frexp"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -162,7 +162,7 @@ var roundOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"round(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Round}, {For: "cuda", Of: &cuda.Round}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Round}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "round"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -213,7 +213,7 @@ var truncOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"trunc(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Trunc}, {For: "cuda", Of: &cuda.Trunc}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Trunc}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "trunc"}}},
 	Tags: ir.TagPointwise,
 }
 

@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -24,7 +24,7 @@ var affineBaseOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(index%cols == cols - 1, 1, where(index%cols == 0, cast(index/cols%w)*xs + xo, where(index%cols == 1, cast(index/cols/w%h)*ys + yo, cast(index/cols/w/h)*zs + zo)))"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AffineBase}, {For: "cuda", Of: &cuda.AffineBase}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AffineBase}, {For: "cuda", Of: &code.Kernels{Module: "sampling", Symbol: "affine_base"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 
@@ -177,7 +177,7 @@ var gridSampledOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSample)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GridSample}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSample)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.GridSample}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -229,7 +229,7 @@ var gridSampledGradGridOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSampleGradGrid)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GridSampleGradGrid}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSampleGradGrid)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.GridSampleGradGrid}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -326,7 +326,7 @@ var gridSampledGradInputOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSampleGradInput)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.GridSampleGradInput}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GridSampleGradInput)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.GridSampleGradInput}}},
 	Tags:    ir.TagNondeterministic | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
@@ -23,7 +23,7 @@ var cumprodOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumprod}, {For: "cuda", Of: &cuda.Cumprod}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumprod}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumprod"}}},
 }
 
 // CumprodOp returns the descriptor of cumprod, which must not be changed.
@@ -87,7 +87,7 @@ var cumsumOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumsum}, {For: "cuda", Of: &cuda.Cumsum}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumsum}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumsum"}}},
 }
 
 // CumsumOp returns the descriptor of cumsum, which must not be changed.
@@ -137,7 +137,7 @@ var logOverOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOver}, {For: "cuda", Of: &cuda.LogOver}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOver}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -195,7 +195,7 @@ var logOverGradGOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradG}, {For: "cuda", Of: &cuda.LogOverGradG}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradG}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -219,7 +219,7 @@ var logOverGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradY}, {For: "cuda", Of: &cuda.LogOverGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradY}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -244,7 +244,7 @@ var logcumsumexpOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "-Inf", Map: "x", Combine: "where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b))))", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Logcumsumexp}, {For: "cuda", Of: &cuda.Logcumsumexp}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Logcumsumexp}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "logcumsumexp"}}},
 }
 
 // LogcumsumexpOp returns the descriptor of logcumsumexp, which must not be

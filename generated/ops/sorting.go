@@ -4,9 +4,9 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -22,7 +22,7 @@ var argmaxOp = ir.Op{
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMax)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ArgMax}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ArgMax}}},
 }
 
 // ArgmaxOp returns the descriptor of argmax, which must not be changed.
@@ -65,7 +65,7 @@ var argminOp = ir.Op{
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMin)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.ArgMin}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ArgMin}}},
 }
 
 // ArgminOp returns the descriptor of argmin, which must not be changed.
@@ -238,7 +238,7 @@ var searchsortedOp = ir.Op{
 	DTypes:  ir.ClassReal,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SearchSorted)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.SearchSorted}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SearchSorted)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SearchSorted}}},
 }
 
 // SearchsortedOp returns the descriptor of searchsorted, which must not be
@@ -283,7 +283,7 @@ var sortOp = ir.Op{
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Sort)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.Sort}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Sort)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Sort}}},
 	Tags:    ir.TagExact,
 }
 
@@ -327,7 +327,7 @@ var sortFirstOp = ir.Op{
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SortFirst)}, {For: "cuda", Of: &ir.CUDAKernels{Launch: cudaopaque.SortFirst}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SortFirst)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SortFirst}}},
 	Tags:    ir.TagHidden | ir.TagExact,
 }
 
@@ -469,7 +469,7 @@ var zerosIndexOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cast(0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ZerosIndex}, {For: "cuda", Of: &cuda.ZerosIndex}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ZerosIndex}, {For: "cuda", Of: &code.Kernels{Module: "sorting", Symbol: "zeros_index"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

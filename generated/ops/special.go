@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
@@ -22,7 +22,7 @@ var digammaOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"digamma(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Digamma}, {For: "cuda", Of: &cuda.Digamma}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Digamma}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "digamma"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -74,7 +74,7 @@ var erfOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"erf(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Erf}, {For: "cuda", Of: &cuda.Erf}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Erf}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "erf"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -132,7 +132,7 @@ var erfGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(TwoOverSqrtPi*exp(-(x*x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfGradX}, {For: "cuda", Of: &cuda.ErfGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfGradX}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "erf_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -156,7 +156,7 @@ var erfcOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"erfc(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Erfc}, {For: "cuda", Of: &cuda.Erfc}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Erfc}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "erfc"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -214,7 +214,7 @@ var erfcGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"-(dy*(TwoOverSqrtPi*exp(-(x*x))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfcGradX}, {For: "cuda", Of: &cuda.ErfcGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfcGradX}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "erfc_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -238,7 +238,7 @@ var erfinvOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"erfinv(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Erfinv}, {For: "cuda", Of: &cuda.Erfinv}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Erfinv}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "erfinv"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -296,7 +296,7 @@ var erfinvGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(exp(erfinv(x)*erfinv(x))/TwoOverSqrtPi)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfinvGradX}, {For: "cuda", Of: &cuda.ErfinvGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ErfinvGradX}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "erfinv_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -320,7 +320,7 @@ var lgammaOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"lgamma(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Lgamma}, {For: "cuda", Of: &cuda.Lgamma}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Lgamma}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "lgamma"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -379,7 +379,7 @@ var lgammaGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*digamma(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LgammaGradX}, {For: "cuda", Of: &cuda.LgammaGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LgammaGradX}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "lgamma_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -403,7 +403,7 @@ var reflectedTrigammaOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigamma}, {For: "cuda", Of: &cuda.ReflectedTrigamma}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigamma}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "reflected_trigamma"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -461,7 +461,7 @@ var reflectedTrigammaGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigammaGradX}, {For: "cuda", Of: &cuda.ReflectedTrigammaGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigammaGradX}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "reflected_trigamma_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -485,7 +485,7 @@ var reflectedTrigammaGradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x < 0.5, -dy, dy)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigammaGradY}, {For: "cuda", Of: &cuda.ReflectedTrigammaGradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectedTrigammaGradY}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "reflected_trigamma_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -550,7 +550,7 @@ var trigammaRightOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.TrigammaRight}, {For: "cuda", Of: &cuda.TrigammaRight}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TrigammaRight}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "trigamma_right"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -594,7 +594,7 @@ var trigammaRightGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.TrigammaRightGradX}, {For: "cuda", Of: &cuda.TrigammaRightGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TrigammaRightGradX}, {For: "cuda", Of: &code.Kernels{Module: "special", Symbol: "trigamma_right_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -27,7 +27,7 @@ var aminmaxOp = ir.Op{
 		}, Exprs: []string{"a.low", "a.high"}},
 	},
 	EmptyFail: true,
-	Code:      []ir.Code{{For: "cpu", Of: &cpu.Aminmax}, {For: "cuda", Of: &cuda.Aminmax}},
+	Code:      []ir.Code{{For: "cpu", Of: &cpu.Aminmax}, {For: "cuda", Of: &code.Kernels{Module: "statistics", Symbol: "aminmax"}}},
 	Tags:      ir.TagReduction,
 }
 
@@ -84,7 +84,7 @@ var dotsOp = ir.Op{
 			{Init: "0", Map: "conj(x)*y", Combine: "a + b"},
 		}, Exprs: []string{"a"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Dots}, {For: "cuda", Of: &cuda.Dots}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Dots}, {For: "cuda", Of: &code.Kernels{Module: "statistics", Symbol: "dots"}}},
 	Tags: ir.TagReduction | ir.TagHidden,
 }
 
@@ -141,7 +141,7 @@ var floatLogsumexpOp = ir.Op{
 			{Name: "sum", Init: "0", Map: "1", Combine: "where(a.top == b.top, a.sum + b.sum, where(a.top > b.top, a.sum + b.sum*exp(-abs(a.top - b.top)), a.sum*exp(-abs(a.top - b.top)) + b.sum))"},
 		}, Exprs: []string{"a.top + log(a.sum)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FloatLogsumexp}, {For: "cuda", Of: &cuda.FloatLogsumexp}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FloatLogsumexp}, {For: "cuda", Of: &code.Kernels{Module: "statistics", Symbol: "float_logsumexp"}}},
 	Tags: ir.TagReduction | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -21,7 +21,7 @@ var acosOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"acos(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Acos}, {For: "cuda", Of: &cuda.Acos}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Acos}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "acos"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -80,7 +80,7 @@ var acosGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(-1/sqrt(1 - x*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AcosGradX}, {For: "cuda", Of: &cuda.AcosGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AcosGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "acos_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -104,7 +104,7 @@ var acoshOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"acosh(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Acosh}, {For: "cuda", Of: &cuda.Acosh}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Acosh}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "acosh"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -163,7 +163,7 @@ var acoshGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AcoshGradX}, {For: "cuda", Of: &cuda.AcoshGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AcoshGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "acosh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -187,7 +187,7 @@ var asinOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"asin(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Asin}, {For: "cuda", Of: &cuda.Asin}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Asin}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "asin"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -246,7 +246,7 @@ var asinGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/sqrt(1 - x*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinGradX}, {For: "cuda", Of: &cuda.AsinGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "asin_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -270,7 +270,7 @@ var asinhOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"asinh(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Asinh}, {For: "cuda", Of: &cuda.Asinh}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Asinh}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "asinh"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -328,7 +328,7 @@ var asinhGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/sqrt(x*x + 1))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinhGradX}, {For: "cuda", Of: &cuda.AsinhGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinhGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "asinh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -352,7 +352,7 @@ var atanOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"atan(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan}, {For: "cuda", Of: &cuda.Atan}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atan"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -410,7 +410,7 @@ var atan2Op = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"atan2(y, x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2}, {For: "cuda", Of: &cuda.Atan2}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atan2"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -489,7 +489,7 @@ var atan2GradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(y == 0 && x == 0, 0, dy*(-y/hypot(y, x)/hypot(y, x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2GradX}, {For: "cuda", Of: &cuda.Atan2GradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2GradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atan2_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -513,7 +513,7 @@ var atan2GradYOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(y == 0 && x == 0, 0, dy*(x/hypot(y, x)/hypot(y, x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2GradY}, {For: "cuda", Of: &cuda.Atan2GradY}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atan2GradY}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atan2_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -537,7 +537,7 @@ var atanGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/(1 + x*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanGradX}, {For: "cuda", Of: &cuda.AtanGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atan_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -561,7 +561,7 @@ var atanhOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"atanh(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Atanh}, {For: "cuda", Of: &cuda.Atanh}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Atanh}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atanh"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -620,7 +620,7 @@ var atanhGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1/(1 - x*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanhGradX}, {For: "cuda", Of: &cuda.AtanhGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanhGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atanh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

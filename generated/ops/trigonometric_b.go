@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
@@ -22,7 +22,7 @@ var cosOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cos(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Cos}, {For: "cuda", Of: &cuda.Cos}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cos}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "cos"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -80,7 +80,7 @@ var cosGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(-sin(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CosGradX}, {For: "cuda", Of: &cuda.CosGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CosGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "cos_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -104,7 +104,7 @@ var coshOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"cosh(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Cosh}, {For: "cuda", Of: &cuda.Cosh}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Cosh}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "cosh"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -162,7 +162,7 @@ var coshGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(sinh(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CoshGradX}, {For: "cuda", Of: &cuda.CoshGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CoshGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "cosh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -186,7 +186,7 @@ var sinOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"sin(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sin}, {For: "cuda", Of: &cuda.Sin}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sin}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "sin"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -244,7 +244,7 @@ var sinGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(cos(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SinGradX}, {For: "cuda", Of: &cuda.SinGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SinGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "sin_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -268,7 +268,7 @@ var sincOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x == 0, 1, sin(Pi*(x - round(real(x))))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/(Pi*x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sinc}, {For: "cuda", Of: &cuda.Sinc}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sinc}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "sinc"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -320,7 +320,7 @@ var sincGradOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(x) < 0.1, x*(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), (cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SincGrad}, {For: "cuda", Of: &cuda.SincGrad}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SincGrad}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "sinc_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -363,7 +363,7 @@ var sincGradGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SincGradGradX}, {For: "cuda", Of: &cuda.SincGradGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SincGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "sinc_grad_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -387,7 +387,7 @@ var sinhOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"sinh(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Sinh}, {For: "cuda", Of: &cuda.Sinh}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Sinh}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "sinh"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -445,7 +445,7 @@ var sinhGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(cosh(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SinhGradX}, {For: "cuda", Of: &cuda.SinhGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SinhGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "sinh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -469,7 +469,7 @@ var tanOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"tan(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Tan}, {For: "cuda", Of: &cuda.Tan}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Tan}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "tan"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -527,7 +527,7 @@ var tanGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1 + tan(x)*tan(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.TanGradX}, {For: "cuda", Of: &cuda.TanGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TanGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "tan_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
@@ -551,7 +551,7 @@ var tanhOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"tanh(x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Tanh}, {For: "cuda", Of: &cuda.Tanh}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Tanh}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "tanh"}}},
 	Tags: ir.TagPointwise,
 }
 
@@ -609,7 +609,7 @@ var tanhGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"dy*conj(1 - tanh(x)*tanh(x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.TanhGradX}, {For: "cuda", Of: &cuda.TanhGradX}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TanhGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric_b", Symbol: "tanh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 

@@ -3,8 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -132,7 +132,7 @@ var windowIndexOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"index/length*step + index%length"}, Indexed: true},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.WindowIndex}, {For: "cuda", Of: &cuda.WindowIndex}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.WindowIndex}, {For: "cuda", Of: &code.Kernels{Module: "view", Symbol: "window_index"}}},
 	Tags: ir.TagFactory | ir.TagHidden,
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 	"github.com/sinter-go/sinter/ir/fusion"
@@ -19,12 +20,12 @@ import (
 const module = "region"
 
 // Kernels returns the names and the source of a region's device code.
-func Kernels(r *fusion.Region) (*ir.CUDAKernels, error) {
+func Kernels(r *fusion.Region) (*code.Kernels, error) {
 	g, err := r.Graph()
 	if err != nil {
 		return nil, err
 	}
-	return &ir.CUDAKernels{Module: module, Symbol: module, Source: &source{text: print(r, g)}}, nil
+	return &code.Kernels{Module: module, Symbol: module, Source: &source{text: print(r, g)}}, nil
 }
 
 // print prints the source: the functor, and the line that makes kernels of it.

@@ -14,8 +14,8 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/exec"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
-	"github.com/sinter-go/sinter/generated/cpu"
-	"github.com/sinter-go/sinter/generated/cuda"
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -41,19 +41,19 @@ func sumType(d ir.DType) ir.DType {
 	return d
 }
 
-// element returns an element-wise operator.
-func element(name, expr string, n int, loops *vector.Code, code ir.CUDAKernels, promote ir.Promotion) *ir.Op {
+// element returns an element-wise operator with the code of a standard one.
+func element(name, expr string, n int, std *ir.Op, promote ir.Promotion) *ir.Op {
 	op := &ir.Op{Name: name, Kind: ir.Elementwise, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll, Promote: promote, Switch: -1,
-		Bodies: []ir.Body{{Exprs: []string{expr}}}, Code: []ir.Code{{For: "cpu", Of: loops}, {For: "cuda", Of: &code}}}
+		Bodies: []ir.Body{{Exprs: []string{expr}}}, Code: std.Code}
 	for i := range n {
 		op.In = append(op.In, ir.Operand{Name: string(rune('x' + i))})
 	}
 	return op
 }
 
-func folding(name string, kind ir.BodyKind, loops *vector.Code, code ir.CUDAKernels, promote ir.Promotion) *ir.Op {
+func folding(name string, kind ir.BodyKind, std *ir.Op, promote ir.Promotion) *ir.Op {
 	op := &ir.Op{Name: name, Kind: kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll,
-		Promote: promote, Switch: -1, Bodies: []ir.Body{{}}, Code: []ir.Code{{For: "cpu", Of: loops}, {For: "cuda", Of: &code}}}
+		Promote: promote, Switch: -1, Bodies: []ir.Body{{}}, Code: std.Code}
 	if kind == ir.Scan {
 		op.Attrs = []ir.Attr{{Name: "dim", Kind: ir.AttrInt}}
 	} else {
@@ -63,32 +63,32 @@ func folding(name string, kind ir.BodyKind, loops *vector.Code, code ir.CUDAKern
 }
 
 func operations() []operation {
-	where := element("where", "where(x, y, z)", 3, &cpu.Where, cuda.Where, ir.PromoteArith)
+	where := element("where", "where(x, y, z)", 3, ops.WhereOp(), ir.PromoteArith)
 	where.In[0].Fixed = ir.Bool
-	leaky := element("leaky_relu", "x*slope", 1, &cpu.LeakyReLU, cuda.LeakyReLU, ir.PromoteArith)
+	leaky := element("leaky_relu", "x*slope", 1, ops.LeakyReLUOp(), ir.PromoteArith)
 	leaky.Attrs = []ir.Attr{{Name: "negative_slope", Kind: ir.AttrScalar}}
-	arange := element("arange_sized", "index", 0, &cpu.ArangeSized, cuda.ArangeSized, ir.PromoteArith)
+	arange := element("arange_sized", "index", 0, ops.ArangeSizedOp(), ir.PromoteArith)
 	arange.Bodies[0].Indexed = true
 	arange.Attrs = []ir.Attr{{Name: "start", Kind: ir.AttrScalar}, {Name: "step", Kind: ir.AttrScalar}}
-	anyOp := folding("any", ir.Reduction, &cpu.Any, cuda.Any, ir.PromoteNone)
+	anyOp := folding("any", ir.Reduction, ops.AnyOp(), ir.PromoteNone)
 	anyOp.Out[0].DType = ir.Bool
 	keep := []ir.Scalar{ir.BoolScalar(false)}
 	dim := []ir.Scalar{ir.IntScalar(0)}
 	return []operation{
-		{op: element("add", "x + y", 2, &cpu.Add, cuda.Add, ir.PromoteArith), dtypes: ir.ClassAll, exact: true},
-		{op: element("mul", "x * y", 2, &cpu.Mul, cuda.Mul, ir.PromoteArith), dtypes: ir.ClassNum},
+		{op: element("add", "x + y", 2, ops.AddOp(), ir.PromoteArith), dtypes: ir.ClassAll, exact: true},
+		{op: element("mul", "x * y", 2, ops.MulOp(), ir.PromoteArith), dtypes: ir.ClassNum},
 		{op: where, dtypes: ir.ClassAll, exact: true},
-		{op: element("lt", "x < y", 2, &cpu.Lt, cuda.Lt, ir.PromoteCompare), dtypes: ir.ClassReal, result: always(ir.Bool), exact: true},
-		{op: element("abs", "abs(x)", 1, &cpu.Abs, cuda.Abs, ir.PromoteToReal), dtypes: ir.ClassNum, result: real},
-		{op: element("exp", "exp(x)", 1, &cpu.Exp, cuda.Exp, ir.PromoteArithFloat), dtypes: ir.ClassFloat | ir.ClassComplex},
+		{op: element("lt", "x < y", 2, ops.LtOp(), ir.PromoteCompare), dtypes: ir.ClassReal, result: always(ir.Bool), exact: true},
+		{op: element("abs", "abs(x)", 1, ops.AbsOp(), ir.PromoteToReal), dtypes: ir.ClassNum, result: real},
+		{op: element("exp", "exp(x)", 1, ops.ExpOp(), ir.PromoteArithFloat), dtypes: ir.ClassFloat | ir.ClassComplex},
 		{op: leaky, dtypes: ir.ClassFloat, scalars: []ir.Scalar{ir.FloatScalar(0.1)}, exact: true},
 		{op: arange, dtypes: ir.ClassInt | ir.ClassFloat, scalars: []ir.Scalar{ir.IntScalar(5), ir.IntScalar(2)}, exact: true},
-		{op: folding("sum", ir.Reduction, &cpu.Sum, cuda.Sum, ir.PromoteSumAcc), dtypes: ir.ClassAll, typed: sumType, result: sumType, scalars: keep},
-		{op: folding("mean", ir.Reduction, &cpu.Mean, cuda.Mean, ir.PromoteNone), dtypes: ir.ClassFloat | ir.ClassComplex, scalars: keep},
-		{op: folding("max", ir.Reduction, &cpu.Max, cuda.Max, ir.PromoteNone), dtypes: ir.ClassReal, scalars: keep, exact: true},
+		{op: folding("sum", ir.Reduction, ops.SumOp(), ir.PromoteSumAcc), dtypes: ir.ClassAll, typed: sumType, result: sumType, scalars: keep},
+		{op: folding("mean", ir.Reduction, ops.MeanOp(), ir.PromoteNone), dtypes: ir.ClassFloat | ir.ClassComplex, scalars: keep},
+		{op: folding("max", ir.Reduction, ops.MaxOp(), ir.PromoteNone), dtypes: ir.ClassReal, scalars: keep, exact: true},
 		{op: anyOp, dtypes: ir.ClassAll, result: always(ir.Bool), scalars: keep, exact: true},
-		{op: folding("cumsum", ir.Scan, &cpu.Cumsum, cuda.Cumsum, ir.PromoteSumAcc), dtypes: ir.ClassAll, typed: sumType, result: sumType, scalars: dim},
-		{op: folding("logcumsumexp", ir.Scan, &cpu.Logcumsumexp, cuda.Logcumsumexp, ir.PromoteNone), dtypes: ir.ClassFloat, scalars: dim},
+		{op: folding("cumsum", ir.Scan, ops.CumsumOp(), ir.PromoteSumAcc), dtypes: ir.ClassAll, typed: sumType, result: sumType, scalars: dim},
+		{op: folding("logcumsumexp", ir.Scan, ops.LogcumsumexpOp(), ir.PromoteNone), dtypes: ir.ClassFloat, scalars: dim},
 	}
 }
 
@@ -363,7 +363,8 @@ func TestCopies(t *testing.T) {
 
 // copying returns an operator whose result is its operand, which no kernel computes.
 func copying() *ir.Op {
-	op := element("copy", "x", 1, &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{copyLoops()}}, ir.CUDAKernels{Module: "copy", Symbol: "copy"}, ir.PromoteNone)
+	op := element("copy", "x", 1, new(ir.Op), ir.PromoteNone)
+	op.Code = []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{copyLoops()}}}, {For: "cuda", Of: &code.Kernels{Module: "copy", Symbol: "copy"}}}
 	op.Bodies[0].Identity = true
 	return op
 }
@@ -395,7 +396,7 @@ func TestLarge(t *testing.T) {
 	}
 	must(t, d.Zero(0, 0, m, 3*int64(n)))
 	two := uint8(2)
-	add := element("add", "x + y", 2, &cpu.Add, cuda.Add, ir.PromoteArith)
+	add := element("add", "x + y", 2, ops.AddOp(), ir.PromoteArith)
 	space := []int{n}
 	number := ir.View{Ptr: unsafe.Pointer(&two), DType: ir.Uint8, Shape: space, Strides: []int{0}}
 	must(t, d.Launch(0, 0, &ir.Call{Kernel: add.Kernel(0, ir.Uint8), Space: space, Out: []ir.View{view(0, space, []int{1})}, In: []ir.View{view(0, space, []int{1}), number}}))
@@ -406,7 +407,7 @@ func TestLarge(t *testing.T) {
 	must(t, d.Launch(0, 0, &ir.Call{Kernel: identity.Kernel(0, ir.Uint8), Space: row, Out: []ir.View{view(1<<32, row, []int{1})}, In: []ir.View{number}}))
 	must(t, d.Launch(0, 0, &ir.Call{Kernel: add.Kernel(0, ir.Uint8), Space: square,
 		Out: []ir.View{view(0, square, []int{1 << 30, 1})}, In: []ir.View{view(0, square, []int{1 << 30, 1}), view(1<<32, square, []int{0, 1})}}))
-	sum := folding("sum", ir.Reduction, &cpu.Sum, cuda.Sum, ir.PromoteNone)
+	sum := folding("sum", ir.Reduction, ops.SumOp(), ir.PromoteNone)
 	total := cputest.NewView(ir.Uint8, "contiguous", 1)
 	b := &bed{t: t, d: d}
 	defer b.free()
@@ -533,8 +534,8 @@ func BenchmarkLaunch(b *testing.B) {
 	at := func(i uint64, shape []int, strides ...int) ir.View {
 		return ir.View{Addr: m.Addr + i<<16, DType: ir.Float32, Shape: shape, Strides: strides}
 	}
-	add := element("add", "x + y", 2, &cpu.Add, cuda.Add, ir.PromoteArith)
-	sum := folding("sum", ir.Reduction, &cpu.Sum, cuda.Sum, ir.PromoteSumAcc)
+	add := element("add", "x + y", 2, ops.AddOp(), ir.PromoteArith)
+	sum := folding("sum", ir.Reduction, ops.SumOp(), ir.PromoteSumAcc)
 	flat, square, half := []int{1024}, []int{32, 32}, 0.5
 	number := ir.View{Ptr: unsafe.Pointer(&half), DType: ir.Float64, Shape: flat, Strides: []int{0}}
 	for _, c := range []struct {

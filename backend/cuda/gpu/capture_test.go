@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -20,7 +21,7 @@ import (
 // fillOp fills its result with an attribute, by way of scratch memory.
 var fillOp = ir.Op{
 	Name: "fill", Kind: ir.Opaque, Out: []ir.Result{{Name: "out"}}, Attrs: []ir.Attr{{Name: "value", Kind: ir.AttrFloat}},
-	Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Launch: func(g ir.GPU, c *ir.Call) error {
+	Code: []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: func(g code.GPU, c *ir.Call) error {
 		n := c.Out[0].NumElements()
 		temp, err := g.Scratch(int64(4 * n))
 		if err != nil {
@@ -46,7 +47,7 @@ func fillCall(out uint64, n int, value float64) *ir.Call {
 
 // uploadOp sends bytes of the host to its result.
 func uploadOp(data []byte) *ir.Op {
-	return &ir.Op{Name: "upload", Kind: ir.Opaque, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Launch: func(g ir.GPU, c *ir.Call) error {
+	return &ir.Op{Name: "upload", Kind: ir.Opaque, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: func(g code.GPU, c *ir.Call) error {
 		at, err := g.Upload(data)
 		if err != nil {
 			return err

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 )
 
-// A Context is the launch of one call: the ir.GPU that functions written by hand
+// A Context is the launch of one call: the code.GPU that functions written by hand
 // are given, which besides has the driver's names of the device and the stream.
 type Context struct {
 	device *Device
@@ -34,7 +35,7 @@ type Context struct {
 	values      []number
 }
 
-var _ ir.GPU = (*Context)(nil)
+var _ code.GPU = (*Context)(nil)
 
 var contexts = sync.Pool{New: func() any { return &Context{frame: driver.NewFrame()} }}
 

@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
 
 func copyOperator() *ir.Op {
 	return &ir.Op{Name: "copy", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "copy", Symbol: "copy"}}}}
+		Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}}, Code: []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "copy", Symbol: "copy"}}}}
 }
 
 // TestCopyCoverage follows every byte of random copies through the launches.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/tests/allocations"
@@ -20,7 +21,7 @@ import (
 func operator(n int, expr string, attrs ...ir.Attr) *ir.Op {
 	op := &ir.Op{
 		Name: "op", Kind: ir.Elementwise, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll, Promote: ir.PromoteArith,
-		Switch: -1, Bodies: []ir.Body{{Exprs: []string{expr}, Indexed: expr == "index"}}, Attrs: attrs, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "m", Symbol: "op"}}},
+		Switch: -1, Bodies: []ir.Body{{Exprs: []string{expr}, Indexed: expr == "index"}}, Attrs: attrs, Code: []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "m", Symbol: "op"}}},
 	}
 	for i := range n {
 		op.In = append(op.In, ir.Operand{Name: string(rune('x' + i))})

@@ -9,13 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
 
 func folder(kind ir.BodyKind) *ir.Op {
 	return &ir.Op{Name: "fold", Kind: kind, Switch: -1, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		DTypes: ir.ClassAll, Promote: ir.PromoteNone, Bodies: []ir.Body{{}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "m", Symbol: "fold"}}}}
+		DTypes: ir.ClassAll, Promote: ir.PromoteNone, Bodies: []ir.Body{{}}, Code: []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "m", Symbol: "fold"}}}}
 }
 
 func randomAxes(rng *rand.Rand, rank int) (axes []int) {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -37,19 +38,19 @@ var suffixes = map[ir.BodyKind][maxLoops]string{
 	ir.Scan:        {"_rows", "_totals", "_carry", "_columns", "_column_totals"},
 }
 
-// Kind is the kind of device that descriptors name an ir.CUDAKernels for.
+// Kind is the kind of device that descriptors name an code.Kernels for.
 const Kind = "cuda"
 
 // codeOf returns what an operator has for GPUs, empty where that is nothing.
-func codeOf(op *ir.Op) *ir.CUDAKernels {
-	if code, ok := op.CodeFor(Kind).(*ir.CUDAKernels); ok {
+func codeOf(op *ir.Op) *code.Kernels {
+	if code, ok := op.CodeFor(Kind).(*code.Kernels); ok {
 		return code
 	}
-	return new(ir.CUDAKernels)
+	return new(code.Kernels)
 }
 
 // names is codeOf the operators of kernels.
-var names = ir.NewSlot(func(k *ir.Kernel) *ir.CUDAKernels { return codeOf(k.Op) })
+var names = ir.NewSlot(func(k *ir.Kernel) *code.Kernels { return codeOf(k.Op) })
 
 // A loopSet is the device code of a kernel, one function a loop, each looked up when it
 // is first launched.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -29,7 +30,7 @@ func momentumOp() *ir.Op {
 		Name: "momentum", Kind: ir.Joint, Switch: -1, DTypes: ir.ClassFloat, Bodies: []ir.Body{{Exprs: []string{"p - rate*v", "g"}}},
 		Out: []ir.Result{{Name: "p"}, {Name: "v"}}, In: []ir.Operand{{Name: "g"}},
 		Attrs: []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "nesterov", Kind: ir.AttrBool}},
-		Code:  []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "m", Symbol: "momentum"}}},
+		Code:  []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "m", Symbol: "momentum"}}},
 	}
 }
 

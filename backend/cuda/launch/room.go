@@ -3,6 +3,7 @@ package launch
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/memory"
@@ -102,7 +103,7 @@ func (x *Context) again(base uint64, bytes int64) {
 }
 
 // opaque runs the launch code of an opaque operator.
-func (x *Context) opaque(launch ir.CUDALaunch, c *ir.Call) error {
+func (x *Context) opaque(launch code.Launch, c *ir.Call) error {
 	if x.room.stage != asked { // who asks for the needs, or gives the memory
 		return launch(x, c)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -17,7 +18,7 @@ import (
 func pairs() *ir.Op {
 	return &ir.Op{Name: "pair", Kind: ir.Elementwise, Switch: -1, In: []ir.Operand{{Name: "x"}, {Name: "y"}},
 		Out: []ir.Result{{Name: "sum"}, {Name: "product"}}, DTypes: ir.ClassAll, Promote: ir.PromoteArith,
-		Bodies: []ir.Body{{Exprs: []string{"x + y", "x*y"}}}, Code: []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "m", Symbol: "pair"}}}}
+		Bodies: []ir.Body{{Exprs: []string{"x + y", "x*y"}}}, Code: []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "m", Symbol: "pair"}}}}
 }
 
 // a quad is the addresses that meet at one position: two results' and two operands'.
@@ -155,7 +156,7 @@ func foldPairs() *ir.Op {
 	return &ir.Op{Name: "folds", Kind: ir.Reduction, Switch: -1, In: []ir.Operand{{Name: "x"}, {Name: "y"}},
 		Out: []ir.Result{{Name: "total"}, {Name: "product"}}, DTypes: ir.ClassAll, Promote: ir.PromoteNone,
 		Bodies: []ir.Body{{States: []ir.State{state("s", "x"), state("p", "x*y")}, Exprs: []string{"a.s", "a.p"}}},
-		Code:   []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: "m", Symbol: "folds"}}}}
+		Code:   []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "m", Symbol: "folds"}}}}
 }
 
 // TestFoldSeveralCoverage follows the addresses that reductions of several operands and

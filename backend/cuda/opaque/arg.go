@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
@@ -12,10 +13,10 @@ import (
 // ArgMax returns the index of the largest element along the one axis in
 // attribute dim, or in x read in row-major order where it is nil. The first of
 // equal elements wins; NaN is the largest.
-func ArgMax(g ir.GPU, c *ir.Call) error { return argReduce(g, c, false) }
+func ArgMax(g code.GPU, c *ir.Call) error { return argReduce(g, c, false) }
 
 // ArgMin is ArgMax for the smallest element; NaN is the smallest too.
-func ArgMin(g ir.GPU, c *ir.Call) error { return argReduce(g, c, true) }
+func ArgMin(g code.GPU, c *ir.Call) error { return argReduce(g, c, true) }
 
 // A search is a launch of the kernels in arg.cu.
 type search struct {
@@ -25,7 +26,7 @@ type search struct {
 	smallest    bool
 }
 
-func argReduce(g ir.GPU, c *ir.Call, smallest bool) error {
+func argReduce(g code.GPU, c *ir.Call, smallest bool) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -92,7 +93,7 @@ const (
 )
 
 // launch enqueues the search for a piece of the results.
-func (s *search) launch(g ir.GPU, kept *space.Space, out, x uint64) error {
+func (s *search) launch(g code.GPU, kept *space.Space, out, x uint64) error {
 	results, along := kept.Count(), int64(s.along)
 	full := int64(8 * g.Multiprocessors())
 	shape, per, kernel := [3]int{32, argThreads / 32, 1}, int64(32), "arg_columns"

@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
@@ -13,7 +14,7 @@ const bandEach = 4
 
 // Band copies the matrices in the last two axes of x, with zeros where column less
 // row is not from attribute first to attribute last.
-func Band(g ir.GPU, c *ir.Call) error {
+func Band(g code.GPU, c *ir.Call) error {
 	shape := c.In[0].Shape
 	if len(shape) < 2 {
 		return fmt.Errorf("x must have two axes or more, not shape %v", shape)

@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -9,14 +10,14 @@ import (
 // variance 1. Operands: x, and weight and bias of one element a channel. Attribute: eps.
 // Results: out = (x - mean)/sqrt(variance + eps)*weight + bias, and mean and biased
 // variance of one element a channel.
-func ChannelNorm(g ir.GPU, c *ir.Call) error {
+func ChannelNorm(g code.GPU, c *ir.Call) error {
 	const momentsOf = 4 // numbers that the kernels keep of a part
 	return overChannels(g, c, "channel_moments", "channel_norm", momentsOf)
 }
 
 // ChannelNormGrad returns the gradients of ChannelNorm's result out by x, weight and bias.
 // Operands: the gradient of out, x, weight, mean and variance. Attribute: eps.
-func ChannelNormGrad(g ir.GPU, c *ir.Call) error {
+func ChannelNormGrad(g code.GPU, c *ir.Call) error {
 	const sumsOf = 2
 	return overChannels(g, c, "channel_sums", "channel_grad", sumsOf)
 }
@@ -33,7 +34,7 @@ const (
 // overChannels launches the two kernels of channel_norm.cu: one finds numbers of each part
 // of a channel, the other writes the results. The first result and the operands of its
 // shape are images; what is left has one element a channel.
-func overChannels(g ir.GPU, c *ir.Call, measure, write string, numbers int64) error {
+func overChannels(g code.GPU, c *ir.Call, measure, write string, numbers int64) error {
 	shape, dt := c.Out[0].Shape, c.Out[0].DType
 	channels, size := int64(shape[1]), int64(ir.NumElements(shape[2:]))
 	if channels == 0 {

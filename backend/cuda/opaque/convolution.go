@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -30,7 +31,7 @@ func newConvolution(name string, c *ir.Call, x, weight, y []int, first int) (*co
 }
 
 // ownConvolution is Convolution by kernels of our own.
-func ownConvolution(g ir.GPU, c *ir.Call) error {
+func ownConvolution(g code.GPU, c *ir.Call) error {
 	v, err := newConvolution("forward", c, c.In[0].Shape, c.In[1].Shape, c.Out[0].Shape, 0)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func ownConvolution(g ir.GPU, c *ir.Call) error {
 }
 
 // ownConvolutionGradInput is ConvolutionGradInput by kernels of our own.
-func ownConvolutionGradInput(g ir.GPU, c *ir.Call) error {
+func ownConvolutionGradInput(g code.GPU, c *ir.Call) error {
 	v, err := newConvolution("grad_input", c, c.Out[0].Shape, c.In[1].Shape, c.In[0].Shape, 1)
 	if err != nil {
 		return err
@@ -56,7 +57,7 @@ func ownConvolutionGradInput(g ir.GPU, c *ir.Call) error {
 }
 
 // ownConvolutionGradWeight is ConvolutionGradWeight by kernels of our own.
-func ownConvolutionGradWeight(g ir.GPU, c *ir.Call) error {
+func ownConvolutionGradWeight(g code.GPU, c *ir.Call) error {
 	v, err := newConvolution("grad_weight", c, c.In[1].Shape, c.Out[0].Shape, c.In[0].Shape, 1)
 	if err != nil {
 		return err
@@ -85,7 +86,7 @@ func (p *gathered) imagesAtOnce(images int) int {
 }
 
 // run multiplies the operands left and right into c's result.
-func (v *convolution) run(g ir.GPU, c *ir.Call, left, right ir.View, p gathered) error {
+func (v *convolution) run(g code.GPU, c *ir.Call, left, right ir.View, p gathered) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -114,7 +115,7 @@ func (v *convolution) run(g ir.GPU, c *ir.Call, left, right ir.View, p gathered)
 
 // launch enqueues the product for all images and groups. Results that every image
 // has a part in are summed in slices.
-func (v *convolution) launch(g ir.GPU, left, right, out uint64, p gathered) error {
+func (v *convolution) launch(g code.GPU, left, right, out uint64, p gathered) error {
 	const columns = 64
 	rows := 64
 	if p.m <= 24 && v.axes() == fewAxes {

@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/backend/cuda/cudnn"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
@@ -12,7 +13,7 @@ import (
 // ConvolutionBias is Convolution with a third operand, of one axis, that is added to
 // each channel before the result is rounded. The libraries add to what is there, which
 // is the bias, spread.
-func ConvolutionBias(g ir.GPU, c *ir.Call) error {
+func ConvolutionBias(g code.GPU, c *ir.Call) error {
 	x, weight, bias, y := c.In[0], c.In[1], c.In[2], c.Out[0]
 	if len(bias.Shape) != 1 || bias.Shape[0] != y.Shape[1] {
 		return fmt.Errorf("bias %v must have one axis, as long as the second of the result %v", bias.Shape, y.Shape)
@@ -37,7 +38,7 @@ func ConvolutionBias(g ir.GPU, c *ir.Call) error {
 
 // addConvolution has a library add the convolution to out, which gets the bias first,
 // and reports whether there is one that does.
-func addConvolution(g ir.GPU, c *ir.Call, x, weight, out, bias ir.View) (bool, error) {
+func addConvolution(g code.GPU, c *ir.Call, x, weight, out, bias ir.View) (bool, error) {
 	l, ok := onLibrary(g)
 	if !ok || x.NumElements() == 0 || weight.NumElements() == 0 || !cudnn.Supports(x, weight, out) {
 		return false, nil
@@ -64,7 +65,7 @@ func addConvolution(g ir.GPU, c *ir.Call, x, weight, out, bias ir.View) (bool, e
 }
 
 // sumConvolution adds the bias to sums that are not rounded.
-func sumConvolution(g ir.GPU, c *ir.Call, bias ir.View) error {
+func sumConvolution(g code.GPU, c *ir.Call, bias ir.View) error {
 	y := c.Out[0]
 	sums, err := scratchView(g, y.Shape, c.Compute)
 	if err != nil {

@@ -3,6 +3,7 @@ package opaque
 import (
 	"slices"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/backend/cuda/cudnn"
 	"github.com/sinter-go/sinter/backend/cuda/library"
@@ -11,24 +12,24 @@ import (
 
 // Convolution returns the cross-correlation of x [n, channels, spatial...] with
 // weight [out, channels/groups, kernel...], by cuDNN where it is there.
-func Convolution(g ir.GPU, c *ir.Call) error {
+func Convolution(g code.GPU, c *ir.Call) error {
 	return convolve(g, c, cudnn.Forward, 0, c.In[0], c.In[1], c.Out[0], ownConvolution)
 }
 
 // ConvolutionGradInput returns the gradient of a convolution with respect to x.
-func ConvolutionGradInput(g ir.GPU, c *ir.Call) error {
+func ConvolutionGradInput(g code.GPU, c *ir.Call) error {
 	return convolve(g, c, cudnn.GradInput, 1, c.Out[0], c.In[1], c.In[0], ownConvolutionGradInput)
 }
 
 // ConvolutionGradWeight returns the gradient of a convolution with respect to
 // weight.
-func ConvolutionGradWeight(g ir.GPU, c *ir.Call) error {
+func ConvolutionGradWeight(g code.GPU, c *ir.Call) error {
 	return convolve(g, c, cudnn.GradWeight, 1, c.In[1], c.Out[0], c.In[0], ownConvolutionGradWeight)
 }
 
 // convolve computes one of x, weight and y, as direction says, from the other two.
 // The convolution's attributes begin at index first.
-func convolve(g ir.GPU, c *ir.Call, direction cudnn.Direction, first int, x, weight, y ir.View, own ir.CUDALaunch) error {
+func convolve(g code.GPU, c *ir.Call, direction cudnn.Direction, first int, x, weight, y ir.View, own code.Launch) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -64,7 +65,7 @@ func half(v ir.View) bool { return v.DType == ir.Float16 || v.DType == ir.BFloat
 
 // widen makes views of 16-bit floats such of float32. cuDNN writes no wider sums than
 // its operands are. TF32 has all bits of these.
-func widen(g ir.GPU, views ...*ir.View) error {
+func widen(g code.GPU, views ...*ir.View) error {
 	for _, v := range views {
 		if !half(*v) {
 			continue

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/ir"
@@ -179,16 +180,16 @@ func TestNormLayouts(t *testing.T) {
 }
 
 // withLaunch returns an operator's descriptor with another CUDA kernel.
-func withLaunch(op *ir.Op, launch ir.CUDALaunch) *ir.Op {
-	code := slices.Clone(op.Code)
-	for i := range code {
-		if code[i].For == "cuda" {
-			code[i].Of = &ir.CUDAKernels{Launch: launch}
+func withLaunch(op *ir.Op, launch code.Launch) *ir.Op {
+	list := slices.Clone(op.Code)
+	for i := range list {
+		if list[i].For == "cuda" {
+			list[i].Of = &code.Kernels{Launch: launch}
 		}
 	}
 	return &ir.Op{
 		Name: op.Name, Kind: op.Kind, In: op.In, Attrs: op.Attrs, Out: op.Out, DTypes: op.DTypes, Promote: op.Promote, Fixed: op.Fixed,
-		Switch: op.Switch, Code: code, Tags: op.Tags,
+		Switch: op.Switch, Code: list, Tags: op.Tags,
 	}
 }
 
@@ -280,7 +281,7 @@ func (c shapeOf) y() []int {
 
 // apply returns the operator of a descriptor; shape is the result's, and first
 // the attribute before those of the convolution, if there is one.
-func (c shapeOf) apply(op *ir.Op, launch ir.CUDALaunch, shape []int, first ...ir.Value) operator {
+func (c shapeOf) apply(op *ir.Op, launch code.Launch, shape []int, first ...ir.Value) operator {
 	attrs := append(first, ir.IntsValue(c.stride), ir.IntsValue(c.padding), ir.IntsValue(c.dilation), ir.IntValue(c.groups))
 	own := withLaunch(op, launch)
 	return func(in ...*core.Tensor) []*core.Tensor {

@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/ir"
@@ -9,18 +10,18 @@ import (
 // FFTC2C is the discrete Fourier transform of complex x along the axes in attribute
 // dims, with the sign of the inverse one where attribute inverse says so, times
 // attribute scale. Transforms go to cuFFT where it is there.
-func FFTC2C(g ir.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTC2C, ownFFTC2C) }
+func FFTC2C(g code.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTC2C, ownFFTC2C) }
 
 // FFTR2C is the first half of the transform of real x along attribute dim, times
 // attribute scale and, where a result stands for two, attribute inner.
-func FFTR2C(g ir.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTR2C, ownFFTR2C) }
+func FFTR2C(g code.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTR2C, ownFFTR2C) }
 
 // FFTC2R is the real tensor of attribute n points along attribute dim whose
 // transform's first half is x, multiplied first as FFTR2C multiplies results.
-func FFTC2R(g ir.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTC2R, ownFFTC2R) }
+func FFTC2R(g code.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTC2R, ownFFTC2R) }
 
 // onCUFFT has the library compute c, or where it does not kernels of our own.
-func onCUFFT(g ir.GPU, c *ir.Call, by func(library.GPU, *ir.Call) error, own ir.CUDALaunch) error {
+func onCUFFT(g code.GPU, c *ir.Call, by func(library.GPU, *ir.Call) error, own code.Launch) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -58,7 +59,7 @@ func c2rOf(c *ir.Call) (bins, error) {
 
 // A fourier is the launch of one transform.
 type fourier struct {
-	ir.GPU
+	code.GPU
 	plans ir.FFTPlans // of the device
 	dtype ir.DType    // complex
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -155,7 +156,7 @@ func (f *fourier) convolve(m int, dst, src uint64, rows, n int, inverse bool, sc
 }
 
 // ownFFTC2C is FFTC2C by kernels of our own: one axis after the other, moved last.
-func ownFFTC2C(g ir.GPU, c *ir.Call) error {
+func ownFFTC2C(g code.GPU, c *ir.Call) error {
 	axes, inverse, scale, err := c2cOf(c)
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (f *fourier) target(d ir.View, axis int, result bool) (ir.View, error) {
 }
 
 // ownFFTR2C is FFTR2C by kernels of our own, as a transform of complex numbers.
-func ownFFTR2C(g ir.GPU, c *ir.Call) error {
+func ownFFTR2C(g code.GPU, c *ir.Call) error {
 	b, err := r2cOf(c)
 	if err != nil {
 		return err
@@ -228,7 +229,7 @@ func ownFFTR2C(g ir.GPU, c *ir.Call) error {
 }
 
 // ownFFTC2R is FFTC2R by kernels of our own, as a transform of complex numbers.
-func ownFFTC2R(g ir.GPU, c *ir.Call) error {
+func ownFFTC2R(g code.GPU, c *ir.Call) error {
 	b, err := c2rOf(c)
 	if err != nil {
 		return err

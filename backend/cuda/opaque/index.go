@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/backend/cuda/trap"
@@ -30,7 +31,7 @@ const chosenEach = 4
 // launch enqueues the kernels. Element by element they are named after dt, else
 // they move units as large as the layouts allow. other comes first of the
 // operands, for it is the one whose elements are all visited.
-func (h *choice) launch(g ir.GPU, dt ir.DType) error {
+func (h *choice) launch(g code.GPU, dt ir.DType) error {
 	chosenStrides, step, limit := slices.Clone(h.chosen.Strides), 1, 1
 	if len(h.shape) > 0 {
 		step, limit = h.chosen.Strides[h.axis], h.chosen.Shape[h.axis]
@@ -60,14 +61,14 @@ func (h *choice) launch(g ir.GPU, dt ir.DType) error {
 }
 
 // Gather takes the elements of x that index names along attribute dim.
-func Gather(g ir.GPU, c *ir.Call) error {
+func Gather(g code.GPU, c *ir.Call) error {
 	c = c.Raised()
 	h := choice{module: "index", kernel: "gather", who: trap.Gather}
 	return h.read(g, c, func(index ir.View) []int { return index.Strides })
 }
 
 // IndexSelect takes the slices of x along attribute dim that index names.
-func IndexSelect(g ir.GPU, c *ir.Call) error {
+func IndexSelect(g code.GPU, c *ir.Call) error {
 	h := choice{module: "index", kernel: "gather", who: trap.IndexSelect}
 	return h.read(g, c, h.alongAxis(c.Out[0].Shape))
 }
@@ -85,7 +86,7 @@ func (h *choice) alongAxis(shape []int) func(index ir.View) []int {
 
 // read launches the kernels of operators that read chosen elements; expand gives
 // the index's strides over the result.
-func (h *choice) read(g ir.GPU, c *ir.Call, expand func(index ir.View) []int) (err error) {
+func (h *choice) read(g code.GPU, c *ir.Call, expand func(index ir.View) []int) (err error) {
 	if h.axis, err = axisOf(c, 0, c.In[0].Shape); err != nil || c.Out[0].NumElements() == 0 {
 		return err
 	}
@@ -108,7 +109,7 @@ func (h *choice) read(g ir.GPU, c *ir.Call, expand func(index ir.View) []int) (e
 
 // Scatter writes the elements of src where index says along attribute dim into a
 // copy of x. Where two are written to one place, either is.
-func Scatter(g ir.GPU, c *ir.Call) error {
+func Scatter(g code.GPU, c *ir.Call) error {
 	c = c.Raised()
 	h := choice{module: "scatter", kernel: "scatter", who: trap.Scatter}
 	return h.write(g, c, c.Out[0].DType, ir.Invalid, c.In[1].Shape, func(index ir.View) []int { return index.Strides })
@@ -116,7 +117,7 @@ func Scatter(g ir.GPU, c *ir.Call) error {
 
 // ScatterAdd adds the elements of src where index says along attribute dim to a
 // copy of x, in any order.
-func ScatterAdd(g ir.GPU, c *ir.Call) error {
+func ScatterAdd(g code.GPU, c *ir.Call) error {
 	c = c.Raised()
 	h := choice{module: "scatter", kernel: "scatter_add", who: trap.ScatterAdd}
 	acc, kernel, err := sumsIn(c.Compute)
@@ -128,7 +129,7 @@ func ScatterAdd(g ir.GPU, c *ir.Call) error {
 
 // IndexAdd adds the slices of src along attribute dim to those slices of a copy
 // of x that index names, in any order.
-func IndexAdd(g ir.GPU, c *ir.Call) error {
+func IndexAdd(g code.GPU, c *ir.Call) error {
 	h := choice{module: "scatter", kernel: "scatter_add", who: trap.IndexAdd}
 	acc, kernel, err := sumsIn(c.Compute)
 	if err != nil {
@@ -155,7 +156,7 @@ func sumsIn(compute ir.DType) (acc, kernel ir.DType, err error) {
 // write launches the kernels of operators that write to chosen elements of a copy
 // of x, kept in dtype acc. kernel is as for launch; shape and expand are the
 // index's.
-func (h *choice) write(g ir.GPU, c *ir.Call, acc, kernel ir.DType, shape []int, expand func(index ir.View) []int) (err error) {
+func (h *choice) write(g code.GPU, c *ir.Call, acc, kernel ir.DType, shape []int, expand func(index ir.View) []int) (err error) {
 	if h.axis, err = axisOf(c, 0, c.In[0].Shape); err != nil || c.Out[0].NumElements() == 0 {
 		return err
 	}

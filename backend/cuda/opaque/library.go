@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/backend/cuda/cudnn"
 	"github.com/sinter-go/sinter/backend/cuda/cufft"
@@ -41,13 +42,13 @@ func (m *missing) covered(err error) bool {
 }
 
 // onLibrary returns the GPU as libraries need it; ok is false where g is another.
-func onLibrary(g ir.GPU) (library.GPU, bool) {
+func onLibrary(g code.GPU) (library.GPU, bool) {
 	l, ok := g.(library.GPU)
 	return l, ok
 }
 
 // zero sets every element of v to 0.
-func zero(g ir.GPU, v ir.View) error {
+func zero(g code.GPU, v ir.View) error {
 	out, err := contiguous(g, v, v.DType)
 	if err != nil {
 		return err

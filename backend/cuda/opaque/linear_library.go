@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
@@ -11,7 +12,7 @@ import (
 // MatMulBias is MatMul with a third operand, of one axis, that is added to each
 // row of the product. cuBLASLt does it in one launch; without it the product is
 // rounded before the addition.
-func MatMulBias(g ir.GPU, c *ir.Call) error {
+func MatMulBias(g code.GPU, c *ir.Call) error {
 	x, y, bias, d := c.In[0], c.In[1], c.In[2], c.Out[0]
 	if len(bias.Shape) != 1 || bias.Shape[0] != d.Shape[len(d.Shape)-1] {
 		return fmt.Errorf("bias %v must have one axis, as long as the last of the product %v", bias.Shape, d.Shape)
@@ -39,7 +40,7 @@ func biasBlocks(rows, columns int) [3]int {
 
 // ownMatMulBias adds the bias to a product in memory: of 16-bit floats to one of float32,
 // which is rounded once.
-func ownMatMulBias(g ir.GPU, c *ir.Call) error {
+func ownMatMulBias(g code.GPU, c *ir.Call) error {
 	d := c.Out[0]
 	if d.DType == ir.Float16 || d.DType == ir.BFloat16 {
 		sums, err := scratchView(g, d.Shape, ir.Float32)
@@ -62,7 +63,7 @@ func ownMatMulBias(g ir.GPU, c *ir.Call) error {
 }
 
 // productAndBias writes x @ y + bias to dense memory, in its dtype.
-func productAndBias(g ir.GPU, c *ir.Call, out ir.View) error {
+func productAndBias(g code.GPU, c *ir.Call, out ir.View) error {
 	inner := *c
 	inner.In, inner.Out = c.In[:2], []ir.View{out}
 	if err := MatMul(g, &inner); err != nil {

@@ -3,6 +3,7 @@ package opaque
 import (
 	"math/bits"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/trap"
 	"github.com/sinter-go/sinter/ir"
@@ -36,7 +37,7 @@ type classLoss struct {
 
 // CrossEntropy returns the loss of the scores x, reduced, log(sum(exp(x))) of each
 // row and what the mean is divided by.
-func CrossEntropy(g ir.GPU, c *ir.Call) error {
+func CrossEntropy(g code.GPU, c *ir.Call) error {
 	lse, err := contiguous(g, c.Out[1], ir.Float64)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func CrossEntropy(g ir.GPU, c *ir.Call) error {
 
 // NLL returns the loss of the logarithms of probabilities x, reduced, and what the
 // mean is divided by.
-func NLL(g ir.GPU, c *ir.Call) error {
+func NLL(g code.GPU, c *ir.Call) error {
 	x, err := g.Dense(c.In[0], c.Out[0].DType)
 	if err != nil {
 		return err
@@ -72,7 +73,7 @@ func lossOver(shape []int) classLoss {
 }
 
 // scores chooses the kernel that goes over all elements of x.
-func (l *classLoss) scores(g ir.GPU, x ir.View) {
+func (l *classLoss) scores(g code.GPU, x ir.View) {
 	l.kernel = ofType("cross_entropy", x.DType)
 	vector := ""
 	if (uint64(l.along*x.DType.Size())|x.Addr)%16 == 0 {
@@ -97,7 +98,7 @@ func (l *classLoss) scores(g ir.GPU, x ir.View) {
 
 // spread makes one block of few threads' work, of each elements for a row, and
 // several of more than small.
-func (l *classLoss) spread(g ir.GPU, threads, each, small int) {
+func (l *classLoss) spread(g code.GPU, threads, each, small int) {
 	if l.rows*each <= small {
 		l.blocks, l.threads = 1, block(min(max(int(ceil(int64(threads), warp)), 1)*warp, largestBlock))
 		return
@@ -108,7 +109,7 @@ func (l *classLoss) spread(g ir.GPU, threads, each, small int) {
 
 // launch enqueues the kernel, and that which adds up what several blocks have
 // found. x is the first operand.
-func (l *classLoss) launch(g ir.GPU, c *ir.Call, x ir.View, lse uint64, who trap.Who) error {
+func (l *classLoss) launch(g code.GPU, c *ir.Call, x ir.View, lse uint64, who trap.Who) error {
 	target, weight, err := lossOperands(g, c, 1, x.DType)
 	if err != nil {
 		return err
@@ -161,7 +162,7 @@ func (l *classLoss) launch(g ir.GPU, c *ir.Call, x ir.View, lse uint64, who trap
 
 // lossOperands returns the addresses of the targets, an operand, and of the
 // weights of the classes, the last, or 0.
-func lossOperands(g ir.GPU, c *ir.Call, target int, dt ir.DType) (targets, weights uint64, err error) {
+func lossOperands(g code.GPU, c *ir.Call, target int, dt ir.DType) (targets, weights uint64, err error) {
 	t, err := g.Dense(c.In[target], ir.Int64)
 	if err != nil {
 		return 0, 0, err
@@ -176,7 +177,7 @@ func lossOperands(g ir.GPU, c *ir.Call, target int, dt ir.DType) (targets, weigh
 
 // CrossEntropyGrad returns (exp(x - lse) - 1 at the target)*g*weight, over total
 // for the mean. Operands: g, x, target, lse, total, and perhaps weight.
-func CrossEntropyGrad(g ir.GPU, c *ir.Call) error {
+func CrossEntropyGrad(g code.GPU, c *ir.Call) error {
 	x, err := g.Dense(c.In[1], c.Out[0].DType)
 	if err != nil {
 		return err
@@ -190,11 +191,11 @@ func CrossEntropyGrad(g ir.GPU, c *ir.Call) error {
 
 // NLLGrad returns -g*weight at the target and 0 elsewhere, over total for the
 // mean. Operands: g, target, total, and perhaps weight.
-func NLLGrad(g ir.GPU, c *ir.Call) error { return lossGrad(g, c, 1, 0, 0, c.In[2]) }
+func NLLGrad(g code.GPU, c *ir.Call) error { return lossGrad(g, c, 1, 0, 0, c.In[2]) }
 
 // lossGrad launches the gradient of a loss; target is an operand, x and lse are
 // addresses or 0. The last two attributes are ignore_index and reduction.
-func lossGrad(g ir.GPU, c *ir.Call, target int, x, lse uint64, total ir.View) error {
+func lossGrad(g code.GPU, c *ir.Call, target int, x, lse uint64, total ir.View) error {
 	n := c.Out[0].NumElements()
 	if n == 0 {
 		return nil

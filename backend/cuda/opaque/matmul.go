@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
@@ -35,7 +36,7 @@ const (
 
 // ownMatMul is MatMul by kernels of our own, for every dtype. No operand is copied
 // for its layout.
-func ownMatMul(g ir.GPU, c *ir.Call) error {
+func ownMatMul(g code.GPU, c *ir.Call) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -134,7 +135,7 @@ func (p *product) slices(sms int, blocks int64) int64 {
 // accumulator returns the bytes of what products of a dtype are added up in.
 func accumulator(dt ir.DType) int { return max(4, dt.Compute().Size()) }
 
-func (p *product) launch(g ir.GPU) error {
+func (p *product) launch(g code.GPU) error {
 	side := p.tile(g.Multiprocessors())
 	tiles := ceil(int64(p.m), int64(side)) * ceil(int64(p.n), int64(side))
 	if tiles >= space.Limit {
@@ -188,7 +189,7 @@ func (p *product) append(params *driver.Params, partial uint64, slices int64) {
 }
 
 // merge launches the kernel that adds up what slices left of count elements.
-func merge(g ir.GPU, module, kernel string, out, partial uint64, count, slices int64) error {
+func merge(g code.GPU, module, kernel string, out, partial uint64, count, slices int64) error {
 	var p driver.Params
 	p.Uint64(out)
 	p.Uint64(partial)

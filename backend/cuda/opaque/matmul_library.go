@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -9,7 +10,7 @@ import (
 // is a row on the left and a column on the right; leading axes broadcast. Floats
 // and complex numbers go to cuBLASLt where it is there, factors of 16 bits as they
 // are where the result is float32.
-func MatMul(g ir.GPU, c *ir.Call) error {
+func MatMul(g code.GPU, c *ir.Call) error {
 	x, y, d := c.In[0], c.In[1], c.Out[0]
 	if d.NumElements() == 0 {
 		return nil

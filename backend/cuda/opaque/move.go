@@ -5,6 +5,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
@@ -28,7 +29,7 @@ func part(v ir.View, start, shape []int) ir.View {
 }
 
 // Cat joins the operands along attribute dim.
-func Cat(g ir.GPU, c *ir.Call) error {
+func Cat(g code.GPU, c *ir.Call) error {
 	out := c.Out[0]
 	axis, err := axisOf(c, 0, out.Shape)
 	if err != nil || out.NumElements() == 0 {
@@ -75,7 +76,7 @@ const (
 )
 
 // catRows joins rows of the operands, of which the result's have pitch elements.
-func catRows(g ir.GPU, c *ir.Call, rows, pitch int) error {
+func catRows(g code.GPU, c *ir.Call, rows, pitch int) error {
 	out := c.Out[0]
 	size := out.DType.Size()
 	addrs, widths := []uint64{out.Addr}, pitch
@@ -121,7 +122,7 @@ const catPartSize = 32
 
 // PadConstant surrounds x with a value. Attributes: padding, the elements to add
 // before and after the last axis, then the axis before it, and so on; value.
-func PadConstant(g ir.GPU, c *ir.Call) error {
+func PadConstant(g code.GPU, c *ir.Call) error {
 	x, out, padding := c.In[0], c.Out[0], c.Attrs[0].Ints
 	if out.NumElements() == 0 {
 		return nil
@@ -156,7 +157,7 @@ func PadConstant(g ir.GPU, c *ir.Call) error {
 
 // padInTwo fills out with value, or zeros where that has no memory, and then writes
 // inside, which starts at low.
-func padInTwo(g ir.GPU, out, inside ir.View, low []int, value ir.View) error {
+func padInTwo(g code.GPU, out, inside ir.View, low []int, value ir.View) error {
 	if value.Addr == 0 {
 		if err := zero(g, out); err != nil {
 			return err
@@ -175,7 +176,7 @@ func padInTwo(g ir.GPU, out, inside ir.View, low []int, value ir.View) error {
 
 // constant returns a number as one element of dtype dt in device memory, rounded
 // to compute first. Zero has no memory.
-func constant(g ir.GPU, s ir.Scalar, compute, dt ir.DType) (ir.View, error) {
+func constant(g code.GPU, s ir.Scalar, compute, dt ir.DType) (ir.View, error) {
 	wide, whole := s.Complex(), s.Int()
 	if !s.Bool() && !math.Signbit(real(wide)) && !math.Signbit(imag(wide)) {
 		return ir.View{DType: dt}, nil
@@ -204,7 +205,7 @@ const windowEach = 4
 // windowed launches the kernel that writes x to out where coordinates are low or
 // more, and fewer than shape from there, and value elsewhere. x has out's dtype,
 // and strides that may be negative. With nil for low all of out is written.
-func windowed(g ir.GPU, out, x ir.View, low, shape []int, value ir.View) error {
+func windowed(g code.GPU, out, x ir.View, low, shape []int, value ir.View) error {
 	marks := ir.ContiguousStrides(out.Shape)
 	for a, n := range out.Shape {
 		if low != nil && shape[a] != n {
@@ -275,7 +276,7 @@ func appendWindow(p *driver.Params, marks, low, shape []int) {
 }
 
 // Flip reverses x along the axes in attribute dims.
-func Flip(g ir.GPU, c *ir.Call) error {
+func Flip(g code.GPU, c *ir.Call) error {
 	x, out := c.In[0], c.Out[0]
 	if x.NumElements() == 0 {
 		return nil

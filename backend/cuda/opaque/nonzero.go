@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/backend/cuda/trap"
@@ -14,12 +15,12 @@ const nonzeroTile = 4096
 
 // NonzeroSized returns the positions of x's nonzero elements, of which there
 // should be as many as attribute n says, one row of axis indices each.
-func NonzeroSized(g ir.GPU, c *ir.Call) error { return nonzeroSized(g, c, trap.NonzeroSized) }
+func NonzeroSized(g code.GPU, c *ir.Call) error { return nonzeroSized(g, c, trap.NonzeroSized) }
 
 // Probabilities reports true elements of its operand: those that are no probabilities.
-func Probabilities(g ir.GPU, c *ir.Call) error { return nonzeroSized(g, c, trap.Probabilities) }
+func Probabilities(g code.GPU, c *ir.Call) error { return nonzeroSized(g, c, trap.Probabilities) }
 
-func nonzeroSized(g ir.GPU, c *ir.Call, who trap.Who) error {
+func nonzeroSized(g code.GPU, c *ir.Call, who trap.Who) error {
 	wanted := c.Attrs[0].Int
 	count := int64(c.In[0].NumElements())
 	if count == 0 && wanted != 0 {
@@ -62,7 +63,7 @@ func nonzeroSized(g ir.GPU, c *ir.Call, who trap.Who) error {
 
 // countTiles returns, for each tile of a contiguous mask, how many bytes before it
 // are not zero. It is a fault of who if they are not wanted in all.
-func countTiles(g ir.GPU, mask ir.View, wanted int64, who trap.Who) (before uint64, err error) {
+func countTiles(g code.GPU, mask ir.View, wanted int64, who trap.Who) (before uint64, err error) {
 	count := int64(mask.NumElements())
 	tiles := ceil(count, nonzeroTile)
 	found, err := g.Scratch(4 * tiles)
@@ -91,7 +92,7 @@ func countTiles(g ir.GPU, mask ir.View, wanted int64, who trap.Who) (before uint
 
 // MaskedSelectSized returns the elements of x at the places where mask, which has
 // x's shape, is not zero: as many as attribute n says.
-func MaskedSelectSized(g ir.GPU, c *ir.Call) error {
+func MaskedSelectSized(g code.GPU, c *ir.Call) error {
 	wanted := c.Attrs[0].Int
 	if c.In[0].NumElements() == 0 {
 		return nil

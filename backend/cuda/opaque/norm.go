@@ -1,19 +1,22 @@
 package opaque
 
-import "github.com/sinter-go/sinter/ir"
+import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	"github.com/sinter-go/sinter/ir"
+)
 
 // LayerNorm normalizes x over its last axes, as many as attribute axes says, to
 // mean 0 and variance 1. Operands: x and, both or neither, weight and bias of the
 // shape of these axes. Results: out = (x - mean)*rstd*weight + bias, mean, and
 // rstd = 1/sqrt(var + eps) with the biased variance.
-func LayerNorm(g ir.GPU, c *ir.Call) error { return normalize(g, c, "layer_norm") }
+func LayerNorm(g code.GPU, c *ir.Call) error { return normalize(g, c, "layer_norm") }
 
 // RMSNorm divides x by the root of its mean square over its last axes. Operands:
 // x and perhaps weight of the shape of these axes. Results: out = x*rstd*weight,
 // and rstd = 1/sqrt(mean(x*x) + eps).
-func RMSNorm(g ir.GPU, c *ir.Call) error { return normalize(g, c, "rms_norm") }
+func RMSNorm(g code.GPU, c *ir.Call) error { return normalize(g, c, "rms_norm") }
 
-func normalize(g ir.GPU, c *ir.Call, kernel string) error {
+func normalize(g code.GPU, c *ir.Call, kernel string) error {
 	shape := c.In[0].Shape
 	lead := len(shape) - int(c.Attrs[0].Int)
 	count, row := ir.NumElements(shape[:lead]), ir.NumElements(shape[lead:])

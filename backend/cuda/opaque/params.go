@@ -3,6 +3,7 @@ package opaque
 import (
 	"strconv"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
@@ -31,7 +32,7 @@ func ofType(kernel string, dt ir.DType) string { return kernel + "_" + dt.String
 
 // onDevice returns v, in whatever layout it has, where it is device memory of
 // dtype dt, and otherwise such a copy.
-func onDevice(g ir.GPU, v ir.View, dt ir.DType) (ir.View, error) {
+func onDevice(g code.GPU, v ir.View, dt ir.DType) (ir.View, error) {
 	if v.Ptr == nil && v.DType == dt {
 		return v, nil
 	}
@@ -39,7 +40,7 @@ func onDevice(g ir.GPU, v ir.View, dt ir.DType) (ir.View, error) {
 }
 
 // scratchView returns a contiguous view of scratch memory.
-func scratchView(g ir.GPU, shape []int, dt ir.DType) (ir.View, error) {
+func scratchView(g code.GPU, shape []int, dt ir.DType) (ir.View, error) {
 	addr, err := g.Scratch(int64(ir.NumElements(shape)) * int64(dt.Size()))
 	return ir.View{Addr: addr, DType: dt, Shape: shape, Strides: ir.ContiguousStrides(shape)}, err
 }
@@ -53,7 +54,7 @@ type target struct {
 }
 
 // strided returns a target of dtype dt in any layout.
-func strided(g ir.GPU, out ir.View, dt ir.DType) (target, error) {
+func strided(g code.GPU, out ir.View, dt ir.DType) (target, error) {
 	if out.DType == dt {
 		return target{View: out}, nil
 	}
@@ -61,20 +62,20 @@ func strided(g ir.GPU, out ir.View, dt ir.DType) (target, error) {
 }
 
 // contiguous returns a target of dtype dt without gaps.
-func contiguous(g ir.GPU, out ir.View, dt ir.DType) (target, error) {
+func contiguous(g code.GPU, out ir.View, dt ir.DType) (target, error) {
 	if out.DType == dt && out.IsContiguous() {
 		return target{View: out}, nil
 	}
 	return copied(g, out, dt)
 }
 
-func copied(g ir.GPU, out ir.View, dt ir.DType) (target, error) {
+func copied(g code.GPU, out ir.View, dt ir.DType) (target, error) {
 	v, err := scratchView(g, out.Shape, dt)
 	return target{View: v, result: out, copied: true}, err
 }
 
 // finish makes the result of what kernels wrote.
-func (t *target) finish(g ir.GPU) error {
+func (t *target) finish(g code.GPU) error {
 	if !t.copied {
 		return nil
 	}
@@ -91,7 +92,7 @@ type place struct {
 // over launches a kernel for the pieces of a space, one after the other. Its
 // parameters are the piece, a pointer for each place and what rest, unless it is
 // nil, adds. Blocks have blockThreads threads, each of which takes each positions.
-func over(g ir.GPU, module, kernel string, s *space.Space, places []place, each int64, rest func(*driver.Params)) error {
+func over(g code.GPU, module, kernel string, s *space.Space, places []place, each int64, rest func(*driver.Params)) error {
 	var p driver.Params
 	return s.Each(func(piece *space.Space, offsets []int64) error {
 		p.Reset()

@@ -3,6 +3,7 @@ package opaque
 import (
 	"strconv"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
@@ -36,7 +37,7 @@ func newPooling(name string, attrs []ir.Value, x, out []int, dilated bool) (*poo
 // launch enqueues the kernel for all planes, as many at a time as the kernel takes.
 // places are the result's and the operands', with the elements a plane has in
 // each; the first is that of the positions.
-func (l *pooling) launch(g ir.GPU, dt ir.DType, places []place, planes []int, rest ...int64) error {
+func (l *pooling) launch(g code.GPU, dt ir.DType, places []place, planes []int, rest ...int64) error {
 	name := ofType(l.name, dt) + "_" + strconv.Itoa(l.axes())
 	most := (space.Limit - 1) / planes[0]
 	var p driver.Params
@@ -65,7 +66,7 @@ func (l *pooling) launch(g ir.GPU, dt ir.DType, places []place, planes []int, re
 // many as attribute kernel has entries, and its place in these axes read as one.
 // Attributes: kernel, stride, padding, dilation. The first of equal elements
 // wins; NaN is the largest.
-func MaxPool(g ir.GPU, c *ir.Call) error {
+func MaxPool(g code.GPU, c *ir.Call) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -100,7 +101,7 @@ func MaxPool(g ir.GPU, c *ir.Call) error {
 // AvgPool returns the mean of each window over the last axes of x. Attributes:
 // kernel, stride, padding, ceil_mode and count_include_pad: whether padding
 // counts in the divisor.
-func AvgPool(g ir.GPU, c *ir.Call) error {
+func AvgPool(g code.GPU, c *ir.Call) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -115,7 +116,7 @@ func AvgPool(g ir.GPU, c *ir.Call) error {
 // AvgPoolGrad returns the gradient of AvgPool with respect to its input, from
 // the gradient g of its result. Attributes: input, the input's shape, then those
 // of AvgPool.
-func AvgPoolGrad(g ir.GPU, c *ir.Call) error {
+func AvgPoolGrad(g code.GPU, c *ir.Call) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
@@ -130,7 +131,7 @@ func AvgPoolGrad(g ir.GPU, c *ir.Call) error {
 
 // average launches the kernel from c's operand to its result, of which a plane
 // has so many elements.
-func (l *pooling) average(g ir.GPU, c *ir.Call, planes []int, rest ...int64) error {
+func (l *pooling) average(g code.GPU, c *ir.Call, planes []int, rest ...int64) error {
 	dt := c.Out[0].DType
 	x, err := g.Dense(c.In[0], dt)
 	if err != nil {

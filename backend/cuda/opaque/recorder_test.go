@@ -6,15 +6,16 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // A recorder is a GPU that notes what it is asked for.
 type recorder struct {
-	ir.GPU  // nil: what is not expected fails
-	launch  []string
-	params  [][]byte
-	scratch uint64
+	code.GPU // nil: what is not expected fails
+	launch   []string
+	params   [][]byte
+	scratch  uint64
 }
 
 func (r *recorder) Launch(module, name string, grid, block [3]int, shared int, params []byte) error {

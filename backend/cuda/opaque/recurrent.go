@@ -1,13 +1,14 @@
 package opaque
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // RecurrentMatMul is MatMul by the precision of recurrent layers.
-func RecurrentMatMul(g ir.GPU, c *ir.Call) error {
+func RecurrentMatMul(g code.GPU, c *ir.Call) error {
 	x, y, d := c.In[0], c.In[1], c.Out[0]
 	switch {
 	case d.NumElements() == 0:
@@ -20,7 +21,7 @@ func RecurrentMatMul(g ir.GPU, c *ir.Call) error {
 
 // multiply enqueues d = x @ y, none of which is empty, by the precision of
 // recurrent layers.
-func multiply(g ir.GPU, x, y, d ir.View, p ir.Precision) error {
+func multiply(g code.GPU, x, y, d ir.View, p ir.Precision) error {
 	if l, ok := onLibrary(g); ok && sameFloats(x, y, d) {
 		err := cublaslt.MatMul(l, x, y, d, p.RNNTF32, p.Sums)
 		if err == nil || !noCUBLASLt.covered(err) {
@@ -33,7 +34,7 @@ func multiply(g ir.GPU, x, y, d ir.View, p ir.Precision) error {
 // A recurrence is the steps of a recurrent layer, one launch and one product of
 // matrices each.
 type recurrence struct {
-	gpu                        ir.GPU
+	gpu                        code.GPU
 	dtype                      ir.DType
 	steps, batch, width, gates int
 	reverse                    bool
@@ -45,7 +46,7 @@ type recurrence struct {
 
 // newRecurrence makes c's operands contiguous. outs is the shape of the outputs
 // and weight which operand is that.
-func newRecurrence(g ir.GPU, c *ir.Call, outs []int, gates, weight int, reverse ir.Value) (*recurrence, error) {
+func newRecurrence(g code.GPU, c *ir.Call, outs []int, gates, weight int, reverse ir.Value) (*recurrence, error) {
 	r := &recurrence{
 		gpu: g, dtype: c.Out[0].DType, steps: outs[0], batch: outs[1], width: outs[2], gates: gates, reverse: reverse.Int != 0, precision: c.Precision,
 	}
@@ -146,7 +147,7 @@ func (r *recurrence) launch(name string, s step) error {
 // LSTMSequence returns the outputs and cells, [steps, batch, width], of an LSTM
 // over gates [steps, batch, 4*width], in the order input, forget, cell, output,
 // from a first output and cell [batch, width]. Attribute: reverse.
-func LSTMSequence(g ir.GPU, c *ir.Call) error {
+func LSTMSequence(g code.GPU, c *ir.Call) error {
 	r, err := newRecurrence(g, c, c.Out[0].Shape, 4, 3, c.Attrs[0])
 	if err != nil || r.empty() {
 		return err
@@ -177,7 +178,7 @@ func LSTMSequence(g ir.GPU, c *ir.Call) error {
 // first cell of LSTMSequence, from those of its outputs and cells, its gates, what
 // the states before each step gave to them, the cells before each step, weight and
 // bias. Attribute: reverse.
-func LSTMSequenceGrad(g ir.GPU, c *ir.Call) error {
+func LSTMSequenceGrad(g code.GPU, c *ir.Call) error {
 	r, err := newRecurrence(g, c, c.In[0].Shape, 4, 5, c.Attrs[0])
 	if err != nil || r.empty() {
 		return err
@@ -208,7 +209,7 @@ func LSTMSequenceGrad(g ir.GPU, c *ir.Call) error {
 // [steps, batch, 3*width], in the order reset, update, new, from a first output
 // [batch, width]. bias has two rows: one is added to the gates, and one to what
 // the state gives to them. Attribute: reverse.
-func GRUSequence(g ir.GPU, c *ir.Call) error {
+func GRUSequence(g code.GPU, c *ir.Call) error {
 	r, err := newRecurrence(g, c, c.Out[0].Shape, 3, 2, c.Attrs[0])
 	if err != nil || r.empty() {
 		return err
@@ -241,7 +242,7 @@ func (r *recurrence) forward(name string, bias uint64) error {
 // each step gave to them, and of the first output of GRUSequence, from that of its
 // outputs, its gates, what the states gave to them, the outputs before each step,
 // weight and bias. Attribute: reverse.
-func GRUSequenceGrad(g ir.GPU, c *ir.Call) error {
+func GRUSequenceGrad(g code.GPU, c *ir.Call) error {
 	r, err := newRecurrence(g, c, c.In[0].Shape, 3, 4, c.Attrs[0])
 	if err != nil || r.empty() {
 		return err
@@ -286,7 +287,7 @@ func activation(relu ir.Value) string {
 // RNNSequence returns the outputs [steps, batch, width] of a recurrence over x, of
 // that shape, from a first output [batch, width]. Attributes: relu, whether its
 // function is that and not tanh, and reverse.
-func RNNSequence(g ir.GPU, c *ir.Call) error {
+func RNNSequence(g code.GPU, c *ir.Call) error {
 	r, err := newRecurrence(g, c, c.Out[0].Shape, 1, 2, c.Attrs[1])
 	if err != nil || r.empty() {
 		return err
@@ -297,7 +298,7 @@ func RNNSequence(g ir.GPU, c *ir.Call) error {
 // RNNSequenceGrad returns the gradients of x and of the first output of
 // RNNSequence, from that of its outputs, these, and weight. Attributes: relu and
 // reverse.
-func RNNSequenceGrad(g ir.GPU, c *ir.Call) error {
+func RNNSequenceGrad(g code.GPU, c *ir.Call) error {
 	r, err := newRecurrence(g, c, c.In[0].Shape, 1, 2, c.Attrs[1])
 	if err != nil || r.empty() {
 		return err

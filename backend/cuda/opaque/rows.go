@@ -3,6 +3,7 @@ package opaque
 import (
 	"math/bits"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -38,7 +39,7 @@ func blockKept(dt ir.DType) int {
 
 // launch enqueues the kernel for the length of the rows. addrs are those of
 // everything that is read and written by row, or 0.
-func (r *rows) launch(g ir.GPU, addrs ...uint64) error {
+func (r *rows) launch(g code.GPU, addrs ...uint64) error {
 	together := uint64(r.along * r.dtype.Size())
 	for _, a := range addrs {
 		together |= a

@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -47,7 +48,7 @@ func newSampling(attrs []ir.Value, x, grid []int) (*sampling, error) {
 func (s *sampling) points() int { return ir.NumElements(s.grid[1 : len(s.grid)-1]) }
 
 // launch enqueues a kernel over the addresses after the geometry.
-func (s *sampling) launch(g ir.GPU, name string, addrs ...uint64) error {
+func (s *sampling) launch(g code.GPU, name string, addrs ...uint64) error {
 	var p driver.Params
 	for _, n := range []int{s.x[0], s.x[1], s.points(), ir.NumElements(s.x[2:])} {
 		p.Int64(int64(n))
@@ -83,7 +84,7 @@ func (s *sampling) launch(g ir.GPU, name string, addrs ...uint64) error {
 }
 
 // denseAll returns the views without gaps, in dtype dt.
-func denseAll(g ir.GPU, views []ir.View, dt ir.DType) ([]ir.View, error) {
+func denseAll(g code.GPU, views []ir.View, dt ir.DType) ([]ir.View, error) {
 	list := make([]ir.View, len(views))
 	for i, v := range views {
 		var err error
@@ -97,18 +98,18 @@ func denseAll(g ir.GPU, views []ir.View, dt ir.DType) ([]ir.View, error) {
 // GridSample returns x [n, channels, spatial...] at the places that grid
 // [n, out..., axes] names, or a derivative of that by the coordinates. Attributes:
 // order, interpolation, padding_mode and align_corners.
-func GridSample(g ir.GPU, c *ir.Call) error {
+func GridSample(g code.GPU, c *ir.Call) error {
 	return sample(g, c, gridSample, c.In[0].Shape, c.In[1].Shape)
 }
 
 // GridSampleGradGrid returns the gradient of GridSample with respect to grid, from
 // the gradient g of its result, x and grid. Attributes: those of GridSample.
-func GridSampleGradGrid(g ir.GPU, c *ir.Call) error {
+func GridSampleGradGrid(g code.GPU, c *ir.Call) error {
 	return sample(g, c, "grid_sample_grad_grid", c.In[1].Shape, c.In[2].Shape)
 }
 
 // sample launches a kernel that writes every element of the result.
-func sample(g ir.GPU, c *ir.Call, name string, x, grid []int) error {
+func sample(g code.GPU, c *ir.Call, name string, x, grid []int) error {
 	s, err := newSampling(c.Attrs, x, grid)
 	if err != nil || c.Out[0].NumElements() == 0 {
 		return err
@@ -138,7 +139,7 @@ func sample(g ir.GPU, c *ir.Call, name string, x, grid []int) error {
 // GridSampleGradInput returns the gradient of GridSample with respect to x, from
 // the gradient g of its result and grid, by additions in any order. Attributes:
 // input, the shape of x, then those of GridSample.
-func GridSampleGradInput(g ir.GPU, c *ir.Call) error {
+func GridSampleGradInput(g code.GPU, c *ir.Call) error {
 	s, err := newSampling(c.Attrs[1:], c.Out[0].Shape, c.In[1].Shape)
 	if err != nil || c.Out[0].NumElements() == 0 {
 		return err

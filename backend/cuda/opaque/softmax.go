@@ -3,18 +3,19 @@ package opaque
 import (
 	"math/bits"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // Softmax returns exp(x - max) / sum(exp(x - max)) along attribute dim.
-func Softmax(g ir.GPU, c *ir.Call) error { return alongDim(g, c, "softmax") }
+func Softmax(g code.GPU, c *ir.Call) error { return alongDim(g, c, "softmax") }
 
 // LogSoftmax returns x - max - log(sum(exp(x - max))) along attribute dim.
-func LogSoftmax(g ir.GPU, c *ir.Call) error { return alongDim(g, c, "log_softmax") }
+func LogSoftmax(g code.GPU, c *ir.Call) error { return alongDim(g, c, "log_softmax") }
 
 // alongDim launches the kernel for the lines of x along attribute dim.
-func alongDim(g ir.GPU, c *ir.Call, kernel string) error {
+func alongDim(g code.GPU, c *ir.Call, kernel string) error {
 	axis, err := axisOf(c, 0, c.In[0].Shape)
 	if err != nil || c.Out[0].NumElements() == 0 {
 		return err
@@ -50,7 +51,7 @@ const columnElements = 4
 
 // softmaxColumns launches the kernel for an axis that is not the last: a warp
 // takes neighbouring columns, a block's warps share their elements.
-func softmaxColumns(g ir.GPU, name string, out, x uint64, columns, along, inner int) error {
+func softmaxColumns(g code.GPU, name string, out, x uint64, columns, along, inner int) error {
 	var p driver.Params
 	p.Uint64(out)
 	p.Uint64(x)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
@@ -12,7 +13,7 @@ import (
 
 // Sort orders x along attribute dim, descending if that attribute says so, and
 // returns the elements and where each was. It is stable in both directions.
-func Sort(g ir.GPU, c *ir.Call) error {
+func Sort(g code.GPU, c *ir.Call) error {
 	axis, err := axisOf(c, 0, c.In[0].Shape)
 	if err != nil || c.In[0].NumElements() == 0 {
 		return err
@@ -40,7 +41,7 @@ func Sort(g ir.GPU, c *ir.Call) error {
 
 // SortFirst is the first elements that Sort returns, as many as attribute k says.
 // Where that is less work, they are found without sorting the rows.
-func SortFirst(g ir.GPU, c *ir.Call) error {
+func SortFirst(g code.GPU, c *ir.Call) error {
 	axis, err := axisOf(c, 0, c.In[0].Shape)
 	if err != nil || c.Out[0].NumElements() == 0 {
 		return err
@@ -86,7 +87,7 @@ func SortFirst(g ir.GPU, c *ir.Call) error {
 }
 
 // sortingOf returns the sort of x along an axis, and x dense with that axis last.
-func sortingOf(g ir.GPU, x ir.View, axis int, descending bool) (sorting, ir.View, error) {
+func sortingOf(g code.GPU, x ir.View, axis int, descending bool) (sorting, ir.View, error) {
 	order, err := orderOf(x.DType, descending)
 	if err != nil {
 		return sorting{}, x, err
@@ -147,7 +148,7 @@ func (o *order) append(p *driver.Params) {
 
 // A sorting is the sort of rows that lie one after the other.
 type sorting struct {
-	g       ir.GPU
+	g       code.GPU
 	size    int // bytes of an element
 	order   order
 	rows, n int64
@@ -405,7 +406,7 @@ func (r *radix) pass(d int) error {
 // SearchSorted returns, for each of values, how many elements of its row of
 // sorted are smaller, or with attribute right no larger. NaN is larger than any
 // number.
-func SearchSorted(g ir.GPU, c *ir.Call) error {
+func SearchSorted(g code.GPU, c *ir.Call) error {
 	count := c.In[1].NumElements()
 	if count == 0 {
 		return nil

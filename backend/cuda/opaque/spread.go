@@ -3,6 +3,7 @@ package opaque
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -18,29 +19,29 @@ var (
 		Name: "spread", Kind: ir.Reduction,
 		In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassFloat, Switch: -1,
 		Attrs: []ir.Attr{{Name: "divisor", Kind: ir.AttrFloat}},
-		Code:  code("spread", "spread"),
+		Code:  emitted("spread", "spread"),
 	}
 	meanOp = &ir.Op{
 		Name: "mean", Kind: ir.Reduction,
 		In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassFloat, Switch: -1,
 		Attrs: []ir.Attr{{Name: "keepdim", Kind: ir.AttrBool}},
-		Code:  code("reduction", "mean"),
+		Code:  emitted("reduction", "mean"),
 	}
 	rootOp = &ir.Op{
 		Name: "root", Kind: ir.Elementwise,
 		In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassFloat, Switch: -1,
-		Code: code("reduction_b", "root"),
+		Code: emitted("reduction_b", "root"),
 	}
 )
 
-func code(module, symbol string) []ir.Code {
-	return []ir.Code{{For: "cuda", Of: &ir.CUDAKernels{Module: module, Symbol: symbol}}}
+func emitted(module, symbol string) []ir.Code {
+	return []ir.Code{{For: "cuda", Of: &code.Kernels{Module: module, Symbol: symbol}}}
 }
 
 // Spread returns the sums of the squared distances of x's elements along the axes of c
 // from their mean, divided by attribute divisor. It computes in float32 of 16-bit floats
 // and float32.
-func Spread(g ir.GPU, c *ir.Call) error {
+func Spread(g code.GPU, c *ir.Call) error {
 	r, ok := g.(runner)
 	if !ok {
 		return fmt.Errorf("not implemented on this device")
@@ -50,7 +51,7 @@ func Spread(g ir.GPU, c *ir.Call) error {
 
 // Deviation returns the square roots of what Spread returns, of 16-bit floats without
 // rounding that.
-func Deviation(g ir.GPU, c *ir.Call) error {
+func Deviation(g code.GPU, c *ir.Call) error {
 	out := c.Out[0]
 	squares := out
 	if d := out.DType.Compute(); d != out.DType {
@@ -74,7 +75,7 @@ func Deviation(g ir.GPU, c *ir.Call) error {
 }
 
 // Moments returns what Spread returns, and the means.
-func Moments(g ir.GPU, c *ir.Call) error {
+func Moments(g code.GPU, c *ir.Call) error {
 	if err := Spread(g, c); err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func (e *emitter) cudaParts(g *unit.Group) []*cudaPart {
 		default:
 			e.cudaFold(&b, op)
 		}
-		at := sort.Search(len(g.Cuts), func(i int) bool { return g.Cuts[i] > op.Name })
+		at := partOf(g, op)
 		if parts[at] == nil {
 			parts[at] = &cudaPart{module: unit.PartName(g.File, at)}
 		}
@@ -63,6 +63,17 @@ func (e *emitter) cudaParts(g *unit.Group) []*cudaPart {
 		list = append(list, p)
 	}
 	return list
+}
+
+// partOf returns which of the group's sources has the operator's device code.
+func partOf(g *unit.Group, op *schema.Op) int {
+	return sort.Search(len(g.Cuts), func(i int) bool { return g.Cuts[i] > op.Name })
+}
+
+// module returns the name of the source that has the operator's device code.
+func module(u *unit.Unit, op *schema.Op) string {
+	at := slices.IndexFunc(u.Groups, func(g *unit.Group) bool { return g.Name == op.Group })
+	return unit.PartName(u.Groups[at].File, partOf(u.Groups[at], op))
 }
 
 // kernelSources emits the CUDA sources: a functor for each body, and the kernels

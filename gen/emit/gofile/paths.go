@@ -15,4 +15,5 @@ const (
 	OptestPath = unit.Module + "/optest"
 	AllPath    = unit.Module + "/backend/all"
 	VectorPath = unit.Module + "/backend/cpu/vector"
+	CodePath   = unit.Module + "/backend/cuda/code"
 )
