@@ -23,13 +23,17 @@
 package compile
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -83,9 +87,12 @@ type Compiled[T Results] struct {
 // A plan is a program of a compiled function.
 type plan struct {
 	key    signature
-	rec    *core.Differentiated
+	rec    atomic.Pointer[core.Differentiated]
 	memory snapshot
 	used   int64
+	ready  chan struct{} // closed when its code is made; nil where it was at once
+	err    error         // of that, valid then
+	gone   bool          // it was dropped
 }
 
 // Stats are figures of a compiled function.
@@ -107,7 +114,7 @@ type Stats struct {
 // Step compiles a function that changes state: a step of training, with backward pass and
 // optimizer. Its results take no part in differentiation.
 //
-// Options: State, Captures, Key, CallByCall, Unfused, Streams, Plans.
+// Options: State, Captures, Key, Pad, CallByCall, Unfused, Background, Streams, Plans.
 func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, false)
 }
@@ -115,7 +122,7 @@ func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Com
 // Func compiles a function that only computes. Gradients flow through its results, by a
 // program of their own, to arguments and declared tensors.
 //
-// Options: State, Captures, Key, CallByCall, Unfused, Streams, Plans.
+// Options: State, Captures, Key, Pad, CallByCall, Unfused, Background, Streams, Plans.
 func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, true)
 }
@@ -143,15 +150,20 @@ func (c *Compiled[T]) Call(x ...tensor.Tensor) (out T, err error) {
 	if core.Recording() { // by an outer function
 		return c.f(x...)
 	}
+	cut, err := c.o.pad.widen(args, c.grads)
+	if err != nil {
+		return out, fmt.Errorf("compile: %w", err)
+	}
+	defer cut.release()
 	p, err := c.find(args)
 	if err != nil {
 		return out, err
 	}
-	outs, err := p.rec.Call(args)
+	outs, err := p.rec.Load().Call(args)
 	if err != nil {
 		return out, fmt.Errorf("compile: %w", err)
 	}
-	return pack[T](outs), nil
+	return pack[T](cut.narrow(outs)), nil
 }
 
 // Prepare records the function for such arguments, unless it is recorded, and runs
@@ -161,8 +173,58 @@ func (c *Compiled[T]) Prepare(x ...tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
+	cut, err := c.o.pad.widen(args, c.grads)
+	if err != nil {
+		return fmt.Errorf("compile: %w", err)
+	}
+	defer cut.release()
 	_, err = c.find(args)
 	return err
+}
+
+// Wait returns when the code of all programs that are kept is made, which Background puts
+// off, or when ctx ends.
+func (c *Compiled[T]) Wait(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	c.mu.Lock()
+	list := slices.Concat(slices.Collect(maps.Values(c.plans))...)
+	c.mu.Unlock()
+	for _, p := range list {
+		if p.ready == nil {
+			continue
+		}
+		select {
+		case <-p.ready:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if p.err != nil {
+			return fmt.Errorf("compile: %w", p.err)
+		}
+	}
+	return nil
+}
+
+// finish makes the code of a program whose calls go on one by one meanwhile.
+func (c *Compiled[T]) finish(p *plan) {
+	defer close(p.ready)
+	was := p.rec.Load()
+	done, err := was.Finish()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p.err = err; err != nil {
+		return
+	}
+	p.rec.Store(done)
+	was.Close()
+	if p.gone {
+		done.Close()
+	}
 }
 
 // arguments returns the handles of x.
@@ -284,7 +346,7 @@ func (c *Compiled[T]) fits(key signature, args []*core.Tensor) *plan {
 		what := p.memory.changed()
 		if what == "" {
 			var ok bool
-			if what, ok = p.rec.Holds(args); ok {
+			if what, ok = p.rec.Load().Holds(args); ok {
 				c.uses++
 				p.used, c.last = c.uses, p
 				return p
@@ -317,6 +379,10 @@ func (c *Compiled[T]) enter(p *plan, took time.Duration) {
 	c.traces = append(c.traces, now)
 	for len(c.traces) > manyTraces+1 || now.Sub(c.traces[0]) > time.Minute { // the newest is now's
 		c.traces = c.traces[1:]
+	}
+	if c.o.background && !c.o.unfused {
+		p.ready = make(chan struct{})
+		go c.finish(p)
 	}
 	if len(c.traces) > manyTraces && !c.logged {
 		c.logged = true
@@ -353,7 +419,8 @@ func (c *Compiled[T]) drop(p *plan) {
 		delete(c.plans, p.key)
 	}
 	c.count--
-	p.rec.Close()
+	p.gone = true
+	p.rec.Load().Close()
 }
 
 // Close drops all programs and their memory. The function can be called again.
@@ -378,7 +445,8 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 		return nil, err
 	}
 	memory := take(c.o.state)
-	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Streams: c.o.streams}
+	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused,
+		Later: c.o.background, Streams: c.o.streams}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
 		out, err := c.f(wrap(args)...)
 		if err != nil {
@@ -399,7 +467,12 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 	if what := memory.changed(); what != "" {
 		return nil, core.At(fmt.Errorf("%w: the function changed %s, which runs of its program would not change", ErrUnrecordable, what))
 	}
-	return &plan{key: key, rec: rec, memory: memory}, nil
+	if err := c.o.pad.kept(args, rec.Recorded); err != nil {
+		return nil, err
+	}
+	p := &plan{key: key, memory: memory}
+	p.rec.Store(rec)
+	return p, nil
 }
 
 // gradients are those of a function that is recorded.
@@ -435,7 +508,7 @@ func (c *Compiled[T]) Stats() Stats {
 	s := c.stats
 	s.Plans = c.count
 	if c.last != nil {
-		rec := c.last.rec
+		rec := c.last.rec.Load()
 		s.Steps, s.Peak, s.Eager, s.Shared = rec.Steps(), rec.Program.Peak(rec.Layout), rec.Fused.Before.EagerPeak(), rec.Layout.Shared
 		s.Nodes, s.OneByOne = rec.Graph()
 	}
@@ -453,8 +526,9 @@ func (c *Compiled[T]) Program() *program.Program {
 	if c.last == nil {
 		return nil
 	}
-	c.last.rec.Lines()
-	return c.last.rec.Program
+	rec := c.last.rec.Load()
+	rec.Lines()
+	return rec.Program
 }
 
 // Recorded returns the program that was used latest as it was recorded, before operators
@@ -477,5 +551,5 @@ func (c *Compiled[T]) fused() *core.Fused {
 	if c.last == nil {
 		return nil
 	}
-	return c.last.rec.Fused
+	return c.last.rec.Load().Fused
 }

@@ -34,6 +34,10 @@ func CallByCall(on ...bool) Option { return option.Flag("CallByCall", on) }
 // operators are one, which gives the same results, and takes longer to record.
 func Unfused(on ...bool) Option { return option.Flag("Unfused", on) }
 
+// Background has the code of fused operators be made while calls go on, which run operator by
+// operator until it is there, with the same results. Wait waits for it.
+func Background(on ...bool) Option { return option.Flag("Background", on) }
+
 // Streams spreads the calls of a graph that do not depend on one another over n streams, 2
 // unless given.
 func Streams(n int) Option { return option.Int("Streams", n) }
@@ -48,18 +52,21 @@ type settings struct {
 	captures bool
 	single   bool // calls are given to devices one by one
 	unfused  bool
-	streams  int
-	keys     []func() any
-	plans    int
+	// background has fused code be made while calls go on
+	background bool
+	streams    int
+	keys       []func() any
+	plans      int
+	pad        *padding // nil: none
 }
 
 func read(r *option.Reader) (settings, error) {
 	s := settings{
 		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
-		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false),
+		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false), background: r.Flag("Background", false), pad: option.Get[*padding](r, "Pad", nil),
 		keys: option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16), streams: r.Int("Streams", 2),
 	}
-	if err := r.Err("State, Captures, Key, CallByCall, Unfused, Streams, Plans"); err != nil {
+	if err := r.Err("State, Captures, Key, Pad, CallByCall, Unfused, Background, Streams, Plans"); err != nil {
 		return s, fmt.Errorf("compile: %w", err)
 	}
 	if s.plans < 1 {
@@ -67,6 +74,9 @@ func read(r *option.Reader) (settings, error) {
 	}
 	if s.streams < 1 {
 		return s, fmt.Errorf("compile: on %d streams, want 1 or more", s.streams)
+	}
+	if err := s.pad.check(); err != nil {
+		return s, fmt.Errorf("compile: %w", err)
 	}
 	for i, k := range s.keys {
 		if k == nil {

@@ -103,9 +103,12 @@ func (rec *Recorded) whole() string {
 // capturable decides how runs are given to the device.
 func (rec *Recorded) capturable(o RecordOptions) {
 	c := &rec.capture
-	c.why = rec.whole()
-	if o.CallByCall {
+	rec.options = o
+	switch c.why = rec.whole(); {
+	case o.CallByCall:
 		c.why = "the option CallByCall says so"
+	case rec.late:
+		c.why = "code for its fused operators is being made"
 	}
 	c.off.Store(c.why != "")
 	c.streams, c.name = max(1, o.Streams), o.Name

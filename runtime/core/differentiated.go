@@ -39,11 +39,32 @@ func RecordDifferentiated(args []*Tensor, o RecordOptions, f func(args []*Tensor
 		d.backward.caller = rec.caller
 		d.backward.capturable(o)
 	}
-	for i := d.outs; i < len(rec.results); i++ { // what is saved is gone when the next run begins
-		b := rec.results[i].buffer
-		rec.capture.moves[b] = slices.ContainsFunc(rec.results[:d.outs], func(r recordedResult) bool { return r.buffer == b })
-	}
+	d.saved()
 	return d, nil
+}
+
+// saved has what is saved stay in a graph's memory: it is gone when the next run begins.
+func (d *Differentiated) saved() {
+	for i := d.outs; i < len(d.results); i++ {
+		b := d.results[i].buffer
+		d.capture.moves[b] = slices.ContainsFunc(d.results[:d.outs], func(r recordedResult) bool { return r.buffer == b })
+	}
+}
+
+// Finish is that of both programs. Passes of runs that were before go on with theirs.
+func (d *Differentiated) Finish() (*Differentiated, error) {
+	done := *d
+	var err error
+	if done.Recorded, err = d.Recorded.Finish(); err != nil {
+		return nil, err
+	}
+	if d.backward != nil {
+		if done.backward, err = d.backward.Finish(); err != nil {
+			return nil, err
+		}
+	}
+	done.saved()
+	return &done, nil
 }
 
 // A splitter makes the two programs of one recording. The arguments of the backward program
@@ -143,7 +164,7 @@ func (r *recorder) gradientOf(t *Tensor, arg int) *Tensor {
 // returns grads.
 func (s *splitter) split(r *recorder, boundary int, outs, grads []*Tensor) (*Recorded, error) {
 	d := s.d
-	back := &recorder{known: r.known, declared: r.declared, names: r.names, captures: r.captures, unfused: r.unfused, grads: map[*gradState]*gradSlot{},
+	back := &recorder{known: r.known, declared: r.declared, names: r.names, captures: r.captures, unfused: r.unfused, later: r.later, grads: map[*gradState]*gradSlot{},
 		tape: r.tape, program: r.program[boundary:], buffers: slices.Clone(r.buffers)}
 	r.program = r.program[:boundary:boundary]
 	made, read := touched(r.program, len(r.buffers)), touched(back.program, len(r.buffers))

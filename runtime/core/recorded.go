@@ -28,6 +28,8 @@ type RecordOptions struct {
 	CallByCall bool
 	// Unfused has every operator be a step of its own.
 	Unfused bool
+	// Later has fused code be made by Finish; until then every operator is a step of its own.
+	Later bool
 	// Streams is how many streams steps that do not depend on one another are spread over,
 	// where runs are given in one piece.
 	Streams int
@@ -53,6 +55,20 @@ type Recorded struct {
 	frames  sync.Pool
 	capture capture
 	lines   sync.Once
+	late    bool // Finish makes fused code
+	places  []program.Ref
+	options RecordOptions
+}
+
+// Writes reports whether runs with args change the elements of argument i.
+func (rec *Recorded) Writes(args []*Tensor, i int) bool {
+	for k := range rec.buffers {
+		b := &rec.buffers[k]
+		if b.Kind == program.Argument && rec.written[k] && (b.arg == i || args[b.arg].SharesStorage(args[i])) {
+			return true
+		}
+	}
+	return false
 }
 
 // Lines notes in the program's launches which lines of the program gave them.
@@ -107,7 +123,7 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 // record is Record, and makes two programs where s is given.
 func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
 	r := &recorder{known: map[*Storage]int{}, declared: map[*Storage]*Tensor{}, names: map[*Storage]string{},
-		grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, program: make([]step, 0, 32), buffers: make([]recordedBuffer, 0, 64)}
+		grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, later: o.Later && !o.Unfused, program: make([]step, 0, 32), buffers: make([]recordedBuffer, 0, 64)}
 	for _, d := range o.State {
 		r.declare(d.Tensor, d.Name)
 	}
@@ -274,12 +290,29 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 	if err := rec.Program.Verify(); err != nil {
 		return nil, r.fail(fmt.Errorf("%w: %w", ErrUnrecordable, err))
 	}
+	rec.places = places
+	if rec.late = r.later; rec.late {
+		rec.Fused = &Fused{Before: rec.Program}
+	} else if err := r.fused(rec); err != nil {
+		return nil, err
+	}
+	r.settled(rec)
+	return rec, nil
+}
+
+// fused makes one step of several.
+func (r *recorder) fused(rec *Recorded) error {
 	if rec.Fused = r.fuse(rec.Program); len(rec.Fused.Regions) > 0 {
-		rec.Program = r.value(slices.Clone(places))
+		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
-			return nil, r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))
+			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))
 		}
 	}
+	return nil
+}
+
+// settled gives the program its steps and buffers, and these their places.
+func (r *recorder) settled(rec *Recorded) {
 	rec.steps, rec.buffers = r.program, r.buffers
 	rec.written = make([]bool, len(r.buffers))
 	for i := range rec.steps {
@@ -288,7 +321,24 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 		}
 	}
 	rec.place()
-	return rec, nil
+}
+
+// Finish returns the program with the code that Later put off, or the program itself where
+// nothing was. Runs may go on meanwhile.
+func (rec *Recorded) Finish() (*Recorded, error) {
+	if !rec.late {
+		return rec, nil
+	}
+	rec.Lines() // nobody writes to the program from now on
+	done := &Recorded{Program: rec.Program, results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
+		caller: rec.caller, places: rec.places}
+	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers)}
+	if err := r.fused(done); err != nil {
+		return nil, err
+	}
+	r.settled(done)
+	done.capturable(rec.options)
+	return done, nil
 }
 
 // value returns what was recorded as a value.

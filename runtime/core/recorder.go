@@ -40,6 +40,7 @@ type recorder struct {
 	names     map[*Storage]string
 	captures  bool // undeclared tensors may be used
 	unfused   bool // every operator is a step of its own
+	later     bool // until the program is finished
 	handles   []*Tensor
 	constants []*Tensor
 	grads     map[*gradState]*gradSlot
