@@ -102,7 +102,7 @@ func (g *graph) call(n *format.Node, in []int, attributes map[string]*format.Att
 	case spec.Deprecated:
 		return missing("the operator was removed in this opset"), nil
 	}
-	lower, ok := lowerings[key.domain][n.Operator]
+	lower, ok := loweringOf(key.domain, n.Operator)
 	if !ok {
 		message, of, err := spec.Body(opset)
 		if err != nil {
@@ -129,7 +129,7 @@ func (g *graph) call(n *format.Node, in []int, attributes map[string]*format.Att
 		}
 		return g.expand(f, n, in, attributes, at, opsets)
 	}
-	made := &node{graph: g, at: at, file: n, spec: spec, opset: opset, in: in, attributes: attributes}
+	made := &node{graph: g, at: at, file: n, spec: spec, lower: lower, opset: opset, in: in, attributes: attributes}
 	made.elems = make([]format.Elem, len(in))
 	for i, p := range in {
 		made.elems[i] = g.elems[p]
@@ -137,21 +137,21 @@ func (g *graph) call(n *format.Node, in []int, attributes map[string]*format.Att
 	if reason := made.check(); reason != "" {
 		return missing(reason), nil
 	}
-	k := lower.make(made)
+	k := made.lower.make(made)
 	if made.err != nil {
 		return nil, made.err
 	}
 	if made.reason != "" {
 		return missing(made.reason), nil
 	}
-	return g.step(made, lower, k)
+	return g.step(made, k)
 }
 
 // step adds a step, or where its operands are known, computes its results.
-func (g *graph) step(made *node, lower lowering, k kernel) ([]int, error) {
+func (g *graph) step(made *node, k kernel) ([]int, error) {
 	s := step{node: made, kernel: k, in: made.in}
 	results := make([]int, len(made.file.Outputs))
-	if values, ok := g.fold(made, lower, s); ok {
+	if values, ok := g.fold(made, s); ok {
 		for i := range results {
 			if i < len(values) && values[i] != nil {
 				results[i] = g.constant(values[i])
@@ -175,8 +175,8 @@ func (g *graph) step(made *node, lower lowering, k kernel) ([]int, error) {
 
 // fold computes a step whose operands are all constants. One that fails, or that makes
 // too much, is left for the run.
-func (g *graph) fold(made *node, lower lowering, s step) (out []*value, ok bool) {
-	if lower.random || len(made.subgraphs) > 0 {
+func (g *graph) fold(made *node, s step) (out []*value, ok bool) {
+	if made.lower.random || len(made.subgraphs) > 0 {
 		return nil, false
 	}
 	c := call{step: &s, dev: g.b.device, limit: foldLimit, out: make([]*value, len(made.file.Outputs))}

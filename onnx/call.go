@@ -50,7 +50,7 @@ func (c *call) run() error {
 		}
 	}
 	for _, v := range c.in {
-		if v != nil && v.elem == format.Uint64 && !lowerings[c.step.node.spec.Domain][c.step.node.spec.Name].bits {
+		if v != nil && v.elem == format.Uint64 && !c.step.node.lower.bits {
 			return fmt.Errorf("%w: this operator of uint64", ErrUnsupported)
 		}
 	}
@@ -83,7 +83,7 @@ func (c *call) run() error {
 // shapes decides what it computes, which it reports.
 func (c *call) compute() (known bool, err error) {
 	n := c.step.node
-	if !core.Recording() || len(n.subgraphs) > 0 || lowerings[n.spec.Domain][n.spec.Name].random {
+	if !core.Recording() || len(n.subgraphs) > 0 || n.lower.random {
 		return false, c.step.kernel(c)
 	}
 	if n.spec.Domain != "" || n.spec.Name != "Shape" && n.spec.Name != "Size" {

@@ -2,28 +2,38 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
 )
 
-// lowerings say how operators are computed, by domain and name. Which versions there are,
-// with which attributes and types, is in the table of package standard; an operator that
-// has no entry here is computed by the function that the standard gives for it, or refused.
-var lowerings map[string]map[string]lowering
+// lowerings say how operators of the standard's own domain are computed, by name. Which
+// versions there are, with which attributes and types, is in the table of package standard;
+// an operator that has no entry here is computed by the function that the standard gives for
+// it, or refused. They are put together when one is first asked for.
+var lowerings struct {
+	once sync.Once
+	all  map[string]lowering
+}
 
-// It is filled here because control flow makes programs, which look operators up.
-func init() {
-	all := map[string]lowering{}
-	for _, part := range []map[string]lowering{elementwise, shaping, indexing, reductions, products, windows, normalizations, recurrences,
-		control, quantization, images, transformers, hosted} {
-		for name, l := range part {
-			all[name] = l
-		}
+// loweringOf returns how an operator is computed, and whether there is an entry for it.
+func loweringOf(domain, name string) (lowering, bool) {
+	if domain != "" {
+		return lowering{}, false
 	}
-	lowerings = map[string]map[string]lowering{"": all}
+	lowerings.once.Do(func() {
+		lowerings.all = map[string]lowering{}
+		for _, part := range []map[string]lowering{elementwise, shaping, indexing, reductions, products, windows, normalizations, recurrences,
+			control(), sequences, quantization, images, transformers, hosted} {
+			maps.Copy(lowerings.all, part)
+		}
+	})
+	l, ok := lowerings.all[name]
+	return l, ok
 }
 
 // plain is the lowering of an operator without attributes.

@@ -8,12 +8,18 @@ import (
 	"github.com/sinter-go/sinter/onnx/internal/format"
 )
 
-// control are the operators that run graphs, and those on sequences and optional values.
-var control = map[string]lowering{
-	"If":   {make: branch, bits: true},
-	"Loop": {make: loop, bits: true},
-	"Scan": {make: scan, bits: true},
+// control returns the operators that run graphs: their programs look operators up, so that no
+// variable could hold them.
+func control() map[string]lowering {
+	return map[string]lowering{
+		"If":   {make: branch, bits: true},
+		"Loop": {make: loop, bits: true},
+		"Scan": {make: scan, bits: true},
+	}
+}
 
+// sequences are the operators on sequences and optional values.
+var sequences = map[string]lowering{
 	"SequenceEmpty": {bits: true, make: func(n *node) kernel {
 		e := format.Float
 		if n.given("dtype") {

@@ -16,6 +16,7 @@ type node struct {
 	at         *names
 	file       *format.Node
 	spec       *standard.Operator
+	lower      lowering
 	opset      int
 	in         []int
 	elems      []format.Elem // of the operands, 0 where unknown

@@ -377,7 +377,7 @@ result, everything else as each case says.
 	for _, name := range standard.Names("") {
 		op, _ := standard.Find("", name, standard.Newest(""))
 		body, _, _ := op.Body(standard.Newest(""))
-		if _, ok := lowerings[""][name]; !ok && body == nil && !op.Deprecated {
+		if _, ok := loweringOf("", name); !ok && body == nil && !op.Deprecated {
 			missing = append(missing, name)
 		}
 	}

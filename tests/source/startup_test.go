@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestNothingAtStart sees that the compiler of vector loops does nothing when a program
@@ -35,6 +37,31 @@ func TestNothingAtStart(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// mayInit are the files that may have an init function: one installs the backends, the
+// others read the environment.
+var mayInit = []string{"generated/tensor/handle.go", "runtime/core/blocking.go", "runtime/precision/precision.go"}
+
+// TestInits: nothing else is done by init functions, such as filling a table. It is policy
+// as TestImports is: change the code, not this test.
+func TestInits(t *testing.T) {
+	var found []string
+	goFiles(t, func(name string, text []byte) {
+		if strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		must(t, err)
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				found = append(found, name)
+			}
+		}
+	})
+	if diff := cmp.Diff(mayInit, found); diff != "" {
+		t.Errorf("files with an init function (-may +have):\n%s", diff)
 	}
 }
 
