@@ -9,10 +9,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/backend/mpi"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -61,8 +64,53 @@ func act() {
 	os.Exit(0)
 }
 
+// unready is why mpiexec cannot run ranks of this program, "" where it can: there is none,
+// it starts nothing (Open MPI's refuses root), or its MPI lacks the standard ABI.
+var unready = sync.OnceValue(func() string {
+	const missing = "needs an mpiexec whose MPI has the standard ABI (pip install mpich)"
+	program, err := exec.LookPath("mpiexec")
+	if err != nil {
+		return missing
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err.Error()
+	}
+	c := exec.Command(program, "-n", "1", self)
+	c.Env = append(os.Environ(), role+"=open MPI")
+	switch said, _ := c.CombinedOutput(); {
+	case !bytes.Contains(said, []byte(started)):
+		return fmt.Sprintf("%s starts nothing: %s", program, bytes.TrimSpace(said))
+	case bytes.Contains(said, []byte("no shared library found")), bytes.Contains(said, []byte(dl.ErrUnsupported.Error())):
+		return missing
+	}
+	return ""
+})
+
+// started is what a rank prints that mpiexec did start.
+const started = "a rank has started"
+
+func init() {
+	lone["open MPI"] = func() error {
+		fmt.Println(started)
+		c, err := mpi.New(device.CPU, time.Hour)
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.Close(), mpi.Finalize())
+	}
+}
+
+// needMPI skips where mpiexec cannot run this program.
+func needMPI(t *testing.T) {
+	t.Helper()
+	if why := unready(); why != "" {
+		t.Skip(why)
+	}
+}
+
 // mpiexec runs n ranks of this program in a role, and returns what they print. The test is
-// skipped where there is no mpiexec.
+// skipped where it cannot.
 func mpiexec(t *testing.T, n int, name string) (string, error) {
 	t.Helper()
 	return launch(t, []string{"mpiexec"}, n, name)
@@ -71,6 +119,7 @@ func mpiexec(t *testing.T, n int, name string) (string, error) {
 // launch is mpiexec with another launcher or with flags of it.
 func launch(t *testing.T, launcher []string, n int, name string, env ...string) (string, error) {
 	t.Helper()
+	needMPI(t)
 	program, err := exec.LookPath(launcher[0])
 	if err != nil {
 		t.Skipf("needs %s (pip install mpich)", launcher[0])

@@ -141,14 +141,6 @@ func TestTorchrun(t *testing.T) {
 	}
 }
 
-// needMPI skips where mpiexec is not there.
-func needMPI(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("mpiexec"); err != nil {
-		t.Skip("needs mpiexec (pip install mpich)")
-	}
-}
-
 // spawned runs Spawn with what its processes print kept out of the test's output.
 func spawned(t *testing.T, n int) (string, error) {
 	t.Helper()
