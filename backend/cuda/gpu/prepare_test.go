@@ -64,10 +64,15 @@ type planner struct {
 
 func (p *planner) Launch(dev int, s device.StreamID, c *ir.Call) error {
 	p.journal.take()
+	blocks := func() int64 { return memory.StatsOf(device.CUDA(0)).Allocation.All.Allocated } // ever
+	held := blocks()
 	if err := p.Driver.Launch(dev, s, c); err != nil {
 		return err
 	}
 	want := p.journal.take()
+	if n := blocks() - held; n > 1 {
+		p.t.Errorf("%s: launched it allocates %d blocks, not one for all that it needs", c.Op.Name, n)
+	}
 	bytes, err := p.Prepare(dev, s, c)
 	if err != nil {
 		p.t.Errorf("%s: prepare: %v", c.Op.Name, err)

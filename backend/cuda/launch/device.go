@@ -93,15 +93,6 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 	return d, nil
 }
 
-// Run enqueues c on stream s. Views are addressed on this device, those of one
-// element also in host memory, which is read before Run returns; nothing of c is
-// kept. Errors name the kernel and the device.
-func (d *Device) Run(s driver.Stream, c *ir.Call) error {
-	x := d.context(s, c)
-	err := x.run(c)
-	return x.release(err)
-}
-
 // context returns the context of a call.
 func (d *Device) context(s driver.Stream, c *ir.Call) *Context {
 	x := contexts.Get().(*Context)
@@ -124,7 +115,7 @@ func (x *Context) run(c *ir.Call) error {
 		return x.scan(c)
 	case ir.Opaque:
 		if launch := names.Of(c.Kernel).Launch; launch != nil {
-			return x.opaque(launch, c)
+			return launch(x, c)
 		}
 		return fmt.Errorf("%s: not implemented for %s on cuda", c.Op.Name, c.Compute)
 	}

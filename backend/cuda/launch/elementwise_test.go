@@ -436,15 +436,28 @@ func (silent) LaunchKernel(int, driver.Launch) error { return nil }
 func BenchmarkRun(b *testing.B) {
 	_, d := newFake(b)
 	d.api = silent{d.api}
-	shape := []int{1024}
-	c := &ir.Call{
-		Kernel: operator(2, "x + y").Kernel(0, ir.Float32), Space: shape, Out: []ir.View{deviceView(1<<20, ir.Float32, shape, nil)},
-		In: []ir.View{deviceView(2<<20, ir.Float32, shape, nil), deviceView(3<<20, ir.Float32, shape, nil)},
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := d.Run(0, c); err != nil {
-			b.Fatal(err)
-		}
+	few, many := []int{1024}, []int{1 << 20}
+	for name, c := range map[string]*ir.Call{
+		"add": {
+			Kernel: operator(2, "x + y").Kernel(0, ir.Float32), Space: few, Out: []ir.View{deviceView(1<<20, ir.Float32, few, nil)},
+			In: []ir.View{deviceView(2<<20, ir.Float32, few, nil), deviceView(3<<20, ir.Float32, few, nil)},
+		},
+		"fold of few": {
+			Kernel: folder(ir.Reduction).Kernel(0, ir.Float32), Space: few, Axes: []int{0},
+			Out: []ir.View{deviceView(1<<20, ir.Float32, []int{1}, []int{0})}, In: []ir.View{deviceView(2<<20, ir.Float32, few, nil)},
+		},
+		"fold in slices": {
+			Kernel: folder(ir.Reduction).Kernel(0, ir.Float32), Space: many, Axes: []int{0},
+			Out: []ir.View{deviceView(1<<20, ir.Float32, []int{1}, []int{0})}, In: []ir.View{deviceView(2<<20, ir.Float32, many, nil)},
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := d.Run(0, c); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

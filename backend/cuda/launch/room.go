@@ -3,21 +3,19 @@ package launch
 import (
 	"fmt"
 
-	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/memory"
 )
 
-// A stage says what becomes of the scratch that launch code asks for, and of the work
-// that it enqueues. Launch code of opaque operators runs in two steps: what it needs is
-// counted, by the code itself, and given as one block; then all is enqueued. It has to
-// ask for the same each time, which follows from the call alone.
+// A stage says what becomes of the scratch that a call's launch code asks for, and of the
+// work that it enqueues. The code runs in two steps: what it needs is counted, by the code
+// itself, and given as one block; then all is enqueued. It has to ask for the same each time,
+// which follows from the call alone.
 type stage uint8
 
 const (
-	asked    stage = iota // memory is allocated where it is asked for
-	trying                // work is enqueued until memory is asked for, which has it counted
+	trying   stage = iota // work is enqueued until memory is asked for, which has it counted
 	counting              // memory is counted, nothing enqueued
 	given                 // memory is there
 )
@@ -44,10 +42,7 @@ func (r *room) take(bytes int64) (addr uint64, ok bool) {
 	if r.stage == trying {
 		r.stage, r.base = counting, nowhere
 	}
-	switch {
-	case r.stage == asked:
-		return 0, false
-	case r.stage == given && r.used+bytes > r.bytes:
+	if r.stage == given && r.used+bytes > r.bytes {
 		return 0, false
 	}
 	addr = r.base + uint64(r.used)
@@ -102,21 +97,26 @@ func (x *Context) again(base uint64, bytes int64) {
 	x.room = room{stage: given, base: base, bytes: bytes, done: x.room.done, alone: x.room.alone}
 }
 
-// opaque runs the launch code of an opaque operator.
-func (x *Context) opaque(launch code.Launch, c *ir.Call) error {
-	if x.room.stage != asked { // who asks for the needs, or gives the memory
-		return launch(x, c)
+// Run enqueues c on stream s. Views are addressed on this device, those of one
+// element also in host memory, which is read before Run returns; nothing of c is
+// kept. Errors name the kernel and the device.
+func (d *Device) Run(s driver.Stream, c *ir.Call) error {
+	x := d.context(s, c)
+	err := x.run(c)
+	if err == nil && x.room.stage == counting {
+		err = x.inBlock(c)
 	}
-	x.room.stage = trying
-	if err := launch(x, c); err != nil || x.room.stage == trying {
-		return err
-	}
+	return x.release(err)
+}
+
+// inBlock runs c, whose needs were counted, in one block of memory.
+func (x *Context) inBlock(c *ir.Call) error {
 	b, err := x.allocate(x.room.used)
 	if err != nil {
 		return err
 	}
 	x.again(b.Addr, x.room.used)
-	return launch(x, c)
+	return x.run(c)
 }
 
 // Prepare returns how many bytes of scratch Enqueue is to be given for c, and enqueues
