@@ -5,6 +5,59 @@
 
 namespace sinter {
 
+// ComplexLogOver: where(g == 0 || real(y) == -Inf, -Inf, log(g) - y)
+template <class T> struct ComplexLogOverFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T y) const { return (((g == T(R(0.0))) || (sinter::real(y) == (-sinter::infinity<R>()))) ? T((-sinter::infinity<R>())) : (sinter::log(g) - y)); }
+};
+SINTER_ELEMENTWISE(complex_log_over_complex64, ComplexLogOverFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(complex_log_over_complex128, ComplexLogOverFn<complex128>, complex128, complex128, complex128)
+
+// ComplexLogOverGradG: where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))
+template <class T> struct ComplexLogOverGradGFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return (((g == T(R(0.0))) || (sinter::real(y) == (-sinter::infinity<R>()))) ? T(R(0.0)) : (dy * sinter::conj(T(R(1.0)) / g))); }
+};
+SINTER_ELEMENTWISE(complex_log_over_grad_g_complex64, ComplexLogOverGradGFn<complex64>, complex64, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(complex_log_over_grad_g_complex128, ComplexLogOverGradGFn<complex128>, complex128, complex128, complex128, complex128)
+
+// ComplexLogOverGradY: where(g == 0 || real(y) == -Inf, 0, -dy)
+template <class T> struct ComplexLogOverGradYFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return (((g == T(R(0.0))) || (sinter::real(y) == (-sinter::infinity<R>()))) ? T(R(0.0)) : (-dy)); }
+};
+SINTER_ELEMENTWISE(complex_log_over_grad_y_complex64, ComplexLogOverGradYFn<complex64>, complex64, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(complex_log_over_grad_y_complex128, ComplexLogOverGradYFn<complex128>, complex128, complex128, complex128, complex128)
+
+// ComplexLogcumsumexp: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
+template <class T> struct ComplexLogcumsumexpFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc((-sinter::infinity<AccR>())); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const {
+    const AccR t0 = sinter::real(b);
+    const AccR t1 = sinter::real(a);
+    return ((t0 == (-sinter::infinity<AccR>())) ? a : ((t1 == (-sinter::infinity<AccR>())) ? b : ((t1 >= t0) ? (a + sinter::log1p(sinter::exp(b - a))) : (b + sinter::log1p(sinter::exp(a - b))))));
+  }
+  SINTER_FN Acc finish(Acc a, long long count) const {
+    const AccR t0 = sinter::real(a);
+    const AccR t1 = sinter::imag(a);
+    return ((t0 == (-sinter::infinity<AccR>())) ? Acc((-sinter::infinity<AccR>())) : ((sinter::isfinite(t1) && (!sinter::isnan(t0))) ? Acc(t0, sinter::atan2(sinter::sin(t1), sinter::cos(t1))) : Acc(sinter::quiet_nan<AccR>(), sinter::quiet_nan<AccR>())));
+  }
+};
+SINTER_SCAN(complex_logcumsumexp_complex64, ComplexLogcumsumexpFn<complex64>, complex64, complex64)
+SINTER_SCAN(complex_logcumsumexp_complex128, ComplexLogcumsumexpFn<complex128>, complex128, complex128)
+
+// Counted: index
+template <class T> struct CountedFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN long long operator()(long long index) const { return index; }
+};
+SINTER_ELEMENTWISE(counted_int64, CountedFn<int64>, int64)
+
 // CumprodUint8: init cast(1), map x, combine a*b, finish a
 template <class T> struct CumprodUint8Fn {
   typedef typename real_of<T>::type R;
@@ -123,6 +176,184 @@ SINTER_SCAN(cumsum_float64, CumsumFloatFn<float64>, float64, float64)
 SINTER_SCAN(cumsum_complex64, CumsumComplexFn<complex64>, complex64, complex64)
 SINTER_SCAN(cumsum_complex128, CumsumComplexFn<complex128>, complex128, complex128)
 
+// CumulativeMaxUint8: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct CumulativeMaxUint8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(0); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMaxInt8: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct CumulativeMaxInt8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(-128); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMaxInt16: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct CumulativeMaxInt16Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(-32768); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMaxInt32: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct CumulativeMaxInt32Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(-2147483648); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMaxInt64: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct CumulativeMaxInt64Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(-9223372036854775808); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMaxFloat: init Lowest, map x, combine max(a, b), finish a
+template <class T> struct CumulativeMaxFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return (-sinter::infinity<Acc>()); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::max(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_SCAN(cumulative_max_uint8, CumulativeMaxUint8Fn<uint8>, uint8, uint8)
+SINTER_SCAN(cumulative_max_int8, CumulativeMaxInt8Fn<int8>, int8, int8)
+SINTER_SCAN(cumulative_max_int16, CumulativeMaxInt16Fn<int16>, int16, int16)
+SINTER_SCAN(cumulative_max_int32, CumulativeMaxInt32Fn<int32>, int32, int32)
+SINTER_SCAN(cumulative_max_int64, CumulativeMaxInt64Fn<int64>, int64, int64)
+SINTER_SCAN(cumulative_max_float16, CumulativeMaxFloatFn<float32>, float16, float16)
+SINTER_SCAN(cumulative_max_bfloat16, CumulativeMaxFloatFn<float32>, bfloat16, bfloat16)
+SINTER_SCAN(cumulative_max_float32, CumulativeMaxFloatFn<float32>, float32, float32)
+SINTER_SCAN(cumulative_max_float64, CumulativeMaxFloatFn<float64>, float64, float64)
+
+// CumulativeMinUint8: init Highest, map x, combine min(a, b), finish a
+template <class T> struct CumulativeMinUint8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(255); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMinInt8: init Highest, map x, combine min(a, b), finish a
+template <class T> struct CumulativeMinInt8Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(127); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMinInt16: init Highest, map x, combine min(a, b), finish a
+template <class T> struct CumulativeMinInt16Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(32767); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMinInt32: init Highest, map x, combine min(a, b), finish a
+template <class T> struct CumulativeMinInt32Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(2147483647); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMinInt64: init Highest, map x, combine min(a, b), finish a
+template <class T> struct CumulativeMinInt64Fn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc(9223372036854775807); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+
+// CumulativeMinFloat: init Highest, map x, combine min(a, b), finish a
+template <class T> struct CumulativeMinFloatFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return sinter::infinity<Acc>(); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return sinter::min(a, b); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_SCAN(cumulative_min_uint8, CumulativeMinUint8Fn<uint8>, uint8, uint8)
+SINTER_SCAN(cumulative_min_int8, CumulativeMinInt8Fn<int8>, int8, int8)
+SINTER_SCAN(cumulative_min_int16, CumulativeMinInt16Fn<int16>, int16, int16)
+SINTER_SCAN(cumulative_min_int32, CumulativeMinInt32Fn<int32>, int32, int32)
+SINTER_SCAN(cumulative_min_int64, CumulativeMinInt64Fn<int64>, int64, int64)
+SINTER_SCAN(cumulative_min_float16, CumulativeMinFloatFn<float32>, float16, float16)
+SINTER_SCAN(cumulative_min_bfloat16, CumulativeMinFloatFn<float32>, bfloat16, bfloat16)
+SINTER_SCAN(cumulative_min_float32, CumulativeMinFloatFn<float32>, float32, float32)
+SINTER_SCAN(cumulative_min_float64, CumulativeMinFloatFn<float64>, float64, float64)
+
+// FloatLogcumsumexp: init -Inf, map x, combine where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b)))), finish a
+template <class T> struct FloatLogcumsumexpFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return (-sinter::infinity<Acc>()); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const { return ((a == b) ? (a + Acc(0.6931471805599453)) : (sinter::max(a, b) + sinter::log1p(sinter::exp(-sinter::abs(a - b))))); }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_SCAN(float_logcumsumexp_float16, FloatLogcumsumexpFn<float32>, float16, float16)
+SINTER_SCAN(float_logcumsumexp_bfloat16, FloatLogcumsumexpFn<float32>, bfloat16, bfloat16)
+SINTER_SCAN(float_logcumsumexp_float32, FloatLogcumsumexpFn<float32>, float32, float32)
+SINTER_SCAN(float_logcumsumexp_float64, FloatLogcumsumexpFn<float64>, float64, float64)
+
 // LogOver: where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))
 template <class T> struct LogOverFn {
   typedef typename real_of<T>::type R;
@@ -153,20 +384,19 @@ SINTER_ELEMENTWISE(log_over_grad_y_bfloat16, LogOverGradYFn<float32>, bfloat16, 
 SINTER_ELEMENTWISE(log_over_grad_y_float32, LogOverGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(log_over_grad_y_float64, LogOverGradYFn<float64>, float64, float64, float64, float64)
 
-// Logcumsumexp: init -Inf, map x, combine where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b)))), finish a
-template <class T> struct LogcumsumexpFn {
+// PlaceIf: where(x == best || x != x, places, 0)
+template <class T> struct PlaceIfFn {
   typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  long long dim;
-  SINTER_FN Acc init() const { return (-sinter::infinity<Acc>()); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return ((a == b) ? (a + Acc(0.6931471805599453)) : (sinter::max(a, b) + sinter::log1p(sinter::exp(-sinter::abs(a - b))))); }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+  SINTER_FN long long operator()(long long index, T x, T best, long long places) const { return (((x == best) || (x != x)) ? places : 0LL); }
 };
-SINTER_SCAN(logcumsumexp_float16, LogcumsumexpFn<float32>, float16, float16)
-SINTER_SCAN(logcumsumexp_bfloat16, LogcumsumexpFn<float32>, bfloat16, bfloat16)
-SINTER_SCAN(logcumsumexp_float32, LogcumsumexpFn<float32>, float32, float32)
-SINTER_SCAN(logcumsumexp_float64, LogcumsumexpFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(place_if_uint8, PlaceIfFn<uint8>, int64, uint8, uint8, int64)
+SINTER_ELEMENTWISE(place_if_int8, PlaceIfFn<int8>, int64, int8, int8, int64)
+SINTER_ELEMENTWISE(place_if_int16, PlaceIfFn<int16>, int64, int16, int16, int64)
+SINTER_ELEMENTWISE(place_if_int32, PlaceIfFn<int32>, int64, int32, int32, int64)
+SINTER_ELEMENTWISE(place_if_int64, PlaceIfFn<int64>, int64, int64, int64, int64)
+SINTER_ELEMENTWISE(place_if_float16, PlaceIfFn<float32>, int64, float16, float16, int64)
+SINTER_ELEMENTWISE(place_if_bfloat16, PlaceIfFn<float32>, int64, bfloat16, bfloat16, int64)
+SINTER_ELEMENTWISE(place_if_float32, PlaceIfFn<float32>, int64, float32, float32, int64)
+SINTER_ELEMENTWISE(place_if_float64, PlaceIfFn<float64>, int64, float64, float64, int64)
 
 }  // namespace sinter

@@ -34,8 +34,14 @@ var optional = map[string]func(o Option) error{
 	"GELU":      func(o Option) error { return forwardErr(GELU(o)) },
 	"MaxPool1d": func(o Option) error { return forwardErr(MaxPool1d(2, o)) },
 	"MaxPool2d": func(o Option) error { return forwardErr(MaxPool2d(2, o)) },
+	"MaxPool3d": func(o Option) error {
+		return MaxPool3d(2, o).Forward(tensor.Ones([]int{1, 1, 4, 4, 4})).Err()
+	},
 	"AvgPool1d": func(o Option) error { return forwardErr(AvgPool1d(2, o)) },
 	"AvgPool2d": func(o Option) error { return forwardErr(AvgPool2d(2, o)) },
+	"AvgPool3d": func(o Option) error {
+		return AvgPool3d(2, o).Forward(tensor.Ones([]int{1, 1, 4, 4, 4})).Err()
+	},
 
 	"NewPReLU":           func(o Option) error { return parametersErr(NewPReLU(1, o)) },
 	"NewLinear":          func(o Option) error { return parametersErr(NewLinear(2, 2, o)) },

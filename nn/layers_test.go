@@ -68,6 +68,10 @@ var layers = map[string]func() nn.Module{
 	},
 	"conv3d same":              func() nn.Module { return nn.NewConv3d(1, 2, 2, tensor.AutoPadSame) },
 	"conv transpose 1d of one": func() nn.Module { return nn.NewConvTranspose1d(4, 2, 3, tensor.Stride(2)) },
+	"max pool 3d": func() nn.Module {
+		return nn.MaxPool3d(0, nn.Kernel(2, 1, 2), tensor.Stride(1, 2, 2), tensor.Padding(1, 0, 1))
+	},
+	"avg pool 3d": func() nn.Module { return nn.AvgPool3d(2, tensor.Stride(1)) },
 }
 
 // TestLayers compares results and gradients with PyTorch's, on the CPU and on a

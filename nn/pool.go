@@ -47,6 +47,17 @@ func MaxPool2d(kernel int, opts ...Option) Module {
 	})
 }
 
+// MaxPool3d returns a module that keeps the largest element of each cubic window over
+// the last three axes of [n, channels, depth, height, width].
+//
+// Options: Kernel (kernel on every axis), tensor.Stride (the window's extent),
+// tensor.Padding (0).
+func MaxPool3d(kernel int, opts ...Option) Module {
+	return pooling("MaxPool3d", 3, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
+		return x.MaxPool3d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
+	})
+}
+
 // AvgPool1d returns a module that averages each window along the last axis; what padding
 // adds counts.
 //
@@ -66,6 +77,17 @@ func AvgPool1d(kernel int, opts ...Option) Module {
 func AvgPool2d(kernel int, opts ...Option) Module {
 	return pooling("AvgPool2d", 2, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
 		return x.AvgPool2d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
+	})
+}
+
+// AvgPool3d returns a module that averages each cubic window over the last three axes;
+// what padding adds counts.
+//
+// Options: Kernel (kernel on every axis), tensor.Stride (the window's extent),
+// tensor.Padding (0).
+func AvgPool3d(kernel int, opts ...Option) Module {
+	return pooling("AvgPool3d", 3, kernel, opts, func(x tensor.Tensor, w window) tensor.Tensor {
+		return x.AvgPool3d(w.kernel, tensor.Stride(w.stride...), tensor.Padding(w.padding...))
 	})
 }
 

@@ -179,25 +179,193 @@ func normTwoFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 func normTwoFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxUint8FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxUint8RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxUint8FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxUint8RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxInt8FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxInt8RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxInt8FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 //go:noescape
-func logcumsumexpFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+func cumulativeMaxInt8RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt16FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt16RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt16FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt16RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxInt64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMaxFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinUint8FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinUint8RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinUint8FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinUint8RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt8FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt8RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt8FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt8RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt16FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt16RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt16FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt16RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinInt64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func cumulativeMinFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat32FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat32RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat32FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat32RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat64FoldAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat64RowsAVX2(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat64FoldAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)
+
+//go:noescape
+func floatLogcumsumexpFloat64RowsAVX512(n int, acc, x unsafe.Pointer, s []ir.Scalar)

@@ -38,7 +38,29 @@ var normTwoFoldVectors = []vector.Fold{
 	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: normTwoFloat64FoldAVX2, Rows: normTwoFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: normTwoFloat64FoldAVX512, Rows: normTwoFloat64RowsAVX512}},
 }
 
-var logcumsumexpFoldVectors = []vector.Fold{
-	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: logcumsumexpFloat32FoldAVX2, Rows: logcumsumexpFloat32RowsAVX2, Merge: logcumsumexpFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: logcumsumexpFloat32FoldAVX512, Rows: logcumsumexpFloat32RowsAVX512, Merge: logcumsumexpFloat32RowsAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: logcumsumexpFloat64FoldAVX2, Rows: logcumsumexpFloat64RowsAVX2, Merge: logcumsumexpFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: logcumsumexpFloat64FoldAVX512, Rows: logcumsumexpFloat64RowsAVX512, Merge: logcumsumexpFloat64RowsAVX512}},
+var complexLogcumsumexpFoldVectors []vector.Fold
+
+var cumulativeMaxFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Uint8, AVX2: vector.FoldLoops{Fold: cumulativeMaxUint8FoldAVX2, Rows: cumulativeMaxUint8RowsAVX2, Merge: cumulativeMaxUint8RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMaxUint8FoldAVX512, Rows: cumulativeMaxUint8RowsAVX512, Merge: cumulativeMaxUint8RowsAVX512}},
+	{Variant: 0, DType: ir.Int8, AVX2: vector.FoldLoops{Fold: cumulativeMaxInt8FoldAVX2, Rows: cumulativeMaxInt8RowsAVX2, Merge: cumulativeMaxInt8RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMaxInt8FoldAVX512, Rows: cumulativeMaxInt8RowsAVX512, Merge: cumulativeMaxInt8RowsAVX512}},
+	{Variant: 0, DType: ir.Int16, AVX2: vector.FoldLoops{Fold: cumulativeMaxInt16FoldAVX2, Rows: cumulativeMaxInt16RowsAVX2, Merge: cumulativeMaxInt16RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMaxInt16FoldAVX512, Rows: cumulativeMaxInt16RowsAVX512, Merge: cumulativeMaxInt16RowsAVX512}},
+	{Variant: 0, DType: ir.Int32, AVX2: vector.FoldLoops{Fold: cumulativeMaxInt32FoldAVX2, Rows: cumulativeMaxInt32RowsAVX2, Merge: cumulativeMaxInt32RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMaxInt32FoldAVX512, Rows: cumulativeMaxInt32RowsAVX512, Merge: cumulativeMaxInt32RowsAVX512}},
+	{Variant: 0, DType: ir.Int64, AVX2: vector.FoldLoops{Fold: cumulativeMaxInt64FoldAVX2, Rows: cumulativeMaxInt64RowsAVX2, Merge: cumulativeMaxInt64RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMaxInt64FoldAVX512, Rows: cumulativeMaxInt64RowsAVX512, Merge: cumulativeMaxInt64RowsAVX512}},
+	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: cumulativeMaxFloat32FoldAVX2, Rows: cumulativeMaxFloat32RowsAVX2, Merge: cumulativeMaxFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMaxFloat32FoldAVX512, Rows: cumulativeMaxFloat32RowsAVX512, Merge: cumulativeMaxFloat32RowsAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: cumulativeMaxFloat64FoldAVX2, Rows: cumulativeMaxFloat64RowsAVX2, Merge: cumulativeMaxFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMaxFloat64FoldAVX512, Rows: cumulativeMaxFloat64RowsAVX512, Merge: cumulativeMaxFloat64RowsAVX512}},
+}
+
+var cumulativeMinFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Uint8, AVX2: vector.FoldLoops{Fold: cumulativeMinUint8FoldAVX2, Rows: cumulativeMinUint8RowsAVX2, Merge: cumulativeMinUint8RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMinUint8FoldAVX512, Rows: cumulativeMinUint8RowsAVX512, Merge: cumulativeMinUint8RowsAVX512}},
+	{Variant: 0, DType: ir.Int8, AVX2: vector.FoldLoops{Fold: cumulativeMinInt8FoldAVX2, Rows: cumulativeMinInt8RowsAVX2, Merge: cumulativeMinInt8RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMinInt8FoldAVX512, Rows: cumulativeMinInt8RowsAVX512, Merge: cumulativeMinInt8RowsAVX512}},
+	{Variant: 0, DType: ir.Int16, AVX2: vector.FoldLoops{Fold: cumulativeMinInt16FoldAVX2, Rows: cumulativeMinInt16RowsAVX2, Merge: cumulativeMinInt16RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMinInt16FoldAVX512, Rows: cumulativeMinInt16RowsAVX512, Merge: cumulativeMinInt16RowsAVX512}},
+	{Variant: 0, DType: ir.Int32, AVX2: vector.FoldLoops{Fold: cumulativeMinInt32FoldAVX2, Rows: cumulativeMinInt32RowsAVX2, Merge: cumulativeMinInt32RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMinInt32FoldAVX512, Rows: cumulativeMinInt32RowsAVX512, Merge: cumulativeMinInt32RowsAVX512}},
+	{Variant: 0, DType: ir.Int64, AVX2: vector.FoldLoops{Fold: cumulativeMinInt64FoldAVX2, Rows: cumulativeMinInt64RowsAVX2, Merge: cumulativeMinInt64RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMinInt64FoldAVX512, Rows: cumulativeMinInt64RowsAVX512, Merge: cumulativeMinInt64RowsAVX512}},
+	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: cumulativeMinFloat32FoldAVX2, Rows: cumulativeMinFloat32RowsAVX2, Merge: cumulativeMinFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMinFloat32FoldAVX512, Rows: cumulativeMinFloat32RowsAVX512, Merge: cumulativeMinFloat32RowsAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: cumulativeMinFloat64FoldAVX2, Rows: cumulativeMinFloat64RowsAVX2, Merge: cumulativeMinFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: cumulativeMinFloat64FoldAVX512, Rows: cumulativeMinFloat64RowsAVX512, Merge: cumulativeMinFloat64RowsAVX512}},
+}
+
+var floatLogcumsumexpFoldVectors = []vector.Fold{
+	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: floatLogcumsumexpFloat32FoldAVX2, Rows: floatLogcumsumexpFloat32RowsAVX2, Merge: floatLogcumsumexpFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: floatLogcumsumexpFloat32FoldAVX512, Rows: floatLogcumsumexpFloat32RowsAVX512, Merge: floatLogcumsumexpFloat32RowsAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: floatLogcumsumexpFloat64FoldAVX2, Rows: floatLogcumsumexpFloat64RowsAVX2, Merge: floatLogcumsumexpFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: floatLogcumsumexpFloat64FoldAVX512, Rows: floatLogcumsumexpFloat64RowsAVX512, Merge: floatLogcumsumexpFloat64RowsAVX512}},
 }

@@ -10,6 +10,302 @@ import (
 	"unsafe"
 )
 
+// complexLogOverComplex64: where(g == 0 || real(y) == -Inf, -Inf, log(g) - y)
+func complexLogOverComplex64(g, y complex64) complex64 {
+	return num.Where(g == 0 || real(y) == num.Inf[float32](-1), complex(num.Inf[float32](-1), 0), num.CLog(g)-y)
+}
+
+func complexLogOverComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = complexLogOverComplex64(g[i], y[i])
+	}
+}
+
+// complexLogOverComplex128: where(g == 0 || real(y) == -Inf, -Inf, log(g) - y)
+func complexLogOverComplex128(g, y complex128) complex128 {
+	return num.Where(g == 0 || real(y) == num.Inf[float64](-1), complex(num.Inf[float64](-1), 0), num.CLog(g)-y)
+}
+
+func complexLogOverComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = complexLogOverComplex128(g[i], y[i])
+	}
+}
+
+// ComplexLogOver holds the loops of complex_log_over, by variant and compute
+// dtype.
+var ComplexLogOver = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: complexLogOverComplex64Loop, ir.Complex128: complexLogOverComplex128Loop},
+	},
+	Vectors: complexLogOverVectors,
+}
+
+// complexLogOverGradGComplex64: where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))
+func complexLogOverGradGComplex64(dy, g, y complex64) complex64 {
+	return num.Where(g == 0 || real(y) == num.Inf[float32](-1), 0, dy*num.CConj(1/g))
+}
+
+func complexLogOverGradGComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = complexLogOverGradGComplex64(dy[i], g[i], y[i])
+	}
+}
+
+// complexLogOverGradGComplex128: where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))
+func complexLogOverGradGComplex128(dy, g, y complex128) complex128 {
+	return num.Where(g == 0 || real(y) == num.Inf[float64](-1), 0, dy*num.CConj(1/g))
+}
+
+func complexLogOverGradGComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = complexLogOverGradGComplex128(dy[i], g[i], y[i])
+	}
+}
+
+// ComplexLogOverGradG holds the loops of complex_log_over_grad_g, by variant
+// and compute dtype.
+var ComplexLogOverGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: complexLogOverGradGComplex64Loop, ir.Complex128: complexLogOverGradGComplex128Loop},
+	},
+	Vectors: complexLogOverGradGVectors,
+}
+
+// complexLogOverGradYComplex64: where(g == 0 || real(y) == -Inf, 0, -dy)
+func complexLogOverGradYComplex64(dy, g, y complex64) complex64 {
+	return num.Where(g == 0 || real(y) == num.Inf[float32](-1), 0, -dy)
+}
+
+func complexLogOverGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = complexLogOverGradYComplex64(dy[i], g[i], y[i])
+	}
+}
+
+// complexLogOverGradYComplex128: where(g == 0 || real(y) == -Inf, 0, -dy)
+func complexLogOverGradYComplex128(dy, g, y complex128) complex128 {
+	return num.Where(g == 0 || real(y) == num.Inf[float64](-1), 0, -dy)
+}
+
+func complexLogOverGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, g, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = complexLogOverGradYComplex128(dy[i], g[i], y[i])
+	}
+}
+
+// ComplexLogOverGradY holds the loops of complex_log_over_grad_y, by variant
+// and compute dtype.
+var ComplexLogOverGradY = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Complex64: complexLogOverGradYComplex64Loop, ir.Complex128: complexLogOverGradYComplex128Loop},
+	},
+	Vectors: complexLogOverGradYVectors,
+}
+
+// complexLogcumsumexpComplex64: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
+func complexLogcumsumexpComplex64Combine(a, b complex64) complex64 {
+	t0 := real(b)
+	t1 := real(a)
+	return num.Where(t0 == num.Inf[float32](-1), a, num.Where(t1 == num.Inf[float32](-1), b, num.Where(t1 >= t0, a+num.CLog1p(num.CExp(b-a)), b+num.CLog1p(num.CExp(a-b)))))
+}
+
+func complexLogcumsumexpComplex64Finish(a complex64) complex64 {
+	t0 := real(a)
+	t1 := imag(a)
+	return num.Where(t0 == num.Inf[float32](-1), complex(num.Inf[float32](-1), 0), num.Where(num.IsFinite(t1) && !num.IsNaN(t0), complex(t0, num.Atan2(num.Sin(t1), num.Cos(t1))), complex(num.NaN[float32](), num.NaN[float32]())))
+}
+
+func complexLogcumsumexpComplex64Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := complex64(complex(num.Inf[float32](-1), 0))
+	for i, a := 0, unsafe.Slice((*complex64)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func complexLogcumsumexpComplex64Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*complex64)(acc), unsafe.Slice((*complex64)(x), n)
+	identity := complex64(complex(num.Inf[float32](-1), 0))
+	a0, a1, a2, a3 := *total, identity, identity, identity
+	q := n / 4
+	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
+	for i := range x0 {
+		a0 = complexLogcumsumexpComplex64Combine(a0, x0[i])
+		a1 = complexLogcumsumexpComplex64Combine(a1, x1[i])
+		a2 = complexLogcumsumexpComplex64Combine(a2, x2[i])
+		a3 = complexLogcumsumexpComplex64Combine(a3, x3[i])
+	}
+	for _, v := range xs[4*q:] {
+		a3 = complexLogcumsumexpComplex64Combine(a3, v)
+	}
+	*total = complexLogcumsumexpComplex64Combine(complexLogcumsumexpComplex64Combine(a0, a1), complexLogcumsumexpComplex64Combine(a2, a3))
+}
+
+func complexLogcumsumexpComplex64Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*complex64)(acc), n), unsafe.Slice((*complex64)(x), n)
+	for i := range a {
+		a[i] = complexLogcumsumexpComplex64Combine(a[i], xs[i])
+	}
+}
+
+func complexLogcumsumexpComplex64Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*complex64)(acc), n), unsafe.Slice((*complex64)(b), n)
+	for i := range a {
+		a[i] = complexLogcumsumexpComplex64Combine(a[i], other[i])
+	}
+}
+
+func complexLogcumsumexpComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*complex64)(out), n), unsafe.Slice((*complex64)(acc), n)
+	for i := range results {
+		results[i] = complexLogcumsumexpComplex64Finish(a[i])
+	}
+}
+
+func complexLogcumsumexpComplex64Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Scalar) {
+	results, xs := unsafe.Slice((*complex64)(out), n), unsafe.Slice((*complex64)(x), n)
+	total, first := (*complex64)(acc), *(*complex64)(before)
+	sum := *total
+	for i := range results {
+		sum = complexLogcumsumexpComplex64Combine(sum, xs[i])
+		whole := complexLogcumsumexpComplex64Combine(first, sum)
+		results[i] = complexLogcumsumexpComplex64Finish(whole)
+	}
+	*total = sum
+}
+
+func complexLogcumsumexpComplex64Loops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   complexLogcumsumexpComplex64Start,
+		Fold:   complexLogcumsumexpComplex64Fold,
+		Rows:   complexLogcumsumexpComplex64Rows,
+		Merge:  complexLogcumsumexpComplex64Merge,
+		Finish: complexLogcumsumexpComplex64End,
+		Run:    complexLogcumsumexpComplex64Run,
+	}
+}
+
+// complexLogcumsumexpComplex128: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
+func complexLogcumsumexpComplex128Combine(a, b complex128) complex128 {
+	t0 := real(b)
+	t1 := real(a)
+	return num.Where(t0 == num.Inf[float64](-1), a, num.Where(t1 == num.Inf[float64](-1), b, num.Where(t1 >= t0, a+num.CLog1p(num.CExp(b-a)), b+num.CLog1p(num.CExp(a-b)))))
+}
+
+func complexLogcumsumexpComplex128Finish(a complex128) complex128 {
+	t0 := real(a)
+	t1 := imag(a)
+	return num.Where(t0 == num.Inf[float64](-1), complex(num.Inf[float64](-1), 0), num.Where(num.IsFinite(t1) && !num.IsNaN(t0), complex(t0, num.Atan2(num.Sin(t1), num.Cos(t1))), complex(num.NaN[float64](), num.NaN[float64]())))
+}
+
+func complexLogcumsumexpComplex128Start(n int, acc unsafe.Pointer, _ []ir.Scalar) {
+	identity := complex128(complex(num.Inf[float64](-1), 0))
+	for i, a := 0, unsafe.Slice((*complex128)(acc), n); i < len(a); i++ {
+		a[i] = identity
+	}
+}
+
+func complexLogcumsumexpComplex128Fold(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	total, xs := (*complex128)(acc), unsafe.Slice((*complex128)(x), n)
+	identity := complex128(complex(num.Inf[float64](-1), 0))
+	a0, a1, a2, a3 := *total, identity, identity, identity
+	q := n / 4
+	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
+	for i := range x0 {
+		a0 = complexLogcumsumexpComplex128Combine(a0, x0[i])
+		a1 = complexLogcumsumexpComplex128Combine(a1, x1[i])
+		a2 = complexLogcumsumexpComplex128Combine(a2, x2[i])
+		a3 = complexLogcumsumexpComplex128Combine(a3, x3[i])
+	}
+	for _, v := range xs[4*q:] {
+		a3 = complexLogcumsumexpComplex128Combine(a3, v)
+	}
+	*total = complexLogcumsumexpComplex128Combine(complexLogcumsumexpComplex128Combine(a0, a1), complexLogcumsumexpComplex128Combine(a2, a3))
+}
+
+func complexLogcumsumexpComplex128Rows(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
+	a, xs := unsafe.Slice((*complex128)(acc), n), unsafe.Slice((*complex128)(x), n)
+	for i := range a {
+		a[i] = complexLogcumsumexpComplex128Combine(a[i], xs[i])
+	}
+}
+
+func complexLogcumsumexpComplex128Merge(n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
+	a, other := unsafe.Slice((*complex128)(acc), n), unsafe.Slice((*complex128)(b), n)
+	for i := range a {
+		a[i] = complexLogcumsumexpComplex128Combine(a[i], other[i])
+	}
+}
+
+func complexLogcumsumexpComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	results, a := unsafe.Slice((*complex128)(out), n), unsafe.Slice((*complex128)(acc), n)
+	for i := range results {
+		results[i] = complexLogcumsumexpComplex128Finish(a[i])
+	}
+}
+
+func complexLogcumsumexpComplex128Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Scalar) {
+	results, xs := unsafe.Slice((*complex128)(out), n), unsafe.Slice((*complex128)(x), n)
+	total, first := (*complex128)(acc), *(*complex128)(before)
+	sum := *total
+	for i := range results {
+		sum = complexLogcumsumexpComplex128Combine(sum, xs[i])
+		whole := complexLogcumsumexpComplex128Combine(first, sum)
+		results[i] = complexLogcumsumexpComplex128Finish(whole)
+	}
+	*total = sum
+}
+
+func complexLogcumsumexpComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
+	return &ir.ReduceLoops{
+		Acc:    acc,
+		Out:    out,
+		Init:   complexLogcumsumexpComplex128Start,
+		Fold:   complexLogcumsumexpComplex128Fold,
+		Rows:   complexLogcumsumexpComplex128Rows,
+		Merge:  complexLogcumsumexpComplex128Merge,
+		Finish: complexLogcumsumexpComplex128End,
+		Run:    complexLogcumsumexpComplex128Run,
+	}
+}
+
+// ComplexLogcumsumexp holds the loops of complex_logcumsumexp, by variant and
+// compute dtype.
+var ComplexLogcumsumexp = vector.Code{
+	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+		{ir.Complex64: complexLogcumsumexpComplex64Loops(ir.Complex64, ir.Complex64), ir.Complex128: complexLogcumsumexpComplex128Loops(ir.Complex128, ir.Complex128)},
+	},
+	FoldVectors: complexLogcumsumexpFoldVectors,
+}
+
+// counted: index
+func counted(index int64) int64 {
+	return index
+}
+
+func countedLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, index int64) {
+	out := unsafe.Slice((*int64)(p[0]), n)
+	for i := range out {
+		out[i] = counted(index + int64(i))
+	}
+}
+
+// Counted holds the loops of counted, by variant and compute dtype.
+var Counted = vector.Code{
+	Loops: []*[ir.NumDTypes]ir.Loop{
+		{ir.Int64: countedLoop},
+	},
+	Vectors: countedVectors,
+}
+
 // Cumprod holds the loops of cumprod, by variant and compute dtype.
 var Cumprod = vector.Code{
 	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
@@ -22,148 +318,4 @@ var Cumsum = vector.Code{
 	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
 		{ir.Uint8: fold.Scans(fold.Sum, ir.Uint8), ir.Int8: fold.Scans(fold.Sum, ir.Int8), ir.Int16: fold.Scans(fold.Sum, ir.Int16), ir.Int32: fold.Scans(fold.Sum, ir.Int32), ir.Int64: fold.Scans(fold.Sum, ir.Int64), ir.Float32: fold.Scans(fold.Sum, ir.Float32), ir.Float64: fold.Scans(fold.Sum, ir.Float64), ir.Complex64: fold.Scans(fold.Sum, ir.Complex64), ir.Complex128: fold.Scans(fold.Sum, ir.Complex128)},
 	},
-}
-
-// logOver: where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))
-func logOver[T num.Float](g, y T) T {
-	return num.Where(num.IsNaN(g), g, num.Where(g > 0 && y > num.Inf[T](-1), num.Log(g)-y, num.Inf[T](-1)))
-}
-
-func logOverLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = logOver(g[i], y[i])
-	}
-}
-
-// LogOver holds the loops of log_over, by variant and compute dtype.
-var LogOver = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
-		{ir.Float32: logOverLoop[float32], ir.Float64: logOverLoop[float64]},
-	},
-	Vectors: logOverVectors,
-}
-
-// logOverGradG: where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))
-func logOverGradG[T num.Float](dy, g, y T) T {
-	return num.Where(num.IsNaN(g), dy, num.Where(g > 0 && y > num.Inf[T](-1), dy/g, 0))
-}
-
-func logOverGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = logOverGradG(dy[i], g[i], y[i])
-	}
-}
-
-// LogOverGradG holds the loops of log_over_grad_g, by variant and compute
-// dtype.
-var LogOverGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
-		{ir.Float32: logOverGradGLoop[float32], ir.Float64: logOverGradGLoop[float64]},
-	},
-	Vectors: logOverGradGVectors,
-}
-
-// logOverGradY: where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))
-func logOverGradY[T num.Float](dy, g, y T) T {
-	return num.Where(num.IsNaN(g), 0, num.Where(g > 0 && y > num.Inf[T](-1), -dy, 0))
-}
-
-func logOverGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = logOverGradY(dy[i], g[i], y[i])
-	}
-}
-
-// LogOverGradY holds the loops of log_over_grad_y, by variant and compute
-// dtype.
-var LogOverGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
-		{ir.Float32: logOverGradYLoop[float32], ir.Float64: logOverGradYLoop[float64]},
-	},
-	Vectors: logOverGradYVectors,
-}
-
-// logcumsumexp: init -Inf, map x, combine where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b)))), finish a
-func logcumsumexpCombine[T num.Float](a, b T) T {
-	return num.Where(a == b, a+0.6931471805599453, num.Max(a, b)+num.Log1p(num.Exp(-num.Abs(a-b))))
-}
-
-func logcumsumexpStart[T num.Float](n int, acc unsafe.Pointer, _ []ir.Scalar) {
-	identity := T(num.Inf[T](-1))
-	for i, a := 0, unsafe.Slice((*T)(acc), n); i < len(a); i++ {
-		a[i] = identity
-	}
-}
-
-func logcumsumexpFold[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	total, xs := (*T)(acc), unsafe.Slice((*T)(x), n)
-	identity := T(num.Inf[T](-1))
-	a0, a1, a2, a3 := *total, identity, identity, identity
-	q := n / 4
-	x0, x1, x2, x3 := xs[:q], xs[q : 2*q][:q], xs[2*q : 3*q][:q], xs[3*q : 4*q][:q]
-	for i := range x0 {
-		a0 = logcumsumexpCombine(a0, x0[i])
-		a1 = logcumsumexpCombine(a1, x1[i])
-		a2 = logcumsumexpCombine(a2, x2[i])
-		a3 = logcumsumexpCombine(a3, x3[i])
-	}
-	for _, v := range xs[4*q:] {
-		a3 = logcumsumexpCombine(a3, v)
-	}
-	*total = logcumsumexpCombine(logcumsumexpCombine(a0, a1), logcumsumexpCombine(a2, a3))
-}
-
-func logcumsumexpRows[T num.Float](n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
-	a, xs := unsafe.Slice((*T)(acc), n), unsafe.Slice((*T)(x), n)
-	for i := range a {
-		a[i] = logcumsumexpCombine(a[i], xs[i])
-	}
-}
-
-func logcumsumexpMerge[T num.Float](n int, acc, b unsafe.Pointer, _ []ir.Scalar) {
-	a, other := unsafe.Slice((*T)(acc), n), unsafe.Slice((*T)(b), n)
-	for i := range a {
-		a[i] = logcumsumexpCombine(a[i], other[i])
-	}
-}
-
-func logcumsumexpEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	results, a := unsafe.Slice((*T)(out), n), unsafe.Slice((*T)(acc), n)
-	copy(results, a)
-}
-
-func logcumsumexpRun[T num.Float](n int, out, acc, before, x unsafe.Pointer, _ []ir.Scalar) {
-	results, xs := unsafe.Slice((*T)(out), n), unsafe.Slice((*T)(x), n)
-	total, first := (*T)(acc), *(*T)(before)
-	sum := *total
-	for i := range results {
-		sum = logcumsumexpCombine(sum, xs[i])
-		whole := logcumsumexpCombine(first, sum)
-		results[i] = whole
-	}
-	*total = sum
-}
-
-func logcumsumexpLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
-		Acc:    acc,
-		Out:    out,
-		Init:   logcumsumexpStart[T],
-		Fold:   logcumsumexpFold[T],
-		Rows:   logcumsumexpRows[T],
-		Merge:  logcumsumexpMerge[T],
-		Finish: logcumsumexpEnd[T],
-		Run:    logcumsumexpRun[T],
-	}
-}
-
-// Logcumsumexp holds the loops of logcumsumexp, by variant and compute dtype.
-var Logcumsumexp = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
-		{ir.Float32: logcumsumexpLoops[float32](ir.Float32, ir.Float32), ir.Float64: logcumsumexpLoops[float64](ir.Float64, ir.Float64)},
-	},
-	FoldVectors: logcumsumexpFoldVectors,
 }

@@ -11,6 +11,12 @@ import (
 )
 
 //go:noescape
+func countedInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func countedInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func logOverFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -63,3 +69,39 @@ func logOverGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 
 //go:noescape
 func logOverGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfUint8AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfInt16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfInt16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfInt32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfInt32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func placeIfFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

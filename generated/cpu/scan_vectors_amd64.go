@@ -9,6 +9,16 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
+var complexLogOverVectors []vector.Loop
+
+var complexLogOverGradGVectors []vector.Loop
+
+var complexLogOverGradYVectors []vector.Loop
+
+var countedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX2: countedInt64AVX2, AVX512: countedInt64AVX512},
+}
+
 var logOverVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: logOverFloat32AVX2, AVX512: logOverFloat32AVX512, Past: vector.Loops{AVX2: logOverFloat32PastAVX2, AVX512: logOverFloat32PastAVX512}},
 	{Variant: 0, DType: ir.Float64, AVX2: logOverFloat64AVX2, AVX512: logOverFloat64AVX512},
@@ -22,4 +32,14 @@ var logOverGradGVectors = []vector.Loop{
 var logOverGradYVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: logOverGradYFloat32AVX2, AVX512: logOverGradYFloat32AVX512, Past: vector.Loops{AVX2: logOverGradYFloat32PastAVX2, AVX512: logOverGradYFloat32PastAVX512}},
 	{Variant: 0, DType: ir.Float64, AVX2: logOverGradYFloat64AVX2, AVX512: logOverGradYFloat64AVX512},
+}
+
+var placeIfVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Uint8, AVX2: placeIfUint8AVX2, AVX512: placeIfUint8AVX512},
+	{Variant: 0, DType: ir.Int8, AVX2: placeIfUint8AVX2, AVX512: placeIfUint8AVX512},
+	{Variant: 0, DType: ir.Int16, AVX2: placeIfInt16AVX2, AVX512: placeIfInt16AVX512},
+	{Variant: 0, DType: ir.Int32, AVX2: placeIfInt32AVX2, AVX512: placeIfInt32AVX512},
+	{Variant: 0, DType: ir.Int64, AVX2: placeIfInt64AVX2, AVX512: placeIfInt64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: placeIfFloat32AVX2, AVX512: placeIfFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: placeIfFloat64AVX2, AVX512: placeIfFloat64AVX512},
 }

@@ -277,6 +277,30 @@ var avgPool2dCase = optest.Operator{
 	},
 }
 
+var avgPool3dCase = optest.Operator{
+	Op:     ops.AvgPool3dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AvgPool3d(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Int != 0, a.Attrs[4].Int != 0)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.AvgPool3dOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Int != 0, a.Attrs[4].Int != 0)
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.BoolValue(true)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{1, 2, 4, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{1, 0, 1}), ir.BoolValue(false), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "avg_pool3d(x, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 16, 16, 16, 16}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.BoolValue(false), ir.BoolValue(true)}}
+		}},
+	},
+}
+
 var avgPoolGradCase = optest.Operator{
 	Op:     ops.AvgPoolGradOp(),
 	Schema: "ops.yaml",
@@ -412,6 +436,50 @@ var maxPool2dWithIndicesCase = optest.Operator{
 	},
 }
 
+var maxPool3dCase = optest.Operator{
+	Op:     ops.MaxPool3dOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.MaxPool3d(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.MaxPool3dOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0)
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{1, 2, 4, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2, 2}), ir.IntsValue([]int{1, 2, 1}), ir.IntsValue([]int{1, 1, 0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "max_pool3d(x, kernel_size)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 16, 16, 16, 16}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+	},
+}
+
+var maxPool3dWithIndicesCase = optest.Operator{
+	Op:     ops.MaxPool3dWithIndicesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.MaxPool3dWithIndices(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{1, 2, 4, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.max_pool3d(x, kernel_size, return_indices=True)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.B, 16, 16, 16, 16}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue([]int{1}), ir.BoolValue(false)}}
+		}},
+	},
+}
+
 var maxPoolIndicesCase = optest.Operator{
 	Op:     ops.MaxPoolIndicesOp(),
 	Schema: "ops.yaml",
@@ -487,34 +555,4 @@ var maxUnpool2dCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.B, 64, 16, 16}, {z.B, 64, 16, 16}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 2}), ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntsValue(nil)}, Values: []string{"", "index(256)"}}
 		}},
 	},
-}
-
-var maxUnpoolNCase = optest.Operator{
-	Op:     ops.MaxUnpoolNOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.MaxUnpoolN(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Ints)}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 1}, {2, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntsValue([]int{2}), ir.IntsValue([]int{2}), ir.IntsValue([]int{0}), ir.IntsValue([]int{3})}, Values: []string{"", "index(3)"}},
-	},
-	Grad: []bool{true, false},
-}
-
-var maxUnpoolPartsCase = optest.Operator{
-	Op:     ops.MaxUnpoolPartsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.MaxUnpoolParts(a.In[0], a.In[1], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 4}), ir.IntValue(1)}, Values: []string{"", "index(4)"}},
-	},
-	Grad: []bool{true, false},
 }

@@ -10,6 +10,95 @@ import (
 	"math"
 )
 
+var complexLogOverCase = optest.Operator{
+	Op:     ops.ComplexLogOverOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ComplexLogOver(a.In[0], a.In[1])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{1.5, 2}, {-2, -0.5}},
+	ULP:     8,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(math.Inf(-1))}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
+	},
+	Grad: []bool{true, true},
+}
+
+var complexLogcumsumexpCase = optest.Operator{
+	Op:     ops.ComplexLogcumsumexpOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ComplexLogcumsumexp(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-1, 1},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var countedCase = optest.Operator{
+	Op:     ops.CountedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Counted(a.Attrs[0].Ints, a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
+var cummaxCase = optest.Operator{
+	Op:     ops.CummaxOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.Cummax(a.In[0], int(a.Attrs[0].Int)))
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "cummax(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		}},
+	},
+}
+
+var cumminCase = optest.Operator{
+	Op:     ops.CumminOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.Cummin(a.In[0], int(a.Attrs[0].Int)))
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "cummin(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		}},
+	},
+}
+
 var cumprodCase = optest.Operator{
 	Op:     ops.CumprodOp(),
 	Schema: "ops.yaml",
@@ -65,6 +154,69 @@ var cumsumCase = optest.Operator{
 	},
 }
 
+var cumulativeMaxCase = optest.Operator{
+	Op:     ops.CumulativeMaxOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CumulativeMax(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{false},
+}
+
+var cumulativeMinCase = optest.Operator{
+	Op:     ops.CumulativeMinOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CumulativeMin(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{false},
+}
+
+var cumulativePlacesCase = optest.Operator{
+	Op:     ops.CumulativePlacesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CumulativePlaces(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(-1)}},
+	},
+	Grad: []bool{false, false},
+}
+
+var floatLogcumsumexpCase = optest.Operator{
+	Op:     ops.FloatLogcumsumexpOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FloatLogcumsumexp(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
 var logOverCase = optest.Operator{
 	Op:     ops.LogOverOp(),
 	Schema: "ops.yaml",
@@ -93,7 +245,7 @@ var logcumsumexpCase = optest.Operator{
 		return ops.LogcumsumexpOut(dst, a.In[0], int(a.Attrs[0].Int))
 	},
 	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
+	Domain:   [2]float64{-1, 1},
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
@@ -101,13 +253,26 @@ var logcumsumexpCase = optest.Operator{
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
-		{Name: "rows", PyTorch: "logcumsumexp(x, dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}}
-		}},
-		{Name: "columns", PyTorch: "logcumsumexp(x, dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		{PyTorch: "logcumsumexp(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0)}}
 		}},
 	},
+}
+
+var placeIfCase = optest.Operator{
+	Op:     ops.PlaceIfOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PlaceIf(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1), ir.IntScalar(5)}, Want: []ir.Scalar{ir.IntScalar(5)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2), ir.IntScalar(5)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(1), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+	},
+	Grad: []bool{false, false, false},
 }
 
 var reverseCumsumCase = optest.Operator{
@@ -132,7 +297,7 @@ var reverseLogcumsumexpCase = optest.Operator{
 		return []*core.Tensor{ops.ReverseLogcumsumexp(a.In[0], int(a.Attrs[0].Int))}
 	},
 	Defaults: []ir.Value{ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
+	Domain:   [2]float64{-1, 1},
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},

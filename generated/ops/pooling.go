@@ -632,47 +632,44 @@ func AvgPool2dOut(dst, x *core.Tensor, kernelSize, stride, padding []int, ceilMo
 	return core.CopyOut(dst, &avgPool2dOp, AvgPool2d(x, kernelSize, stride, padding, ceilMode, countIncludePad))
 }
 
-var avgPoolGradOp = ir.Op{
-	Name:    "avg_pool_grad",
-	Doc:     "returns the gradient of avg_pool with respect to its input of the given shape, from the gradient g of its result.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}, {Name: "count_include_pad", Kind: ir.AttrBool}},
+var avgPool3dOp = ir.Op{
+	Name:    "avg_pool3d",
+	Doc:     "is avg_pool2d over the last three axes of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}, {Name: "count_include_pad", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPoolGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.AvgPoolGrad}}},
-	Tags:    ir.TagHidden,
 }
 
-// AvgPoolGradOp returns the descriptor of avg_pool_grad, which must not be
+// AvgPool3dOp returns the descriptor of avg_pool3d, which must not be
 // changed.
-func AvgPoolGradOp() *ir.Op {
-	return &avgPoolGradOp
+func AvgPool3dOp() *ir.Op {
+	return &avgPool3dOp
 }
 
-// AvgPoolGrad returns the gradient of avg_pool with respect to its input of
-// the given shape, from the gradient g of its result.
-func AvgPoolGrad(g *core.Tensor, input, kernel, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &avgPoolGradOp,
-		In:    []*core.Tensor{g},
-		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.BoolValue(ceilMode), ir.BoolValue(countIncludePad)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.AvgPoolGradShape(g.Shape(), input, kernel, stride, padding, ceilMode))
-		},
-		Backward: avgPoolGradBackward,
+// AvgPool3d is avg_pool2d over the last three axes of x. Lists have one
+// number for all three axes or three.
+func AvgPool3d(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&avgPool3dOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return avgPool3dCompose(x, kernelSize, stride, padding, ceilMode, countIncludePad)
 	})
+	core.Composed(&avgPool3dOp, in, out)
+	return out
 }
 
-// avgPoolGradBackward is the gradient of avg_pool_grad.
-func avgPoolGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	kernel := grad.Attr(1).Ints
-	stride := grad.Attr(2).Ints
-	padding := grad.Attr(3).Ints
-	ceilMode := grad.Attr(4).Int != 0
-	countIncludePad := grad.Attr(5).Int != 0
-	grad.Set(0, AvgPool(dy, kernel, stride, padding, ceilMode, countIncludePad))
+func avgPool3dCompose(x *core.Tensor, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
+	return AvgPoolN(WithAxes(x, 4), 3, kernelSize, stride, padding, ceilMode, countIncludePad)
+}
+
+// AvgPool3dOut is AvgPool3d with the result written to dst, which has its
+// shape and device.
+func AvgPool3dOut(dst, x *core.Tensor, kernelSize, stride, padding []int, ceilMode, countIncludePad bool) error {
+	return core.CopyOut(dst, &avgPool3dOp, AvgPool3d(x, kernelSize, stride, padding, ceilMode, countIncludePad))
 }

@@ -11,6 +11,51 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var avgPoolGradOp = ir.Op{
+	Name:    "avg_pool_grad",
+	Doc:     "returns the gradient of avg_pool with respect to its input of the given shape, from the gradient g of its result.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}, {Name: "count_include_pad", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.AvgPoolGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.AvgPoolGrad}}},
+	Tags:    ir.TagHidden,
+}
+
+// AvgPoolGradOp returns the descriptor of avg_pool_grad, which must not be
+// changed.
+func AvgPoolGradOp() *ir.Op {
+	return &avgPoolGradOp
+}
+
+// AvgPoolGrad returns the gradient of avg_pool with respect to its input of
+// the given shape, from the gradient g of its result.
+func AvgPoolGrad(g *core.Tensor, input, kernel, stride, padding []int, ceilMode, countIncludePad bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &avgPoolGradOp,
+		In:    []*core.Tensor{g},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.BoolValue(ceilMode), ir.BoolValue(countIncludePad)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.AvgPoolGradShape(g.Shape(), input, kernel, stride, padding, ceilMode))
+		},
+		Backward: avgPoolGradBackward,
+	})
+}
+
+// avgPoolGradBackward is the gradient of avg_pool_grad.
+func avgPoolGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	kernel := grad.Attr(1).Ints
+	stride := grad.Attr(2).Ints
+	padding := grad.Attr(3).Ints
+	ceilMode := grad.Attr(4).Int != 0
+	countIncludePad := grad.Attr(5).Int != 0
+	grad.Set(0, AvgPool(dy, kernel, stride, padding, ceilMode, countIncludePad))
+}
+
 var avgPoolNOp = ir.Op{
 	Name:    "avg_pool_n",
 	Doc:     "returns avg_pool over the last n axes.",
@@ -250,6 +295,83 @@ func maxPool2dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, di
 	return MaxPoolIndices(WithAxes(x, 3), 2, kernelSize, stride, padding, dilation, ceilMode)
 }
 
+var maxPool3dOp = ir.Op{
+	Name:    "max_pool3d",
+	Doc:     "is max_pool2d over the last three axes of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MaxPool3dOp returns the descriptor of max_pool3d, which must not be
+// changed.
+func MaxPool3dOp() *ir.Op {
+	return &maxPool3dOp
+}
+
+// MaxPool3d is max_pool2d over the last three axes of x. Lists have one
+// number for all three axes or three.
+func MaxPool3d(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&maxPool3dOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return maxPool3dCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	})
+	core.Composed(&maxPool3dOp, in, out)
+	return out
+}
+
+func maxPool3dCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) *core.Tensor {
+	values1, _ := MaxPoolIndices(WithAxes(x, 4), 3, kernelSize, stride, padding, dilation, ceilMode)
+	return values1
+}
+
+// MaxPool3dOut is MaxPool3d with the result written to dst, which has its
+// shape and device.
+func MaxPool3dOut(dst, x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) error {
+	return core.CopyOut(dst, &maxPool3dOp, MaxPool3d(x, kernelSize, stride, padding, dilation, ceilMode))
+}
+
+var maxPool3dWithIndicesOp = ir.Op{
+	Name:    "max_pool3d_with_indices",
+	Doc:     "returns max_pool3d and the int64 places of the maxima in the last three axes of x read as one.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "ceil_mode", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// MaxPool3dWithIndicesOp returns the descriptor of max_pool3d_with_indices,
+// which must not be changed.
+func MaxPool3dWithIndicesOp() *ir.Op {
+	return &maxPool3dWithIndicesOp
+}
+
+// MaxPool3dWithIndices returns max_pool3d and the int64 places of the maxima
+// in the last three axes of x read as one.
+func MaxPool3dWithIndices(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&maxPool3dWithIndicesOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = maxPool3dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode)
+	core.Composed(&maxPool3dWithIndicesOp, in, values, indices)
+	return values, indices
+}
+
+func maxPool3dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
+	return MaxPoolIndices(WithAxes(x, 4), 3, kernelSize, stride, padding, dilation, ceilMode)
+}
+
 var maxPoolIndicesOp = ir.Op{
 	Name:    "max_pool_indices",
 	Doc:     "returns max_pool over the last n axes.",
@@ -424,6 +546,48 @@ func maxUnpool2dCompose(x, indices *core.Tensor, kernelSize, stride, padding, ou
 // shape and device.
 func MaxUnpool2dOut(dst, x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) error {
 	return core.CopyOut(dst, &maxUnpool2dOp, MaxUnpool2d(x, indices, kernelSize, stride, padding, outputSize))
+}
+
+var maxUnpool3dOp = ir.Op{
+	Name:    "max_unpool3d",
+	Doc:     "is max_unpool1d over the last three axes, read as one by indices, as of max_pool3d_with_indices.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "output_size", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic,
+}
+
+// MaxUnpool3dOp returns the descriptor of max_unpool3d, which must not be
+// changed.
+func MaxUnpool3dOp() *ir.Op {
+	return &maxUnpool3dOp
+}
+
+// MaxUnpool3d is max_unpool1d over the last three axes, read as one by
+// indices, as of max_pool3d_with_indices. Lists have one number for all three
+// axes or three.
+func MaxUnpool3d(x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	in := []*core.Tensor{x, indices}
+	if t := core.Refused(&maxUnpool3dOp, in...); t != nil {
+		return t
+	}
+	out := maxUnpool3dCompose(x, indices, kernelSize, stride, padding, outputSize)
+	core.Composed(&maxUnpool3dOp, in, out)
+	return out
+}
+
+func maxUnpool3dCompose(x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) *core.Tensor {
+	return MaxUnpoolN(x, indices, 3, kernelSize, stride, padding, outputSize)
+}
+
+// MaxUnpool3dOut is MaxUnpool3d with the result written to dst, which has its
+// shape and device.
+func MaxUnpool3dOut(dst, x, indices *core.Tensor, kernelSize, stride, padding, outputSize []int) error {
+	return core.CopyOut(dst, &maxUnpool3dOp, MaxUnpool3d(x, indices, kernelSize, stride, padding, outputSize))
 }
 
 var maxUnpoolNOp = ir.Op{

@@ -6,9 +6,270 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
 )
+
+var complexLogOverOp = ir.Op{
+	Name:    "complex_log_over",
+	Doc:     "returns log(g) - y, and negative infinity where g is 0 or the real part of y negative infinity.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(g == 0 || real(y) == -Inf, -Inf, log(g) - y)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ComplexLogOver}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "complex_log_over"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ComplexLogOverOp returns the descriptor of complex_log_over, which must not
+// be changed.
+func ComplexLogOverOp() *ir.Op {
+	return &complexLogOverOp
+}
+
+// ComplexLogOver returns log(g) - y, and negative infinity where g is 0 or
+// the real part of y negative infinity.
+func ComplexLogOver(g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &complexLogOverOp,
+		Backward: complexLogOverBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, g, y)
+}
+
+// complexLogOverBackward is the gradient of complex_log_over.
+func complexLogOverBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Eq(g, number(0)), Eq(Real(y), number(-math.Inf(1)))), number(0), Mul(dy, Conj(Div(number(1), g))))))
+		} else {
+			grad.Set(0, fit(grad, 0, complexLogOverGradG(dy, g, y)))
+		}
+	}
+	if grad.Needs(1) {
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Eq(g, number(0)), Eq(Real(y), number(-math.Inf(1)))), number(0), Neg(dy))))
+		} else {
+			grad.Set(1, fit(grad, 1, complexLogOverGradY(dy, g, y)))
+		}
+	}
+}
+
+var complexLogOverGradGOp = ir.Op{
+	Name:    "complex_log_over_grad_g",
+	Doc:     "returns the gradient of complex_log_over with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ComplexLogOverGradG}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "complex_log_over_grad_g"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// complexLogOverGradG returns the gradient of complex_log_over with respect
+// to g, from the gradient dy of its result.
+func complexLogOverGradG(dy, g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &complexLogOverGradGOp,
+	}, dy, g, y)
+}
+
+var complexLogOverGradYOp = ir.Op{
+	Name:    "complex_log_over_grad_y",
+	Doc:     "returns the gradient of complex_log_over with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(g == 0 || real(y) == -Inf, 0, -dy)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ComplexLogOverGradY}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "complex_log_over_grad_y"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// complexLogOverGradY returns the gradient of complex_log_over with respect
+// to y, from the gradient dy of its result.
+func complexLogOverGradY(dy, g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &complexLogOverGradYOp,
+	}, dy, g, y)
+}
+
+var complexLogcumsumexpOp = ir.Op{
+	Name:    "complex_logcumsumexp",
+	Doc:     "returns logcumsumexp of complex numbers.",
+	Kind:    ir.Scan,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "-Inf", Map: "x", Combine: "where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b)))))", Finish: "where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))"},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ComplexLogcumsumexp}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "complex_logcumsumexp"}}},
+	Tags: ir.TagHidden,
+}
+
+// ComplexLogcumsumexpOp returns the descriptor of complex_logcumsumexp, which
+// must not be changed.
+func ComplexLogcumsumexpOp() *ir.Op {
+	return &complexLogcumsumexpOp
+}
+
+// ComplexLogcumsumexp returns logcumsumexp of complex numbers.
+func ComplexLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
+	return core.Scan(core.Apply{
+		Op:       &complexLogcumsumexpOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(dim)},
+		Dims:     []int{dim},
+		Backward: complexLogcumsumexpBackward,
+		Save:     core.SaveIn(0),
+	})
+}
+
+// complexLogcumsumexpBackward is the gradient of complex_logcumsumexp.
+func complexLogcumsumexpBackward(grad *core.Grad) {
+	grad.Set(0, complexLogcumsumexpGradX(grad))
+}
+
+func complexLogcumsumexpGradX(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	dim := int(grad.Attr(0).Int)
+	z := ToType(x, ir.Complex128)
+	g := ComplexLogOver(Conj(ToType(dy, ir.Complex128)), ComplexLogcumsumexp(z, dim))
+	return ToType(Conj(Exp(Add(ReverseLogcumsumexp(g, dim), z))), grad.InDType(0))
+}
+
+var countedOp = ir.Op{
+	Name:    "counted",
+	Doc:     "returns the places of the elements, 0, 1, 2 and so on, as int64.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"index"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Counted}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "counted"}}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// CountedOp returns the descriptor of counted, which must not be changed.
+func CountedOp() *ir.Op {
+	return &countedOp
+}
+
+// Counted returns the places of the elements, 0, 1, 2 and so on, as int64.
+func Counted(shape []int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &countedOp,
+		Attrs: []ir.Value{ir.IntsValue(shape)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var cummaxOp = ir.Op{
+	Name:    "cummax",
+	Doc:     "returns the largest of the elements of x up to each along dim, and its int64 place: the last of equal ones, which alone gets the gradient.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// CummaxOp returns the descriptor of cummax, which must not be changed.
+func CummaxOp() *ir.Op {
+	return &cummaxOp
+}
+
+// Cummax returns the largest of the elements of x up to each along dim, and
+// its int64 place: the last of equal ones, which alone gets the gradient. NaN
+// is larger than any number.
+func Cummax(x *core.Tensor, dim int) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&cummaxOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = cummaxCompose(x, dim)
+	core.Composed(&cummaxOp, in, values, indices)
+	return values, indices
+}
+
+func cummaxCompose(x *core.Tensor, dim int) (*core.Tensor, *core.Tensor) {
+	if len(x.Shape()) == 0 {
+		return Gather(x, dim, Counted(x.Shape(), core.PlacementLike(x))), Counted(x.Shape(), core.PlacementLike(x))
+	}
+	at := CumulativePlaces(Ordered(x), CumulativeMax(Ordered(x), dim), dim)
+	return Gather(x, dim, at), at
+}
+
+var cumminOp = ir.Op{
+	Name:    "cummin",
+	Doc:     "returns the smallest of the elements of x up to each along dim, and its int64 place: the last of equal ones, which alone gets the gradient.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// CumminOp returns the descriptor of cummin, which must not be changed.
+func CumminOp() *ir.Op {
+	return &cumminOp
+}
+
+// Cummin returns the smallest of the elements of x up to each along dim, and
+// its int64 place: the last of equal ones, which alone gets the gradient. NaN
+// is smaller than any number.
+func Cummin(x *core.Tensor, dim int) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&cumminOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = cumminCompose(x, dim)
+	core.Composed(&cumminOp, in, values, indices)
+	return values, indices
+}
+
+func cumminCompose(x *core.Tensor, dim int) (*core.Tensor, *core.Tensor) {
+	if len(x.Shape()) == 0 {
+		return Gather(x, dim, Counted(x.Shape(), core.PlacementLike(x))), Counted(x.Shape(), core.PlacementLike(x))
+	}
+	at := CumulativePlaces(Ordered(x), CumulativeMin(Ordered(x), dim), dim)
+	return Gather(x, dim, at), at
+}
 
 var cumprodOp = ir.Op{
 	Name:    "cumprod",
@@ -125,6 +386,165 @@ func cumsumBackward(grad *core.Grad) {
 	grad.Set(0, fit(grad, 0, ReverseCumsum(dy, dim)))
 }
 
+var cumulativeMaxOp = ir.Op{
+	Name:    "cumulative_max",
+	Doc:     "returns the largest of the elements of x up to each along dim.",
+	Kind:    ir.Scan,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "Lowest", Map: "x", Combine: "max(a, b)", Finish: "a"},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CumulativeMax}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumulative_max"}}},
+	Tags: ir.TagHidden,
+}
+
+// CumulativeMaxOp returns the descriptor of cumulative_max, which must not be
+// changed.
+func CumulativeMaxOp() *ir.Op {
+	return &cumulativeMaxOp
+}
+
+// CumulativeMax returns the largest of the elements of x up to each along
+// dim. NaN is larger than any number.
+func CumulativeMax(x *core.Tensor, dim int) *core.Tensor {
+	return core.Scan(core.Apply{
+		Op:    &cumulativeMaxOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Dims:  []int{dim},
+	})
+}
+
+var cumulativeMinOp = ir.Op{
+	Name:    "cumulative_min",
+	Doc:     "returns the smallest of the elements of x up to each along dim.",
+	Kind:    ir.Scan,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "Highest", Map: "x", Combine: "min(a, b)", Finish: "a"},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.CumulativeMin}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumulative_min"}}},
+	Tags: ir.TagHidden,
+}
+
+// CumulativeMinOp returns the descriptor of cumulative_min, which must not be
+// changed.
+func CumulativeMinOp() *ir.Op {
+	return &cumulativeMinOp
+}
+
+// CumulativeMin returns the smallest of the elements of x up to each along
+// dim. NaN is smaller than any number.
+func CumulativeMin(x *core.Tensor, dim int) *core.Tensor {
+	return core.Scan(core.Apply{
+		Op:    &cumulativeMinOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Dims:  []int{dim},
+	})
+}
+
+var cumulativePlacesOp = ir.Op{
+	Name:    "cumulative_places",
+	Doc:     "returns for each element of x the place along dim of the last one up to it that is the one in best, as int64.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "best"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// CumulativePlacesOp returns the descriptor of cumulative_places, which must
+// not be changed.
+func CumulativePlacesOp() *ir.Op {
+	return &cumulativePlacesOp
+}
+
+// CumulativePlaces returns for each element of x the place along dim of the
+// last one up to it that is the one in best, as int64.
+func CumulativePlaces(x, best *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{x, best}
+	if t := core.Refused(&cumulativePlacesOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return cumulativePlacesCompose(x, best, dim)
+		})
+	})
+	core.Composed(&cumulativePlacesOp, in, out)
+	return out
+}
+
+func cumulativePlacesCompose(x, best *core.Tensor, dim int) *core.Tensor {
+	places := Reshape(Counted([]int{shapes.Size(x.Shape(), dim)}, core.PlacementLike(x)), shapes.JoinInts([]int{shapes.Size(x.Shape(), dim)}, shapes.OnesInts(len(x.Shape())-1-shapes.NormDim(len(x.Shape()), dim))))
+	return CumulativeMax(PlaceIf(x, best, places), dim)
+}
+
+var floatLogcumsumexpOp = ir.Op{
+	Name:    "float_logcumsumexp",
+	Doc:     "returns logcumsumexp of real numbers.",
+	Kind:    ir.Scan,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "-Inf", Map: "x", Combine: "where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b))))", Finish: "a"},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FloatLogcumsumexp}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "float_logcumsumexp"}}},
+	Tags: ir.TagHidden,
+}
+
+// FloatLogcumsumexpOp returns the descriptor of float_logcumsumexp, which
+// must not be changed.
+func FloatLogcumsumexpOp() *ir.Op {
+	return &floatLogcumsumexpOp
+}
+
+// FloatLogcumsumexp returns logcumsumexp of real numbers.
+func FloatLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
+	return core.Scan(core.Apply{
+		Op:       &floatLogcumsumexpOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(dim)},
+		Dims:     []int{dim},
+		Backward: floatLogcumsumexpBackward,
+		Save:     core.SaveIn(0),
+	})
+}
+
+// floatLogcumsumexpBackward is the gradient of float_logcumsumexp.
+func floatLogcumsumexpBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, floatLogcumsumexpGradX(grad)))
+}
+
+func floatLogcumsumexpGradX(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	dim := int(grad.Attr(0).Int)
+	z := ToType(x, ir.Float64)
+	y := FloatLogcumsumexp(z, dim)
+	g := ToType(dy, ir.Float64)
+	return ToType(Sub(Exp(Add(ReverseLogcumsumexp(LogOver(g, y), dim), z)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(g), y), dim), z))), grad.InDType(0))
+}
+
 var logOverOp = ir.Op{
 	Name:    "log_over",
 	Doc:     "returns log(g) - y, and negative infinity where g is not positive or y is negative infinity.",
@@ -229,138 +649,4 @@ func logOverGradY(dy, g, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &logOverGradYOp,
 	}, dy, g, y)
-}
-
-var logcumsumexpOp = ir.Op{
-	Name:    "logcumsumexp",
-	Doc:     "returns the logarithms of the sums of exp(x) up to each element along dim.",
-	Kind:    ir.Scan,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Init: "-Inf", Map: "x", Combine: "where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b))))", Finish: "a"},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Logcumsumexp}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "logcumsumexp"}}},
-}
-
-// LogcumsumexpOp returns the descriptor of logcumsumexp, which must not be
-// changed.
-func LogcumsumexpOp() *ir.Op {
-	return &logcumsumexpOp
-}
-
-// Logcumsumexp returns the logarithms of the sums of exp(x) up to each
-// element along dim.
-func Logcumsumexp(x *core.Tensor, dim int) *core.Tensor {
-	return core.Scan(logcumsumexpApply(x, dim))
-}
-
-func logcumsumexpApply(x *core.Tensor, dim int) core.Apply {
-	return core.Apply{
-		Op:       &logcumsumexpOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntValue(dim)},
-		Dims:     []int{dim},
-		Backward: logcumsumexpBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// LogcumsumexpOut is Logcumsumexp with the result written to dst, which has
-// its shape and device.
-func LogcumsumexpOut(dst, x *core.Tensor, dim int) error {
-	return core.ScanOut(dst, logcumsumexpApply(x, dim))
-}
-
-// logcumsumexpBackward is the gradient of logcumsumexp.
-func logcumsumexpBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, logcumsumexpGradX(grad)))
-}
-
-func logcumsumexpGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
-	dim := int(grad.Attr(0).Int)
-	z := ToType(x, ir.Float64)
-	y := Logcumsumexp(z, dim)
-	g := ToType(dy, ir.Float64)
-	return ToType(Sub(Exp(Add(ReverseLogcumsumexp(LogOver(g, y), dim), z)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(g), y), dim), z))), grad.InDType(0))
-}
-
-var reverseCumsumOp = ir.Op{
-	Name:    "reverse_cumsum",
-	Doc:     "returns the sums of the elements of x from each to the last along dim.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ReverseCumsumOp returns the descriptor of reverse_cumsum, which must not be
-// changed.
-func ReverseCumsumOp() *ir.Op {
-	return &reverseCumsumOp
-}
-
-// ReverseCumsum returns the sums of the elements of x from each to the last
-// along dim.
-func ReverseCumsum(x *core.Tensor, dim int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&reverseCumsumOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return reverseCumsumCompose(x, dim)
-	})
-	core.Composed(&reverseCumsumOp, in, out)
-	return out
-}
-
-func reverseCumsumCompose(x *core.Tensor, dim int) *core.Tensor {
-	return Flip(Cumsum(Flip(x, []int{dim}), dim, ir.Invalid), []int{dim})
-}
-
-var reverseLogcumsumexpOp = ir.Op{
-	Name:    "reverse_logcumsumexp",
-	Doc:     "returns the logarithms of the sums of exp(x) from each element to the last along dim.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ReverseLogcumsumexpOp returns the descriptor of reverse_logcumsumexp, which
-// must not be changed.
-func ReverseLogcumsumexpOp() *ir.Op {
-	return &reverseLogcumsumexpOp
-}
-
-// ReverseLogcumsumexp returns the logarithms of the sums of exp(x) from each
-// element to the last along dim.
-func ReverseLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&reverseLogcumsumexpOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return reverseLogcumsumexpCompose(x, dim)
-	})
-	core.Composed(&reverseLogcumsumexpOp, in, out)
-	return out
-}
-
-func reverseLogcumsumexpCompose(x *core.Tensor, dim int) *core.Tensor {
-	return Flip(Logcumsumexp(Flip(x, []int{dim}), dim), []int{dim})
 }

@@ -83,8 +83,8 @@ func Bias(bias Tensor) Option {
 
 // CeilMode rounds the number of windows up, so that the last ones may reach
 // past the end; without a bool it is true. It is an option of AvgPool1d,
-// AvgPool2d, MaxPool1d, MaxPool1dWithIndices, MaxPool2d and
-// MaxPool2dWithIndices.
+// AvgPool2d, AvgPool3d, MaxPool1d, MaxPool1dWithIndices, MaxPool2d,
+// MaxPool2dWithIndices, MaxPool3d and MaxPool3dWithIndices.
 func CeilMode(on ...bool) Option {
 	return option.Flag("CeilMode", on)
 }
@@ -97,7 +97,7 @@ func Correction(correction float64) Option {
 }
 
 // CountIncludePad counts padding among the elements of a window; without a
-// bool it is true. It is an option of AvgPool1d and AvgPool2d.
+// bool it is true. It is an option of AvgPool1d, AvgPool2d and AvgPool3d.
 func CountIncludePad(on ...bool) Option {
 	return option.Flag("CountIncludePad", on)
 }
@@ -117,7 +117,8 @@ func Descending(on ...bool) Option {
 // Dilation is the distance between neighbouring elements of a window: one
 // number for all axes, or one for each; any number of ints. It is an option
 // of Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d,
-// MaxPool1dWithIndices, MaxPool2d and MaxPool2dWithIndices.
+// MaxPool1dWithIndices, MaxPool2d, MaxPool2dWithIndices, MaxPool3d and
+// MaxPool3dWithIndices.
 func Dilation(dilation ...int) Option {
 	return option.Ints("Dilation", dilation)
 }
@@ -282,7 +283,7 @@ func OutputPadding(outputPadding ...int) Option {
 }
 
 // OutputSize gives the extents of the result's last axes; any number of ints.
-// It is an option of MaxUnpool1d and MaxUnpool2d.
+// It is an option of MaxUnpool1d, MaxUnpool2d and MaxUnpool3d.
 func OutputSize(outputSize ...int) Option {
 	return option.Ints("OutputSize", outputSize)
 }
@@ -295,7 +296,7 @@ func P(p float64) Option {
 
 // Padding is the number of elements added on both sides of each spatial axis:
 // one number for all axes, or one for each; any number of ints. It is an
-// option of 13 functions, each of which says so.
+// option of 17 functions, each of which says so.
 func Padding(padding ...int) Option {
 	return option.Ints("Padding", padding)
 }
@@ -379,7 +380,7 @@ func StateBias(stateBias Tensor) Option {
 }
 
 // Stride is the distance between neighbouring windows: one number for all
-// axes, or one for each; any number of ints. It is an option of 13 functions,
+// axes, or one for each; any number of ints. It is an option of 17 functions,
 // each of which says so.
 func Stride(stride ...int) Option {
 	return option.Ints("Stride", stride)

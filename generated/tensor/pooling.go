@@ -184,6 +184,41 @@ func (x Tensor) AvgPool2d(kernelSize []int, opts ...Option) Tensor {
 	return Wrap(ops.AvgPool2d(x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad))
 }
 
+// avgPool3dOptions reads the options of AvgPool3d.
+func avgPool3dOptions(opts []Option) (stride, padding []int, ceilMode, countIncludePad bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	ceilMode = o.Flag("CeilMode", false)
+	countIncludePad = o.Flag("CountIncludePad", true)
+	return stride, padding, ceilMode, countIncludePad, o.Err("Stride, Padding, CeilMode, CountIncludePad")
+}
+
+// AvgPool3d is AvgPool2d over the last three axes of x. Lists have one number
+// for all three axes or three.
+//
+// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
+// (false), CountIncludePad (true).
+func AvgPool3d(x Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, ceilMode, countIncludePad, err := avgPool3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AvgPool3dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AvgPool3d(x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad))
+}
+
+// AvgPool3d is AvgPool2d over the last three axes of x.
+//
+// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
+// (false), CountIncludePad (true).
+func (x Tensor) AvgPool3d(kernelSize []int, opts ...Option) Tensor {
+	stride, padding, ceilMode, countIncludePad, err := avgPool3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.AvgPool3dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.AvgPool3d(x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad))
+}
+
 // maxPool1dOptions reads the options of MaxPool1d.
 func maxPool1dOptions(opts []Option) (stride, padding, dilation []int, ceilMode bool, err error) {
 	o := option.Read(opts)
@@ -334,6 +369,79 @@ func (x Tensor) MaxPool2dWithIndices(kernelSize []int, opts ...Option) (values, 
 	return Wrap(r0), Wrap(r1)
 }
 
+// maxPool3dOptions reads the options of MaxPool3d.
+func maxPool3dOptions(opts []Option) (stride, padding, dilation []int, ceilMode bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	ceilMode = o.Flag("CeilMode", false)
+	return stride, padding, dilation, ceilMode, o.Err("Stride, Padding, Dilation, CeilMode")
+}
+
+// MaxPool3d is MaxPool2d over the last three axes of x. Lists have one number
+// for all three axes or three.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func MaxPool3d(x Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, dilation, ceilMode, err := maxPool3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool3dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.MaxPool3d(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode))
+}
+
+// MaxPool3d is MaxPool2d over the last three axes of x.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func (x Tensor) MaxPool3d(kernelSize []int, opts ...Option) Tensor {
+	stride, padding, dilation, ceilMode, err := maxPool3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool3dOp(), err, x.Handle()))
+	}
+	return Wrap(ops.MaxPool3d(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode))
+}
+
+// maxPool3dWithIndicesOptions reads the options of MaxPool3dWithIndices.
+func maxPool3dWithIndicesOptions(opts []Option) (stride, padding, dilation []int, ceilMode bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	ceilMode = o.Flag("CeilMode", false)
+	return stride, padding, dilation, ceilMode, o.Err("Stride, Padding, Dilation, CeilMode")
+}
+
+// MaxPool3dWithIndices returns MaxPool3d and the int64 places of the maxima
+// in the last three axes of x read as one.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func MaxPool3dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, indices Tensor) {
+	stride, padding, dilation, ceilMode, err := maxPool3dWithIndicesOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool3dWithIndicesOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxPool3dWithIndicesOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxPool3dWithIndices(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
+	return Wrap(r0), Wrap(r1)
+}
+
+// MaxPool3dWithIndices returns MaxPool3d and the int64 places of the maxima
+// in the last three axes of x read as one.
+//
+// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
+// ([1]), CeilMode (false).
+func (x Tensor) MaxPool3dWithIndices(kernelSize []int, opts ...Option) (values, indices Tensor) {
+	stride, padding, dilation, ceilMode, err := maxPool3dWithIndicesOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxPool3dWithIndicesOp(), err, x.Handle())), Wrap(core.Refuse(ops.MaxPool3dWithIndicesOp(), err, x.Handle()))
+	}
+	r0, r1 := ops.MaxPool3dWithIndices(x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
+	return Wrap(r0), Wrap(r1)
+}
+
 // maxUnpool1dOptions reads the options of MaxUnpool1d.
 func maxUnpool1dOptions(opts []Option) (stride, padding, outputSize []int, err error) {
 	o := option.Read(opts)
@@ -406,4 +514,40 @@ func (x Tensor) MaxUnpool2d(indices Tensor, kernelSize []int, opts ...Option) Te
 		return Wrap(core.Refuse(ops.MaxUnpool2dOp(), err, x.Handle(), indices.Handle()))
 	}
 	return Wrap(ops.MaxUnpool2d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize))
+}
+
+// maxUnpool3dOptions reads the options of MaxUnpool3d.
+func maxUnpool3dOptions(opts []Option) (stride, padding, outputSize []int, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	outputSize = o.Ints("OutputSize", nil)
+	return stride, padding, outputSize, o.Err("Stride, Padding, OutputSize")
+}
+
+// MaxUnpool3d is MaxUnpool1d over the last three axes, read as one by
+// indices, as of MaxPool3dWithIndices. Lists have one number for all three
+// axes or three.
+//
+// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// accelerator. Options: Stride, Padding ([0]), OutputSize.
+func MaxUnpool3d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, outputSize, err := maxUnpool3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxUnpool3dOp(), err, x.Handle(), indices.Handle()))
+	}
+	return Wrap(ops.MaxUnpool3d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize))
+}
+
+// MaxUnpool3d is MaxUnpool1d over the last three axes, read as one by
+// indices, as of MaxPool3dWithIndices.
+//
+// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// accelerator. Options: Stride, Padding ([0]), OutputSize.
+func (x Tensor) MaxUnpool3d(indices Tensor, kernelSize []int, opts ...Option) Tensor {
+	stride, padding, outputSize, err := maxUnpool3dOptions(opts)
+	if err != nil {
+		return Wrap(core.Refuse(ops.MaxUnpool3dOp(), err, x.Handle(), indices.Handle()))
+	}
+	return Wrap(ops.MaxUnpool3d(x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize))
 }

@@ -9,6 +9,44 @@ import (
 	"github.com/sinter-go/sinter/runtime/option"
 )
 
+// Cummax returns the largest of the elements of x up to each along dim, and
+// its int64 place: the last of equal ones, which alone gets the gradient. NaN
+// is larger than any number.
+//
+// Dtypes: bool, int, float. Gradient: x.
+func Cummax(x Tensor, dim int) (values, indices Tensor) {
+	r0, r1 := ops.Cummax(x.Handle(), dim)
+	return Wrap(r0), Wrap(r1)
+}
+
+// Cummax returns the largest of the elements of x up to each along dim, and
+// its int64 place: the last of equal ones, which alone gets the gradient.
+//
+// Dtypes: bool, int, float. Gradient: x.
+func (x Tensor) Cummax(dim int) (values, indices Tensor) {
+	r0, r1 := ops.Cummax(x.Handle(), dim)
+	return Wrap(r0), Wrap(r1)
+}
+
+// Cummin returns the smallest of the elements of x up to each along dim, and
+// its int64 place: the last of equal ones, which alone gets the gradient. NaN
+// is smaller than any number.
+//
+// Dtypes: bool, int, float. Gradient: x.
+func Cummin(x Tensor, dim int) (values, indices Tensor) {
+	r0, r1 := ops.Cummin(x.Handle(), dim)
+	return Wrap(r0), Wrap(r1)
+}
+
+// Cummin returns the smallest of the elements of x up to each along dim, and
+// its int64 place: the last of equal ones, which alone gets the gradient.
+//
+// Dtypes: bool, int, float. Gradient: x.
+func (x Tensor) Cummin(dim int) (values, indices Tensor) {
+	r0, r1 := ops.Cummin(x.Handle(), dim)
+	return Wrap(r0), Wrap(r1)
+}
+
 // cumprodOptions reads the options of Cumprod.
 func cumprodOptions(opts []Option) (dType ir.DType, err error) {
 	o := option.Read(opts)
@@ -75,9 +113,10 @@ func (x Tensor) Cumsum(dim int, opts ...Option) Tensor {
 }
 
 // Logcumsumexp returns the logarithms of the sums of exp(x) up to each
-// element along dim.
+// element along dim. Those of complex numbers have imaginary parts from -Pi
+// to Pi; PyTorch's may differ from them by multiples of 2*Pi.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Gradient: x.
 func Logcumsumexp(x Tensor, dim int) Tensor {
 	return Wrap(ops.Logcumsumexp(x.Handle(), dim))
 }
@@ -85,7 +124,7 @@ func Logcumsumexp(x Tensor, dim int) Tensor {
 // Logcumsumexp returns the logarithms of the sums of exp(x) up to each
 // element along dim.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Gradient: x.
 func (x Tensor) Logcumsumexp(dim int) Tensor {
 	return Wrap(ops.Logcumsumexp(x.Handle(), dim))
 }

@@ -192,6 +192,32 @@ var passes = map[string]func(x []Tensor) []Tensor{
 		z := Complex(x[0], x[1]).Vecdot(Complex(x[2], x[3]), -1)
 		return two(z.Real(), z.Imag())
 	},
+
+	"cummax":          func(x []Tensor) []Tensor { return two(x[0].Cummax(1)) },
+	"cummax ties":     func(x []Tensor) []Tensor { return two(x[0].Cummax(-1)) },
+	"cummax nan":      func(x []Tensor) []Tensor { return two(x[0].Cummax(0)) },
+	"cummax integers": func(x []Tensor) []Tensor { return two(x[0].Cummax(0)) },
+	"cummin":          func(x []Tensor) []Tensor { return two(x[0].Cummin(0)) },
+	"cummin ties":     func(x []Tensor) []Tensor { return two(x[0].Cummin(1)) },
+	"cummin nan":      func(x []Tensor) []Tensor { return two(x[0].Cummin(0)) },
+
+	"logcumsumexp complex":          complexLogcumsumexp,
+	"logcumsumexp complex of zeros": complexLogcumsumexp,
+
+	"max_pool3d": func(x []Tensor) []Tensor {
+		return two(x[0].MaxPool3dWithIndices([]int{2, 3, 2}, Stride(1, 2, 1), Padding(1, 1, 0)))
+	},
+	"max_pool3d ceil":    func(x []Tensor) []Tensor { return one(x[0].MaxPool3d([]int{2}, CeilMode(true))) },
+	"max_pool3d dilated": func(x []Tensor) []Tensor { return one(x[0].MaxPool3d([]int{2}, Stride(1), Dilation(1, 2, 3))) },
+	"avg_pool3d":         func(x []Tensor) []Tensor { return one(x[0].AvgPool3d([]int{2, 1, 3}, Stride(2), Padding(1, 0, 1))) },
+	"avg_pool3d ceil, not counted": func(x []Tensor) []Tensor {
+		return one(x[0].AvgPool3d([]int{3}, Stride(2), Padding(1), CeilMode(true), CountIncludePad(false)))
+	},
+}
+
+func complexLogcumsumexp(x []Tensor) []Tensor {
+	z := Complex(x[0], x[1]).Logcumsumexp(0)
+	return two(z.Real(), z.Imag())
 }
 
 func unique(values, inverse, counts Tensor) []Tensor { return []Tensor{values, inverse, counts} }

@@ -103,6 +103,8 @@ def layers():
         ("conv2d same", nn.Conv2d(2, 3, (3, 2), padding="same", dilation=(1, 3)), rnd(2, 2, 5, 4)),
         ("conv3d same", nn.Conv3d(1, 2, 2, padding="same"), rnd(1, 1, 3, 2, 3)),
         ("conv transpose 1d of one", nn.ConvTranspose1d(4, 2, 3, stride=2), rnd(4, 3)),
+        ("max pool 3d", nn.MaxPool3d((2, 1, 2), stride=(1, 2, 2), padding=(1, 0, 1)), rnd(1, 2, 2, 3, 4)),
+        ("avg pool 3d", nn.AvgPool3d(2, stride=1), rnd(1, 2, 2, 3, 4)),
     ]
     out = []
     for name, m, x in cases:

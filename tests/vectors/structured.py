@@ -378,6 +378,27 @@ case("vecdot", lambda x, y: torch.linalg.vecdot(x, y), rnd(3, 4), rnd(3, 4))
 case("vecdot dim", lambda x, y: torch.linalg.vecdot(x, y, dim=1), rnd(2, 3, 4), rnd(3, 1))
 case("vecdot complex", complex_vecdot, rnd(3, 4), rnd(3, 4), rnd(1, 4), rnd(1, 4))
 
+# Prefixes of extremes and of complex sums, whose logarithms here are all principal ones; windows over volumes.
+def complex_logcumsumexp(a, b):
+    out = torch.logcumsumexp(torch.complex(a, b), 0)
+    return out.real, out.imag
+
+
+case("cummax", lambda x: torch.cummax(x, 1), rnd(3, 7))
+case("cummax ties", lambda x: torch.cummax(x, -1), tied)
+case("cummax nan", lambda x: torch.cummax(x, 0), torch.tensor([1.0, 3, math.nan, 5, math.nan, -math.inf], dtype=torch.float64), grad=False)
+case("cummax integers", lambda x: torch.cummax(x, 0), torch.tensor([[3, 1], [3, 2], [1, 2], [4, -7]]), grad=False)
+case("cummin", lambda x: torch.cummin(x, 0), rnd(5, 3))
+case("cummin ties", lambda x: torch.cummin(x, 1), tied)
+case("cummin nan", lambda x: torch.cummin(x, 0), torch.tensor([math.inf, 3, 2, math.nan, 1], dtype=torch.float64), grad=False)
+case("logcumsumexp complex", complex_logcumsumexp, rnd(5, lo=-1, hi=1), rnd(5, lo=-1, hi=1))
+case("logcumsumexp complex of zeros", complex_logcumsumexp, torch.tensor([-math.inf, -math.inf, 0.5, -math.inf, 2], dtype=torch.float64), torch.tensor([0.0, 0, 1, 0, -1], dtype=torch.float64), grad=False)
+case("max_pool3d", lambda x: F.max_pool3d(x, (2, 3, 2), (1, 2, 1), (1, 1, 0), return_indices=True), rnd(1, 2, 3, 5, 4))
+case("max_pool3d ceil", lambda x: F.max_pool3d(x, 2, ceil_mode=True), rnd(2, 3, 5, 3))
+case("max_pool3d dilated", lambda x: F.max_pool3d(x, 2, 1, dilation=(1, 2, 3)), rnd(1, 1, 3, 4, 5))
+case("avg_pool3d", lambda x: F.avg_pool3d(x, (2, 1, 3), 2, (1, 0, 1)), rnd(1, 2, 4, 3, 5))
+case("avg_pool3d ceil, not counted", lambda x: F.avg_pool3d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False), rnd(1, 1, 4, 5, 4))
+
 with open("structured.json", "w") as f:
     f.write("[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n")
 print(len(cases), torch.__version__)

@@ -76,6 +76,27 @@ func AvgPool2d(dst, x tensor.Tensor, kernelSize []int, opts ...tensor.Option) er
 	return ops.AvgPool2dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad)
 }
 
+// avgPool3dOptions reads the options of AvgPool3d.
+func avgPool3dOptions(opts []tensor.Option) (stride, padding []int, ceilMode, countIncludePad bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	ceilMode = o.Flag("CeilMode", false)
+	countIncludePad = o.Flag("CountIncludePad", true)
+	return stride, padding, ceilMode, countIncludePad, o.Err("Stride, Padding, CeilMode, CountIncludePad")
+}
+
+// AvgPool3d is tensor.AvgPool3d with its result written to dst.
+//
+// Options: Stride, Padding ([0]), CeilMode (false), CountIncludePad (true).
+func AvgPool3d(dst, x tensor.Tensor, kernelSize []int, opts ...tensor.Option) error {
+	stride, padding, ceilMode, countIncludePad, err := avgPool3dOptions(opts)
+	if err != nil {
+		return core.NotWritten(dst.Handle(), core.Refuse(ops.AvgPool3dOp(), err, x.Handle()).Err())
+	}
+	return ops.AvgPool3dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), stride, padding, ceilMode, countIncludePad)
+}
+
 // maxPool1dOptions reads the options of MaxPool1d.
 func maxPool1dOptions(opts []tensor.Option) (stride, padding, dilation []int, ceilMode bool, err error) {
 	o := option.Read(opts)
@@ -118,6 +139,27 @@ func MaxPool2d(dst, x tensor.Tensor, kernelSize []int, opts ...tensor.Option) er
 	return ops.MaxPool2dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
 }
 
+// maxPool3dOptions reads the options of MaxPool3d.
+func maxPool3dOptions(opts []tensor.Option) (stride, padding, dilation []int, ceilMode bool, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	dilation = o.Ints("Dilation", []int{1})
+	ceilMode = o.Flag("CeilMode", false)
+	return stride, padding, dilation, ceilMode, o.Err("Stride, Padding, Dilation, CeilMode")
+}
+
+// MaxPool3d is tensor.MaxPool3d with its result written to dst.
+//
+// Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
+func MaxPool3d(dst, x tensor.Tensor, kernelSize []int, opts ...tensor.Option) error {
+	stride, padding, dilation, ceilMode, err := maxPool3dOptions(opts)
+	if err != nil {
+		return core.NotWritten(dst.Handle(), core.Refuse(ops.MaxPool3dOp(), err, x.Handle()).Err())
+	}
+	return ops.MaxPool3dOut(dst.Handle(), x.Handle(), slices.Clone(kernelSize), stride, padding, dilation, ceilMode)
+}
+
 // maxUnpool1dOptions reads the options of MaxUnpool1d.
 func maxUnpool1dOptions(opts []tensor.Option) (stride, padding, outputSize []int, err error) {
 	o := option.Read(opts)
@@ -156,4 +198,24 @@ func MaxUnpool2d(dst, x, indices tensor.Tensor, kernelSize []int, opts ...tensor
 		return core.NotWritten(dst.Handle(), core.Refuse(ops.MaxUnpool2dOp(), err, x.Handle(), indices.Handle()).Err())
 	}
 	return ops.MaxUnpool2dOut(dst.Handle(), x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize)
+}
+
+// maxUnpool3dOptions reads the options of MaxUnpool3d.
+func maxUnpool3dOptions(opts []tensor.Option) (stride, padding, outputSize []int, err error) {
+	o := option.Read(opts)
+	stride = o.Ints("Stride", nil)
+	padding = o.Ints("Padding", []int{0})
+	outputSize = o.Ints("OutputSize", nil)
+	return stride, padding, outputSize, o.Err("Stride, Padding, OutputSize")
+}
+
+// MaxUnpool3d is tensor.MaxUnpool3d with its result written to dst.
+//
+// Options: Stride, Padding ([0]), OutputSize.
+func MaxUnpool3d(dst, x, indices tensor.Tensor, kernelSize []int, opts ...tensor.Option) error {
+	stride, padding, outputSize, err := maxUnpool3dOptions(opts)
+	if err != nil {
+		return core.NotWritten(dst.Handle(), core.Refuse(ops.MaxUnpool3dOp(), err, x.Handle(), indices.Handle()).Err())
+	}
+	return ops.MaxUnpool3dOut(dst.Handle(), x.Handle(), indices.Handle(), slices.Clone(kernelSize), stride, padding, outputSize)
 }
