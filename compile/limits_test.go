@@ -11,10 +11,8 @@ import (
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/compile"
-	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
-	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -132,35 +130,4 @@ func TestCollected(t *testing.T) {
 			t.Error(d)
 		}
 	}
-}
-
-// TestCollectives: calls between ranks are refused while a function is recorded, and go on
-// afterwards.
-func TestCollectives(t *testing.T) {
-	err := dist.Run([]device.Device{device.CPU, device.CPU}, func(g *dist.Group) error {
-		model := nn.NewLinear(2, 1)
-		sgd, err := optim.NewSGD(nn.Parameters(model), 0.1)
-		if err != nil {
-			return err
-		}
-		step := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
-			return optim.Minimize(sgd, func() tensor.Tensor {
-				loss := model.Forward(x[0]).Square().Mean()
-				g.AllReduce(loss.Detach(), dist.Sum).Wait(t.Context())
-				return loss
-			})
-		}, compile.State(model, sgd))
-		if _, err := step.Call(tensor.Ones([]int{3, 2})); !errors.Is(err, compile.ErrUnrecordable) {
-			t.Errorf("error %v", err)
-		}
-		x := tensor.Ones([]int{2})
-		if err := g.AllReduce(x, dist.Sum).Wait(t.Context()); err != nil {
-			return err
-		}
-		if d := cmp.Diff([]float32{2, 2}, values(t, x)); d != "" {
-			t.Error(d)
-		}
-		return nil
-	})
-	must(t, err)
 }

@@ -124,7 +124,9 @@ func (t *taker) visit(v reflect.Value, name string) {
 			return
 		}
 		for i := range v.NumField() {
-			t.visit(v.Field(i), name+"."+v.Type().Field(i).Name)
+			if f := v.Type().Field(i); f.Tag.Get("nn") != "-" { // what is no part of the model
+				t.visit(v.Field(i), name+"."+f.Name)
+			}
 		}
 	case reflect.Array:
 		for i := range v.Len() {

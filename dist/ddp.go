@@ -44,6 +44,9 @@ func NoBuffers(on ...bool) Option { return option.Flag("NoBuffers", on) }
 // a mean, the gradients are those of the whole batch. Replicas that begin alike and step
 // alike stay alike.
 //
+// In a compiled step (package compile) the calls are a part of the program. Every rank compiles
+// the same function, with the DistributedDataParallel as state.
+//
 // After a pass the gradients of parameters are views of the buckets. One that failed
 // leaves the parameters without gradients and the group aborted, as other ranks wait for
 // what this one does not bring.
@@ -51,7 +54,7 @@ type DistributedDataParallel struct {
 	// Model is the replica, which must not be moved or converted.
 	Model any `nn:"inline"`
 
-	group    *Group
+	group    *Group `nn:"-"`
 	training bool
 	names    []string
 	params   []*nn.Parameter
@@ -61,7 +64,7 @@ type DistributedDataParallel struct {
 	unused   bool
 	leave    bool // buffers are left alone
 
-	reducer reducer
+	reducer *reducer `nn:"-"`
 }
 
 // NewDistributedDataParallel returns a model in training by a group. Its parameters are
@@ -124,7 +127,7 @@ func (d *DistributedDataParallel) begin() error {
 	if err := d.copyState(); err != nil {
 		return err
 	}
-	d.reducer.init(d)
+	d.reducer = newReducer(d)
 	return nil
 }
 

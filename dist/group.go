@@ -175,7 +175,7 @@ func (g *Group) Batch(f func(b *Batch)) *Work {
 	b := &Batch{group: g}
 	switch {
 	case g.closed:
-		b.err = fmt.Errorf("%w by this rank", ErrClosed)
+		b.err = errLeft
 	case f != nil:
 		f(b)
 	}
@@ -186,6 +186,17 @@ func (g *Group) Batch(f func(b *Batch)) *Work {
 		b.release()
 		return &Work{err: g.named(b.err)}
 	}
+	if core.Recording() {
+		return g.record(b)
+	}
+	return g.make(b)
+}
+
+// errLeft is the error of calls of a Group that was closed.
+var errLeft = fmt.Errorf("%w by this rank", ErrClosed)
+
+// make makes the calls of a batch. The caller holds mu.
+func (g *Group) make(b *Batch) *Work {
 	if g.give == nil {
 		return g.later(b)
 	}

@@ -32,6 +32,7 @@ type reducer struct {
 
 	wanted []int // the order that buckets are to be filled in; nil: as they are
 	tuned  bool  // wanted was decided
+	fills  int   // how often buckets were made
 }
 
 // A bucket holds gradients of one dtype, one after the other.
@@ -49,10 +50,10 @@ type spot struct {
 	view   tensor.Tensor // of the parameter's shape
 }
 
-// init fills buckets in the order that gradients mostly become ready in, the reverse of
-// that of the parameters, and has the gradients come here.
-func (r *reducer) init(d *DistributedDataParallel) {
-	r.d = d
+// newReducer fills buckets in the order that gradients mostly become ready in, the reverse
+// of that of the parameters, and has the gradients come here.
+func newReducer(d *DistributedDataParallel) *reducer {
+	r := &reducer{d: d}
 	order := make([]int, len(d.params))
 	for i := range order {
 		order[i] = len(order) - 1 - i
@@ -62,11 +63,13 @@ func (r *reducer) init(d *DistributedDataParallel) {
 	for i, p := range d.params {
 		_ = p.Handle().SetTaker(r, i)
 	}
+	return r
 }
 
 // fill makes buckets for the parameters in the given order.
 func (r *reducer) fill(order []int) {
 	d := r.d
+	r.fills++
 	r.buckets, r.places = nil, make([]spot, len(d.params))
 	open := map[ir.DType]*bucket{}
 	size := map[*bucket]int{}
@@ -119,15 +122,28 @@ func (r *reducer) start() error {
 		return err
 	}
 	if r.wanted != nil {
-		r.fill(r.wanted)
+		core.Unrecorded(func() { r.fill(r.wanted) })
 		r.wanted = nil
 	}
+	r.declare()
 	r.under, r.next, r.order = true, 0, nil
 	clear(r.taken)
 	for _, b := range r.buckets {
 		b.ready, b.work = 0, nil
 	}
 	return nil
+}
+
+// declare has a pass that is recorded use the buckets as they are.
+func (r *reducer) declare() {
+	if !core.Recording() {
+		return
+	}
+	for _, b := range r.buckets {
+		core.Declare(b.flat.Handle())
+	}
+	fills, hold := r.fills, r.hold
+	core.Guard("the buckets of data parallel training, or NoSync", func() bool { return r.fills == fills && r.hold == hold })
 }
 
 // Take adds the gradient of a parameter to what its bucket holds for it, and has the
@@ -225,7 +241,7 @@ func (r *reducer) Finish(err error) error {
 	if err == nil {
 		return nil
 	}
-	if !r.hold {
+	if !r.hold && !core.Recording() { // of which other ranks know nothing
 		r.d.group.Abort(err)
 	}
 	for i, p := range r.d.params {
@@ -320,9 +336,10 @@ func (r *reducer) publish(has []bool) error {
 }
 
 // tune has buckets be filled, from the second pass that reached everything on, in the
-// order in which gradients became ready in the first one on rank 0.
+// order in which gradients became ready in the first one on rank 0. Passes that are recorded
+// leave buckets as they are.
 func (r *reducer) tune(all bool) error {
-	if r.tuned || r.d.unused || len(r.buckets) == 1 {
+	if r.tuned || r.d.unused || len(r.buckets) == 1 || core.Recording() {
 		return nil
 	}
 	r.tuned = true

@@ -108,6 +108,9 @@ func (u *unit) at(p *piece) (at int) {
 
 // begin has the whole be given its elements, if it has none.
 func (u *unit) begin() error {
+	if core.Recording() {
+		return core.At(fmt.Errorf("%w: the memory of sharded parameters comes and goes; compile what a module computes, not its Forward", core.ErrUnrecordable))
+	}
 	if !u.whole.Handle().Away() {
 		return nil
 	}

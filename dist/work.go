@@ -15,6 +15,8 @@ type Work struct {
 
 	done chan struct{} // of the host; nil where there is nothing to wait for
 
+	recorded func() error // has later steps of a program wait; nil where nothing is recorded
+
 	group  *Group // of an accelerator
 	device device.Device
 	event  *stream.Event
@@ -29,6 +31,9 @@ func (w *Work) Wait(ctx context.Context) error {
 	if w == nil {
 		return errNil
 	}
+	if w.recorded != nil {
+		return w.recorded()
+	}
 	if w.done != nil {
 		return w.host(ctx)
 	}
@@ -42,10 +47,13 @@ func (w *Work) Wait(ctx context.Context) error {
 }
 
 // Synchronize waits on the host until the calls are done, and returns what went wrong
-// with them.
+// with them. In a function that is compiled it is Wait.
 func (w *Work) Synchronize(ctx context.Context) error {
 	if w == nil {
 		return errNil
+	}
+	if w.recorded != nil {
+		return w.recorded()
 	}
 	if w.done != nil {
 		return w.host(ctx)

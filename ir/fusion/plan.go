@@ -122,7 +122,7 @@ func (l *planner) groups() map[int]*Group {
 
 // depend finds which steps each must follow: of what it reads the writer, of what it
 // writes the readers and the writer before. What changes the host stays in order with what
-// reads it there.
+// reads it there, and with exchanges, which all who take part make in one order.
 func (l *planner) depend() {
 	type uses struct {
 		writer  int
@@ -155,7 +155,9 @@ func (l *planner) depend() {
 			}
 			*u = uses{writer: i}
 		}
-		if s.Action == program.Effect || s.Action == program.Launch && l.o.Refused(i) != "" {
+		switch {
+		case s.Action == program.Launch && l.o.Refused(i) == "", s.Action == program.Zero, s.Action == program.Copy:
+		default:
 			add(host)
 			host = i
 		}

@@ -56,10 +56,12 @@ type Action uint8
 
 // The actions of steps.
 const (
-	Launch Action = iota // runs a kernel
-	Zero                 // clears Out[0]
-	Copy                 // moves bytes of In[0] to Out[0], on another device
-	Effect               // changes what the program keeps on the host
+	Launch   Action = iota // runs a kernel
+	Zero                   // clears Out[0]
+	Copy                   // moves bytes of In[0] to Out[0], on another device
+	Effect                 // changes what the program keeps on the host
+	Exchange               // gives work that is no operator's and goes on until it is awaited
+	Await                  // has Out, which an exchange before it writes, be there
 )
 
 // A Step is one thing that a program does. Call's views have no memory: Out and In say
@@ -81,6 +83,8 @@ func (s *Step) Name() string {
 		return "move"
 	case Effect:
 		return "effect"
+	case Await:
+		return "await " + s.Call.Op.Name
 	}
 	return s.Call.Op.Name
 }
@@ -187,7 +191,7 @@ func (p *Program) within(s *Step, r Ref, views []ir.View, j int) error {
 		return fmt.Errorf("buffer %d of %d", r.Buffer, len(p.Buffers))
 	}
 	low, high := int64(0), s.Bytes
-	if s.Action == Launch {
+	if j < len(views) {
 		low, high = span(views[j])
 	}
 	if low == high {

@@ -196,6 +196,7 @@ func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, 
 			switch {
 			case errors.Is(err, device.ErrLost):
 				c.stop(err.Error())
+				rec.abort(&frame{}, err)
 				return nil, nil, true, err
 			case c.captures == mostCaptures:
 				c.stop(err.Error())
@@ -208,7 +209,9 @@ func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, 
 		}
 		c.why = ""
 	}
-	outs, err = rec.replay(c.graph, args, tape)
+	if outs, err = rec.replay(c.graph, args, tape); err != nil {
+		rec.abort(c.graph.out, err)
+	}
 	return outs, c.graph.tape, true, err
 }
 

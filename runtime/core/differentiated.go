@@ -88,6 +88,7 @@ func (s *splitter) leaves(standIns []*Tensor) {
 func (s *splitter) finish(r *recorder, standIns, outs []*Tensor) (*Recorded, error) {
 	d := s.d
 	d.outs, d.flows = len(outs), make([]bool, len(outs))
+	r.awaitAll()
 	boundary := len(r.program)
 	var roots, dys []*Tensor
 	for i, t := range outs {

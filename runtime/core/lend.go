@@ -12,7 +12,7 @@ import (
 // the code writes, that counts as a change in place, and t must not require gradients
 // while operators are recorded. The memory stays t's: t, or another handle on it, is held
 // until the work on a host's tensor is done, and until it was given to the stream of an
-// accelerator's.
+// accelerator's. While the calling goroutine records the view is for RecordExchange.
 func Lend(op *ir.Op, t *Tensor, s device.StreamID, write bool) (v ir.View, err error) {
 	if t == nil {
 		return v, at(fmt.Errorf("%s: %w", op.Name, ErrZeroTensor))
@@ -26,13 +26,18 @@ func Lend(op *ir.Op, t *Tensor, s device.StreamID, write bool) (v ir.View, err e
 	case write && t.grad != nil && GradEnabled():
 		return v, at(fmt.Errorf("%s: writes to a tensor that requires gradients, and does not take part in differentiation; use NoGrad", op.Name))
 	}
-	if r := recorderNow(); r != nil {
-		return v, r.fail(fmt.Errorf("%s: %w: it is work that is no operator's", op.Name, ErrUnrecordable))
+	switch r := recorderNow(); {
+	case r == nil:
+		err = foreign([]*Tensor{t})
+	case !t.storage.virtual && t.storage.bytes > 0:
+		if _, err = r.external(t); err != nil {
+			err = r.fail(fmt.Errorf("%s: %w", op.Name, err))
+		}
 	}
-	if err := foreign([]*Tensor{t}); err != nil {
+	if err != nil {
 		return v, err
 	}
-	if t.storage.held {
+	if t.storage.held && !t.storage.virtual {
 		t.storage.block.RecordStream(s)
 	}
 	if write {

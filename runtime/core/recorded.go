@@ -56,8 +56,10 @@ type Recorded struct {
 	capture capture
 	lines   sync.Once
 	late    bool // Finish makes fused code
-	places  []program.Ref
-	options RecordOptions
+	// exchanges are those of the steps, in their order
+	exchanges []*Exchange
+	places    []program.Ref
+	options   RecordOptions
 }
 
 // Writes reports whether runs with args change the elements of argument i.
@@ -263,6 +265,7 @@ func (r *recorder) result(t *Tensor) (*recordedResult, error) {
 
 // finish makes a program of what was recorded.
 func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
+	r.awaitAll()
 	rec := &Recorded{guards: r.guards, tape: *r.tape.Clone()}
 	var places []program.Ref
 	for _, t := range outs {
@@ -314,6 +317,11 @@ func (r *recorder) fused(rec *Recorded) error {
 // settled gives the program its steps and buffers, and these their places.
 func (r *recorder) settled(rec *Recorded) {
 	rec.steps, rec.buffers = r.program, r.buffers
+	for i := range rec.steps {
+		if s := &rec.steps[i]; s.Action == program.Exchange {
+			rec.exchanges = append(rec.exchanges, s.exchange)
+		}
+	}
 	rec.written = make([]bool, len(r.buffers))
 	for i := range rec.steps {
 		for _, o := range rec.steps[i].Out {

@@ -49,6 +49,7 @@ type recorder struct {
 	failing   []func() // called only where the recording fails
 	guards    []guard
 	tape      random.Tape
+	open      []step // exchanges that nothing waits for yet
 
 	views    slab[ir.View]
 	refs     slab[program.Ref]
@@ -68,6 +69,7 @@ type step struct {
 	nonBlocking bool                      // of copies
 	numbers     func() ([]float64, error) // where the call's float attributes come from; or nil
 	effect      func() (undo func())
+	exchange    *Exchange // of Exchange and Await
 	callers     []uintptr // the frames that gave it, of which one is the program's
 }
 
@@ -443,7 +445,9 @@ func (s *gradState) readGrad() {
 	}
 	g.read = true
 	if t := g.before; t != nil && t.storage != nil && !t.storage.virtual {
-		if _, ok := r.known[t.storage]; !ok {
+		if d, declared := r.declared[t.storage]; declared {
+			_, _ = r.external(d) // which fails for what is not declared alone
+		} else if _, ok := r.known[t.storage]; !ok {
 			b := recordedBuffer{dev: t.dev, drv: t.storage.drv, storage: t.storage, grad: s, version: t.storage.version.Load()}
 			b.Device, b.Bytes, b.Kind = t.dev.String(), t.storage.bytes, program.Gradient
 			r.known[t.storage] = len(r.buffers)

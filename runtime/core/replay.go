@@ -33,6 +33,7 @@ type frame struct {
 	tape    *random.Tape
 	undo    []func() // takes back what the run changed on the host, in the reverse order
 	drawing bool
+	open    map[*Exchange]func() error // has later work wait for an exchange that is under way
 	// captured is what the frame's calls are captured for; nil where they are done
 	captured *captured
 }
@@ -50,13 +51,13 @@ func (rec *Recorded) newFrame() *frame {
 	f.drawing = !rec.tape.Empty()
 	for i := range rec.steps {
 		s := &rec.steps[i]
-		if s.Action != program.Launch {
+		if s.Action != program.Launch && s.Action != program.Exchange {
 			continue
 		}
 		c := &f.calls[i]
 		*c = s.Call
 		c.Out, c.In = slices.Clone(c.Out), slices.Clone(c.In)
-		if s.numbers != nil || draws(c) {
+		if s.numbers != nil || s.exchange == nil && draws(c) {
 			c.Attrs, c.Scalars = slices.Clone(c.Attrs), slices.Clone(c.Scalars)
 		}
 	}
@@ -78,6 +79,9 @@ func (rec *Recorded) Run(args []*Tensor) ([]*Tensor, error) {
 // run is Run. Random numbers are those of the tape or, where it is nil, drawn; it returns
 // the tape with them.
 func (rec *Recorded) run(args []*Tensor, tape *random.Tape) ([]*Tensor, *random.Tape, error) {
+	if err := rec.exchangeable(); err != nil {
+		return nil, nil, at(err)
+	}
 	if outs, tape, done, err := rec.launch(args, tape); done {
 		goruntime.KeepAlive(args)
 		if err != nil {
@@ -94,12 +98,14 @@ func (rec *Recorded) run(args []*Tensor, tape *random.Tape) ([]*Tensor, *random.
 		rec.frames.Put(f)
 	}()
 	if err := rec.bind(f, args); err != nil {
+		rec.abort(f, err)
 		return nil, nil, at(err)
 	}
 	f.tape = rec.drawn(tape)
 	for i := range rec.steps {
 		if err := rec.do(f, i); err != nil {
 			f.takeBack(tape == nil)
+			rec.abort(f, err)
 			return nil, nil, at(err)
 		}
 		if Poison.Load() {
@@ -278,6 +284,8 @@ func (rec *Recorded) do(f *frame, i int) error {
 		return st.zero(s.dev, current(s.dev))
 	case program.Copy:
 		return rec.move(f, s)
+	case program.Await:
+		return f.exchange(s, nil)
 	}
 	c := &f.calls[i]
 	for j := range c.Out {
@@ -285,6 +293,9 @@ func (rec *Recorded) do(f *frame, i int) error {
 	}
 	for j := range c.In {
 		f.view(&c.In[j], s.In[j])
+	}
+	if s.Action == program.Exchange {
+		return f.exchange(s, c)
 	}
 	if f.drawing && f.captured == nil && draws(&s.Call) {
 		seed, offset, ok := f.tape.Find(s.Call.Attrs[c.Offset].Int)
