@@ -16,6 +16,7 @@
 //	data/digits              handwritten digits to try things with
 //	data/npy                 NumPy's files as bytes
 //	data/safetensors         safetensors files as bytes
+//	data/torchfile           PyTorch's files as bytes
 //	compile                  functions recorded once and run as programs
 //	dist                     training over several devices and processes
 //	onnx                     models in the ONNX format

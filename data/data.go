@@ -24,7 +24,7 @@
 // # Files
 //
 // SaveTensors and LoadTensors keep tensors in safetensors files, which other libraries read
-// as well. SaveArrays and LoadArrays keep them in NumPy's .npz files, SaveArray and LoadArray
+// as well; LoadTensors also reads files of PyTorch's torch.save. SaveArrays and LoadArrays keep them in NumPy's .npz files, SaveArray and LoadArray
 // one tensor in an .npy file.
 package data
 

@@ -1,13 +1,19 @@
 package data
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/sinter-go/sinter/data/internal/fileio"
 	"github.com/sinter-go/sinter/data/npy"
 	"github.com/sinter-go/sinter/data/safetensors"
+	"github.com/sinter-go/sinter/data/torchfile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/option"
@@ -47,17 +53,67 @@ func SaveTensors(path string, tensors map[string]tensor.Tensor, opts ...Option) 
 	return safetensors.WriteFile(path, list, metadata)
 }
 
-// LoadTensors reads all tensors of the safetensors file at path to device d, and
-// the file's metadata, nil when it has none. It returns all or, with an error,
-// none; one tensor at a time is held in host memory.
+// LoadTensors reads all tensors of the file at path to device d, and its metadata, nil when
+// it has none. The file is one of safetensors, an index of several (*.json), or one that
+// PyTorch's torch.save wrote (package torchfile says what is read of those). It returns all
+// or, with an error, none; one tensor at a time is held in host memory.
 func LoadTensors(path string, d device.Device) (tensors map[string]tensor.Tensor, metadata map[string]string, err error) {
-	f, err := safetensors.Open(path)
+	f, err := openTensors(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	tensors, err = loadAll(path, f.Names(), func(name string) (tensor.Tensor, error) {
-		t, err := f.Read(name)
+	return f.load(path, d)
+}
+
+// ReadTensors reads a file from r, such as one that the program embeds, as LoadTensors reads
+// one from a path. It reads r to its end and holds the file in memory meanwhile.
+func ReadTensors(r io.Reader, d device.Device) (tensors map[string]tensor.Tensor, metadata map[string]string, err error) {
+	if r == nil {
+		return nil, nil, errors.New("data: read: there is no reader; it takes one that is not nil")
+	}
+	b := bufio.NewReader(r)
+	if start, _ := b.Peek(2); fileio.MayBePyTorch(start) {
+		raw, err := io.ReadAll(b)
+		if err != nil {
+			return nil, nil, fmt.Errorf("data: read: %w", err)
+		}
+		in, size := bytes.NewReader(raw), int64(len(raw))
+		if fileio.IsPyTorch(in, size) {
+			f, err := torchfile.NewFile(in, size)
+			if err != nil {
+				return nil, nil, err
+			}
+			return ofPyTorch(f).load("torchfile", d)
+		}
+		b.Reset(in)
+	}
+	list, metadata, err := safetensors.Read(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := tensorFile{metadata: metadata}
+	raw := make(map[string]safetensors.Tensor, len(list))
+	for _, t := range list {
+		f.names = append(f.names, t.Name)
+		raw[t.Name] = t
+	}
+	f.read = func(name string) (safetensors.Tensor, error) { return raw[name], nil }
+	return f.load("safetensors", d)
+}
+
+// A tensorFile is a file of named tensors in one of the formats.
+type tensorFile struct {
+	io.Closer
+	names    []string
+	metadata map[string]string
+	read     func(name string) (safetensors.Tensor, error)
+}
+
+// load reads every tensor of the file, which messages call what.
+func (f tensorFile) load(what string, d device.Device) (map[string]tensor.Tensor, map[string]string, error) {
+	tensors, err := loadAll(what, f.names, func(name string) (tensor.Tensor, error) {
+		t, err := f.read(name)
 		if err != nil {
 			return tensor.Tensor{}, err
 		}
@@ -66,29 +122,37 @@ func LoadTensors(path string, d device.Device) (tensors map[string]tensor.Tensor
 	if err != nil {
 		return nil, nil, err
 	}
-	return tensors, f.Metadata(), nil
+	return tensors, f.metadata, nil
 }
 
-// ReadTensors reads a safetensors file from r, such as one that the program embeds, as
-// LoadTensors reads one from a path. It reads r to its end and holds the file in memory
-// meanwhile.
-func ReadTensors(r io.Reader, d device.Device) (tensors map[string]tensor.Tensor, metadata map[string]string, err error) {
-	list, metadata, err := safetensors.Read(r)
+// openTensors opens a file of tensors in the format that it has.
+func openTensors(path string) (tensorFile, error) {
+	if strings.HasSuffix(path, ".json") {
+		f, err := safetensors.OpenSharded(path)
+		if err != nil {
+			return tensorFile{}, err
+		}
+		return tensorFile{f, f.Names(), f.Metadata(), f.Read}, nil
+	}
+	if fileio.IsPyTorchFile(path) {
+		f, err := torchfile.Open(path)
+		if err != nil {
+			return tensorFile{}, err
+		}
+		return ofPyTorch(f), nil
+	}
+	f, err := safetensors.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return tensorFile{}, err
 	}
-	names, raw := make([]string, len(list)), make(map[string]safetensors.Tensor, len(list))
-	for i, t := range list {
-		names[i], raw[t.Name] = t.Name, t
-	}
-	tensors, err = loadAll("safetensors", names, func(name string) (tensor.Tensor, error) {
-		t := raw[name]
-		return fromLittleEndian(t.Data, t.DType, t.Shape, d), nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return tensors, metadata, nil
+	return tensorFile{f, f.Names(), f.Metadata(), f.Read}, nil
+}
+
+func ofPyTorch(f *torchfile.File) tensorFile {
+	return tensorFile{f, f.Names(), f.Metadata(), func(name string) (safetensors.Tensor, error) {
+		t, err := f.Read(name)
+		return safetensors.Tensor(t), err
+	}}
 }
 
 // SaveArray writes t to the .npy file at path in one step, row-major and to the

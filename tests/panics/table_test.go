@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/data/digits"
 	"github.com/sinter-go/sinter/data/npy"
 	"github.com/sinter-go/sinter/data/safetensors"
+	"github.com/sinter-go/sinter/data/torchfile"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/generated/tensor/out"
@@ -155,8 +156,11 @@ var functions = []struct {
 	{"safetensors.NewFile", safetensors.NewFile},
 	{"safetensors.Read", safetensors.Read},
 	{"safetensors.ReadFile", safetensors.ReadFile},
+	{"safetensors.OpenSharded", safetensors.OpenSharded},
 	{"safetensors.Write", safetensors.Write},
 	{"safetensors.WriteFile", safetensors.WriteFile},
+	{"torchfile.Open", torchfile.Open},
+	{"torchfile.NewFile", torchfile.NewFile},
 	{"dist.SaveCheckpoint", dist.SaveCheckpoint},
 	{"dist.LoadCheckpoint", dist.LoadCheckpoint},
 	{"dist.BucketBytes", dist.BucketBytes},
@@ -1194,6 +1198,10 @@ var types = []reflect.Type{
 	reflect.TypeFor[safetensors.File](),
 	reflect.TypeFor[safetensors.Tensor](),
 	reflect.TypeFor[safetensors.Info](),
+	reflect.TypeFor[safetensors.Sharded](),
+	reflect.TypeFor[torchfile.Tensor](),
+	reflect.TypeFor[torchfile.Info](),
+	reflect.TypeFor[torchfile.File](),
 	reflect.TypeFor[dist.DistributedDataParallel](),
 	reflect.TypeFor[dist.DataParallel](),
 	reflect.TypeFor[dist.Environment](),
