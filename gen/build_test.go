@@ -97,7 +97,7 @@ import (
 func TestVectors(t *testing.T) {
 	const n = 37
 	some := false
-	run := func(loop ir.Loop, d ir.DType) (out []float64) {
+	run := func(loop vector.Func, d ir.DType) (out []float64) {
 		var memory [5][n]float64 // the result first
 		for k := range memory {
 			for i := range n {

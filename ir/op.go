@@ -2,7 +2,6 @@ package ir
 
 import (
 	"sync/atomic"
-	"unsafe"
 )
 
 // BodyKind says how an operator computes its results.
@@ -218,10 +217,6 @@ const (
 // it returns. It must not keep them.
 type KernelFunc func(c *Call) error
 
-// A LoopTable has loops by variant, then by compute dtype; a nil entry means that the
-// pair is not supported.
-type LoopTable = []*[NumDTypes]Loop
-
 // Code is what devices of one kind run of an operator. What it is made of is the kind's
 // backend's alone: a type of its own, or for an opaque operator a function.
 type Code struct {
@@ -248,47 +243,4 @@ func (o *Op) CodeFor(kind string) any {
 		}
 	}
 	return nil
-}
-
-// A Loop computes n consecutive elements of an element-wise or joint body, or of a part
-// of a fold. p holds the results, then the operands (of a joint body what is written
-// over, then the others), each n elements without gaps: the operands in the compute
-// dtype (or their fixed dtype), the results in the body's kind. A result may be an
-// operand. index is the linear index of the first element in the iteration space.
-type Loop func(n int, p []unsafe.Pointer, s []Scalar, index int64)
-
-// ReduceLoops computes a reduction or scan for one compute dtype. Accumulators
-// have dtype Acc, results dtype Out.
-type ReduceLoops struct {
-	Acc, Out DType
-	// Init sets n accumulators to the identity.
-	Init func(n int, acc unsafe.Pointer, s []Scalar)
-	// Fold folds n consecutive elements of x into the one accumulator.
-	Fold func(n int, acc, x unsafe.Pointer, s []Scalar)
-	// Rows folds x[j] into acc[j] for n values of j.
-	Rows func(n int, acc, x unsafe.Pointer, s []Scalar)
-	// Merge folds the accumulator b[j] into acc[j] for n values of j.
-	Merge func(n int, acc, b unsafe.Pointer, s []Scalar)
-	// Finish turns n accumulators of count elements each into results.
-	Finish func(n int, out, acc unsafe.Pointer, s []Scalar, count int64)
-	// Scans have one of these two. Prefix folds n consecutive elements of x into the one
-	// accumulator and writes the finished value after each to out; the accumulator
-	// loses nothing that matters, however many there are. Run does so for a run of
-	// elements behind others: what it writes is the accumulator's fold behind before.
-	Prefix func(n int, out, acc, x unsafe.Pointer, s []Scalar)
-	Run    func(n int, out, acc, before, x unsafe.Pointer, s []Scalar)
-
-	// The rest may be nil, and is quicker where it is not.
-
-	// Lines folds each of rows rows of n elements, at most 1024 and stride bytes
-	// apart, and sets an accumulator for each.
-	Lines func(rows, n, stride int, accs, x unsafe.Pointer, s []Scalar)
-	// Blocks folds each of count blocks of 1024 consecutive elements of x, merges the
-	// results pairwise and sets the one accumulator; count is 1, 2, 4, 8 or 16.
-	Blocks func(count int, acc, x unsafe.Pointer, s []Scalar)
-	// Grid is Rows for rows rows of n elements, stride bytes apart, in order.
-	Grid func(rows, n, stride int, acc, x unsafe.Pointer, s []Scalar)
-	// Next, for scans, is Grid that writes the finished accumulators after each row
-	// to a row of out; these are outStride bytes apart.
-	Next func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer, s []Scalar)
 }

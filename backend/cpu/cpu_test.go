@@ -123,7 +123,7 @@ func TestLaunch(t *testing.T) {
 	}
 	op := &ir.Op{
 		Name: "double", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{
 			ir.Float32: double,
 			ir.Float64: func(int, []unsafe.Pointer, []ir.Scalar, int64) { panic("loop") },
 		}}}}},

@@ -135,7 +135,7 @@ func (f Func) run(args unsafe.Pointer) {
 	runtime.KeepAlive(f.block)
 }
 
-// Loop calls an element-wise loop without scalars, as ir.Loop.
+// Loop calls an element-wise loop without scalars, as vector.Func.
 func (f Func) Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	args := struct {
 		n     int

@@ -41,7 +41,7 @@ type loop struct {
 // Loop adds what the function Loop makes.
 func (f *File) Loop(name string, p *lane.Prog, isa ISA) error { return f.add(Loop(name, p, isa)) }
 
-// Loop makes an element-wise loop over n elements, with the type of ir.Loop:
+// Loop makes an element-wise loop over n elements, as vector.Func of backend/cpu/vector:
 //
 //	func <name><isa>(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 //

@@ -30,7 +30,7 @@ type streaming struct {
 var streamings = [...]streaming{AVX2: {1, 2, 2048, 256}, AVX512: {4, 1, 1024, 192}}
 
 // Stream makes an element-wise loop for results that no cache holds, with the type of
-// ir.Loop and what Loop says of it. The number of elements is a multiple of those that
+// vector.Func and what Loop says of it. The number of elements is a multiple of those that
 // Group bytes hold, and the result begins with a cache line. Its lines are written past
 // the caches; what follows the arrays is asked for, and need not be mapped.
 //

@@ -24,7 +24,7 @@ func celuLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // CELU holds the loops of celu, by variant and compute dtype.
 var CELU = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: celuLoop[float32], ir.Float64: celuLoop[float64]},
 	},
 	Vectors: celuVectors,
@@ -45,7 +45,7 @@ func celuGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 
 // CELUGradX holds the loops of celu_grad_x, by variant and compute dtype.
 var CELUGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: celuGradXLoop[float32], ir.Float64: celuGradXLoop[float64]},
 	},
 	Vectors: celuGradXVectors,
@@ -66,7 +66,7 @@ func eluLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // ELU holds the loops of elu, by variant and compute dtype.
 var ELU = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: eluLoop[float32], ir.Float64: eluLoop[float64]},
 	},
 	Vectors: eluVectors,
@@ -87,7 +87,7 @@ func eluGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 
 // ELUGradX holds the loops of elu_grad_x, by variant and compute dtype.
 var ELUGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: eluGradXLoop[float32], ir.Float64: eluGradXLoop[float64]},
 	},
 	Vectors: eluGradXVectors,
@@ -107,7 +107,7 @@ func gatedLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Gated holds the loops of gated, by variant and compute dtype.
 var Gated = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: gatedLoop[float32], ir.Float64: gatedLoop[float64]},
 	},
 	Vectors: gatedVectors,
@@ -129,7 +129,7 @@ func gatedGradGateLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // GatedGradGate holds the loops of gated_grad_gate, by variant and compute
 // dtype.
 var GatedGradGate = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: gatedGradGateLoop[float32], ir.Float64: gatedGradGateLoop[float64]},
 	},
 	Vectors: gatedGradGateVectors,
@@ -149,7 +149,7 @@ func gatedGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // GatedGradX holds the loops of gated_grad_x, by variant and compute dtype.
 var GatedGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: gatedGradXLoop[float32], ir.Float64: gatedGradXLoop[float64]},
 	},
 	Vectors: gatedGradXVectors,
@@ -181,7 +181,7 @@ func geluTanhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 
 // GELU holds the loops of gelu, by variant and compute dtype.
 var GELU = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: geluNoneLoop[float32], ir.Float64: geluNoneLoop[float64]},
 		{ir.Float32: geluTanhLoop[float32], ir.Float64: geluTanhLoop[float64]},
 	},
@@ -218,7 +218,7 @@ func geluGradXTanhLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // GELUGradX holds the loops of gelu_grad_x, by variant and compute dtype.
 var GELUGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: geluGradXNoneLoop[float32], ir.Float64: geluGradXNoneLoop[float64]},
 		{ir.Float32: geluGradXTanhLoop[float32], ir.Float64: geluGradXTanhLoop[float64]},
 	},
@@ -240,7 +240,7 @@ func hardshrinkLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int
 
 // Hardshrink holds the loops of hardshrink, by variant and compute dtype.
 var Hardshrink = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hardshrinkLoop[float32], ir.Float64: hardshrinkLoop[float64]},
 	},
 	Vectors: hardshrinkVectors,
@@ -262,7 +262,7 @@ func hardshrinkGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, 
 // HardshrinkGradX holds the loops of hardshrink_grad_x, by variant and
 // compute dtype.
 var HardshrinkGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hardshrinkGradXLoop[float32], ir.Float64: hardshrinkGradXLoop[float64]},
 	},
 	Vectors: hardshrinkGradXVectors,
@@ -282,7 +282,7 @@ func hardsigmoidLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // Hardsigmoid holds the loops of hardsigmoid, by variant and compute dtype.
 var Hardsigmoid = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hardsigmoidLoop[float32], ir.Float64: hardsigmoidLoop[float64]},
 	},
 	Vectors: hardsigmoidVectors,
@@ -303,7 +303,7 @@ func hardsigmoidGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // HardsigmoidGradX holds the loops of hardsigmoid_grad_x, by variant and
 // compute dtype.
 var HardsigmoidGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hardsigmoidGradXLoop[float32], ir.Float64: hardsigmoidGradXLoop[float64]},
 	},
 	Vectors: hardsigmoidGradXVectors,
@@ -323,7 +323,7 @@ func hardswishLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // Hardswish holds the loops of hardswish, by variant and compute dtype.
 var Hardswish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hardswishLoop[float32], ir.Float64: hardswishLoop[float64]},
 	},
 	Vectors: hardswishVectors,
@@ -344,7 +344,7 @@ func hardswishGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 // HardswishGradX holds the loops of hardswish_grad_x, by variant and compute
 // dtype.
 var HardswishGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hardswishGradXLoop[float32], ir.Float64: hardswishGradXLoop[float64]},
 	},
 	Vectors: hardswishGradXVectors,
@@ -380,7 +380,7 @@ func hardtanhFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 
 // Hardtanh holds the loops of hardtanh, by variant and compute dtype.
 var Hardtanh = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: hardtanhIntLoop[uint8], ir.Int8: hardtanhIntLoop[int8], ir.Int16: hardtanhIntLoop[int16], ir.Int32: hardtanhIntLoop[int32], ir.Int64: hardtanhIntLoop[int64], ir.Float32: hardtanhFloatLoop[float32], ir.Float64: hardtanhFloatLoop[float64]},
 	},
 	Vectors: hardtanhVectors,
@@ -403,7 +403,7 @@ func hardtanhGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 // HardtanhGradX holds the loops of hardtanh_grad_x, by variant and compute
 // dtype.
 var HardtanhGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hardtanhGradXLoop[float32], ir.Float64: hardtanhGradXLoop[float64]},
 	},
 	Vectors: hardtanhGradXVectors,
@@ -447,7 +447,7 @@ func heavisideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // Heaviside holds the loops of heaviside, by variant and compute dtype.
 var Heaviside = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: heavisideBoolLoop, ir.Uint8: heavisideIntLoop[uint8], ir.Int8: heavisideIntLoop[int8], ir.Int16: heavisideIntLoop[int16], ir.Int32: heavisideIntLoop[int32], ir.Int64: heavisideIntLoop[int64], ir.Float32: heavisideFloatLoop[float32], ir.Float64: heavisideFloatLoop[float64]},
 	},
 	Vectors: heavisideVectors,
@@ -468,7 +468,7 @@ func leakyReLULoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 
 // LeakyReLU holds the loops of leaky_relu, by variant and compute dtype.
 var LeakyReLU = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: leakyReLULoop[float32], ir.Float64: leakyReLULoop[float64]},
 	},
 	Vectors: leakyReLUVectors,
@@ -490,7 +490,7 @@ func leakyReLUGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _
 // LeakyReLUGradX holds the loops of leaky_relu_grad_x, by variant and compute
 // dtype.
 var LeakyReLUGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: leakyReLUGradXLoop[float32], ir.Float64: leakyReLUGradXLoop[float64]},
 	},
 	Vectors: leakyReLUGradXVectors,
@@ -510,7 +510,7 @@ func logsigmoidLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Logsigmoid holds the loops of logsigmoid, by variant and compute dtype.
 var Logsigmoid = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logsigmoidLoop[float32], ir.Float64: logsigmoidLoop[float64]},
 	},
 	Vectors: logsigmoidVectors,
@@ -530,7 +530,7 @@ func mishLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Mish holds the loops of mish, by variant and compute dtype.
 var Mish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: mishLoop[float32], ir.Float64: mishLoop[float64]},
 	},
 	Vectors: mishVectors,
@@ -554,7 +554,7 @@ func mishGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // MishGradX holds the loops of mish_grad_x, by variant and compute dtype.
 var MishGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: mishGradXLoop[float32], ir.Float64: mishGradXLoop[float64]},
 	},
 	Vectors: mishGradXVectors,

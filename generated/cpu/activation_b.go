@@ -24,7 +24,7 @@ func pReLUElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // PReLUElements holds the loops of prelu_elements, by variant and compute
 // dtype.
 var PReLUElements = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: pReLUElementsLoop[float32], ir.Float64: pReLUElementsLoop[float64]},
 	},
 	Vectors: pReLUElementsVectors,
@@ -45,7 +45,7 @@ func pReLUElementsGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.
 // PReLUElementsGradWeight holds the loops of prelu_elements_grad_weight, by
 // variant and compute dtype.
 var PReLUElementsGradWeight = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: pReLUElementsGradWeightLoop[float32], ir.Float64: pReLUElementsGradWeightLoop[float64]},
 	},
 	Vectors: pReLUElementsGradWeightVectors,
@@ -66,7 +66,7 @@ func pReLUElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // PReLUElementsGradX holds the loops of prelu_elements_grad_x, by variant and
 // compute dtype.
 var PReLUElementsGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: pReLUElementsGradXLoop[float32], ir.Float64: pReLUElementsGradXLoop[float64]},
 	},
 	Vectors: pReLUElementsGradXVectors,
@@ -98,7 +98,7 @@ func reLUFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // ReLU holds the loops of relu, by variant and compute dtype.
 var ReLU = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: reLUIntLoop[uint8], ir.Int8: reLUIntLoop[int8], ir.Int16: reLUIntLoop[int16], ir.Int32: reLUIntLoop[int32], ir.Int64: reLUIntLoop[int64], ir.Float32: reLUFloatLoop[float32], ir.Float64: reLUFloatLoop[float64]},
 	},
 	Vectors: reLUVectors,
@@ -130,7 +130,7 @@ func reLU6FloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // ReLU6 holds the loops of relu6, by variant and compute dtype.
 var ReLU6 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: reLU6IntLoop[uint8], ir.Int8: reLU6IntLoop[int8], ir.Int16: reLU6IntLoop[int16], ir.Int32: reLU6IntLoop[int32], ir.Int64: reLU6IntLoop[int64], ir.Float32: reLU6FloatLoop[float32], ir.Float64: reLU6FloatLoop[float64]},
 	},
 	Vectors: reLU6Vectors,
@@ -150,7 +150,7 @@ func reLU6GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // ReLU6GradX holds the loops of relu6_grad_x, by variant and compute dtype.
 var ReLU6GradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: reLU6GradXLoop[float32], ir.Float64: reLU6GradXLoop[float64]},
 	},
 	Vectors: reLU6GradXVectors,
@@ -170,7 +170,7 @@ func reLUGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // ReLUGradX holds the loops of relu_grad_x, by variant and compute dtype.
 var ReLUGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: reLUGradXLoop[float32], ir.Float64: reLUGradXLoop[float64]},
 	},
 	Vectors: reLUGradXVectors,
@@ -190,7 +190,7 @@ func seluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SELU holds the loops of selu, by variant and compute dtype.
 var SELU = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: seluLoop[float32], ir.Float64: seluLoop[float64]},
 	},
 	Vectors: seluVectors,
@@ -210,7 +210,7 @@ func seluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // SELUGradX holds the loops of selu_grad_x, by variant and compute dtype.
 var SELUGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: seluGradXLoop[float32], ir.Float64: seluGradXLoop[float64]},
 	},
 	Vectors: seluGradXVectors,
@@ -254,7 +254,7 @@ func siLUComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SiLU holds the loops of silu, by variant and compute dtype.
 var SiLU = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: siLUFloatLoop[float32], ir.Float64: siLUFloatLoop[float64], ir.Complex64: siLUComplex64Loop, ir.Complex128: siLUComplex128Loop},
 	},
 	Vectors: siLUVectors,
@@ -301,7 +301,7 @@ func siLUGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // SiLUGradX holds the loops of silu_grad_x, by variant and compute dtype.
 var SiLUGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: siLUGradXFloatLoop[float32], ir.Float64: siLUGradXFloatLoop[float64], ir.Complex64: siLUGradXComplex64Loop, ir.Complex128: siLUGradXComplex128Loop},
 	},
 	Vectors: siLUGradXVectors,
@@ -324,7 +324,7 @@ func softplusLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 
 // Softplus holds the loops of softplus, by variant and compute dtype.
 var Softplus = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softplusLoop[float32], ir.Float64: softplusLoop[float64]},
 	},
 	Vectors: softplusVectors,
@@ -349,7 +349,7 @@ func softplusGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 // SoftplusGradX holds the loops of softplus_grad_x, by variant and compute
 // dtype.
 var SoftplusGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softplusGradXLoop[float32], ir.Float64: softplusGradXLoop[float64]},
 	},
 	Vectors: softplusGradXVectors,
@@ -370,7 +370,7 @@ func softshrinkLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int
 
 // Softshrink holds the loops of softshrink, by variant and compute dtype.
 var Softshrink = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softshrinkLoop[float32], ir.Float64: softshrinkLoop[float64]},
 	},
 	Vectors: softshrinkVectors,
@@ -392,7 +392,7 @@ func softshrinkGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, 
 // SoftshrinkGradX holds the loops of softshrink_grad_x, by variant and
 // compute dtype.
 var SoftshrinkGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softshrinkGradXLoop[float32], ir.Float64: softshrinkGradXLoop[float64]},
 	},
 	Vectors: softshrinkGradXVectors,
@@ -436,7 +436,7 @@ func softsignComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Softsign holds the loops of softsign, by variant and compute dtype.
 var Softsign = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softsignFloatLoop[float32], ir.Float64: softsignFloatLoop[float64], ir.Complex64: softsignComplex64Loop, ir.Complex128: softsignComplex128Loop},
 	},
 	Vectors: softsignVectors,
@@ -480,7 +480,7 @@ func tanhshrinkComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Tanhshrink holds the loops of tanhshrink, by variant and compute dtype.
 var Tanhshrink = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: tanhshrinkFloatLoop[float32], ir.Float64: tanhshrinkFloatLoop[float64], ir.Complex64: tanhshrinkComplex64Loop, ir.Complex128: tanhshrinkComplex128Loop},
 	},
 	Vectors: tanhshrinkVectors,
@@ -528,7 +528,7 @@ func tanhshrinkGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // TanhshrinkGradX holds the loops of tanhshrink_grad_x, by variant and
 // compute dtype.
 var TanhshrinkGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: tanhshrinkGradXFloatLoop[float32], ir.Float64: tanhshrinkGradXFloatLoop[float64], ir.Complex64: tanhshrinkGradXComplex64Loop, ir.Complex128: tanhshrinkGradXComplex128Loop},
 	},
 	Vectors: tanhshrinkGradXVectors,
@@ -564,7 +564,7 @@ func thresholdFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _
 
 // Threshold holds the loops of threshold, by variant and compute dtype.
 var Threshold = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: thresholdIntLoop[uint8], ir.Int8: thresholdIntLoop[int8], ir.Int16: thresholdIntLoop[int16], ir.Int32: thresholdIntLoop[int32], ir.Int64: thresholdIntLoop[int64], ir.Float32: thresholdFloatLoop[float32], ir.Float64: thresholdFloatLoop[float64]},
 	},
 	Vectors: thresholdVectors,

@@ -25,7 +25,7 @@ func thresholdGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _
 // ThresholdGradX holds the loops of threshold_grad_x, by variant and compute
 // dtype.
 var ThresholdGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: thresholdGradXLoop[float32], ir.Float64: thresholdGradXLoop[float64]},
 	},
 	Vectors: thresholdGradXVectors,

@@ -59,7 +59,7 @@ func absComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Abs holds the loops of abs, by variant and compute dtype.
 var Abs = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: absIntLoop[uint8], ir.Int8: absIntLoop[int8], ir.Int16: absIntLoop[int16], ir.Int32: absIntLoop[int32], ir.Int64: absIntLoop[int64], ir.Float32: absFloatLoop[float32], ir.Float64: absFloatLoop[float64], ir.Complex64: absComplex64Loop, ir.Complex128: absComplex128Loop},
 	},
 	Vectors: absVectors,
@@ -127,7 +127,7 @@ func addComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Add holds the loops of add, by variant and compute dtype.
 var Add = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: addBoolLoop, ir.Uint8: addIntLoop[uint8], ir.Int8: addIntLoop[int8], ir.Int16: addIntLoop[int16], ir.Int32: addIntLoop[int32], ir.Int64: addIntLoop[int64], ir.Float32: addFloatLoop[float32], ir.Float64: addFloatLoop[float64], ir.Complex64: addComplex64Loop, ir.Complex128: addComplex128Loop},
 	},
 	Vectors: addVectors,
@@ -187,7 +187,7 @@ func addScaledComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) 
 
 // AddScaled holds the loops of add_scaled, by variant and compute dtype.
 var AddScaled = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: addScaledIntLoop[uint8], ir.Int8: addScaledIntLoop[int8], ir.Int16: addScaledIntLoop[int16], ir.Int32: addScaledIntLoop[int32], ir.Int64: addScaledIntLoop[int64], ir.Float32: addScaledFloatLoop[float32], ir.Float64: addScaledFloatLoop[float64], ir.Complex64: addScaledComplex64Loop, ir.Complex128: addScaledComplex128Loop},
 	},
 	Vectors: addScaledVectors,
@@ -235,7 +235,7 @@ func addScaledGradYComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ in
 // AddScaledGradY holds the loops of add_scaled_grad_y, by variant and compute
 // dtype.
 var AddScaledGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: addScaledGradYFloatLoop[float32], ir.Float64: addScaledGradYFloatLoop[float64], ir.Complex64: addScaledGradYComplex64Loop, ir.Complex128: addScaledGradYComplex128Loop},
 	},
 	Vectors: addScaledGradYVectors,
@@ -282,7 +282,7 @@ func addcdivComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // Addcdiv holds the loops of addcdiv, by variant and compute dtype.
 var Addcdiv = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: addcdivFloatLoop[float32], ir.Float64: addcdivFloatLoop[float64], ir.Complex64: addcdivComplex64Loop, ir.Complex128: addcdivComplex128Loop},
 	},
 	Vectors: addcdivVectors,
@@ -330,7 +330,7 @@ func addcdivGradYComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 // AddcdivGradY holds the loops of addcdiv_grad_y, by variant and compute
 // dtype.
 var AddcdivGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: addcdivGradYFloatLoop[float32], ir.Float64: addcdivGradYFloatLoop[float64], ir.Complex64: addcdivGradYComplex64Loop, ir.Complex128: addcdivGradYComplex128Loop},
 	},
 	Vectors: addcdivGradYVectors,
@@ -378,7 +378,7 @@ func addcdivGradZComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 // AddcdivGradZ holds the loops of addcdiv_grad_z, by variant and compute
 // dtype.
 var AddcdivGradZ = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: addcdivGradZFloatLoop[float32], ir.Float64: addcdivGradZFloatLoop[float64], ir.Complex64: addcdivGradZComplex64Loop, ir.Complex128: addcdivGradZComplex128Loop},
 	},
 	Vectors: addcdivGradZVectors,
@@ -438,7 +438,7 @@ func addcmulComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // Addcmul holds the loops of addcmul, by variant and compute dtype.
 var Addcmul = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: addcmulIntLoop[uint8], ir.Int8: addcmulIntLoop[int8], ir.Int16: addcmulIntLoop[int16], ir.Int32: addcmulIntLoop[int32], ir.Int64: addcmulIntLoop[int64], ir.Float32: addcmulFloatLoop[float32], ir.Float64: addcmulFloatLoop[float64], ir.Complex64: addcmulComplex64Loop, ir.Complex128: addcmulComplex128Loop},
 	},
 	Vectors: addcmulVectors,
@@ -486,7 +486,7 @@ func addcmulGradYComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 // AddcmulGradY holds the loops of addcmul_grad_y, by variant and compute
 // dtype.
 var AddcmulGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: addcmulGradYFloatLoop[float32], ir.Float64: addcmulGradYFloatLoop[float64], ir.Complex64: addcmulGradYComplex64Loop, ir.Complex128: addcmulGradYComplex128Loop},
 	},
 	Vectors: addcmulGradYVectors,
@@ -534,7 +534,7 @@ func addcmulGradZComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 // AddcmulGradZ holds the loops of addcmul_grad_z, by variant and compute
 // dtype.
 var AddcmulGradZ = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: addcmulGradZFloatLoop[float32], ir.Float64: addcmulGradZFloatLoop[float64], ir.Complex64: addcmulGradZComplex64Loop, ir.Complex128: addcmulGradZComplex128Loop},
 	},
 	Vectors: addcmulGradZVectors,
@@ -578,7 +578,7 @@ func clampFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Clamp holds the loops of clamp, by variant and compute dtype.
 var Clamp = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: clampBoolLoop, ir.Uint8: clampIntLoop[uint8], ir.Int8: clampIntLoop[int8], ir.Int16: clampIntLoop[int16], ir.Int32: clampIntLoop[int32], ir.Int64: clampIntLoop[int64], ir.Float32: clampFloatLoop[float32], ir.Float64: clampFloatLoop[float64]},
 	},
 	Vectors: clampVectors,
@@ -622,7 +622,7 @@ func clampMaxFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // ClampMax holds the loops of clamp_max, by variant and compute dtype.
 var ClampMax = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: clampMaxBoolLoop, ir.Uint8: clampMaxIntLoop[uint8], ir.Int8: clampMaxIntLoop[int8], ir.Int16: clampMaxIntLoop[int16], ir.Int32: clampMaxIntLoop[int32], ir.Int64: clampMaxIntLoop[int64], ir.Float32: clampMaxFloatLoop[float32], ir.Float64: clampMaxFloatLoop[float64]},
 	},
 	Vectors: clampMaxVectors,

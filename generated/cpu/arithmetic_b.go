@@ -47,7 +47,7 @@ func clampMinFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 
 // ClampMin holds the loops of clamp_min, by variant and compute dtype.
 var ClampMin = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: clampMinBoolLoop, ir.Uint8: clampMinIntLoop[uint8], ir.Int8: clampMinIntLoop[int8], ir.Int16: clampMinIntLoop[int16], ir.Int32: clampMinIntLoop[int32], ir.Int64: clampMinIntLoop[int64], ir.Float32: clampMinFloatLoop[float32], ir.Float64: clampMinFloatLoop[float64]},
 	},
 	Vectors: clampMinVectors,
@@ -67,7 +67,7 @@ func copysignLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 
 // Copysign holds the loops of copysign, by variant and compute dtype.
 var Copysign = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: copysignLoop[float32], ir.Float64: copysignLoop[float64]},
 	},
 	Vectors: copysignVectors,
@@ -88,7 +88,7 @@ func copysignGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // CopysignGradX holds the loops of copysign_grad_x, by variant and compute
 // dtype.
 var CopysignGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: copysignGradXLoop[float32], ir.Float64: copysignGradXLoop[float64]},
 	},
 	Vectors: copysignGradXVectors,
@@ -108,7 +108,7 @@ func deg2radLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Deg2rad holds the loops of deg2rad, by variant and compute dtype.
 var Deg2rad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: deg2radLoop[float32], ir.Float64: deg2radLoop[float64]},
 	},
 	Vectors: deg2radVectors,
@@ -140,7 +140,7 @@ func directionComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // Direction holds the loops of direction, by variant and compute dtype.
 var Direction = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: directionComplex64Loop, ir.Complex128: directionComplex128Loop},
 	},
 	Vectors: directionVectors,
@@ -181,7 +181,7 @@ func directionGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 // DirectionGradX holds the loops of direction_grad_x, by variant and compute
 // dtype.
 var DirectionGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: directionGradXComplex64Loop, ir.Complex128: directionGradXComplex128Loop},
 	},
 	Vectors: directionGradXVectors,
@@ -225,7 +225,7 @@ func divComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Div holds the loops of div, by variant and compute dtype.
 var Div = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: divFloatLoop[float32], ir.Float64: divFloatLoop[float64], ir.Complex64: divComplex64Loop, ir.Complex128: divComplex128Loop},
 	},
 	Vectors: divVectors,
@@ -269,7 +269,7 @@ func divGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // DivGradX holds the loops of div_grad_x, by variant and compute dtype.
 var DivGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: divGradXFloatLoop[float32], ir.Float64: divGradXFloatLoop[float64], ir.Complex64: divGradXComplex64Loop, ir.Complex128: divGradXComplex128Loop},
 	},
 	Vectors: divGradXVectors,
@@ -313,7 +313,7 @@ func divGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // DivGradY holds the loops of div_grad_y, by variant and compute dtype.
 var DivGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: divGradYFloatLoop[float32], ir.Float64: divGradYFloatLoop[float64], ir.Complex64: divGradYComplex64Loop, ir.Complex128: divGradYComplex128Loop},
 	},
 	Vectors: divGradYVectors,
@@ -345,7 +345,7 @@ func floorDivideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // FloorDivide holds the loops of floor_divide, by variant and compute dtype.
 var FloorDivide = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: floorDivideIntLoop[uint8], ir.Int8: floorDivideIntLoop[int8], ir.Int16: floorDivideIntLoop[int16], ir.Int32: floorDivideIntLoop[int32], ir.Int64: floorDivideIntLoop[int64], ir.Float32: floorDivideFloatLoop[float32], ir.Float64: floorDivideFloatLoop[float64]},
 	},
 	Vectors: floorDivideVectors,
@@ -377,7 +377,7 @@ func fmaxFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // Fmax holds the loops of fmax, by variant and compute dtype.
 var Fmax = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: fmaxIntLoop[uint8], ir.Int8: fmaxIntLoop[int8], ir.Int16: fmaxIntLoop[int16], ir.Int32: fmaxIntLoop[int32], ir.Int64: fmaxIntLoop[int64], ir.Float32: fmaxFloatLoop[float32], ir.Float64: fmaxFloatLoop[float64]},
 	},
 	Vectors: fmaxVectors,
@@ -397,7 +397,7 @@ func fmaxGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // FmaxGradX holds the loops of fmax_grad_x, by variant and compute dtype.
 var FmaxGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: fmaxGradXLoop[float32], ir.Float64: fmaxGradXLoop[float64]},
 	},
 	Vectors: fmaxGradXVectors,
@@ -417,7 +417,7 @@ func fmaxGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // FmaxGradY holds the loops of fmax_grad_y, by variant and compute dtype.
 var FmaxGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: fmaxGradYLoop[float32], ir.Float64: fmaxGradYLoop[float64]},
 	},
 	Vectors: fmaxGradYVectors,
@@ -449,7 +449,7 @@ func fminFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // Fmin holds the loops of fmin, by variant and compute dtype.
 var Fmin = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: fminIntLoop[uint8], ir.Int8: fminIntLoop[int8], ir.Int16: fminIntLoop[int16], ir.Int32: fminIntLoop[int32], ir.Int64: fminIntLoop[int64], ir.Float32: fminFloatLoop[float32], ir.Float64: fminFloatLoop[float64]},
 	},
 	Vectors: fminVectors,
@@ -469,7 +469,7 @@ func fminGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // FminGradX holds the loops of fmin_grad_x, by variant and compute dtype.
 var FminGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: fminGradXLoop[float32], ir.Float64: fminGradXLoop[float64]},
 	},
 	Vectors: fminGradXVectors,
@@ -489,7 +489,7 @@ func fminGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // FminGradY holds the loops of fmin_grad_y, by variant and compute dtype.
 var FminGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: fminGradYLoop[float32], ir.Float64: fminGradYLoop[float64]},
 	},
 	Vectors: fminGradYVectors,
@@ -521,7 +521,7 @@ func fmodFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // Fmod holds the loops of fmod, by variant and compute dtype.
 var Fmod = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: fmodIntLoop[uint8], ir.Int8: fmodIntLoop[int8], ir.Int16: fmodIntLoop[int16], ir.Int32: fmodIntLoop[int32], ir.Int64: fmodIntLoop[int64], ir.Float32: fmodFloatLoop[float32], ir.Float64: fmodFloatLoop[float64]},
 	},
 	Vectors: fmodVectors,
@@ -541,7 +541,7 @@ func fmodGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // FmodGradY holds the loops of fmod_grad_y, by variant and compute dtype.
 var FmodGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: fmodGradYLoop[float32], ir.Float64: fmodGradYLoop[float64]},
 	},
 	Vectors: fmodGradYVectors,
@@ -561,7 +561,7 @@ func fracLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Frac holds the loops of frac, by variant and compute dtype.
 var Frac = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: fracLoop[float32], ir.Float64: fracLoop[float64]},
 	},
 	Vectors: fracVectors,

@@ -23,7 +23,7 @@ func hypotLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Hypot holds the loops of hypot, by variant and compute dtype.
 var Hypot = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hypotLoop[float32], ir.Float64: hypotLoop[float64]},
 	},
 	Vectors: hypotVectors,
@@ -43,7 +43,7 @@ func hypotGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // HypotGradX holds the loops of hypot_grad_x, by variant and compute dtype.
 var HypotGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hypotGradXLoop[float32], ir.Float64: hypotGradXLoop[float64]},
 	},
 	Vectors: hypotGradXVectors,
@@ -63,7 +63,7 @@ func hypotGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // HypotGradY holds the loops of hypot_grad_y, by variant and compute dtype.
 var HypotGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: hypotGradYLoop[float32], ir.Float64: hypotGradYLoop[float64]},
 	},
 	Vectors: hypotGradYVectors,
@@ -110,7 +110,7 @@ func lerpComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Lerp holds the loops of lerp, by variant and compute dtype.
 var Lerp = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: lerpFloatLoop[float32], ir.Float64: lerpFloatLoop[float64], ir.Complex64: lerpComplex64Loop, ir.Complex128: lerpComplex128Loop},
 	},
 	Vectors: lerpVectors,
@@ -154,7 +154,7 @@ func lerpGradEndComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 
 // LerpGradEnd holds the loops of lerp_grad_end, by variant and compute dtype.
 var LerpGradEnd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: lerpGradEndFloatLoop[float32], ir.Float64: lerpGradEndFloatLoop[float64], ir.Complex64: lerpGradEndComplex64Loop, ir.Complex128: lerpGradEndComplex128Loop},
 	},
 	Vectors: lerpGradEndVectors,
@@ -199,7 +199,7 @@ func lerpGradWeightComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 // LerpGradWeight holds the loops of lerp_grad_weight, by variant and compute
 // dtype.
 var LerpGradWeight = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: lerpGradWeightFloatLoop[float32], ir.Float64: lerpGradWeightFloatLoop[float64], ir.Complex64: lerpGradWeightComplex64Loop, ir.Complex128: lerpGradWeightComplex128Loop},
 	},
 	Vectors: lerpGradWeightVectors,
@@ -243,7 +243,7 @@ func lerpGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // LerpGradX holds the loops of lerp_grad_x, by variant and compute dtype.
 var LerpGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: lerpGradXFloatLoop[float32], ir.Float64: lerpGradXFloatLoop[float64], ir.Complex64: lerpGradXComplex64Loop, ir.Complex128: lerpGradXComplex128Loop},
 	},
 	Vectors: lerpGradXVectors,
@@ -287,7 +287,7 @@ func maximumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // Maximum holds the loops of maximum, by variant and compute dtype.
 var Maximum = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: maximumBoolLoop, ir.Uint8: maximumIntLoop[uint8], ir.Int8: maximumIntLoop[int8], ir.Int16: maximumIntLoop[int16], ir.Int32: maximumIntLoop[int32], ir.Int64: maximumIntLoop[int64], ir.Float32: maximumFloatLoop[float32], ir.Float64: maximumFloatLoop[float64]},
 	},
 	Vectors: maximumVectors,
@@ -308,7 +308,7 @@ func maximumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // MaximumGradX holds the loops of maximum_grad_x, by variant and compute
 // dtype.
 var MaximumGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: maximumGradXLoop[float32], ir.Float64: maximumGradXLoop[float64]},
 	},
 	Vectors: maximumGradXVectors,
@@ -329,7 +329,7 @@ func maximumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // MaximumGradY holds the loops of maximum_grad_y, by variant and compute
 // dtype.
 var MaximumGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: maximumGradYLoop[float32], ir.Float64: maximumGradYLoop[float64]},
 	},
 	Vectors: maximumGradYVectors,
@@ -373,7 +373,7 @@ func minimumFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // Minimum holds the loops of minimum, by variant and compute dtype.
 var Minimum = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: minimumBoolLoop, ir.Uint8: minimumIntLoop[uint8], ir.Int8: minimumIntLoop[int8], ir.Int16: minimumIntLoop[int16], ir.Int32: minimumIntLoop[int32], ir.Int64: minimumIntLoop[int64], ir.Float32: minimumFloatLoop[float32], ir.Float64: minimumFloatLoop[float64]},
 	},
 	Vectors: minimumVectors,
@@ -394,7 +394,7 @@ func minimumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // MinimumGradX holds the loops of minimum_grad_x, by variant and compute
 // dtype.
 var MinimumGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: minimumGradXLoop[float32], ir.Float64: minimumGradXLoop[float64]},
 	},
 	Vectors: minimumGradXVectors,
@@ -415,7 +415,7 @@ func minimumGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // MinimumGradY holds the loops of minimum_grad_y, by variant and compute
 // dtype.
 var MinimumGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: minimumGradYLoop[float32], ir.Float64: minimumGradYLoop[float64]},
 	},
 	Vectors: minimumGradYVectors,
@@ -483,7 +483,7 @@ func mulComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Mul holds the loops of mul, by variant and compute dtype.
 var Mul = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: mulBoolLoop, ir.Uint8: mulIntLoop[uint8], ir.Int8: mulIntLoop[int8], ir.Int16: mulIntLoop[int16], ir.Int32: mulIntLoop[int32], ir.Int64: mulIntLoop[int64], ir.Float32: mulFloatLoop[float32], ir.Float64: mulFloatLoop[float64], ir.Complex64: mulComplex64Loop, ir.Complex128: mulComplex128Loop},
 	},
 	Vectors: mulVectors,
@@ -527,7 +527,7 @@ func mulGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // MulGradX holds the loops of mul_grad_x, by variant and compute dtype.
 var MulGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: mulGradXFloatLoop[float32], ir.Float64: mulGradXFloatLoop[float64], ir.Complex64: mulGradXComplex64Loop, ir.Complex128: mulGradXComplex128Loop},
 	},
 	Vectors: mulGradXVectors,
@@ -571,7 +571,7 @@ func mulGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // MulGradY holds the loops of mul_grad_y, by variant and compute dtype.
 var MulGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: mulGradYFloatLoop[float32], ir.Float64: mulGradYFloatLoop[float64], ir.Complex64: mulGradYComplex64Loop, ir.Complex128: mulGradYComplex128Loop},
 	},
 	Vectors: mulGradYVectors,

@@ -56,7 +56,7 @@ func naNToNumFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 
 // NaNToNum holds the loops of nan_to_num, by variant and compute dtype.
 var NaNToNum = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: naNToNumBoolLoop, ir.Uint8: naNToNumIntLoop[uint8], ir.Int8: naNToNumIntLoop[int8], ir.Int16: naNToNumIntLoop[int16], ir.Int32: naNToNumIntLoop[int32], ir.Int64: naNToNumIntLoop[int64], ir.Float32: naNToNumFloatLoop[float32], ir.Float64: naNToNumFloatLoop[float64]},
 	},
 	Vectors: naNToNumVectors,
@@ -77,7 +77,7 @@ func naNToNumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // NaNToNumGradX holds the loops of nan_to_num_grad_x, by variant and compute
 // dtype.
 var NaNToNumGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: naNToNumGradXLoop[float32], ir.Float64: naNToNumGradXLoop[float64]},
 	},
 	Vectors: naNToNumGradXVectors,
@@ -133,7 +133,7 @@ func negComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Neg holds the loops of neg, by variant and compute dtype.
 var Neg = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: negIntLoop[uint8], ir.Int8: negIntLoop[int8], ir.Int16: negIntLoop[int16], ir.Int32: negIntLoop[int32], ir.Int64: negIntLoop[int64], ir.Float32: negFloatLoop[float32], ir.Float64: negFloatLoop[float64], ir.Complex64: negComplex64Loop, ir.Complex128: negComplex128Loop},
 	},
 	Vectors: negVectors,
@@ -189,7 +189,7 @@ func powComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Pow holds the loops of pow, by variant and compute dtype.
 var Pow = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: powIntLoop[uint8], ir.Int8: powIntLoop[int8], ir.Int16: powIntLoop[int16], ir.Int32: powIntLoop[int32], ir.Int64: powIntLoop[int64], ir.Float32: powFloatLoop[float32], ir.Float64: powFloatLoop[float64], ir.Complex64: powComplex64Loop, ir.Complex128: powComplex128Loop},
 	},
 	Vectors: powVectors,
@@ -233,7 +233,7 @@ func powGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // PowGradX holds the loops of pow_grad_x, by variant and compute dtype.
 var PowGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: powGradXFloatLoop[float32], ir.Float64: powGradXFloatLoop[float64], ir.Complex64: powGradXComplex64Loop, ir.Complex128: powGradXComplex128Loop},
 	},
 	Vectors: powGradXVectors,
@@ -277,7 +277,7 @@ func powGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // PowGradY holds the loops of pow_grad_y, by variant and compute dtype.
 var PowGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: powGradYFloatLoop[float32], ir.Float64: powGradYFloatLoop[float64], ir.Complex64: powGradYComplex64Loop, ir.Complex128: powGradYComplex128Loop},
 	},
 	Vectors: powGradYVectors,
@@ -297,7 +297,7 @@ func rad2degLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Rad2deg holds the loops of rad2deg, by variant and compute dtype.
 var Rad2deg = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rad2degLoop[float32], ir.Float64: rad2degLoop[float64]},
 	},
 	Vectors: rad2degVectors,
@@ -341,7 +341,7 @@ func rdivComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Rdiv holds the loops of rdiv, by variant and compute dtype.
 var Rdiv = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rdivFloatLoop[float32], ir.Float64: rdivFloatLoop[float64], ir.Complex64: rdivComplex64Loop, ir.Complex128: rdivComplex128Loop},
 	},
 	Vectors: rdivVectors,
@@ -385,7 +385,7 @@ func rdivGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // RdivGradX holds the loops of rdiv_grad_x, by variant and compute dtype.
 var RdivGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rdivGradXFloatLoop[float32], ir.Float64: rdivGradXFloatLoop[float64], ir.Complex64: rdivGradXComplex64Loop, ir.Complex128: rdivGradXComplex128Loop},
 	},
 	Vectors: rdivGradXVectors,
@@ -429,7 +429,7 @@ func rdivGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // RdivGradY holds the loops of rdiv_grad_y, by variant and compute dtype.
 var RdivGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rdivGradYFloatLoop[float32], ir.Float64: rdivGradYFloatLoop[float64], ir.Complex64: rdivGradYComplex64Loop, ir.Complex128: rdivGradYComplex128Loop},
 	},
 	Vectors: rdivGradYVectors,
@@ -473,7 +473,7 @@ func reciprocalComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Reciprocal holds the loops of reciprocal, by variant and compute dtype.
 var Reciprocal = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: reciprocalFloatLoop[float32], ir.Float64: reciprocalFloatLoop[float64], ir.Complex64: reciprocalComplex64Loop, ir.Complex128: reciprocalComplex128Loop},
 	},
 	Vectors: reciprocalVectors,
@@ -518,7 +518,7 @@ func reciprocalGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // ReciprocalGradX holds the loops of reciprocal_grad_x, by variant and
 // compute dtype.
 var ReciprocalGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: reciprocalGradXFloatLoop[float32], ir.Float64: reciprocalGradXFloatLoop[float64], ir.Complex64: reciprocalGradXComplex64Loop, ir.Complex128: reciprocalGradXComplex128Loop},
 	},
 	Vectors: reciprocalGradXVectors,
@@ -550,7 +550,7 @@ func remainderFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 
 // Remainder holds the loops of remainder, by variant and compute dtype.
 var Remainder = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: remainderIntLoop[uint8], ir.Int8: remainderIntLoop[int8], ir.Int16: remainderIntLoop[int16], ir.Int32: remainderIntLoop[int32], ir.Int64: remainderIntLoop[int64], ir.Float32: remainderFloatLoop[float32], ir.Float64: remainderFloatLoop[float64]},
 	},
 	Vectors: remainderVectors,
@@ -571,7 +571,7 @@ func remainderGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 // RemainderGradY holds the loops of remainder_grad_y, by variant and compute
 // dtype.
 var RemainderGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: remainderGradYLoop[float32], ir.Float64: remainderGradYLoop[float64]},
 	},
 	Vectors: remainderGradYVectors,

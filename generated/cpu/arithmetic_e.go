@@ -59,7 +59,7 @@ func rpowComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Rpow holds the loops of rpow, by variant and compute dtype.
 var Rpow = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: rpowIntLoop[uint8], ir.Int8: rpowIntLoop[int8], ir.Int16: rpowIntLoop[int16], ir.Int32: rpowIntLoop[int32], ir.Int64: rpowIntLoop[int64], ir.Float32: rpowFloatLoop[float32], ir.Float64: rpowFloatLoop[float64], ir.Complex64: rpowComplex64Loop, ir.Complex128: rpowComplex128Loop},
 	},
 	Vectors: rpowVectors,
@@ -103,7 +103,7 @@ func rpowGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // RpowGradX holds the loops of rpow_grad_x, by variant and compute dtype.
 var RpowGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rpowGradXFloatLoop[float32], ir.Float64: rpowGradXFloatLoop[float64], ir.Complex64: rpowGradXComplex64Loop, ir.Complex128: rpowGradXComplex128Loop},
 	},
 	Vectors: rpowGradXVectors,
@@ -147,7 +147,7 @@ func rpowGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // RpowGradY holds the loops of rpow_grad_y, by variant and compute dtype.
 var RpowGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rpowGradYFloatLoop[float32], ir.Float64: rpowGradYFloatLoop[float64], ir.Complex64: rpowGradYComplex64Loop, ir.Complex128: rpowGradYComplex128Loop},
 	},
 	Vectors: rpowGradYVectors,
@@ -203,7 +203,7 @@ func rsubComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Rsub holds the loops of rsub, by variant and compute dtype.
 var Rsub = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: rsubIntLoop[uint8], ir.Int8: rsubIntLoop[int8], ir.Int16: rsubIntLoop[int16], ir.Int32: rsubIntLoop[int32], ir.Int64: rsubIntLoop[int64], ir.Float32: rsubFloatLoop[float32], ir.Float64: rsubFloatLoop[float64], ir.Complex64: rsubComplex64Loop, ir.Complex128: rsubComplex128Loop},
 	},
 	Vectors: rsubVectors,
@@ -247,7 +247,7 @@ func signFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // Sign holds the loops of sign, by variant and compute dtype.
 var Sign = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: signBoolLoop, ir.Uint8: signIntLoop[uint8], ir.Int8: signIntLoop[int8], ir.Int16: signIntLoop[int16], ir.Int32: signIntLoop[int32], ir.Int64: signIntLoop[int64], ir.Float32: signFloatLoop[float32], ir.Float64: signFloatLoop[float64]},
 	},
 	Vectors: signVectors,
@@ -303,7 +303,7 @@ func squareComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Square holds the loops of square, by variant and compute dtype.
 var Square = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: squareIntLoop[uint8], ir.Int8: squareIntLoop[int8], ir.Int16: squareIntLoop[int16], ir.Int32: squareIntLoop[int32], ir.Int64: squareIntLoop[int64], ir.Float32: squareFloatLoop[float32], ir.Float64: squareFloatLoop[float64], ir.Complex64: squareComplex64Loop, ir.Complex128: squareComplex128Loop},
 	},
 	Vectors: squareVectors,
@@ -347,7 +347,7 @@ func squareGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 
 // SquareGradX holds the loops of square_grad_x, by variant and compute dtype.
 var SquareGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: squareGradXFloatLoop[float32], ir.Float64: squareGradXFloatLoop[float64], ir.Complex64: squareGradXComplex64Loop, ir.Complex128: squareGradXComplex128Loop},
 	},
 	Vectors: squareGradXVectors,
@@ -403,7 +403,7 @@ func subComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Sub holds the loops of sub, by variant and compute dtype.
 var Sub = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: subIntLoop[uint8], ir.Int8: subIntLoop[int8], ir.Int16: subIntLoop[int16], ir.Int32: subIntLoop[int32], ir.Int64: subIntLoop[int64], ir.Float32: subFloatLoop[float32], ir.Float64: subFloatLoop[float64], ir.Complex64: subComplex64Loop, ir.Complex128: subComplex128Loop},
 	},
 	Vectors: subVectors,
@@ -435,7 +435,7 @@ func truncDivideFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // TruncDivide holds the loops of trunc_divide, by variant and compute dtype.
 var TruncDivide = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: truncDivideIntLoop[uint8], ir.Int8: truncDivideIntLoop[int8], ir.Int16: truncDivideIntLoop[int16], ir.Int32: truncDivideIntLoop[int32], ir.Int64: truncDivideIntLoop[int64], ir.Float32: truncDivideFloatLoop[float32], ir.Float64: truncDivideFloatLoop[float64]},
 	},
 	Vectors: truncDivideVectors,

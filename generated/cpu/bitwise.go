@@ -35,7 +35,7 @@ func bitwiseAndIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // BitwiseAnd holds the loops of bitwise_and, by variant and compute dtype.
 var BitwiseAnd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: bitwiseAndBoolLoop, ir.Uint8: bitwiseAndIntLoop[uint8], ir.Int8: bitwiseAndIntLoop[int8], ir.Int16: bitwiseAndIntLoop[int16], ir.Int32: bitwiseAndIntLoop[int32], ir.Int64: bitwiseAndIntLoop[int64]},
 	},
 	Vectors: bitwiseAndVectors,
@@ -56,7 +56,7 @@ func bitwiseLeftShiftLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 // BitwiseLeftShift holds the loops of bitwise_left_shift, by variant and
 // compute dtype.
 var BitwiseLeftShift = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: bitwiseLeftShiftLoop[uint8], ir.Int8: bitwiseLeftShiftLoop[int8], ir.Int16: bitwiseLeftShiftLoop[int16], ir.Int32: bitwiseLeftShiftLoop[int32], ir.Int64: bitwiseLeftShiftLoop[int64]},
 	},
 	Vectors: bitwiseLeftShiftVectors,
@@ -88,7 +88,7 @@ func bitwiseNotIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // BitwiseNot holds the loops of bitwise_not, by variant and compute dtype.
 var BitwiseNot = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: bitwiseNotBoolLoop, ir.Uint8: bitwiseNotIntLoop[uint8], ir.Int8: bitwiseNotIntLoop[int8], ir.Int16: bitwiseNotIntLoop[int16], ir.Int32: bitwiseNotIntLoop[int32], ir.Int64: bitwiseNotIntLoop[int64]},
 	},
 	Vectors: bitwiseNotVectors,
@@ -120,7 +120,7 @@ func bitwiseOrIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // BitwiseOr holds the loops of bitwise_or, by variant and compute dtype.
 var BitwiseOr = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: bitwiseOrBoolLoop, ir.Uint8: bitwiseOrIntLoop[uint8], ir.Int8: bitwiseOrIntLoop[int8], ir.Int16: bitwiseOrIntLoop[int16], ir.Int32: bitwiseOrIntLoop[int32], ir.Int64: bitwiseOrIntLoop[int64]},
 	},
 	Vectors: bitwiseOrVectors,
@@ -141,7 +141,7 @@ func bitwiseRightShiftLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 // BitwiseRightShift holds the loops of bitwise_right_shift, by variant and
 // compute dtype.
 var BitwiseRightShift = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: bitwiseRightShiftLoop[uint8], ir.Int8: bitwiseRightShiftLoop[int8], ir.Int16: bitwiseRightShiftLoop[int16], ir.Int32: bitwiseRightShiftLoop[int32], ir.Int64: bitwiseRightShiftLoop[int64]},
 	},
 	Vectors: bitwiseRightShiftVectors,
@@ -173,7 +173,7 @@ func bitwiseXorIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // BitwiseXor holds the loops of bitwise_xor, by variant and compute dtype.
 var BitwiseXor = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: bitwiseXorBoolLoop, ir.Uint8: bitwiseXorIntLoop[uint8], ir.Int8: bitwiseXorIntLoop[int8], ir.Int16: bitwiseXorIntLoop[int16], ir.Int32: bitwiseXorIntLoop[int32], ir.Int64: bitwiseXorIntLoop[int64]},
 	},
 	Vectors: bitwiseXorVectors,

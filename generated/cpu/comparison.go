@@ -71,7 +71,7 @@ func eqComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Eq holds the loops of eq, by variant and compute dtype.
 var Eq = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: eqBoolLoop, ir.Uint8: eqIntLoop[uint8], ir.Int8: eqIntLoop[int8], ir.Int16: eqIntLoop[int16], ir.Int32: eqIntLoop[int32], ir.Int64: eqIntLoop[int64], ir.Float32: eqFloatLoop[float32], ir.Float64: eqFloatLoop[float64], ir.Complex64: eqComplex64Loop, ir.Complex128: eqComplex128Loop},
 	},
 	Vectors: eqVectors,
@@ -115,7 +115,7 @@ func geFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Ge holds the loops of ge, by variant and compute dtype.
 var Ge = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: geBoolLoop, ir.Uint8: geIntLoop[uint8], ir.Int8: geIntLoop[int8], ir.Int16: geIntLoop[int16], ir.Int32: geIntLoop[int32], ir.Int64: geIntLoop[int64], ir.Float32: geFloatLoop[float32], ir.Float64: geFloatLoop[float64]},
 	},
 	Vectors: geVectors,
@@ -159,7 +159,7 @@ func gtFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Gt holds the loops of gt, by variant and compute dtype.
 var Gt = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: gtBoolLoop, ir.Uint8: gtIntLoop[uint8], ir.Int8: gtIntLoop[int8], ir.Int16: gtIntLoop[int16], ir.Int32: gtIntLoop[int32], ir.Int64: gtIntLoop[int64], ir.Float32: gtFloatLoop[float32], ir.Float64: gtFloatLoop[float64]},
 	},
 	Vectors: gtVectors,
@@ -212,7 +212,7 @@ func isCloseComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // IsClose holds the loops of isclose, by variant and compute dtype.
 var IsClose = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: isCloseFloatLoop[float32], ir.Float64: isCloseFloatLoop[float64], ir.Complex64: isCloseComplex64Loop, ir.Complex128: isCloseComplex128Loop},
 	},
 	Vectors: isCloseVectors,
@@ -280,7 +280,7 @@ func isFiniteComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // IsFinite holds the loops of isfinite, by variant and compute dtype.
 var IsFinite = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: isFiniteBoolLoop, ir.Uint8: isFiniteIntLoop[uint8], ir.Int8: isFiniteIntLoop[int8], ir.Int16: isFiniteIntLoop[int16], ir.Int32: isFiniteIntLoop[int32], ir.Int64: isFiniteIntLoop[int64], ir.Float32: isFiniteFloatLoop[float32], ir.Float64: isFiniteFloatLoop[float64], ir.Complex64: isFiniteComplex64Loop, ir.Complex128: isFiniteComplex128Loop},
 	},
 	Vectors: isFiniteVectors,
@@ -348,7 +348,7 @@ func isInfComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // IsInf holds the loops of isinf, by variant and compute dtype.
 var IsInf = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: isInfBoolLoop, ir.Uint8: isInfIntLoop[uint8], ir.Int8: isInfIntLoop[int8], ir.Int16: isInfIntLoop[int16], ir.Int32: isInfIntLoop[int32], ir.Int64: isInfIntLoop[int64], ir.Float32: isInfFloatLoop[float32], ir.Float64: isInfFloatLoop[float64], ir.Complex64: isInfComplex64Loop, ir.Complex128: isInfComplex128Loop},
 	},
 	Vectors: isInfVectors,
@@ -416,7 +416,7 @@ func isNaNComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // IsNaN holds the loops of isnan, by variant and compute dtype.
 var IsNaN = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: isNaNBoolLoop, ir.Uint8: isNaNIntLoop[uint8], ir.Int8: isNaNIntLoop[int8], ir.Int16: isNaNIntLoop[int16], ir.Int32: isNaNIntLoop[int32], ir.Int64: isNaNIntLoop[int64], ir.Float32: isNaNFloatLoop[float32], ir.Float64: isNaNFloatLoop[float64], ir.Complex64: isNaNComplex64Loop, ir.Complex128: isNaNComplex128Loop},
 	},
 	Vectors: isNaNVectors,
@@ -460,7 +460,7 @@ func leFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Le holds the loops of le, by variant and compute dtype.
 var Le = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: leBoolLoop, ir.Uint8: leIntLoop[uint8], ir.Int8: leIntLoop[int8], ir.Int16: leIntLoop[int16], ir.Int32: leIntLoop[int32], ir.Int64: leIntLoop[int64], ir.Float32: leFloatLoop[float32], ir.Float64: leFloatLoop[float64]},
 	},
 	Vectors: leVectors,
@@ -504,7 +504,7 @@ func ltFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Lt holds the loops of lt, by variant and compute dtype.
 var Lt = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: ltBoolLoop, ir.Uint8: ltIntLoop[uint8], ir.Int8: ltIntLoop[int8], ir.Int16: ltIntLoop[int16], ir.Int32: ltIntLoop[int32], ir.Int64: ltIntLoop[int64], ir.Float32: ltFloatLoop[float32], ir.Float64: ltFloatLoop[float64]},
 	},
 	Vectors: ltVectors,
@@ -572,7 +572,7 @@ func neComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Ne holds the loops of ne, by variant and compute dtype.
 var Ne = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: neBoolLoop, ir.Uint8: neIntLoop[uint8], ir.Int8: neIntLoop[int8], ir.Int16: neIntLoop[int16], ir.Int32: neIntLoop[int32], ir.Int64: neIntLoop[int64], ir.Float32: neFloatLoop[float32], ir.Float64: neFloatLoop[float64], ir.Complex64: neComplex64Loop, ir.Complex128: neComplex128Loop},
 	},
 	Vectors: neVectors,
@@ -616,7 +616,7 @@ func signbitFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // Signbit holds the loops of signbit, by variant and compute dtype.
 var Signbit = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: signbitBoolLoop, ir.Uint8: signbitIntLoop[uint8], ir.Int8: signbitIntLoop[int8], ir.Int16: signbitIntLoop[int16], ir.Int32: signbitIntLoop[int32], ir.Int64: signbitIntLoop[int64], ir.Float32: signbitFloatLoop[float32], ir.Float64: signbitFloatLoop[float64]},
 	},
 	Vectors: signbitVectors,

@@ -23,7 +23,7 @@ func angleRealLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // AngleReal holds the loops of angle_real, by variant and compute dtype.
 var AngleReal = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: angleRealLoop[float32], ir.Float64: angleRealLoop[float64]},
 	},
 	Vectors: angleRealVectors,
@@ -56,7 +56,7 @@ func conjPhysicalComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 // ConjPhysical holds the loops of conj_physical, by variant and compute
 // dtype.
 var ConjPhysical = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: conjPhysicalComplex64Loop, ir.Complex128: conjPhysicalComplex128Loop},
 	},
 	Vectors: conjPhysicalVectors,
@@ -88,7 +88,7 @@ func imagComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Imag holds the loops of imag, by variant and compute dtype.
 var Imag = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: imagComplex64Loop, ir.Complex128: imagComplex128Loop},
 	},
 	Vectors: imagVectors,
@@ -108,7 +108,7 @@ func paired32Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Paired32 holds the loops of paired_32, by variant and compute dtype.
 var Paired32 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: paired32Loop},
 	},
 	Vectors: paired32Vectors,
@@ -128,7 +128,7 @@ func paired64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Paired64 holds the loops of paired_64, by variant and compute dtype.
 var Paired64 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex128: paired64Loop},
 	},
 	Vectors: paired64Vectors,
@@ -160,7 +160,7 @@ func realPartComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // RealPart holds the loops of real_part, by variant and compute dtype.
 var RealPart = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: realPartComplex64Loop, ir.Complex128: realPartComplex128Loop},
 	},
 	Vectors: realPartVectors,

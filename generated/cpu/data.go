@@ -26,7 +26,7 @@ func circularIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 // CircularIndex holds the loops of circular_index, by variant and compute
 // dtype.
 var CircularIndex = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: circularIndexLoop},
 	},
 	Vectors: circularIndexVectors,
@@ -94,7 +94,7 @@ func cloneComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Clone holds the loops of clone, by variant and compute dtype.
 var Clone = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: cloneBoolLoop, ir.Uint8: cloneIntLoop[uint8], ir.Int8: cloneIntLoop[int8], ir.Int16: cloneIntLoop[int16], ir.Int32: cloneIntLoop[int32], ir.Int64: cloneIntLoop[int64], ir.Float32: cloneFloatLoop[float32], ir.Float64: cloneFloatLoop[float64], ir.Complex64: cloneComplex64Loop, ir.Complex128: cloneComplex128Loop},
 	},
 	Vectors: cloneVectors,
@@ -162,7 +162,7 @@ func convertComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Convert holds the loops of convert, by variant and compute dtype.
 var Convert = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: convertBoolLoop, ir.Uint8: convertIntLoop[uint8], ir.Int8: convertIntLoop[int8], ir.Int16: convertIntLoop[int16], ir.Int32: convertIntLoop[int32], ir.Int64: convertIntLoop[int64], ir.Float32: convertFloatLoop[float32], ir.Float64: convertFloatLoop[float64], ir.Complex64: convertComplex64Loop, ir.Complex128: convertComplex128Loop},
 	},
 	Vectors: convertVectors,
@@ -186,7 +186,7 @@ func reflectIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 // ReflectIndex holds the loops of reflect_index, by variant and compute
 // dtype.
 var ReflectIndex = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: reflectIndexLoop},
 	},
 	Vectors: reflectIndexVectors,
@@ -209,7 +209,7 @@ func replicateIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 // ReplicateIndex holds the loops of replicate_index, by variant and compute
 // dtype.
 var ReplicateIndex = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: replicateIndexLoop},
 	},
 	Vectors: replicateIndexVectors,

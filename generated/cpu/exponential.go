@@ -47,7 +47,7 @@ func expComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Exp holds the loops of exp, by variant and compute dtype.
 var Exp = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: expFloatLoop[float32], ir.Float64: expFloatLoop[float64], ir.Complex64: expComplex64Loop, ir.Complex128: expComplex128Loop},
 	},
 	Vectors: expVectors,
@@ -91,7 +91,7 @@ func exp2Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Exp2 holds the loops of exp2, by variant and compute dtype.
 var Exp2 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: exp2FloatLoop[float32], ir.Float64: exp2FloatLoop[float64], ir.Complex64: exp2Complex64Loop, ir.Complex128: exp2Complex128Loop},
 	},
 	Vectors: exp2Vectors,
@@ -135,7 +135,7 @@ func exp2GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // Exp2GradX holds the loops of exp2_grad_x, by variant and compute dtype.
 var Exp2GradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: exp2GradXFloatLoop[float32], ir.Float64: exp2GradXFloatLoop[float64], ir.Complex64: exp2GradXComplex64Loop, ir.Complex128: exp2GradXComplex128Loop},
 	},
 	Vectors: exp2GradXVectors,
@@ -179,7 +179,7 @@ func expGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // ExpGradX holds the loops of exp_grad_x, by variant and compute dtype.
 var ExpGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: expGradXFloatLoop[float32], ir.Float64: expGradXFloatLoop[float64], ir.Complex64: expGradXComplex64Loop, ir.Complex128: expGradXComplex128Loop},
 	},
 	Vectors: expGradXVectors,
@@ -223,7 +223,7 @@ func expm1Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Expm1 holds the loops of expm1, by variant and compute dtype.
 var Expm1 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: expm1FloatLoop[float32], ir.Float64: expm1FloatLoop[float64], ir.Complex64: expm1Complex64Loop, ir.Complex128: expm1Complex128Loop},
 	},
 	Vectors: expm1Vectors,
@@ -267,7 +267,7 @@ func expm1GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Expm1GradX holds the loops of expm1_grad_x, by variant and compute dtype.
 var Expm1GradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: expm1GradXFloatLoop[float32], ir.Float64: expm1GradXFloatLoop[float64], ir.Complex64: expm1GradXComplex64Loop, ir.Complex128: expm1GradXComplex128Loop},
 	},
 	Vectors: expm1GradXVectors,
@@ -311,7 +311,7 @@ func logComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Log holds the loops of log, by variant and compute dtype.
 var Log = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logFloatLoop[float32], ir.Float64: logFloatLoop[float64], ir.Complex64: logComplex64Loop, ir.Complex128: logComplex128Loop},
 	},
 	Vectors: logVectors,
@@ -355,7 +355,7 @@ func log10Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Log10 holds the loops of log10, by variant and compute dtype.
 var Log10 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: log10FloatLoop[float32], ir.Float64: log10FloatLoop[float64], ir.Complex64: log10Complex64Loop, ir.Complex128: log10Complex128Loop},
 	},
 	Vectors: log10Vectors,
@@ -399,7 +399,7 @@ func log10GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Log10GradX holds the loops of log10_grad_x, by variant and compute dtype.
 var Log10GradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: log10GradXFloatLoop[float32], ir.Float64: log10GradXFloatLoop[float64], ir.Complex64: log10GradXComplex64Loop, ir.Complex128: log10GradXComplex128Loop},
 	},
 	Vectors: log10GradXVectors,
@@ -443,7 +443,7 @@ func log1pComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Log1p holds the loops of log1p, by variant and compute dtype.
 var Log1p = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: log1pFloatLoop[float32], ir.Float64: log1pFloatLoop[float64], ir.Complex64: log1pComplex64Loop, ir.Complex128: log1pComplex128Loop},
 	},
 	Vectors: log1pVectors,
@@ -487,7 +487,7 @@ func log1pGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Log1pGradX holds the loops of log1p_grad_x, by variant and compute dtype.
 var Log1pGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: log1pGradXFloatLoop[float32], ir.Float64: log1pGradXFloatLoop[float64], ir.Complex64: log1pGradXComplex64Loop, ir.Complex128: log1pGradXComplex128Loop},
 	},
 	Vectors: log1pGradXVectors,
@@ -531,7 +531,7 @@ func log2Complex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Log2 holds the loops of log2, by variant and compute dtype.
 var Log2 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: log2FloatLoop[float32], ir.Float64: log2FloatLoop[float64], ir.Complex64: log2Complex64Loop, ir.Complex128: log2Complex128Loop},
 	},
 	Vectors: log2Vectors,
@@ -575,7 +575,7 @@ func log2GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // Log2GradX holds the loops of log2_grad_x, by variant and compute dtype.
 var Log2GradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: log2GradXFloatLoop[float32], ir.Float64: log2GradXFloatLoop[float64], ir.Complex64: log2GradXComplex64Loop, ir.Complex128: log2GradXComplex128Loop},
 	},
 	Vectors: log2GradXVectors,

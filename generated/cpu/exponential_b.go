@@ -47,7 +47,7 @@ func logGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // LogGradX holds the loops of log_grad_x, by variant and compute dtype.
 var LogGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logGradXFloatLoop[float32], ir.Float64: logGradXFloatLoop[float64], ir.Complex64: logGradXComplex64Loop, ir.Complex128: logGradXComplex128Loop},
 	},
 	Vectors: logGradXVectors,
@@ -94,7 +94,7 @@ func logaddexpComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // Logaddexp holds the loops of logaddexp, by variant and compute dtype.
 var Logaddexp = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logaddexpFloatLoop[float32], ir.Float64: logaddexpFloatLoop[float64], ir.Complex64: logaddexpComplex64Loop, ir.Complex128: logaddexpComplex128Loop},
 	},
 	Vectors: logaddexpVectors,
@@ -114,7 +114,7 @@ func logaddexp2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Logaddexp2 holds the loops of logaddexp2, by variant and compute dtype.
 var Logaddexp2 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logaddexp2Loop[float32], ir.Float64: logaddexp2Loop[float64]},
 	},
 	Vectors: logaddexp2Vectors,
@@ -136,7 +136,7 @@ func logitLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // Logit holds the loops of logit, by variant and compute dtype.
 var Logit = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logitLoop[float32], ir.Float64: logitLoop[float64]},
 	},
 	Vectors: logitVectors,
@@ -175,7 +175,7 @@ func logitGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int
 
 // LogitGradX holds the loops of logit_grad_x, by variant and compute dtype.
 var LogitGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logitGradXLoop[float32], ir.Float64: logitGradXLoop[float64]},
 	},
 	Vectors: logitGradXVectors,
@@ -219,7 +219,7 @@ func rsqrtComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Rsqrt holds the loops of rsqrt, by variant and compute dtype.
 var Rsqrt = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rsqrtFloatLoop[float32], ir.Float64: rsqrtFloatLoop[float64], ir.Complex64: rsqrtComplex64Loop, ir.Complex128: rsqrtComplex128Loop},
 	},
 	Vectors: rsqrtVectors,
@@ -263,7 +263,7 @@ func rsqrtGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // RsqrtGradX holds the loops of rsqrt_grad_x, by variant and compute dtype.
 var RsqrtGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rsqrtGradXFloatLoop[float32], ir.Float64: rsqrtGradXFloatLoop[float64], ir.Complex64: rsqrtGradXComplex64Loop, ir.Complex128: rsqrtGradXComplex128Loop},
 	},
 	Vectors: rsqrtGradXVectors,
@@ -307,7 +307,7 @@ func sigmoidComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Sigmoid holds the loops of sigmoid, by variant and compute dtype.
 var Sigmoid = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sigmoidFloatLoop[float32], ir.Float64: sigmoidFloatLoop[float64], ir.Complex64: sigmoidComplex64Loop, ir.Complex128: sigmoidComplex128Loop},
 	},
 	Vectors: sigmoidVectors,
@@ -351,7 +351,7 @@ func sigmoidGradComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 
 // SigmoidGrad holds the loops of sigmoid_grad, by variant and compute dtype.
 var SigmoidGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sigmoidGradFloatLoop[float32], ir.Float64: sigmoidGradFloatLoop[float64], ir.Complex64: sigmoidGradComplex64Loop, ir.Complex128: sigmoidGradComplex128Loop},
 	},
 	Vectors: sigmoidGradVectors,
@@ -396,7 +396,7 @@ func sigmoidGradGradGComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // SigmoidGradGradG holds the loops of sigmoid_grad_grad_g, by variant and
 // compute dtype.
 var SigmoidGradGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sigmoidGradGradGFloatLoop[float32], ir.Float64: sigmoidGradGradGFloatLoop[float64], ir.Complex64: sigmoidGradGradGComplex64Loop, ir.Complex128: sigmoidGradGradGComplex128Loop},
 	},
 	Vectors: sigmoidGradGradGVectors,
@@ -444,7 +444,7 @@ func sigmoidGradGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // SigmoidGradGradY holds the loops of sigmoid_grad_grad_y, by variant and
 // compute dtype.
 var SigmoidGradGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sigmoidGradGradYFloatLoop[float32], ir.Float64: sigmoidGradGradYFloatLoop[float64], ir.Complex64: sigmoidGradGradYComplex64Loop, ir.Complex128: sigmoidGradGradYComplex128Loop},
 	},
 	Vectors: sigmoidGradGradYVectors,
@@ -488,7 +488,7 @@ func sqrtComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Sqrt holds the loops of sqrt, by variant and compute dtype.
 var Sqrt = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sqrtFloatLoop[float32], ir.Float64: sqrtFloatLoop[float64], ir.Complex64: sqrtComplex64Loop, ir.Complex128: sqrtComplex128Loop},
 	},
 	Vectors: sqrtVectors,
@@ -532,7 +532,7 @@ func sqrtGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // SqrtGradX holds the loops of sqrt_grad_x, by variant and compute dtype.
 var SqrtGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sqrtGradXFloatLoop[float32], ir.Float64: sqrtGradXFloatLoop[float64], ir.Complex64: sqrtGradXComplex64Loop, ir.Complex128: sqrtGradXComplex128Loop},
 	},
 	Vectors: sqrtGradXVectors,
@@ -552,7 +552,7 @@ func xlogyLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Xlogy holds the loops of xlogy, by variant and compute dtype.
 var Xlogy = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: xlogyLoop[float32], ir.Float64: xlogyLoop[float64]},
 	},
 	Vectors: xlogyVectors,

@@ -39,7 +39,7 @@ func arangeSizedFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar,
 
 // ArangeSized holds the loops of arange_sized, by variant and compute dtype.
 var ArangeSized = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: arangeSizedIntLoop[uint8], ir.Int8: arangeSizedIntLoop[int8], ir.Int16: arangeSizedIntLoop[int16], ir.Int32: arangeSizedIntLoop[int32], ir.Int64: arangeSizedIntLoop[int64], ir.Float32: arangeSizedFloatLoop[float32], ir.Float64: arangeSizedFloatLoop[float64]},
 	},
 	Vectors: arangeSizedVectors,
@@ -112,7 +112,7 @@ func fullComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // Full holds the loops of full, by variant and compute dtype.
 var Full = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: fullBoolLoop, ir.Uint8: fullIntLoop[uint8], ir.Int8: fullIntLoop[int8], ir.Int16: fullIntLoop[int16], ir.Int32: fullIntLoop[int32], ir.Int64: fullIntLoop[int64], ir.Float32: fullFloatLoop[float32], ir.Float64: fullFloatLoop[float64], ir.Complex64: fullComplex64Loop, ir.Complex128: fullComplex128Loop},
 	},
 	Vectors: fullVectors,
@@ -172,7 +172,7 @@ func linspaceSizedComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 // LinspaceSized holds the loops of linspace_sized, by variant and compute
 // dtype.
 var LinspaceSized = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: linspaceSizedFloatLoop[float32], ir.Float64: linspaceSizedFloatLoop[float64], ir.Complex64: linspaceSizedComplex64Loop, ir.Complex128: linspaceSizedComplex128Loop},
 	},
 	Vectors: linspaceSizedVectors,
@@ -200,7 +200,7 @@ func linspaceWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 // LinspaceWhole holds the loops of linspace_whole, by variant and compute
 // dtype.
 var LinspaceWhole = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: linspaceWholeLoop},
 	},
 	Vectors: linspaceWholeVectors,
@@ -263,7 +263,7 @@ func logspaceSizedComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index
 // LogspaceSized holds the loops of logspace_sized, by variant and compute
 // dtype.
 var LogspaceSized = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logspaceSizedFloatLoop[float32], ir.Float64: logspaceSizedFloatLoop[float64], ir.Complex64: logspaceSizedComplex64Loop, ir.Complex128: logspaceSizedComplex128Loop},
 	},
 	Vectors: logspaceSizedVectors,
@@ -331,7 +331,7 @@ func onesComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Ones holds the loops of ones, by variant and compute dtype.
 var Ones = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: onesBoolLoop, ir.Uint8: onesIntLoop[uint8], ir.Int8: onesIntLoop[int8], ir.Int16: onesIntLoop[int16], ir.Int32: onesIntLoop[int32], ir.Int64: onesIntLoop[int64], ir.Float32: onesFloatLoop[float32], ir.Float64: onesFloatLoop[float64], ir.Complex64: onesComplex64Loop, ir.Complex128: onesComplex128Loop},
 	},
 	Vectors: onesVectors,
@@ -399,7 +399,7 @@ func zerosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Zeros holds the loops of zeros, by variant and compute dtype.
 var Zeros = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: zerosBoolLoop, ir.Uint8: zerosIntLoop[uint8], ir.Int8: zerosIntLoop[int8], ir.Int16: zerosIntLoop[int16], ir.Int32: zerosIntLoop[int32], ir.Int64: zerosIntLoop[int64], ir.Float32: zerosFloatLoop[float32], ir.Float64: zerosFloatLoop[float64], ir.Complex64: zerosComplex64Loop, ir.Complex128: zerosComplex128Loop},
 	},
 	Vectors: zerosVectors,

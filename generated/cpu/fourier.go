@@ -26,7 +26,7 @@ func fftFreqSizedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, ind
 // FFTFreqSized holds the loops of fftfreq_sized, by variant and compute
 // dtype.
 var FFTFreqSized = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: fftFreqSizedLoop[float32], ir.Float64: fftFreqSizedLoop[float64]},
 	},
 	Vectors: fftFreqSizedVectors,
@@ -49,7 +49,7 @@ func rfftFreqSizedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, in
 // RFFTFreqSized holds the loops of rfftfreq_sized, by variant and compute
 // dtype.
 var RFFTFreqSized = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rfftFreqSizedLoop[float32], ir.Float64: rfftFreqSizedLoop[float64]},
 	},
 	Vectors: rfftFreqSizedVectors,

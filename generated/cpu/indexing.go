@@ -25,7 +25,7 @@ func wrappedIndexLoop[T int32 | int64](n int, p []unsafe.Pointer, s []ir.Scalar,
 // WrappedIndex holds the loops of wrapped_index, by variant and compute
 // dtype.
 var WrappedIndex = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int32: wrappedIndexLoop[int32], ir.Int64: wrappedIndexLoop[int64]},
 	},
 	Vectors: wrappedIndexVectors,

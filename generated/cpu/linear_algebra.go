@@ -25,7 +25,7 @@ func distanceSlopeLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 // DistanceSlope holds the loops of distance_slope, by variant and compute
 // dtype.
 var DistanceSlope = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: distanceSlopeLoop[float32], ir.Float64: distanceSlopeLoop[float64]},
 	},
 	Vectors: distanceSlopeVectors,
@@ -49,7 +49,7 @@ func distanceSlopeGradDLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scala
 // DistanceSlopeGradD holds the loops of distance_slope_grad_d, by variant and
 // compute dtype.
 var DistanceSlopeGradD = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: distanceSlopeGradDLoop[float32], ir.Float64: distanceSlopeGradDLoop[float64]},
 	},
 	Vectors: distanceSlopeGradDVectors,
@@ -73,7 +73,7 @@ func distanceSlopeGradLengthLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.
 // DistanceSlopeGradLength holds the loops of distance_slope_grad_length, by
 // variant and compute dtype.
 var DistanceSlopeGradLength = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: distanceSlopeGradLengthLoop[float32], ir.Float64: distanceSlopeGradLengthLoop[float64]},
 	},
 	Vectors: distanceSlopeGradLengthVectors,
@@ -94,7 +94,7 @@ func quotientOrZeroLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 // QuotientOrZero holds the loops of quotient_or_zero, by variant and compute
 // dtype.
 var QuotientOrZero = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: quotientOrZeroLoop[float32], ir.Float64: quotientOrZeroLoop[float64]},
 	},
 	Vectors: quotientOrZeroVectors,
@@ -115,7 +115,7 @@ func quotientOrZeroGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // QuotientOrZeroGradX holds the loops of quotient_or_zero_grad_x, by variant
 // and compute dtype.
 var QuotientOrZeroGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: quotientOrZeroGradXLoop[float32], ir.Float64: quotientOrZeroGradXLoop[float64]},
 	},
 	Vectors: quotientOrZeroGradXVectors,
@@ -136,7 +136,7 @@ func quotientOrZeroGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // QuotientOrZeroGradY holds the loops of quotient_or_zero_grad_y, by variant
 // and compute dtype.
 var QuotientOrZeroGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: quotientOrZeroGradYLoop[float32], ir.Float64: quotientOrZeroGradYLoop[float64]},
 	},
 	Vectors: quotientOrZeroGradYVectors,
@@ -156,7 +156,7 @@ func rowDistanceLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // RowDistance holds the loops of row_distance, by variant and compute dtype.
 var RowDistance = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rowDistanceLoop[float32], ir.Float64: rowDistanceLoop[float64]},
 	},
 	Vectors: rowDistanceVectors,
@@ -216,7 +216,7 @@ func scaledComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // Scaled holds the loops of scaled, by variant and compute dtype.
 var Scaled = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: scaledIntLoop[uint8], ir.Int8: scaledIntLoop[int8], ir.Int16: scaledIntLoop[int16], ir.Int32: scaledIntLoop[int32], ir.Int64: scaledIntLoop[int64], ir.Float32: scaledFloatLoop[float32], ir.Float64: scaledFloatLoop[float64], ir.Complex64: scaledComplex64Loop, ir.Complex128: scaledComplex128Loop},
 	},
 	Vectors: scaledVectors,
@@ -263,7 +263,7 @@ func scaledGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 
 // ScaledGradX holds the loops of scaled_grad_x, by variant and compute dtype.
 var ScaledGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaledGradXFloatLoop[float32], ir.Float64: scaledGradXFloatLoop[float64], ir.Complex64: scaledGradXComplex64Loop, ir.Complex128: scaledGradXComplex128Loop},
 	},
 	Vectors: scaledGradXVectors,
@@ -324,7 +324,7 @@ func scaledOrZeroComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int6
 // ScaledOrZero holds the loops of scaled_or_zero, by variant and compute
 // dtype.
 var ScaledOrZero = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: scaledOrZeroIntLoop[uint8], ir.Int8: scaledOrZeroIntLoop[int8], ir.Int16: scaledOrZeroIntLoop[int16], ir.Int32: scaledOrZeroIntLoop[int32], ir.Int64: scaledOrZeroIntLoop[int64], ir.Float32: scaledOrZeroFloatLoop[float32], ir.Float64: scaledOrZeroFloatLoop[float64], ir.Complex64: scaledOrZeroComplex64Loop, ir.Complex128: scaledOrZeroComplex128Loop},
 	},
 	Vectors: scaledOrZeroVectors,
@@ -372,7 +372,7 @@ func scaledOrZeroGradXComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _
 // ScaledOrZeroGradX holds the loops of scaled_or_zero_grad_x, by variant and
 // compute dtype.
 var ScaledOrZeroGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaledOrZeroGradXFloatLoop[float32], ir.Float64: scaledOrZeroGradXFloatLoop[float64], ir.Complex64: scaledOrZeroGradXComplex64Loop, ir.Complex128: scaledOrZeroGradXComplex128Loop},
 	},
 	Vectors: scaledOrZeroGradXVectors,

@@ -71,7 +71,7 @@ func logicalAndComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // LogicalAnd holds the loops of logical_and, by variant and compute dtype.
 var LogicalAnd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: logicalAndBoolLoop, ir.Uint8: logicalAndIntLoop[uint8], ir.Int8: logicalAndIntLoop[int8], ir.Int16: logicalAndIntLoop[int16], ir.Int32: logicalAndIntLoop[int32], ir.Int64: logicalAndIntLoop[int64], ir.Float32: logicalAndFloatLoop[float32], ir.Float64: logicalAndFloatLoop[float64], ir.Complex64: logicalAndComplex64Loop, ir.Complex128: logicalAndComplex128Loop},
 	},
 	Vectors: logicalAndVectors,
@@ -139,7 +139,7 @@ func logicalNotComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // LogicalNot holds the loops of logical_not, by variant and compute dtype.
 var LogicalNot = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: logicalNotBoolLoop, ir.Uint8: logicalNotIntLoop[uint8], ir.Int8: logicalNotIntLoop[int8], ir.Int16: logicalNotIntLoop[int16], ir.Int32: logicalNotIntLoop[int32], ir.Int64: logicalNotIntLoop[int64], ir.Float32: logicalNotFloatLoop[float32], ir.Float64: logicalNotFloatLoop[float64], ir.Complex64: logicalNotComplex64Loop, ir.Complex128: logicalNotComplex128Loop},
 	},
 	Vectors: logicalNotVectors,
@@ -207,7 +207,7 @@ func logicalOrComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // LogicalOr holds the loops of logical_or, by variant and compute dtype.
 var LogicalOr = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: logicalOrBoolLoop, ir.Uint8: logicalOrIntLoop[uint8], ir.Int8: logicalOrIntLoop[int8], ir.Int16: logicalOrIntLoop[int16], ir.Int32: logicalOrIntLoop[int32], ir.Int64: logicalOrIntLoop[int64], ir.Float32: logicalOrFloatLoop[float32], ir.Float64: logicalOrFloatLoop[float64], ir.Complex64: logicalOrComplex64Loop, ir.Complex128: logicalOrComplex128Loop},
 	},
 	Vectors: logicalOrVectors,
@@ -275,7 +275,7 @@ func logicalXorComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // LogicalXor holds the loops of logical_xor, by variant and compute dtype.
 var LogicalXor = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: logicalXorBoolLoop, ir.Uint8: logicalXorIntLoop[uint8], ir.Int8: logicalXorIntLoop[int8], ir.Int16: logicalXorIntLoop[int16], ir.Int32: logicalXorIntLoop[int32], ir.Int64: logicalXorIntLoop[int64], ir.Float32: logicalXorFloatLoop[float32], ir.Float64: logicalXorFloatLoop[float64], ir.Complex64: logicalXorComplex64Loop, ir.Complex128: logicalXorComplex128Loop},
 	},
 	Vectors: logicalXorVectors,
@@ -343,7 +343,7 @@ func maskedFillComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // MaskedFill holds the loops of masked_fill, by variant and compute dtype.
 var MaskedFill = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: maskedFillBoolLoop, ir.Uint8: maskedFillIntLoop[uint8], ir.Int8: maskedFillIntLoop[int8], ir.Int16: maskedFillIntLoop[int16], ir.Int32: maskedFillIntLoop[int32], ir.Int64: maskedFillIntLoop[int64], ir.Float32: maskedFillFloatLoop[float32], ir.Float64: maskedFillFloatLoop[float64], ir.Complex64: maskedFillComplex64Loop, ir.Complex128: maskedFillComplex128Loop},
 	},
 	Vectors: maskedFillVectors,
@@ -411,7 +411,7 @@ func whereComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Where holds the loops of where, by variant and compute dtype.
 var Where = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: whereBoolLoop, ir.Uint8: whereIntLoop[uint8], ir.Int8: whereIntLoop[int8], ir.Int16: whereIntLoop[int16], ir.Int32: whereIntLoop[int32], ir.Int64: whereIntLoop[int64], ir.Float32: whereFloatLoop[float32], ir.Float64: whereFloatLoop[float64], ir.Complex64: whereComplex64Loop, ir.Complex128: whereComplex128Loop},
 	},
 	Vectors: whereVectors,

@@ -23,7 +23,7 @@ func bceElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // BCEElements holds the loops of bce_elements, by variant and compute dtype.
 var BCEElements = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bceElementsLoop[float32], ir.Float64: bceElementsLoop[float64]},
 	},
 	Vectors: bceElementsVectors,
@@ -43,7 +43,7 @@ func bceGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // BCEGrad holds the loops of bce_grad, by variant and compute dtype.
 var BCEGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bceGradLoop[float32], ir.Float64: bceGradLoop[float64]},
 	},
 	Vectors: bceGradVectors,
@@ -64,7 +64,7 @@ func bceGradGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // BCEGradGradG holds the loops of bce_grad_grad_g, by variant and compute
 // dtype.
 var BCEGradGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bceGradGradGLoop[float32], ir.Float64: bceGradGradGLoop[float64]},
 	},
 	Vectors: bceGradGradGVectors,
@@ -85,7 +85,7 @@ func bceGradGradTargetLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 // BCEGradGradTarget holds the loops of bce_grad_grad_target, by variant and
 // compute dtype.
 var BCEGradGradTarget = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bceGradGradTargetLoop[float32], ir.Float64: bceGradGradTargetLoop[float64]},
 	},
 	Vectors: bceGradGradTargetVectors,
@@ -111,7 +111,7 @@ func bceGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // BCEGradGradX holds the loops of bce_grad_grad_x, by variant and compute
 // dtype.
 var BCEGradGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bceGradGradXLoop[float32], ir.Float64: bceGradGradXLoop[float64]},
 	},
 	Vectors: bceGradGradXVectors,
@@ -132,7 +132,7 @@ func bceLogitsElementsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 // BCELogitsElements holds the loops of bce_logits_elements, by variant and
 // compute dtype.
 var BCELogitsElements = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bceLogitsElementsLoop[float32], ir.Float64: bceLogitsElementsLoop[float64]},
 	},
 	Vectors: bceLogitsElementsVectors,
@@ -153,7 +153,7 @@ func bceLogitsWeightedLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 // BCELogitsWeighted holds the loops of bce_logits_weighted, by variant and
 // compute dtype.
 var BCELogitsWeighted = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bceLogitsWeightedLoop[float32], ir.Float64: bceLogitsWeightedLoop[float64]},
 	},
 	Vectors: bceLogitsWeightedVectors,
@@ -177,7 +177,7 @@ func huberElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ 
 // HuberElements holds the loops of huber_elements, by variant and compute
 // dtype.
 var HuberElements = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: huberElementsLoop[float32], ir.Float64: huberElementsLoop[float64]},
 	},
 	Vectors: huberElementsVectors,
@@ -200,7 +200,7 @@ func huberElementsGradTargetLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.
 // HuberElementsGradTarget holds the loops of huber_elements_grad_target, by
 // variant and compute dtype.
 var HuberElementsGradTarget = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: huberElementsGradTargetLoop[float32], ir.Float64: huberElementsGradTargetLoop[float64]},
 	},
 	Vectors: huberElementsGradTargetVectors,
@@ -223,7 +223,7 @@ func huberElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scala
 // HuberElementsGradX holds the loops of huber_elements_grad_x, by variant and
 // compute dtype.
 var HuberElementsGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: huberElementsGradXLoop[float32], ir.Float64: huberElementsGradXLoop[float64]},
 	},
 	Vectors: huberElementsGradXVectors,
@@ -247,7 +247,7 @@ func smoothL1ElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar,
 // SmoothL1Elements holds the loops of smooth_l1_elements, by variant and
 // compute dtype.
 var SmoothL1Elements = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: smoothL1ElementsLoop[float32], ir.Float64: smoothL1ElementsLoop[float64]},
 	},
 	Vectors: smoothL1ElementsVectors,
@@ -270,7 +270,7 @@ func smoothL1ElementsGradTargetLoop[T num.Float](n int, p []unsafe.Pointer, s []
 // SmoothL1ElementsGradTarget holds the loops of
 // smooth_l1_elements_grad_target, by variant and compute dtype.
 var SmoothL1ElementsGradTarget = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: smoothL1ElementsGradTargetLoop[float32], ir.Float64: smoothL1ElementsGradTargetLoop[float64]},
 	},
 	Vectors: smoothL1ElementsGradTargetVectors,
@@ -293,7 +293,7 @@ func smoothL1ElementsGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Sc
 // SmoothL1ElementsGradX holds the loops of smooth_l1_elements_grad_x, by
 // variant and compute dtype.
 var SmoothL1ElementsGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: smoothL1ElementsGradXLoop[float32], ir.Float64: smoothL1ElementsGradXLoop[float64]},
 	},
 	Vectors: smoothL1ElementsGradXVectors,
@@ -315,7 +315,7 @@ func squaredDistanceLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 // SquaredDistance holds the loops of squared_distance, by variant and compute
 // dtype.
 var SquaredDistance = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: squaredDistanceLoop[float32], ir.Float64: squaredDistanceLoop[float64]},
 	},
 	Vectors: squaredDistanceVectors,
@@ -336,7 +336,7 @@ func squaredDistanceGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sca
 // SquaredDistanceGradX holds the loops of squared_distance_grad_x, by variant
 // and compute dtype.
 var SquaredDistanceGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: squaredDistanceGradXLoop[float32], ir.Float64: squaredDistanceGradXLoop[float64]},
 	},
 	Vectors: squaredDistanceGradXVectors,
@@ -357,7 +357,7 @@ func squaredDistanceGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sca
 // SquaredDistanceGradY holds the loops of squared_distance_grad_y, by variant
 // and compute dtype.
 var SquaredDistanceGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: squaredDistanceGradYLoop[float32], ir.Float64: squaredDistanceGradYLoop[float64]},
 	},
 	Vectors: squaredDistanceGradYVectors,

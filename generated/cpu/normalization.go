@@ -24,7 +24,7 @@ func centredAffineLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // CentredAffine holds the loops of centred_affine, by variant and compute
 // dtype.
 var CentredAffine = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredAffineLoop[float32], ir.Float64: centredAffineLoop[float64]},
 	},
 	Vectors: centredAffineVectors,
@@ -45,7 +45,7 @@ func centredAffineGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 // CentredAffineGradMean holds the loops of centred_affine_grad_mean, by
 // variant and compute dtype.
 var CentredAffineGradMean = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredAffineGradMeanLoop[float32], ir.Float64: centredAffineGradMeanLoop[float64]},
 	},
 	Vectors: centredAffineGradMeanVectors,
@@ -66,7 +66,7 @@ func centredAffineGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 // CentredAffineGradRstd holds the loops of centred_affine_grad_rstd, by
 // variant and compute dtype.
 var CentredAffineGradRstd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredAffineGradRstdLoop[float32], ir.Float64: centredAffineGradRstdLoop[float64]},
 	},
 	Vectors: centredAffineGradRstdVectors,
@@ -87,7 +87,7 @@ func centredAffineGradWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.
 // CentredAffineGradWeight holds the loops of centred_affine_grad_weight, by
 // variant and compute dtype.
 var CentredAffineGradWeight = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredAffineGradWeightLoop[float32], ir.Float64: centredAffineGradWeightLoop[float64]},
 	},
 	Vectors: centredAffineGradWeightVectors,
@@ -108,7 +108,7 @@ func centredAffineGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // CentredAffineGradX holds the loops of centred_affine_grad_x, by variant and
 // compute dtype.
 var CentredAffineGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredAffineGradXLoop[float32], ir.Float64: centredAffineGradXLoop[float64]},
 	},
 	Vectors: centredAffineGradXVectors,
@@ -129,7 +129,7 @@ func centredProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 // CentredProduct holds the loops of centred_product, by variant and compute
 // dtype.
 var CentredProduct = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredProductLoop[float32], ir.Float64: centredProductLoop[float64]},
 	},
 	Vectors: centredProductVectors,
@@ -150,7 +150,7 @@ func centredProductGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // CentredProductGradG holds the loops of centred_product_grad_g, by variant
 // and compute dtype.
 var CentredProductGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredProductGradGLoop[float32], ir.Float64: centredProductGradGLoop[float64]},
 	},
 	Vectors: centredProductGradGVectors,
@@ -171,7 +171,7 @@ func centredProductGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 // CentredProductGradMean holds the loops of centred_product_grad_mean, by
 // variant and compute dtype.
 var CentredProductGradMean = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredProductGradMeanLoop[float32], ir.Float64: centredProductGradMeanLoop[float64]},
 	},
 	Vectors: centredProductGradMeanVectors,
@@ -192,7 +192,7 @@ func centredProductGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 // CentredProductGradRstd holds the loops of centred_product_grad_rstd, by
 // variant and compute dtype.
 var CentredProductGradRstd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredProductGradRstdLoop[float32], ir.Float64: centredProductGradRstdLoop[float64]},
 	},
 	Vectors: centredProductGradRstdVectors,
@@ -213,7 +213,7 @@ func centredProductGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // CentredProductGradX holds the loops of centred_product_grad_x, by variant
 // and compute dtype.
 var CentredProductGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: centredProductGradXLoop[float32], ir.Float64: centredProductGradXLoop[float64]},
 	},
 	Vectors: centredProductGradXVectors,
@@ -234,7 +234,7 @@ func layerNormAffineGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // LayerNormAffineGrad holds the loops of layer_norm_affine_grad, by variant
 // and compute dtype.
 var LayerNormAffineGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormAffineGradLoop[float32], ir.Float64: layerNormAffineGradLoop[float64]},
 	},
 	Vectors: layerNormAffineGradVectors,
@@ -255,7 +255,7 @@ func layerNormAffineGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir
 // LayerNormAffineGradGradC holds the loops of layer_norm_affine_grad_grad_c,
 // by variant and compute dtype.
 var LayerNormAffineGradGradC = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormAffineGradGradCLoop[float32], ir.Float64: layerNormAffineGradGradCLoop[float64]},
 	},
 	Vectors: layerNormAffineGradGradCVectors,
@@ -276,7 +276,7 @@ func layerNormAffineGradGradMLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir
 // LayerNormAffineGradGradM holds the loops of layer_norm_affine_grad_grad_m,
 // by variant and compute dtype.
 var LayerNormAffineGradGradM = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormAffineGradGradMLoop[float32], ir.Float64: layerNormAffineGradGradMLoop[float64]},
 	},
 	Vectors: layerNormAffineGradGradMVectors,
@@ -297,7 +297,7 @@ func layerNormAffineGradGradMeanLoop[T num.Float](n int, p []unsafe.Pointer, _ [
 // LayerNormAffineGradGradMean holds the loops of
 // layer_norm_affine_grad_grad_mean, by variant and compute dtype.
 var LayerNormAffineGradGradMean = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormAffineGradGradMeanLoop[float32], ir.Float64: layerNormAffineGradGradMeanLoop[float64]},
 	},
 	Vectors: layerNormAffineGradGradMeanVectors,
@@ -319,7 +319,7 @@ func layerNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ [
 // LayerNormAffineGradGradRstd holds the loops of
 // layer_norm_affine_grad_grad_rstd, by variant and compute dtype.
 var LayerNormAffineGradGradRstd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormAffineGradGradRstdLoop[float32], ir.Float64: layerNormAffineGradGradRstdLoop[float64]},
 	},
 	Vectors: layerNormAffineGradGradRstdVectors,
@@ -340,7 +340,7 @@ func layerNormAffineGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir
 // LayerNormAffineGradGradX holds the loops of layer_norm_affine_grad_grad_x,
 // by variant and compute dtype.
 var LayerNormAffineGradGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormAffineGradGradXLoop[float32], ir.Float64: layerNormAffineGradGradXLoop[float64]},
 	},
 	Vectors: layerNormAffineGradGradXVectors,
@@ -361,7 +361,7 @@ func layerNormGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // LayerNormGrad holds the loops of layer_norm_grad, by variant and compute
 // dtype.
 var LayerNormGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormGradLoop[float32], ir.Float64: layerNormGradLoop[float64]},
 	},
 	Vectors: layerNormGradVectors,
@@ -382,7 +382,7 @@ func layerNormGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // LayerNormGradGradC holds the loops of layer_norm_grad_grad_c, by variant
 // and compute dtype.
 var LayerNormGradGradC = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormGradGradCLoop[float32], ir.Float64: layerNormGradGradCLoop[float64]},
 	},
 	Vectors: layerNormGradGradCVectors,
@@ -403,7 +403,7 @@ func layerNormGradGradMLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // LayerNormGradGradM holds the loops of layer_norm_grad_grad_m, by variant
 // and compute dtype.
 var LayerNormGradGradM = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormGradGradMLoop[float32], ir.Float64: layerNormGradGradMLoop[float64]},
 	},
 	Vectors: layerNormGradGradMVectors,
@@ -424,7 +424,7 @@ func layerNormGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 // LayerNormGradGradRstd holds the loops of layer_norm_grad_grad_rstd, by
 // variant and compute dtype.
 var LayerNormGradGradRstd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormGradGradRstdLoop[float32], ir.Float64: layerNormGradGradRstdLoop[float64]},
 	},
 	Vectors: layerNormGradGradRstdVectors,
@@ -445,7 +445,7 @@ func layerNormGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // LayerNormGradGradY holds the loops of layer_norm_grad_grad_y, by variant
 // and compute dtype.
 var LayerNormGradGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: layerNormGradGradYLoop[float32], ir.Float64: layerNormGradGradYLoop[float64]},
 	},
 	Vectors: layerNormGradGradYVectors,
@@ -466,7 +466,7 @@ func logSoftmaxGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 // LogSoftmaxGrad holds the loops of log_softmax_grad, by variant and compute
 // dtype.
 var LogSoftmaxGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logSoftmaxGradLoop[float32], ir.Float64: logSoftmaxGradLoop[float64]},
 	},
 	Vectors: logSoftmaxGradVectors,
@@ -487,7 +487,7 @@ func logSoftmaxGradGradSLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // LogSoftmaxGradGradS holds the loops of log_softmax_grad_grad_s, by variant
 // and compute dtype.
 var LogSoftmaxGradGradS = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logSoftmaxGradGradSLoop[float32], ir.Float64: logSoftmaxGradGradSLoop[float64]},
 	},
 	Vectors: logSoftmaxGradGradSVectors,
@@ -508,7 +508,7 @@ func logSoftmaxGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // LogSoftmaxGradGradY holds the loops of log_softmax_grad_grad_y, by variant
 // and compute dtype.
 var LogSoftmaxGradGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logSoftmaxGradGradYLoop[float32], ir.Float64: logSoftmaxGradGradYLoop[float64]},
 	},
 	Vectors: logSoftmaxGradGradYVectors,
@@ -529,7 +529,7 @@ func rmsNormAffineGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 // RMSNormAffineGrad holds the loops of rms_norm_affine_grad, by variant and
 // compute dtype.
 var RMSNormAffineGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormAffineGradLoop[float32], ir.Float64: rmsNormAffineGradLoop[float64]},
 	},
 	Vectors: rmsNormAffineGradVectors,

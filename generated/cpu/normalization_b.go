@@ -24,7 +24,7 @@ func rmsNormAffineGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 // RMSNormAffineGradGradC holds the loops of rms_norm_affine_grad_grad_c, by
 // variant and compute dtype.
 var RMSNormAffineGradGradC = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormAffineGradGradCLoop[float32], ir.Float64: rmsNormAffineGradGradCLoop[float64]},
 	},
 	Vectors: rmsNormAffineGradGradCVectors,
@@ -45,7 +45,7 @@ func rmsNormAffineGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []i
 // RMSNormAffineGradGradRstd holds the loops of
 // rms_norm_affine_grad_grad_rstd, by variant and compute dtype.
 var RMSNormAffineGradGradRstd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormAffineGradGradRstdLoop[float32], ir.Float64: rmsNormAffineGradGradRstdLoop[float64]},
 	},
 	Vectors: rmsNormAffineGradGradRstdVectors,
@@ -66,7 +66,7 @@ func rmsNormAffineGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 // RMSNormAffineGradGradX holds the loops of rms_norm_affine_grad_grad_x, by
 // variant and compute dtype.
 var RMSNormAffineGradGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormAffineGradGradXLoop[float32], ir.Float64: rmsNormAffineGradGradXLoop[float64]},
 	},
 	Vectors: rmsNormAffineGradGradXVectors,
@@ -86,7 +86,7 @@ func rmsNormGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // RMSNormGrad holds the loops of rms_norm_grad, by variant and compute dtype.
 var RMSNormGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormGradLoop[float32], ir.Float64: rmsNormGradLoop[float64]},
 	},
 	Vectors: rmsNormGradVectors,
@@ -107,7 +107,7 @@ func rmsNormGradGradCLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // RMSNormGradGradC holds the loops of rms_norm_grad_grad_c, by variant and
 // compute dtype.
 var RMSNormGradGradC = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormGradGradCLoop[float32], ir.Float64: rmsNormGradGradCLoop[float64]},
 	},
 	Vectors: rmsNormGradGradCVectors,
@@ -128,7 +128,7 @@ func rmsNormGradGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // RMSNormGradGradRstd holds the loops of rms_norm_grad_grad_rstd, by variant
 // and compute dtype.
 var RMSNormGradGradRstd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormGradGradRstdLoop[float32], ir.Float64: rmsNormGradGradRstdLoop[float64]},
 	},
 	Vectors: rmsNormGradGradRstdVectors,
@@ -149,7 +149,7 @@ func rmsNormGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // RMSNormGradGradY holds the loops of rms_norm_grad_grad_y, by variant and
 // compute dtype.
 var RMSNormGradGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rmsNormGradGradYLoop[float32], ir.Float64: rmsNormGradGradYLoop[float64]},
 	},
 	Vectors: rmsNormGradGradYVectors,
@@ -169,7 +169,7 @@ func scaleShiftLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // ScaleShift holds the loops of scale_shift, by variant and compute dtype.
 var ScaleShift = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaleShiftLoop[float32], ir.Float64: scaleShiftLoop[float64]},
 	},
 	Vectors: scaleShiftVectors,
@@ -190,7 +190,7 @@ func scaledProductLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // ScaledProduct holds the loops of scaled_product, by variant and compute
 // dtype.
 var ScaledProduct = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaledProductLoop[float32], ir.Float64: scaledProductLoop[float64]},
 	},
 	Vectors: scaledProductVectors,
@@ -211,7 +211,7 @@ func scaledProductGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // ScaledProductGradG holds the loops of scaled_product_grad_g, by variant and
 // compute dtype.
 var ScaledProductGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaledProductGradGLoop[float32], ir.Float64: scaledProductGradGLoop[float64]},
 	},
 	Vectors: scaledProductGradGVectors,
@@ -232,7 +232,7 @@ func scaledProductGradRstdLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sc
 // ScaledProductGradRstd holds the loops of scaled_product_grad_rstd, by
 // variant and compute dtype.
 var ScaledProductGradRstd = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaledProductGradRstdLoop[float32], ir.Float64: scaledProductGradRstdLoop[float64]},
 	},
 	Vectors: scaledProductGradRstdVectors,
@@ -253,7 +253,7 @@ func scaledProductGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // ScaledProductGradX holds the loops of scaled_product_grad_x, by variant and
 // compute dtype.
 var ScaledProductGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaledProductGradXLoop[float32], ir.Float64: scaledProductGradXLoop[float64]},
 	},
 	Vectors: scaledProductGradXVectors,
@@ -273,7 +273,7 @@ func softmaxGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // SoftmaxGrad holds the loops of softmax_grad, by variant and compute dtype.
 var SoftmaxGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softmaxGradLoop[float32], ir.Float64: softmaxGradLoop[float64]},
 	},
 	Vectors: softmaxGradVectors,
@@ -294,7 +294,7 @@ func softmaxGradGradSLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // SoftmaxGradGradS holds the loops of softmax_grad_grad_s, by variant and
 // compute dtype.
 var SoftmaxGradGradS = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softmaxGradGradSLoop[float32], ir.Float64: softmaxGradGradSLoop[float64]},
 	},
 	Vectors: softmaxGradGradSVectors,
@@ -315,7 +315,7 @@ func softmaxGradGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // SoftmaxGradGradY holds the loops of softmax_grad_grad_y, by variant and
 // compute dtype.
 var SoftmaxGradGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: softmaxGradGradYLoop[float32], ir.Float64: softmaxGradGradYLoop[float64]},
 	},
 	Vectors: softmaxGradGradYVectors,

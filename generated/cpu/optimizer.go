@@ -33,7 +33,7 @@ func adamStepLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64
 
 // AdamStep holds the loops of adam_step, by variant and compute dtype.
 var AdamStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: adamStepLoop[float32], ir.Float64: adamStepLoop[float64]},
 	},
 	Vectors: adamStepVectors,
@@ -101,7 +101,7 @@ func sgdMomentumStepComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ i
 // SGDMomentumStep holds the loops of sgd_momentum_step, by variant and
 // compute dtype.
 var SGDMomentumStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sgdMomentumStepFloatLoop[float32], ir.Float64: sgdMomentumStepFloatLoop[float64], ir.Complex64: sgdMomentumStepComplex64Loop, ir.Complex128: sgdMomentumStepComplex128Loop},
 	},
 	Vectors: sgdMomentumStepVectors,
@@ -151,7 +151,7 @@ func sgdStepComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // SGDStep holds the loops of sgd_step, by variant and compute dtype.
 var SGDStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sgdStepFloatLoop[float32], ir.Float64: sgdStepFloatLoop[float64], ir.Complex64: sgdStepComplex64Loop, ir.Complex128: sgdStepComplex128Loop},
 	},
 	Vectors: sgdStepVectors,

@@ -28,7 +28,7 @@ func adaptiveInsideLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 // AdaptiveInside holds the loops of adaptive_inside, by variant and compute
 // dtype.
 var AdaptiveInside = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: adaptiveInsideLoop},
 	},
 	Vectors: adaptiveInsideVectors,
@@ -51,7 +51,7 @@ func adaptiveLengthsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, 
 // AdaptiveLengths holds the loops of adaptive_lengths, by variant and compute
 // dtype.
 var AdaptiveLengths = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: adaptiveLengthsLoop[float32], ir.Float64: adaptiveLengthsLoop[float64]},
 	},
 	Vectors: adaptiveLengthsVectors,
@@ -76,7 +76,7 @@ func adaptivePlacesLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 // AdaptivePlaces holds the loops of adaptive_places, by variant and compute
 // dtype.
 var AdaptivePlaces = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: adaptivePlacesLoop},
 	},
 	Vectors: adaptivePlacesVectors,

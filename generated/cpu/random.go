@@ -26,7 +26,7 @@ func bernoulliElementsLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar
 // BernoulliElements holds the loops of bernoulli_elements, by variant and
 // compute dtype.
 var BernoulliElements = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: bernoulliElementsLoop[float32], ir.Float64: bernoulliElementsLoop[float64]},
 	},
 	Vectors: bernoulliElementsVectors,
@@ -48,7 +48,7 @@ func dropoutAgainLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ i
 // DropoutAgain holds the loops of dropout_again, by variant and compute
 // dtype.
 var DropoutAgain = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: dropoutAgainLoop[float32], ir.Float64: dropoutAgainLoop[float64]},
 	},
 	Vectors: dropoutAgainVectors,
@@ -72,7 +72,7 @@ func dropoutKeptLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, inde
 
 // DropoutKept holds the loops of dropout_kept, by variant and compute dtype.
 var DropoutKept = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: dropoutKeptLoop[float32], ir.Float64: dropoutKeptLoop[float64]},
 	},
 	Vectors: dropoutKeptVectors,
@@ -94,7 +94,7 @@ func foldWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 
 // FoldWhole holds the loops of fold_whole, by variant and compute dtype.
 var FoldWhole = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: foldWholeLoop},
 	},
 	Vectors: foldWholeVectors,
@@ -115,7 +115,7 @@ func noProbabilityLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // NoProbability holds the loops of no_probability, by variant and compute
 // dtype.
 var NoProbability = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: noProbabilityLoop[float32], ir.Float64: noProbabilityLoop[float64]},
 	},
 	Vectors: noProbabilityVectors,
@@ -135,7 +135,7 @@ func noWeightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 
 // NoWeight holds the loops of no_weight, by variant and compute dtype.
 var NoWeight = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: noWeightLoop[float32], ir.Float64: noWeightLoop[float64]},
 	},
 	Vectors: noWeightVectors,
@@ -157,7 +157,7 @@ func raceLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 
 // Race holds the loops of race, by variant and compute dtype.
 var Race = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: raceLoop[float32], ir.Float64: raceLoop[float64]},
 	},
 	Vectors: raceVectors,
@@ -207,7 +207,7 @@ func randnComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) 
 
 // Randn holds the loops of randn, by variant and compute dtype.
 var Randn = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: randnFloatLoop[float32], ir.Float64: randnFloatLoop[float64], ir.Complex64: randnComplex64Loop, ir.Complex128: randnComplex128Loop},
 	},
 	Vectors: randnVectors,
@@ -229,7 +229,7 @@ func randomKeysLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 // RandomKeys holds the loops of random_keys, by variant and compute dtype.
 var RandomKeys = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: randomKeysLoop},
 	},
 	Vectors: randomKeysVectors,
@@ -251,7 +251,7 @@ func randomWholeLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 // RandomWhole holds the loops of random_whole, by variant and compute dtype.
 var RandomWhole = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: randomWholeLoop},
 	},
 	Vectors: randomWholeVectors,
@@ -275,7 +275,7 @@ func scaledUniformLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, in
 // ScaledUniform holds the loops of scaled_uniform, by variant and compute
 // dtype.
 var ScaledUniform = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: scaledUniformLoop[float32], ir.Float64: scaledUniformLoop[float64]},
 	},
 	Vectors: scaledUniformVectors,
@@ -298,7 +298,7 @@ func uniformGridLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, inde
 
 // UniformGrid holds the loops of uniform_grid, by variant and compute dtype.
 var UniformGrid = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: uniformGridLoop[float32], ir.Float64: uniformGridLoop[float64]},
 	},
 	Vectors: uniformGridVectors,
@@ -335,7 +335,7 @@ func uniformPartsComplex128Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 // UniformParts holds the loops of uniform_parts, by variant and compute
 // dtype.
 var UniformParts = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: uniformPartsComplex64Loop, ir.Complex128: uniformPartsComplex128Loop},
 	},
 	Vectors: uniformPartsVectors,

@@ -12,14 +12,14 @@ import (
 
 // All holds the loops of all, by variant and compute dtype.
 var All = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Bool: fold.Loops(fold.All, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.All, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.All, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.All, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.All, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.All, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.All, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.All, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.All, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.All, ir.Complex128, ir.Bool, nil)},
 	},
 }
 
 // Any holds the loops of any, by variant and compute dtype.
 var Any = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Bool: fold.Loops(fold.Any, ir.Bool, ir.Bool, nil), ir.Uint8: fold.Loops(fold.Any, ir.Uint8, ir.Bool, nil), ir.Int8: fold.Loops(fold.Any, ir.Int8, ir.Bool, nil), ir.Int16: fold.Loops(fold.Any, ir.Int16, ir.Bool, nil), ir.Int32: fold.Loops(fold.Any, ir.Int32, ir.Bool, nil), ir.Int64: fold.Loops(fold.Any, ir.Int64, ir.Bool, nil), ir.Float32: fold.Loops(fold.Any, ir.Float32, ir.Bool, nil), ir.Float64: fold.Loops(fold.Any, ir.Float64, ir.Bool, nil), ir.Complex64: fold.Loops(fold.Any, ir.Complex64, ir.Bool, nil), ir.Complex128: fold.Loops(fold.Any, ir.Complex128, ir.Bool, nil)},
 	},
 }
@@ -112,8 +112,8 @@ func countNonzeroBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64)
 	copy(results, a)
 }
 
-func countNonzeroBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func countNonzeroBoolLoops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   countNonzeroBoolStart,
@@ -212,8 +212,8 @@ func countNonzeroIntEnd[T num.Int](n int, out, acc unsafe.Pointer, _ []ir.Scalar
 	copy(results, a)
 }
 
-func countNonzeroIntLoops[T num.Int](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func countNonzeroIntLoops[T num.Int](acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   countNonzeroIntStart[T],
@@ -312,8 +312,8 @@ func countNonzeroFloatEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Sc
 	copy(results, a)
 }
 
-func countNonzeroFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func countNonzeroFloatLoops[T num.Float](acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   countNonzeroFloatStart[T],
@@ -412,8 +412,8 @@ func countNonzeroComplex64End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ i
 	copy(results, a)
 }
 
-func countNonzeroComplex64Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func countNonzeroComplex64Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   countNonzeroComplex64Start,
@@ -512,8 +512,8 @@ func countNonzeroComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ 
 	copy(results, a)
 }
 
-func countNonzeroComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func countNonzeroComplex128Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   countNonzeroComplex128Start,
@@ -527,7 +527,7 @@ func countNonzeroComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
 // CountNonzero holds the loops of count_nonzero, by variant and compute
 // dtype.
 var CountNonzero = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Bool: countNonzeroBoolLoops(ir.Int64, ir.Int64), ir.Uint8: countNonzeroIntLoops[uint8](ir.Int64, ir.Int64), ir.Int8: countNonzeroIntLoops[int8](ir.Int64, ir.Int64), ir.Int16: countNonzeroIntLoops[int16](ir.Int64, ir.Int64), ir.Int32: countNonzeroIntLoops[int32](ir.Int64, ir.Int64), ir.Int64: countNonzeroIntLoops[int64](ir.Int64, ir.Int64), ir.Float32: countNonzeroFloatLoops[float32](ir.Int64, ir.Int64), ir.Float64: countNonzeroFloatLoops[float64](ir.Int64, ir.Int64), ir.Complex64: countNonzeroComplex64Loops(ir.Int64, ir.Int64), ir.Complex128: countNonzeroComplex128Loops(ir.Int64, ir.Int64)},
 	},
 	FoldVectors: countNonzeroFoldVectors,
@@ -548,7 +548,7 @@ func deviationStartLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // DeviationStart holds the loops of deviation_start, by variant and compute
 // dtype.
 var DeviationStart = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: deviationStartLoop},
 	},
 	Vectors: deviationStartVectors,
@@ -569,7 +569,7 @@ func deviationFirstLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // DeviationFirst holds the loops of deviation_first, by variant and compute
 // dtype.
 var DeviationFirst = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: deviationFirstLoop},
 	},
 	Vectors: deviationFirstVectors,
@@ -591,7 +591,7 @@ func deviationStepLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // DeviationStep holds the loops of deviation_step, by variant and compute
 // dtype.
 var DeviationStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: deviationStepLoop},
 	},
 	Vectors: deviationStepVectors,
@@ -612,7 +612,7 @@ func deviationMergeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // DeviationMerge holds the loops of deviation_merge, by variant and compute
 // dtype.
 var DeviationMerge = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: deviationMergeLoop},
 	},
 	Vectors: deviationMergeVectors,
@@ -635,7 +635,7 @@ func deviationFinishLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 // DeviationFinish holds the loops of deviation_finish, by variant and compute
 // dtype.
 var DeviationFinish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: deviationFinishLoop},
 	},
 	Vectors: deviationFinishVectors,

@@ -59,8 +59,8 @@ func maxBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	copy(results, a)
 }
 
-func maxBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func maxBoolLoops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   maxBoolStart,
@@ -73,7 +73,7 @@ func maxBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
 
 // Max holds the loops of max, by variant and compute dtype.
 var Max = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Bool: maxBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Max, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Max, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Max, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Max, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Max, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Max, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Max, ir.Float64, ir.Float64, nil)},
 	},
 	FoldVectors: maxFoldVectors,
@@ -114,7 +114,7 @@ func meanComplex128End(n int, out, acc unsafe.Pointer, _ []ir.Scalar, count int6
 
 // Mean holds the loops of mean, by variant and compute dtype.
 var Mean = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, meanFloatEnd[float32]), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, meanFloatEnd[float64]), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, meanComplex64End), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, meanComplex128End)},
 	},
 }
@@ -168,8 +168,8 @@ func minBoolEnd(n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	copy(results, a)
 }
 
-func minBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func minBoolLoops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   minBoolStart,
@@ -182,7 +182,7 @@ func minBoolLoops(acc, out ir.DType) *ir.ReduceLoops {
 
 // Min holds the loops of min, by variant and compute dtype.
 var Min = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Bool: minBoolLoops(ir.Bool, ir.Bool), ir.Uint8: fold.Loops(fold.Min, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Min, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Min, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Min, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Min, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Min, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Min, ir.Float64, ir.Float64, nil)},
 	},
 	FoldVectors: minFoldVectors,
@@ -203,7 +203,7 @@ func momentsStartLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // MomentsStart holds the loops of moments_start, by variant and compute
 // dtype.
 var MomentsStart = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: momentsStartLoop},
 	},
 	Vectors: momentsStartVectors,
@@ -224,7 +224,7 @@ func momentsFirstLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // MomentsFirst holds the loops of moments_first, by variant and compute
 // dtype.
 var MomentsFirst = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: momentsFirstLoop},
 	},
 	Vectors: momentsFirstVectors,
@@ -245,7 +245,7 @@ func momentsStepLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // MomentsStep holds the loops of moments_step, by variant and compute dtype.
 var MomentsStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: momentsStepLoop},
 	},
 	Vectors: momentsStepVectors,
@@ -266,7 +266,7 @@ func momentsMergeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 // MomentsMerge holds the loops of moments_merge, by variant and compute
 // dtype.
 var MomentsMerge = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: momentsMergeLoop},
 	},
 	Vectors: momentsMergeVectors,
@@ -290,7 +290,7 @@ func momentsFinishLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 // MomentsFinish holds the loops of moments_finish, by variant and compute
 // dtype.
 var MomentsFinish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: momentsFinishLoop},
 	},
 	Vectors: momentsFinishVectors,
@@ -393,8 +393,8 @@ func normOneEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ in
 	copy(results, a)
 }
 
-func normOneLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func normOneLoops[T num.Float](acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   normOneStart[T],
@@ -407,7 +407,7 @@ func normOneLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 
 // NormOne holds the loops of norm_one, by variant and compute dtype.
 var NormOne = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Float32: normOneLoops[float32](ir.Float32, ir.Float32), ir.Float64: normOneLoops[float64](ir.Float64, ir.Float64)},
 	},
 	FoldVectors: normOneFoldVectors,
@@ -507,8 +507,8 @@ func normTwoEnd[T num.Float](n int, out, acc unsafe.Pointer, _ []ir.Scalar, _ in
 	}
 }
 
-func normTwoLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func normTwoLoops[T num.Float](acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   normTwoStart[T],
@@ -521,7 +521,7 @@ func normTwoLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 
 // NormTwo holds the loops of norm_two, by variant and compute dtype.
 var NormTwo = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Float32: normTwoLoops[float32](ir.Float32, ir.Float32), ir.Float64: normTwoLoops[float64](ir.Float64, ir.Float64)},
 	},
 	FoldVectors: normTwoFoldVectors,
@@ -541,7 +541,7 @@ func normTwoGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // NormTwoGrad holds the loops of norm_two_grad, by variant and compute dtype.
 var NormTwoGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: normTwoGradLoop[float32], ir.Float64: normTwoGradLoop[float64]},
 	},
 	Vectors: normTwoGradVectors,
@@ -562,7 +562,7 @@ func normTwoGradGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // NormTwoGradGradG holds the loops of norm_two_grad_grad_g, by variant and
 // compute dtype.
 var NormTwoGradGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: normTwoGradGradGLoop[float32], ir.Float64: normTwoGradGradGLoop[float64]},
 	},
 	Vectors: normTwoGradGradGVectors,
@@ -583,7 +583,7 @@ func normTwoGradGradNLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // NormTwoGradGradN holds the loops of norm_two_grad_grad_n, by variant and
 // compute dtype.
 var NormTwoGradGradN = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: normTwoGradGradNLoop[float32], ir.Float64: normTwoGradGradNLoop[float64]},
 	},
 	Vectors: normTwoGradGradNVectors,
@@ -604,7 +604,7 @@ func normTwoGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 // NormTwoGradGradX holds the loops of norm_two_grad_grad_x, by variant and
 // compute dtype.
 var NormTwoGradGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: normTwoGradGradXLoop[float32], ir.Float64: normTwoGradGradXLoop[float64]},
 	},
 	Vectors: normTwoGradGradXVectors,
@@ -624,7 +624,7 @@ func notZeroLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // NotZero holds the loops of not_zero, by variant and compute dtype.
 var NotZero = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: notZeroLoop[float32], ir.Float64: notZeroLoop[float64]},
 	},
 	Vectors: notZeroVectors,
@@ -632,7 +632,7 @@ var NotZero = vector.Code{
 
 // Prod holds the loops of prod, by variant and compute dtype.
 var Prod = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Uint8: fold.Loops(fold.Prod, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Prod, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Prod, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Prod, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Prod, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Prod, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Prod, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Prod, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Prod, ir.Complex128, ir.Complex128, nil)},
 	},
 }

@@ -24,7 +24,7 @@ func rootLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Root holds the loops of root, by variant and compute dtype.
 var Root = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: rootLoop[float32], ir.Float64: rootLoop[float64]},
 	},
 	Vectors: rootVectors,
@@ -44,7 +44,7 @@ func spreadStartLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SpreadStart holds the loops of spread_start, by variant and compute dtype.
 var SpreadStart = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: spreadStartLoop},
 	},
 	Vectors: spreadStartVectors,
@@ -64,7 +64,7 @@ func spreadFirstLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SpreadFirst holds the loops of spread_first, by variant and compute dtype.
 var SpreadFirst = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: spreadFirstLoop},
 	},
 	Vectors: spreadFirstVectors,
@@ -85,7 +85,7 @@ func spreadStepLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SpreadStep holds the loops of spread_step, by variant and compute dtype.
 var SpreadStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: spreadStepLoop},
 	},
 	Vectors: spreadStepVectors,
@@ -105,7 +105,7 @@ func spreadMergeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SpreadMerge holds the loops of spread_merge, by variant and compute dtype.
 var SpreadMerge = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: spreadMergeLoop},
 	},
 	Vectors: spreadMergeVectors,
@@ -128,7 +128,7 @@ func spreadFinishLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 // SpreadFinish holds the loops of spread_finish, by variant and compute
 // dtype.
 var SpreadFinish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float64: spreadFinishLoop},
 	},
 	Vectors: spreadFinishVectors,
@@ -145,7 +145,7 @@ var Spread = vector.Code{Parts: &vector.Parts{
 
 // Sum holds the loops of sum, by variant and compute dtype.
 var Sum = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Uint8: fold.Loops(fold.Sum, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Sum, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Sum, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Sum, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Sum, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Sum, ir.Float64, ir.Float64, nil), ir.Complex64: fold.Loops(fold.Sum, ir.Complex64, ir.Complex64, nil), ir.Complex128: fold.Loops(fold.Sum, ir.Complex128, ir.Complex128, nil)},
 	},
 }

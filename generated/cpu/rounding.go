@@ -35,7 +35,7 @@ func ceilFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // Ceil holds the loops of ceil, by variant and compute dtype.
 var Ceil = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: ceilIntLoop[uint8], ir.Int8: ceilIntLoop[int8], ir.Int16: ceilIntLoop[int16], ir.Int32: ceilIntLoop[int32], ir.Int64: ceilIntLoop[int64], ir.Float32: ceilFloatLoop[float32], ir.Float64: ceilFloatLoop[float64]},
 	},
 	Vectors: ceilVectors,
@@ -67,7 +67,7 @@ func floorFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Floor holds the loops of floor, by variant and compute dtype.
 var Floor = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: floorIntLoop[uint8], ir.Int8: floorIntLoop[int8], ir.Int16: floorIntLoop[int16], ir.Int32: floorIntLoop[int32], ir.Int64: floorIntLoop[int64], ir.Float32: floorFloatLoop[float32], ir.Float64: floorFloatLoop[float64]},
 	},
 	Vectors: floorVectors,
@@ -94,7 +94,7 @@ func frexpLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Frexp holds the loops of frexp, by variant and compute dtype.
 var Frexp = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: frexpLoop[float32], ir.Float64: frexpLoop[float64]},
 	},
 	Vectors: frexpVectors,
@@ -126,7 +126,7 @@ func roundFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Round holds the loops of round, by variant and compute dtype.
 var Round = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: roundIntLoop[uint8], ir.Int8: roundIntLoop[int8], ir.Int16: roundIntLoop[int16], ir.Int32: roundIntLoop[int32], ir.Int64: roundIntLoop[int64], ir.Float32: roundFloatLoop[float32], ir.Float64: roundFloatLoop[float64]},
 	},
 	Vectors: roundVectors,
@@ -158,7 +158,7 @@ func truncFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Trunc holds the loops of trunc, by variant and compute dtype.
 var Trunc = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: truncIntLoop[uint8], ir.Int8: truncIntLoop[int8], ir.Int16: truncIntLoop[int16], ir.Int32: truncIntLoop[int32], ir.Int64: truncIntLoop[int64], ir.Float32: truncFloatLoop[float32], ir.Float64: truncFloatLoop[float64]},
 	},
 	Vectors: truncVectors,

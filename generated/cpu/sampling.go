@@ -35,7 +35,7 @@ func affineBaseLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, index
 
 // AffineBase holds the loops of affine_base, by variant and compute dtype.
 var AffineBase = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: affineBaseLoop[float32], ir.Float64: affineBaseLoop[float64]},
 	},
 	Vectors: affineBaseVectors,

@@ -37,7 +37,7 @@ func complexLogOverComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 // ComplexLogOver holds the loops of complex_log_over, by variant and compute
 // dtype.
 var ComplexLogOver = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: complexLogOverComplex64Loop, ir.Complex128: complexLogOverComplex128Loop},
 	},
 	Vectors: complexLogOverVectors,
@@ -70,7 +70,7 @@ func complexLogOverGradGComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar,
 // ComplexLogOverGradG holds the loops of complex_log_over_grad_g, by variant
 // and compute dtype.
 var ComplexLogOverGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: complexLogOverGradGComplex64Loop, ir.Complex128: complexLogOverGradGComplex128Loop},
 	},
 	Vectors: complexLogOverGradGVectors,
@@ -103,7 +103,7 @@ func complexLogOverGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar,
 // ComplexLogOverGradY holds the loops of complex_log_over_grad_y, by variant
 // and compute dtype.
 var ComplexLogOverGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Complex64: complexLogOverGradYComplex64Loop, ir.Complex128: complexLogOverGradYComplex128Loop},
 	},
 	Vectors: complexLogOverGradYVectors,
@@ -180,8 +180,8 @@ func complexLogcumsumexpComplex64Run(n int, out, acc, before, x unsafe.Pointer, 
 	*total = sum
 }
 
-func complexLogcumsumexpComplex64Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func complexLogcumsumexpComplex64Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   complexLogcumsumexpComplex64Start,
@@ -264,8 +264,8 @@ func complexLogcumsumexpComplex128Run(n int, out, acc, before, x unsafe.Pointer,
 	*total = sum
 }
 
-func complexLogcumsumexpComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func complexLogcumsumexpComplex128Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   complexLogcumsumexpComplex128Start,
@@ -280,7 +280,7 @@ func complexLogcumsumexpComplex128Loops(acc, out ir.DType) *ir.ReduceLoops {
 // ComplexLogcumsumexp holds the loops of complex_logcumsumexp, by variant and
 // compute dtype.
 var ComplexLogcumsumexp = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Complex64: complexLogcumsumexpComplex64Loops(ir.Complex64, ir.Complex64), ir.Complex128: complexLogcumsumexpComplex128Loops(ir.Complex128, ir.Complex128)},
 	},
 	FoldVectors: complexLogcumsumexpFoldVectors,
@@ -300,7 +300,7 @@ func countedLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, index int64) {
 
 // Counted holds the loops of counted, by variant and compute dtype.
 var Counted = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: countedLoop},
 	},
 	Vectors: countedVectors,
@@ -308,14 +308,14 @@ var Counted = vector.Code{
 
 // Cumprod holds the loops of cumprod, by variant and compute dtype.
 var Cumprod = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Uint8: fold.Scans(fold.Prod, ir.Uint8), ir.Int8: fold.Scans(fold.Prod, ir.Int8), ir.Int16: fold.Scans(fold.Prod, ir.Int16), ir.Int32: fold.Scans(fold.Prod, ir.Int32), ir.Int64: fold.Scans(fold.Prod, ir.Int64), ir.Float32: fold.Scans(fold.Prod, ir.Float32), ir.Float64: fold.Scans(fold.Prod, ir.Float64), ir.Complex64: fold.Scans(fold.Prod, ir.Complex64), ir.Complex128: fold.Scans(fold.Prod, ir.Complex128)},
 	},
 }
 
 // Cumsum holds the loops of cumsum, by variant and compute dtype.
 var Cumsum = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Uint8: fold.Scans(fold.Sum, ir.Uint8), ir.Int8: fold.Scans(fold.Sum, ir.Int8), ir.Int16: fold.Scans(fold.Sum, ir.Int16), ir.Int32: fold.Scans(fold.Sum, ir.Int32), ir.Int64: fold.Scans(fold.Sum, ir.Int64), ir.Float32: fold.Scans(fold.Sum, ir.Float32), ir.Float64: fold.Scans(fold.Sum, ir.Float64), ir.Complex64: fold.Scans(fold.Sum, ir.Complex64), ir.Complex128: fold.Scans(fold.Sum, ir.Complex128)},
 	},
 }

@@ -70,8 +70,8 @@ func cumulativeMaxUint8Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMaxUint8Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMaxUint8Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMaxUint8Start,
@@ -144,8 +144,8 @@ func cumulativeMaxInt8Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Scal
 	*total = sum
 }
 
-func cumulativeMaxInt8Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMaxInt8Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMaxInt8Start,
@@ -218,8 +218,8 @@ func cumulativeMaxInt16Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMaxInt16Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMaxInt16Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMaxInt16Start,
@@ -292,8 +292,8 @@ func cumulativeMaxInt32Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMaxInt32Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMaxInt32Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMaxInt32Start,
@@ -366,8 +366,8 @@ func cumulativeMaxInt64Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMaxInt64Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMaxInt64Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMaxInt64Start,
@@ -440,8 +440,8 @@ func cumulativeMaxFloatRun[T num.Float](n int, out, acc, before, x unsafe.Pointe
 	*total = sum
 }
 
-func cumulativeMaxFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMaxFloatLoops[T num.Float](acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMaxFloatStart[T],
@@ -456,7 +456,7 @@ func cumulativeMaxFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 // CumulativeMax holds the loops of cumulative_max, by variant and compute
 // dtype.
 var CumulativeMax = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Uint8: cumulativeMaxUint8Loops(ir.Uint8, ir.Uint8), ir.Int8: cumulativeMaxInt8Loops(ir.Int8, ir.Int8), ir.Int16: cumulativeMaxInt16Loops(ir.Int16, ir.Int16), ir.Int32: cumulativeMaxInt32Loops(ir.Int32, ir.Int32), ir.Int64: cumulativeMaxInt64Loops(ir.Int64, ir.Int64), ir.Float32: cumulativeMaxFloatLoops[float32](ir.Float32, ir.Float32), ir.Float64: cumulativeMaxFloatLoops[float64](ir.Float64, ir.Float64)},
 	},
 	FoldVectors: cumulativeMaxFoldVectors,

@@ -70,8 +70,8 @@ func cumulativeMinUint8Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMinUint8Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMinUint8Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMinUint8Start,
@@ -144,8 +144,8 @@ func cumulativeMinInt8Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Scal
 	*total = sum
 }
 
-func cumulativeMinInt8Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMinInt8Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMinInt8Start,
@@ -218,8 +218,8 @@ func cumulativeMinInt16Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMinInt16Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMinInt16Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMinInt16Start,
@@ -292,8 +292,8 @@ func cumulativeMinInt32Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMinInt32Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMinInt32Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMinInt32Start,
@@ -366,8 +366,8 @@ func cumulativeMinInt64Run(n int, out, acc, before, x unsafe.Pointer, _ []ir.Sca
 	*total = sum
 }
 
-func cumulativeMinInt64Loops(acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMinInt64Loops(acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMinInt64Start,
@@ -440,8 +440,8 @@ func cumulativeMinFloatRun[T num.Float](n int, out, acc, before, x unsafe.Pointe
 	*total = sum
 }
 
-func cumulativeMinFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func cumulativeMinFloatLoops[T num.Float](acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   cumulativeMinFloatStart[T],
@@ -456,7 +456,7 @@ func cumulativeMinFloatLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 // CumulativeMin holds the loops of cumulative_min, by variant and compute
 // dtype.
 var CumulativeMin = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Uint8: cumulativeMinUint8Loops(ir.Uint8, ir.Uint8), ir.Int8: cumulativeMinInt8Loops(ir.Int8, ir.Int8), ir.Int16: cumulativeMinInt16Loops(ir.Int16, ir.Int16), ir.Int32: cumulativeMinInt32Loops(ir.Int32, ir.Int32), ir.Int64: cumulativeMinInt64Loops(ir.Int64, ir.Int64), ir.Float32: cumulativeMinFloatLoops[float32](ir.Float32, ir.Float32), ir.Float64: cumulativeMinFloatLoops[float64](ir.Float64, ir.Float64)},
 	},
 	FoldVectors: cumulativeMinFoldVectors,
@@ -523,8 +523,8 @@ func floatLogcumsumexpRun[T num.Float](n int, out, acc, before, x unsafe.Pointer
 	*total = sum
 }
 
-func floatLogcumsumexpLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
-	return &ir.ReduceLoops{
+func floatLogcumsumexpLoops[T num.Float](acc, out ir.DType) *vector.FoldFuncs {
+	return &vector.FoldFuncs{
 		Acc:    acc,
 		Out:    out,
 		Init:   floatLogcumsumexpStart[T],
@@ -539,7 +539,7 @@ func floatLogcumsumexpLoops[T num.Float](acc, out ir.DType) *ir.ReduceLoops {
 // FloatLogcumsumexp holds the loops of float_logcumsumexp, by variant and
 // compute dtype.
 var FloatLogcumsumexp = vector.Code{
-	Folds: []*[ir.NumDTypes]*ir.ReduceLoops{
+	Folds: []*[ir.NumDTypes]*vector.FoldFuncs{
 		{ir.Float32: floatLogcumsumexpLoops[float32](ir.Float32, ir.Float32), ir.Float64: floatLogcumsumexpLoops[float64](ir.Float64, ir.Float64)},
 	},
 	FoldVectors: floatLogcumsumexpFoldVectors,
@@ -559,7 +559,7 @@ func logOverLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // LogOver holds the loops of log_over, by variant and compute dtype.
 var LogOver = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logOverLoop[float32], ir.Float64: logOverLoop[float64]},
 	},
 	Vectors: logOverVectors,
@@ -580,7 +580,7 @@ func logOverGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // LogOverGradG holds the loops of log_over_grad_g, by variant and compute
 // dtype.
 var LogOverGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logOverGradGLoop[float32], ir.Float64: logOverGradGLoop[float64]},
 	},
 	Vectors: logOverGradGVectors,
@@ -601,7 +601,7 @@ func logOverGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 // LogOverGradY holds the loops of log_over_grad_y, by variant and compute
 // dtype.
 var LogOverGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: logOverGradYLoop[float32], ir.Float64: logOverGradYLoop[float64]},
 	},
 	Vectors: logOverGradYVectors,
@@ -633,7 +633,7 @@ func placeIfFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ i
 
 // PlaceIf holds the loops of place_if, by variant and compute dtype.
 var PlaceIf = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Uint8: placeIfIntLoop[uint8], ir.Int8: placeIfIntLoop[int8], ir.Int16: placeIfIntLoop[int16], ir.Int32: placeIfIntLoop[int32], ir.Int64: placeIfIntLoop[int64], ir.Float32: placeIfFloatLoop[float32], ir.Float64: placeIfFloatLoop[float64]},
 	},
 	Vectors: placeIfVectors,

@@ -22,7 +22,7 @@ func zerosIndexLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // ZerosIndex holds the loops of zeros_index, by variant and compute dtype.
 var ZerosIndex = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: zerosIndexLoop},
 	},
 	Vectors: zerosIndexVectors,

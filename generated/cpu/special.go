@@ -23,7 +23,7 @@ func digammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // Digamma holds the loops of digamma, by variant and compute dtype.
 var Digamma = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: digammaLoop[float32], ir.Float64: digammaLoop[float64]},
 	},
 	Vectors: digammaVectors,
@@ -43,7 +43,7 @@ func erfLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Erf holds the loops of erf, by variant and compute dtype.
 var Erf = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: erfLoop[float32], ir.Float64: erfLoop[float64]},
 	},
 	Vectors: erfVectors,
@@ -63,7 +63,7 @@ func erfGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 
 // ErfGradX holds the loops of erf_grad_x, by variant and compute dtype.
 var ErfGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: erfGradXLoop[float32], ir.Float64: erfGradXLoop[float64]},
 	},
 	Vectors: erfGradXVectors,
@@ -83,7 +83,7 @@ func erfcLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Erfc holds the loops of erfc, by variant and compute dtype.
 var Erfc = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: erfcLoop[float32], ir.Float64: erfcLoop[float64]},
 	},
 	Vectors: erfcVectors,
@@ -103,7 +103,7 @@ func erfcGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 
 // ErfcGradX holds the loops of erfc_grad_x, by variant and compute dtype.
 var ErfcGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: erfcGradXLoop[float32], ir.Float64: erfcGradXLoop[float64]},
 	},
 	Vectors: erfcGradXVectors,
@@ -123,7 +123,7 @@ func erfinvLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // Erfinv holds the loops of erfinv, by variant and compute dtype.
 var Erfinv = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: erfinvLoop[float32], ir.Float64: erfinvLoop[float64]},
 	},
 	Vectors: erfinvVectors,
@@ -144,7 +144,7 @@ func erfinvGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // ErfinvGradX holds the loops of erfinv_grad_x, by variant and compute dtype.
 var ErfinvGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: erfinvGradXLoop[float32], ir.Float64: erfinvGradXLoop[float64]},
 	},
 	Vectors: erfinvGradXVectors,
@@ -164,7 +164,7 @@ func lgammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // Lgamma holds the loops of lgamma, by variant and compute dtype.
 var Lgamma = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: lgammaLoop[float32], ir.Float64: lgammaLoop[float64]},
 	},
 	Vectors: lgammaVectors,
@@ -184,7 +184,7 @@ func lgammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ in
 
 // LgammaGradX holds the loops of lgamma_grad_x, by variant and compute dtype.
 var LgammaGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: lgammaGradXLoop[float32], ir.Float64: lgammaGradXLoop[float64]},
 	},
 	Vectors: lgammaGradXVectors,
@@ -206,7 +206,7 @@ func reflectedTrigammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 // ReflectedTrigamma holds the loops of reflected_trigamma, by variant and
 // compute dtype.
 var ReflectedTrigamma = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: reflectedTrigammaLoop[float32], ir.Float64: reflectedTrigammaLoop[float64]},
 	},
 	Vectors: reflectedTrigammaVectors,
@@ -230,7 +230,7 @@ func reflectedTrigammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 // ReflectedTrigammaGradX holds the loops of reflected_trigamma_grad_x, by
 // variant and compute dtype.
 var ReflectedTrigammaGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: reflectedTrigammaGradXLoop[float32], ir.Float64: reflectedTrigammaGradXLoop[float64]},
 	},
 	Vectors: reflectedTrigammaGradXVectors,
@@ -251,7 +251,7 @@ func reflectedTrigammaGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.S
 // ReflectedTrigammaGradY holds the loops of reflected_trigamma_grad_y, by
 // variant and compute dtype.
 var ReflectedTrigammaGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: reflectedTrigammaGradYLoop[float32], ir.Float64: reflectedTrigammaGradYLoop[float64]},
 	},
 	Vectors: reflectedTrigammaGradYVectors,
@@ -281,7 +281,7 @@ func trigammaRightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 // TrigammaRight holds the loops of trigamma_right, by variant and compute
 // dtype.
 var TrigammaRight = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: trigammaRightLoop[float32], ir.Float64: trigammaRightLoop[float64]},
 	},
 	Vectors: trigammaRightVectors,
@@ -328,7 +328,7 @@ func trigammaRightGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // TrigammaRightGradX holds the loops of trigamma_right_grad_x, by variant and
 // compute dtype.
 var TrigammaRightGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: trigammaRightGradXLoop[float32], ir.Float64: trigammaRightGradXLoop[float64]},
 	},
 	Vectors: trigammaRightGradXVectors,

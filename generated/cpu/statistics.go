@@ -96,7 +96,7 @@ func aminmaxStartFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 // AminmaxStart holds the loops of aminmax_start, by variant and compute
 // dtype.
 var AminmaxStart = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: aminmaxStartBoolLoop, ir.Uint8: aminmaxStartUint8Loop, ir.Int8: aminmaxStartInt8Loop, ir.Int16: aminmaxStartInt16Loop, ir.Int32: aminmaxStartInt32Loop, ir.Int64: aminmaxStartInt64Loop, ir.Float32: aminmaxStartFloatLoop[float32], ir.Float64: aminmaxStartFloatLoop[float64]},
 	},
 	Vectors: aminmaxStartVectors,
@@ -140,7 +140,7 @@ func aminmaxStepFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar,
 
 // AminmaxStep holds the loops of aminmax_step, by variant and compute dtype.
 var AminmaxStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: aminmaxStepBoolLoop, ir.Uint8: aminmaxStepIntLoop[uint8], ir.Int8: aminmaxStepIntLoop[int8], ir.Int16: aminmaxStepIntLoop[int16], ir.Int32: aminmaxStepIntLoop[int32], ir.Int64: aminmaxStepIntLoop[int64], ir.Float32: aminmaxStepFloatLoop[float32], ir.Float64: aminmaxStepFloatLoop[float64]},
 	},
 	Vectors: aminmaxStepVectors,
@@ -185,7 +185,7 @@ func aminmaxMergeFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar
 // AminmaxMerge holds the loops of aminmax_merge, by variant and compute
 // dtype.
 var AminmaxMerge = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: aminmaxMergeBoolLoop, ir.Uint8: aminmaxMergeIntLoop[uint8], ir.Int8: aminmaxMergeIntLoop[int8], ir.Int16: aminmaxMergeIntLoop[int16], ir.Int32: aminmaxMergeIntLoop[int32], ir.Int64: aminmaxMergeIntLoop[int64], ir.Float32: aminmaxMergeFloatLoop[float32], ir.Float64: aminmaxMergeFloatLoop[float64]},
 	},
 	Vectors: aminmaxMergeVectors,
@@ -230,7 +230,7 @@ func aminmaxFinishFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // AminmaxFinish holds the loops of aminmax_finish, by variant and compute
 // dtype.
 var AminmaxFinish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Bool: aminmaxFinishBoolLoop, ir.Uint8: aminmaxFinishIntLoop[uint8], ir.Int8: aminmaxFinishIntLoop[int8], ir.Int16: aminmaxFinishIntLoop[int16], ir.Int32: aminmaxFinishIntLoop[int32], ir.Int64: aminmaxFinishIntLoop[int64], ir.Float32: aminmaxFinishFloatLoop[float32], ir.Float64: aminmaxFinishFloatLoop[float64]},
 	},
 	Vectors: aminmaxFinishVectors,
@@ -282,7 +282,7 @@ func dotsStartComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // DotsStart holds the loops of dots_start, by variant and compute dtype.
 var DotsStart = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: dotsStartFloatLoop[float32], ir.Float64: dotsStartFloatLoop[float64], ir.Complex64: dotsStartComplex64Loop, ir.Complex128: dotsStartComplex128Loop},
 	},
 	Vectors: dotsStartVectors,
@@ -326,7 +326,7 @@ func dotsStepComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // DotsStep holds the loops of dots_step, by variant and compute dtype.
 var DotsStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: dotsStepFloatLoop[float32], ir.Float64: dotsStepFloatLoop[float64], ir.Complex64: dotsStepComplex64Loop, ir.Complex128: dotsStepComplex128Loop},
 	},
 	Vectors: dotsStepVectors,
@@ -370,7 +370,7 @@ func dotsMergeComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // DotsMerge holds the loops of dots_merge, by variant and compute dtype.
 var DotsMerge = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: dotsMergeFloatLoop[float32], ir.Float64: dotsMergeFloatLoop[float64], ir.Complex64: dotsMergeComplex64Loop, ir.Complex128: dotsMergeComplex128Loop},
 	},
 	Vectors: dotsMergeVectors,
@@ -414,7 +414,7 @@ func dotsFinishComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // DotsFinish holds the loops of dots_finish, by variant and compute dtype.
 var DotsFinish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: dotsFinishFloatLoop[float32], ir.Float64: dotsFinishFloatLoop[float64], ir.Complex64: dotsFinishComplex64Loop, ir.Complex128: dotsFinishComplex128Loop},
 	},
 	Vectors: dotsFinishVectors,
@@ -443,7 +443,7 @@ func floatLogsumexpStartLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // FloatLogsumexpStart holds the loops of float_logsumexp_start, by variant
 // and compute dtype.
 var FloatLogsumexpStart = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: floatLogsumexpStartLoop[float32], ir.Float64: floatLogsumexpStartLoop[float64]},
 	},
 	Vectors: floatLogsumexpStartVectors,
@@ -465,7 +465,7 @@ func floatLogsumexpStepLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 // FloatLogsumexpStep holds the loops of float_logsumexp_step, by variant and
 // compute dtype.
 var FloatLogsumexpStep = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: floatLogsumexpStepLoop[float32], ir.Float64: floatLogsumexpStepLoop[float64]},
 	},
 	Vectors: floatLogsumexpStepVectors,
@@ -487,7 +487,7 @@ func floatLogsumexpMergeLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scal
 // FloatLogsumexpMerge holds the loops of float_logsumexp_merge, by variant
 // and compute dtype.
 var FloatLogsumexpMerge = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: floatLogsumexpMergeLoop[float32], ir.Float64: floatLogsumexpMergeLoop[float64]},
 	},
 	Vectors: floatLogsumexpMergeVectors,
@@ -508,7 +508,7 @@ func floatLogsumexpFinishLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Sca
 // FloatLogsumexpFinish holds the loops of float_logsumexp_finish, by variant
 // and compute dtype.
 var FloatLogsumexpFinish = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: floatLogsumexpFinishLoop[float32], ir.Float64: floatLogsumexpFinishLoop[float64]},
 	},
 	Vectors: floatLogsumexpFinishVectors,

@@ -47,7 +47,7 @@ func acosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Acos holds the loops of acos, by variant and compute dtype.
 var Acos = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: acosFloatLoop[float32], ir.Float64: acosFloatLoop[float64], ir.Complex64: acosComplex64Loop, ir.Complex128: acosComplex128Loop},
 	},
 	Vectors: acosVectors,
@@ -91,7 +91,7 @@ func acosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // AcosGradX holds the loops of acos_grad_x, by variant and compute dtype.
 var AcosGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: acosGradXFloatLoop[float32], ir.Float64: acosGradXFloatLoop[float64], ir.Complex64: acosGradXComplex64Loop, ir.Complex128: acosGradXComplex128Loop},
 	},
 	Vectors: acosGradXVectors,
@@ -135,7 +135,7 @@ func acoshComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Acosh holds the loops of acosh, by variant and compute dtype.
 var Acosh = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: acoshFloatLoop[float32], ir.Float64: acoshFloatLoop[float64], ir.Complex64: acoshComplex64Loop, ir.Complex128: acoshComplex128Loop},
 	},
 	Vectors: acoshVectors,
@@ -179,7 +179,7 @@ func acoshGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // AcoshGradX holds the loops of acosh_grad_x, by variant and compute dtype.
 var AcoshGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: acoshGradXFloatLoop[float32], ir.Float64: acoshGradXFloatLoop[float64], ir.Complex64: acoshGradXComplex64Loop, ir.Complex128: acoshGradXComplex128Loop},
 	},
 	Vectors: acoshGradXVectors,
@@ -223,7 +223,7 @@ func asinComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Asin holds the loops of asin, by variant and compute dtype.
 var Asin = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: asinFloatLoop[float32], ir.Float64: asinFloatLoop[float64], ir.Complex64: asinComplex64Loop, ir.Complex128: asinComplex128Loop},
 	},
 	Vectors: asinVectors,
@@ -267,7 +267,7 @@ func asinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // AsinGradX holds the loops of asin_grad_x, by variant and compute dtype.
 var AsinGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: asinGradXFloatLoop[float32], ir.Float64: asinGradXFloatLoop[float64], ir.Complex64: asinGradXComplex64Loop, ir.Complex128: asinGradXComplex128Loop},
 	},
 	Vectors: asinGradXVectors,
@@ -311,7 +311,7 @@ func asinhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Asinh holds the loops of asinh, by variant and compute dtype.
 var Asinh = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: asinhFloatLoop[float32], ir.Float64: asinhFloatLoop[float64], ir.Complex64: asinhComplex64Loop, ir.Complex128: asinhComplex128Loop},
 	},
 	Vectors: asinhVectors,
@@ -355,7 +355,7 @@ func asinhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // AsinhGradX holds the loops of asinh_grad_x, by variant and compute dtype.
 var AsinhGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: asinhGradXFloatLoop[float32], ir.Float64: asinhGradXFloatLoop[float64], ir.Complex64: asinhGradXComplex64Loop, ir.Complex128: asinhGradXComplex128Loop},
 	},
 	Vectors: asinhGradXVectors,
@@ -399,7 +399,7 @@ func atanComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Atan holds the loops of atan, by variant and compute dtype.
 var Atan = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: atanFloatLoop[float32], ir.Float64: atanFloatLoop[float64], ir.Complex64: atanComplex64Loop, ir.Complex128: atanComplex128Loop},
 	},
 	Vectors: atanVectors,
@@ -419,7 +419,7 @@ func atan2Loop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Atan2 holds the loops of atan2, by variant and compute dtype.
 var Atan2 = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: atan2Loop[float32], ir.Float64: atan2Loop[float64]},
 	},
 	Vectors: atan2Vectors,
@@ -440,7 +440,7 @@ func atan2GradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Atan2GradX holds the loops of atan2_grad_x, by variant and compute dtype.
 var Atan2GradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: atan2GradXLoop[float32], ir.Float64: atan2GradXLoop[float64]},
 	},
 	Vectors: atan2GradXVectors,
@@ -461,7 +461,7 @@ func atan2GradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 
 // Atan2GradY holds the loops of atan2_grad_y, by variant and compute dtype.
 var Atan2GradY = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: atan2GradYLoop[float32], ir.Float64: atan2GradYLoop[float64]},
 	},
 	Vectors: atan2GradYVectors,
@@ -505,7 +505,7 @@ func atanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // AtanGradX holds the loops of atan_grad_x, by variant and compute dtype.
 var AtanGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: atanGradXFloatLoop[float32], ir.Float64: atanGradXFloatLoop[float64], ir.Complex64: atanGradXComplex64Loop, ir.Complex128: atanGradXComplex128Loop},
 	},
 	Vectors: atanGradXVectors,
@@ -549,7 +549,7 @@ func atanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Atanh holds the loops of atanh, by variant and compute dtype.
 var Atanh = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: atanhFloatLoop[float32], ir.Float64: atanhFloatLoop[float64], ir.Complex64: atanhComplex64Loop, ir.Complex128: atanhComplex128Loop},
 	},
 	Vectors: atanhVectors,
@@ -593,7 +593,7 @@ func atanhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64)
 
 // AtanhGradX holds the loops of atanh_grad_x, by variant and compute dtype.
 var AtanhGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: atanhGradXFloatLoop[float32], ir.Float64: atanhGradXFloatLoop[float64], ir.Complex64: atanhGradXComplex64Loop, ir.Complex128: atanhGradXComplex128Loop},
 	},
 	Vectors: atanhGradXVectors,

@@ -47,7 +47,7 @@ func cosComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Cos holds the loops of cos, by variant and compute dtype.
 var Cos = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: cosFloatLoop[float32], ir.Float64: cosFloatLoop[float64], ir.Complex64: cosComplex64Loop, ir.Complex128: cosComplex128Loop},
 	},
 	Vectors: cosVectors,
@@ -91,7 +91,7 @@ func cosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // CosGradX holds the loops of cos_grad_x, by variant and compute dtype.
 var CosGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: cosGradXFloatLoop[float32], ir.Float64: cosGradXFloatLoop[float64], ir.Complex64: cosGradXComplex64Loop, ir.Complex128: cosGradXComplex128Loop},
 	},
 	Vectors: cosGradXVectors,
@@ -135,7 +135,7 @@ func coshComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Cosh holds the loops of cosh, by variant and compute dtype.
 var Cosh = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: coshFloatLoop[float32], ir.Float64: coshFloatLoop[float64], ir.Complex64: coshComplex64Loop, ir.Complex128: coshComplex128Loop},
 	},
 	Vectors: coshVectors,
@@ -179,7 +179,7 @@ func coshGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // CoshGradX holds the loops of cosh_grad_x, by variant and compute dtype.
 var CoshGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: coshGradXFloatLoop[float32], ir.Float64: coshGradXFloatLoop[float64], ir.Complex64: coshGradXComplex64Loop, ir.Complex128: coshGradXComplex128Loop},
 	},
 	Vectors: coshGradXVectors,
@@ -223,7 +223,7 @@ func sinComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Sin holds the loops of sin, by variant and compute dtype.
 var Sin = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sinFloatLoop[float32], ir.Float64: sinFloatLoop[float64], ir.Complex64: sinComplex64Loop, ir.Complex128: sinComplex128Loop},
 	},
 	Vectors: sinVectors,
@@ -267,7 +267,7 @@ func sinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SinGradX holds the loops of sin_grad_x, by variant and compute dtype.
 var SinGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sinGradXFloatLoop[float32], ir.Float64: sinGradXFloatLoop[float64], ir.Complex64: sinGradXComplex64Loop, ir.Complex128: sinGradXComplex128Loop},
 	},
 	Vectors: sinGradXVectors,
@@ -314,7 +314,7 @@ func sincComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Sinc holds the loops of sinc, by variant and compute dtype.
 var Sinc = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sincFloatLoop[float32], ir.Float64: sincFloatLoop[float64], ir.Complex64: sincComplex64Loop, ir.Complex128: sincComplex128Loop},
 	},
 	Vectors: sincVectors,
@@ -367,7 +367,7 @@ func sincGradComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // SincGrad holds the loops of sinc_grad, by variant and compute dtype.
 var SincGrad = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sincGradFloatLoop[float32], ir.Float64: sincGradFloatLoop[float64], ir.Complex64: sincGradComplex64Loop, ir.Complex128: sincGradComplex128Loop},
 	},
 	Vectors: sincGradVectors,
@@ -473,7 +473,7 @@ func sincGradGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 // SincGradGradX holds the loops of sinc_grad_grad_x, by variant and compute
 // dtype.
 var SincGradGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sincGradGradXFloatLoop[float32], ir.Float64: sincGradGradXFloatLoop[float64], ir.Complex64: sincGradGradXComplex64Loop, ir.Complex128: sincGradGradXComplex128Loop},
 	},
 	Vectors: sincGradGradXVectors,
@@ -517,7 +517,7 @@ func sinhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Sinh holds the loops of sinh, by variant and compute dtype.
 var Sinh = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sinhFloatLoop[float32], ir.Float64: sinhFloatLoop[float64], ir.Complex64: sinhComplex64Loop, ir.Complex128: sinhComplex128Loop},
 	},
 	Vectors: sinhVectors,
@@ -561,7 +561,7 @@ func sinhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // SinhGradX holds the loops of sinh_grad_x, by variant and compute dtype.
 var SinhGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: sinhGradXFloatLoop[float32], ir.Float64: sinhGradXFloatLoop[float64], ir.Complex64: sinhGradXComplex64Loop, ir.Complex128: sinhGradXComplex128Loop},
 	},
 	Vectors: sinhGradXVectors,
@@ -605,7 +605,7 @@ func tanComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Tan holds the loops of tan, by variant and compute dtype.
 var Tan = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: tanFloatLoop[float32], ir.Float64: tanFloatLoop[float64], ir.Complex64: tanComplex64Loop, ir.Complex128: tanComplex128Loop},
 	},
 	Vectors: tanVectors,

@@ -50,7 +50,7 @@ func tanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // TanGradX holds the loops of tan_grad_x, by variant and compute dtype.
 var TanGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: tanGradXFloatLoop[float32], ir.Float64: tanGradXFloatLoop[float64], ir.Complex64: tanGradXComplex64Loop, ir.Complex128: tanGradXComplex128Loop},
 	},
 	Vectors: tanGradXVectors,
@@ -94,7 +94,7 @@ func tanhComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 
 // Tanh holds the loops of tanh, by variant and compute dtype.
 var Tanh = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: tanhFloatLoop[float32], ir.Float64: tanhFloatLoop[float64], ir.Complex64: tanhComplex64Loop, ir.Complex128: tanhComplex128Loop},
 	},
 	Vectors: tanhVectors,
@@ -141,7 +141,7 @@ func tanhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 
 // TanhGradX holds the loops of tanh_grad_x, by variant and compute dtype.
 var TanhGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Float32: tanhGradXFloatLoop[float32], ir.Float64: tanhGradXFloatLoop[float64], ir.Complex64: tanhGradXComplex64Loop, ir.Complex128: tanhGradXComplex128Loop},
 	},
 	Vectors: tanhGradXVectors,

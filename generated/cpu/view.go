@@ -25,7 +25,7 @@ func windowIndexLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 // WindowIndex holds the loops of window_index, by variant and compute dtype.
 var WindowIndex = vector.Code{
-	Loops: []*[ir.NumDTypes]ir.Loop{
+	Loops: []*[ir.NumDTypes]vector.Func{
 		{ir.Int64: windowIndexLoop},
 	},
 	Vectors: windowIndexVectors,

@@ -111,15 +111,15 @@ func (s *spy) CopyPeer(dev int, q device.StreamID, to int, dst, src uint64, n in
 	return s.Driver.CopyPeer(dev, q, to, dst, src, n)
 }
 
-func loops(f func(out, x, y *float32)) []*[ir.NumDTypes]ir.Loop {
-	var table [ir.NumDTypes]ir.Loop
+func loops(f func(out, x, y *float32)) []*[ir.NumDTypes]cpuvector.Func {
+	var table [ir.NumDTypes]cpuvector.Func
 	table[ir.Float32] = func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 		at := func(k, i int) *float32 { return (*float32)(unsafe.Add(p[min(k, len(p)-1)], 4*i)) }
 		for i := range n {
 			f(at(0, i), at(1, i), at(2, i))
 		}
 	}
-	return []*[ir.NumDTypes]ir.Loop{&table}
+	return []*[ir.NumDTypes]cpuvector.Func{&table}
 }
 
 var mulOp = ir.Op{

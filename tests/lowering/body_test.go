@@ -16,7 +16,7 @@ import (
 type body struct {
 	vector.Loop
 	op       *ir.Op
-	portable ir.Loop
+	portable vector.Func
 	graph    *expr.Graph
 	in       []ir.DType // of the operands
 	params   []expr.Param
@@ -29,7 +29,7 @@ func (b *body) String() string { return fmt.Sprintf("%s/%d/%s", b.op.Name, b.Var
 func bodies(t testing.TB) []*body {
 	t.Helper()
 	var out []*body
-	eachVector(func(op *ir.Op, l *vector.Loop, portable ir.Loop) {
+	eachVector(func(op *ir.Op, l *vector.Loop, portable vector.Func) {
 		if op.Kind == ir.Joint || len(op.Out) > 1 {
 			return // TestJoint
 		}
@@ -52,7 +52,7 @@ func bodies(t testing.TB) []*body {
 }
 
 // eachVector calls f for everything that has assembly, with what is portable beside it.
-func eachVector(f func(op *ir.Op, l *vector.Loop, portable ir.Loop)) {
+func eachVector(f func(op *ir.Op, l *vector.Loop, portable vector.Func)) {
 	for _, op := range ops.Descriptors() {
 		if code, ok := op.CodeFor(vector.Kind).(*vector.Code); ok {
 			for i := range code.Vectors {
@@ -64,7 +64,7 @@ func eachVector(f func(op *ir.Op, l *vector.Loop, portable ir.Loop)) {
 }
 
 // at returns the loop that runs at a level.
-func (b *body) at(level simd.Level) ir.Loop { return b.Loop.At(level, b.portable) }
+func (b *body) at(level simd.Level) vector.Func { return b.Loop.At(level, b.portable) }
 
 // calls counts the functions in b that are not computed to the last place.
 func (b *body) calls() int {

@@ -14,12 +14,12 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/made"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/jit"
-	"github.com/sinter-go/sinter/ir"
 )
 
 // both are the linked loop of a body for float32 and the one made of it now.
-func both(b *testing.B, name string, level simd.Level) map[string]ir.Loop {
+func both(b *testing.B, name string, level simd.Level) map[string]vector.Func {
 	b.Helper()
 	if err := jit.Available(); err != nil || simd.Available() < level {
 		b.Skip(level, err)
@@ -30,7 +30,7 @@ func both(b *testing.B, name string, level simd.Level) map[string]ir.Loop {
 			if err != nil {
 				b.Fatal(err)
 			}
-			return map[string]ir.Loop{"linked": x.at(level), "made": loop.Main}
+			return map[string]vector.Func{"linked": x.at(level), "made": loop.Main}
 		}
 	}
 	b.Fatalf("no body %s", name)

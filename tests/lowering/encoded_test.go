@@ -17,7 +17,6 @@ import (
 	"github.com/sinter-go/sinter/codegen/jit"
 	"github.com/sinter-go/sinter/codegen/loops"
 	"github.com/sinter-go/sinter/codegen/x86"
-	"github.com/sinter-go/sinter/ir"
 )
 
 var table = flag.String("table", "", "`file` to which BenchmarkCompile appends a line for each function")
@@ -53,7 +52,7 @@ func TestEncoded(t *testing.T) {
 			t.Errorf("%s: %v", b, err)
 			return 0
 		}
-		make := func(l *loops.Loop) ir.Loop {
+		make := func(l *loops.Loop) vector.Func {
 			if l == nil {
 				return nil
 			}
@@ -64,7 +63,7 @@ func TestEncoded(t *testing.T) {
 			return f
 		}
 		main, past, half, brain := make(set.Main), make(set.Past), make(set.Float16), make(set.BFloat16)
-		for i, pair := range [][2]ir.Loop{{main, linked}, {past, b.Past.At(level)}, {half, b.Float16.At(level)}, {brain, b.BFloat16.At(level)}} {
+		for i, pair := range [][2]vector.Func{{main, linked}, {past, b.Past.At(level)}, {half, b.Float16.At(level)}, {brain, b.BFloat16.At(level)}} {
 			if (pair[0] == nil) != (pair[1] == nil) {
 				t.Errorf("%s: loop %d is encoded %t, linked %t", b, i, pair[0] != nil, pair[1] != nil)
 				return 0
@@ -76,7 +75,7 @@ func TestEncoded(t *testing.T) {
 		if past != nil {
 			b.compareEncoded(t, past, b.Past.At(level), 3*vector.Group/b.DType.Size(), 1)
 		}
-		for i, f := range []ir.Loop{half, brain} {
+		for i, f := range []vector.Func{half, brain} {
 			if f != nil {
 				b.compareStored(t, f, b.at(level), formats[i])
 			}
@@ -86,7 +85,7 @@ func TestEncoded(t *testing.T) {
 }
 
 // compareEncoded runs an encoded loop and the linked one on n elements.
-func (b *body) compareEncoded(t *testing.T, encoded, linked ir.Loop, n, seed int) {
+func (b *body) compareEncoded(t *testing.T, encoded, linked vector.Func, n, seed int) {
 	t.Helper()
 	s := b.scalars()[seed%len(b.scalars())]
 	in := b.samples(n, uint64(seed))

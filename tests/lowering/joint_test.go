@@ -19,7 +19,7 @@ import (
 // portable ones, to the bit: their bodies call no functions.
 func TestJoint(t *testing.T) {
 	ran := 0
-	eachVector(func(op *ir.Op, l *vector.Loop, portable ir.Loop) {
+	eachVector(func(op *ir.Op, l *vector.Loop, portable vector.Func) {
 		if op.Kind != ir.Joint {
 			return
 		}
@@ -49,7 +49,7 @@ func TestJoint(t *testing.T) {
 }
 
 // jointly returns what a loop makes of n elements of all lists, with some around them.
-func jointly(op *ir.Op, d ir.DType, loop ir.Loop, n int, flag bool) []byte {
+func jointly(op *ir.Op, d ir.DType, loop vector.Func, n int, flag bool) []byte {
 	const around = 16
 	rng := rand.New(rand.NewPCG(uint64(n), 1))
 	lists, size := len(op.Out)+len(op.In), d.Size()

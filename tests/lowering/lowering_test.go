@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/backend/ref"
 	"github.com/sinter-go/sinter/codegen/lane"
 	"github.com/sinter-go/sinter/codegen/mathlib"
@@ -67,7 +68,7 @@ func atLevels(t *testing.T, least int, f func(t *testing.T, b *body, level simd.
 }
 
 // only returns b's loop of a level, and none of a lower one.
-func (b *body) only(level simd.Level) ir.Loop {
+func (b *body) only(level simd.Level) vector.Func {
 	if level == simd.AVX512 {
 		return b.AVX512
 	}
@@ -75,7 +76,7 @@ func (b *body) only(level simd.Level) ir.Loop {
 }
 
 // each runs f for every loop of every level there is.
-func each(t *testing.T, f func(t *testing.T, b *body, loop ir.Loop)) {
+func each(t *testing.T, f func(t *testing.T, b *body, loop vector.Func)) {
 	atLevels(t, 1, func(t *testing.T, b *body, level simd.Level) int {
 		loop := b.only(level)
 		if loop == nil {
@@ -90,7 +91,7 @@ func each(t *testing.T, f func(t *testing.T, b *body, loop ir.Loop)) {
 // that ends or begins at a page which must not be touched, in place too.
 func TestTails(t *testing.T) {
 	const most = 300
-	each(t, func(t *testing.T, b *body, loop ir.Loop) {
+	each(t, func(t *testing.T, b *body, loop vector.Func) {
 		in := b.samples(most+100, 7)
 		s := b.scalars()[0]
 		want := b.run(t, loop, in, most+100, s, 5, false, false)
@@ -137,7 +138,7 @@ func (b *body) firstDifference(got, want []byte, n int) int {
 // TestPortable holds every loop to the portable one: to the bit where nothing but
 // arithmetic is done, otherwise as near as the functions in it are stated to be.
 func TestPortable(t *testing.T) {
-	each(t, func(t *testing.T, b *body, loop ir.Loop) {
+	each(t, func(t *testing.T, b *body, loop vector.Func) {
 		calls := b.calls()
 		n := elements()
 		for i, s := range b.scalars() {
@@ -277,7 +278,7 @@ func statedULP(t lane.Type) func(string) float64 {
 // wider arithmetic, within what the operator's entry states, or within what the
 // portable loop loses at the same place besides.
 func TestInterpreter(t *testing.T) {
-	each(t, func(t *testing.T, b *body, loop ir.Loop) {
+	each(t, func(t *testing.T, b *body, loop vector.Func) {
 		ulp, ok := entries[b.op.Name]
 		if !ok || !b.graph.Result().IsFloat() || b.DType == ir.Float64 && testing.Short() {
 			return

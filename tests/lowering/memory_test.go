@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -171,7 +172,7 @@ func (b *body) samples(n int, seed uint64) [][]byte {
 
 // run computes n elements with loop from copies of the operands, in guarded memory,
 // and returns the result. Where inPlace, the first operand's memory receives it.
-func (b *body) run(t *testing.T, loop ir.Loop, in [][]byte, n int, s []ir.Scalar, index int64, inPlace, atEnd bool) []byte {
+func (b *body) run(t *testing.T, loop vector.Func, in [][]byte, n int, s []ir.Scalar, index int64, inPlace, atEnd bool) []byte {
 	t.Helper()
 	size := n * b.graph.Result().Size()
 	p := make([]unsafe.Pointer, len(in)+1)

@@ -21,7 +21,7 @@ type part struct {
 	op       *ir.Op
 	name     string // as the field of vector.Parts
 	graph    *expr.Graph
-	portable ir.Loop
+	portable vector.Func
 }
 
 // allParts returns the loops of all parts of folds.
@@ -51,7 +51,7 @@ func allParts(t *testing.T) (list []*part) {
 }
 
 // at returns the loop that runs at a level.
-func (p *part) at(level simd.Level) ir.Loop { return p.Loop.At(level, p.portable) }
+func (p *part) at(level simd.Level) vector.Func { return p.Loop.At(level, p.portable) }
 
 // correctlyRounded reports whether all that a graph computes is the same on every processor.
 func correctlyRounded(g *expr.Graph) bool {
@@ -133,9 +133,9 @@ func TestParts(t *testing.T) {
 
 // compareParts runs two loops on the same arrays, results in place of the first operands
 // where they have their dtypes.
-func compareParts(t *testing.T, l *part, loop, portable ir.Loop, outs, ins []ir.DType, n int, s []ir.Scalar) {
+func compareParts(t *testing.T, l *part, loop, portable vector.Func, outs, ins []ir.DType, n int, s []ir.Scalar) {
 	var results [2][][]byte
-	for k, f := range []ir.Loop{loop, portable} {
+	for k, f := range []vector.Func{loop, portable} {
 		p, data := arrays(1, n, append(slices.Clone(outs), ins...))
 		if l.name == "Step" || l.name == "Merge" {
 			copy(p, p[len(outs):2*len(outs)])
@@ -152,7 +152,7 @@ func compareParts(t *testing.T, l *part, loop, portable ir.Loop, outs, ins []ir.
 }
 
 // compareNarrow runs a loop over elements of float32 and one over the same as float64.
-func compareNarrow(t *testing.T, l *part, narrow, wide ir.Loop, outs, ins []ir.DType, from, n int, s []ir.Scalar) {
+func compareNarrow(t *testing.T, l *part, narrow, wide vector.Func, outs, ins []ir.DType, from, n int, s []ir.Scalar) {
 	p, data := arrays(2, n, append(slices.Clone(outs), ins...))
 	q, again := arrays(2, n, append(slices.Clone(outs), ins...))
 	for i := len(outs) + from; i < len(p); i++ {

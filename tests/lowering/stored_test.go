@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -44,7 +45,7 @@ func TestStored(t *testing.T) {
 }
 
 // compareStored runs loop on elements of a format, and wide on what they are.
-func (b *body) compareStored(t *testing.T, loop, wide ir.Loop, f format) {
+func (b *body) compareStored(t *testing.T, loop, wide vector.Func, f format) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, uint64(len(b.op.Name))))
 	for n := range 301 {

@@ -23,7 +23,7 @@ import (
 // of memory at once, each to the end of its page.
 type bypass struct {
 	on    bool
-	loop  ir.Loop // one that does so itself, or nil
+	loop  vector.Func // one that does so itself, or nil
 	write move.Streamer
 	size  int // bytes of an element of the result
 	tile  int // elements

@@ -80,7 +80,7 @@ func TestBypassLoop(t *testing.T) {
 		loop(n, p, s, index)
 	}
 	op := ir.Op{Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cpu", Of: &vector.Code{
-		Loops:   ir.LoopTable{{ir.Float32: loop}},
+		Loops:   vector.Table{{ir.Float32: loop}},
 		Vectors: []vector.Loop{{DType: ir.Float32, Past: vector.Loops{AVX2: past, AVX512: past}}},
 	}}}}
 	rng := rand.New(rand.NewPCG(15, 16))

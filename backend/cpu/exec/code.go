@@ -10,19 +10,19 @@ import (
 
 // A code is what runs a kernel, looked up once; nil where there is no such loop.
 type code struct {
-	loop   ir.Loop         // over operands and results in the dtypes that they are computed in
-	stored ir.Loop         // over those in the dtypes of the kernel's ports
-	set    vector.Set      // loop, and what does the same otherwise
-	fold   *ir.ReduceLoops // of a reduction or a scan
-	parts  parts           // of a reduction with States
+	loop   vector.Func       // over operands and results in the dtypes that they are computed in
+	stored vector.Func       // over those in the dtypes of the kernel's ports
+	set    vector.Set        // loop, and what does the same otherwise
+	fold   *vector.FoldFuncs // of a reduction or a scan
+	parts  parts             // of a reduction with States
 	opaque ir.KernelFunc
 	rates  sync.Map // bytes of an element, of operands and result, to bytes a nanosecond, float64
 }
 
 // parts are the loops of a reduction with States, all of them or none.
 type parts struct {
-	start, first, step, merge, finish ir.Loop // first is nil where nothing is made of first elements
-	narrow                            ir.Loop // step over elements of float32 that are computed with as float64, or nil
+	start, first, step, merge, finish vector.Func // first is nil where nothing is made of first elements
+	narrow                            vector.Func // step over elements of float32 that are computed with as float64, or nil
 }
 
 var codes = ir.NewSlot(func(k *ir.Kernel) *code {
@@ -37,7 +37,7 @@ var codes = ir.NewSlot(func(k *ir.Kernel) *code {
 			c.stored = c.set.Stored(k.DType)
 		}
 		if p := of.Parts; p != nil {
-			main := func(part *vector.Code) ir.Loop {
+			main := func(part *vector.Code) vector.Func {
 				if part == nil {
 					return nil
 				}

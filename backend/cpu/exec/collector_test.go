@@ -22,7 +22,7 @@ func TestCollectorIsNotHeldUp(t *testing.T) {
 		var mu sync.Mutex
 		longest, total := 0, 0
 		op := ir.Op{Name: "noted", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cpu", Of: &vector.Code{
-			Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, _ []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+			Loops: []*[ir.NumDTypes]vector.Func{{ir.Float32: func(n int, _ []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 				mu.Lock()
 				defer mu.Unlock()
 				longest, total = max(longest, n), total+n

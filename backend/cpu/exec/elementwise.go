@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/convert"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // An elementwise is an element-wise call made ready.
 type elementwise struct {
-	loop    ir.Loop
+	loop    vector.Func
 	args    []tile.Operand // the result, then the operands
 	scalars []ir.Scalar
 	row     int // tiles stop at multiples of row; 0: they need not

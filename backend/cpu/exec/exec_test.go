@@ -38,7 +38,7 @@ func axpyLoop[T arith](n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 
 var axpy = ir.Op{
 	Name: "axpy", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}},
-	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{
+	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{
 		ir.Uint8: axpyLoop[uint8], ir.Int8: axpyLoop[int8], ir.Int16: axpyLoop[int16], ir.Int32: axpyLoop[int32], ir.Int64: axpyLoop[int64],
 		ir.Float32: axpyLoop[float32], ir.Float64: axpyLoop[float64], ir.Complex64: axpyLoop[complex64], ir.Complex128: axpyLoop[complex128],
 	}}}}},
@@ -47,7 +47,7 @@ var axpy = ir.Op{
 // pickLoop is where(c, x, index), which reads a bool operand and the index.
 var pickOp = ir.Op{
 	Name: "pick", Kind: ir.Elementwise, In: []ir.Operand{{Name: "c", Fixed: ir.Bool}, {Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 		out, c, x := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*float32)(p[2]), n)
 		for i := range out {
 			if out[i] = float32(index + int64(i)); c[i] {
@@ -59,7 +59,7 @@ var pickOp = ir.Op{
 
 var lessOp = ir.Op{
 	Name: "less", Kind: ir.Elementwise, Promote: ir.PromoteCompare, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}},
-	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{ir.Float32: func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 		out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n)
 		for i := range out {
 			out[i] = x[i] < y[i]
@@ -187,7 +187,7 @@ func TestElementwiseInPlace(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	copyOp := ir.Op{
 		Name: "copy", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}},
-		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{ir.Float32: func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 			copy(unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n))
 		}}}}}},
 	}
@@ -223,9 +223,9 @@ type numbers interface{ int64 | float32 | float64 }
 
 // foldLoops returns loops for an associative function. Count is added to the
 // result so that tests see it.
-func foldLoops[T numbers](acc ir.DType, identity T, combine func(a, b T) T) *ir.ReduceLoops {
+func foldLoops[T numbers](acc ir.DType, identity T, combine func(a, b T) T) *vector.FoldFuncs {
 	s := func(n int, p unsafe.Pointer) []T { return unsafe.Slice((*T)(p), n) }
-	return &ir.ReduceLoops{
+	return &vector.FoldFuncs{
 		Acc: acc, Out: acc,
 		Init: func(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 			for i := range n {
@@ -271,8 +271,8 @@ func first[T numbers](a, b T) T {
 	return b
 }
 
-func reduceOp(kind ir.BodyKind, f32, f64, i64 *ir.ReduceLoops) *ir.Op {
-	table := []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: f32, ir.Float64: f64, ir.Int64: i64}}
+func reduceOp(kind ir.BodyKind, f32, f64, i64 *vector.FoldFuncs) *ir.Op {
+	table := []*[ir.NumDTypes]*vector.FoldFuncs{{ir.Float32: f32, ir.Float64: f64, ir.Int64: i64}}
 	return &ir.Op{Name: "fold", Kind: kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cpu", Of: &vector.Code{Folds: table}}}}
 }
 

@@ -57,7 +57,7 @@ func TestFlat(t *testing.T) {
 func TestFlatOnMovingStacks(t *testing.T) {
 	grow := ir.Op{
 		Name: "grow", Kind: ir.Elementwise, In: axpy.In, Out: axpy.Out,
-		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: deepLoop}}}}},
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{ir.Float32: deepLoop}}}}},
 	}
 	for range 20 {
 		done := make(chan error)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -20,7 +21,7 @@ const (
 // A tree merges rows of accumulators pairwise in the order they are added. The
 // shape of the merges depends on how many are added alone.
 type tree struct {
-	loops   *ir.ReduceLoops
+	loops   *vector.FoldFuncs
 	scalars []ir.Scalar
 	width   int // accumulators in a row; may be lowered while the tree is empty
 	size    int // bytes of a row
@@ -30,7 +31,7 @@ type tree struct {
 }
 
 // newTree returns a tree for up to n rows of width accumulators. Release it.
-func newTree(loops *ir.ReduceLoops, scalars []ir.Scalar, width, n int) tree {
+func newTree(loops *vector.FoldFuncs, scalars []ir.Scalar, width, n int) tree {
 	size := (width*loops.Acc.Size() + 63) &^ 63
 	return tree{
 		loops: loops, scalars: scalars, width: width, size: size,

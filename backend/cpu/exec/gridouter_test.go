@@ -23,11 +23,11 @@ func outerOp[T float32 | float64](dtype ir.DType, expr string, f func(x, y T) T,
 			out[i] = f(x[i], y[i])
 		}
 	}
-	var loops [ir.NumDTypes]ir.Loop
+	var loops [ir.NumDTypes]vector.Func
 	loops[dtype] = loop
 	return &ir.Op{
 		Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Exprs: []string{expr}}},
-		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{&loops}}}},
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{&loops}}}},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -19,7 +20,7 @@ const (
 
 // A joint is the tensors of one place: those that are written, then the other operands.
 type joint struct {
-	loop    ir.Loop
+	loop    vector.Func
 	scalars []ir.Scalar
 	results int
 	lists   []tile.Operand

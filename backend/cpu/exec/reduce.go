@@ -11,13 +11,14 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // A reduction is a reduction call made ready. Its space is split into the kept
 // axes and the reduced ones; both are walked in row-major order.
 type reduction struct {
-	loops        *ir.ReduceLoops
+	loops        *vector.FoldFuncs
 	scalars      []ir.Scalar
 	x            ir.View
 	out          ir.View

@@ -7,13 +7,14 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/convert"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // A scan is a scan call made ready: every position of the kept axes has a line
 // of elements along the scanned axis.
 type scan struct {
-	loops   *ir.ReduceLoops
+	loops   *vector.FoldFuncs
 	scalars []ir.Scalar
 	kept    axes
 	rest    axes         // kept, less the axis that rows go along

@@ -6,13 +6,14 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // A several is an element-wise call with several results made ready: one loop writes
 // them all, tile by tile.
 type several struct {
-	loop    ir.Loop
+	loop    vector.Func
 	scalars []ir.Scalar
 	args    []tile.Operand // the results, then the operands
 	results int
@@ -27,7 +28,7 @@ var severals = sync.Pool{New: func() any {
 }}
 
 // runSeveral computes an element-wise call with several results.
-func runSeveral(c *ir.Call, loop ir.Loop, n int) {
+func runSeveral(c *ir.Call, loop vector.Func, n int) {
 	m := severals.Get().(*several)
 	m.loop, m.scalars, m.results = loop, c.Scalars, len(c.Out)
 	if need := len(c.Out) + len(c.In); cap(m.args) < need {

@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -34,7 +35,7 @@ const (
 // result goes to accumulator i modulo the number of lanes, or, from rows, each result has
 // its own. How parts are merged depends on the call alone.
 type states struct {
-	start, first, step, merge, finish ir.Loop
+	start, first, step, merge, finish vector.Func
 	scalars, counted                  []ir.Scalar // for finish, behind the others, the number of elements
 	sizes                             []int       // bytes of each state
 	firsts                            []int       // of each number that is made of first elements
@@ -252,7 +253,7 @@ func (k *folding) root(n int) bank {
 // a function begins, and nowhere in assembly.
 //
 //go:noinline
-func call(loop ir.Loop, n int, p []unsafe.Pointer, s []ir.Scalar) { loop(n, p, s, 0) }
+func call(loop vector.Func, n int, p []unsafe.Pointer, s []ir.Scalar) { loop(n, p, s, 0) }
 
 // makeFirst makes what the body has of the first elements of n results, whose operands are at
 // xs; of none zeros.

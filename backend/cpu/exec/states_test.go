@@ -13,11 +13,11 @@ import (
 )
 
 // stateOp is a reduction over operands of a dtype with states a and b that the loops are of.
-func stateOp(operands int, dt ir.DType, ordered bool, start, step, merge, finish ir.Loop) *ir.Op {
-	code := func(l ir.Loop) *vector.Code {
-		table := new([ir.NumDTypes]ir.Loop)
+func stateOp(operands int, dt ir.DType, ordered bool, start, step, merge, finish vector.Func) *ir.Op {
+	code := func(l vector.Func) *vector.Code {
+		table := new([ir.NumDTypes]vector.Func)
 		table[dt] = l
-		return &vector.Code{Loops: ir.LoopTable{table}}
+		return &vector.Code{Loops: vector.Table{table}}
 	}
 	op := &ir.Op{
 		Name: "states", Kind: ir.Reduction, Switch: -1, DTypes: ir.SetOf(dt), Ordered: ordered,

@@ -29,7 +29,7 @@ func TestStored(t *testing.T) {
 		}
 	}
 	op := ir.Op{Kind: ir.Elementwise, In: axpy.In, Out: axpy.Out, Code: []ir.Code{{For: "cpu", Of: &vector.Code{
-		Loops:   ir.LoopTable{{ir.Float32: axpyLoop[float32]}},
+		Loops:   vector.Table{{ir.Float32: axpyLoop[float32]}},
 		Vectors: []vector.Loop{{DType: ir.Float32, Float16: vector.Loops{AVX2: half, AVX512: half}}},
 	}}}}
 	rng := rand.New(rand.NewPCG(17, 18))

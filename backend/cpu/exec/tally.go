@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -15,7 +16,7 @@ const scanRun = 32
 // A tally is the fold of the runs of some lines that have ended: of k runs, those of
 // the powers of two that k is made of, and what is before each.
 type tally struct {
-	loops   *ir.ReduceLoops
+	loops   *vector.FoldFuncs
 	scalars []ir.Scalar
 	lines   int          // accumulators each entry has
 	most    int          // powers of two
@@ -24,7 +25,7 @@ type tally struct {
 }
 
 // newTally returns a tally of at most so many lines of so many elements.
-func newTally(loops *ir.ReduceLoops, scalars []ir.Scalar, lines, length int) *tally {
+func newTally(loops *vector.FoldFuncs, scalars []ir.Scalar, lines, length int) *tally {
 	most := bits.Len(uint(length / scanRun))
 	return &tally{loops: loops, scalars: scalars, lines: lines, most: most, room: make([]complex128, (2*most+2)*lines)}
 }

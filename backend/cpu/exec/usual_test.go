@@ -15,11 +15,11 @@ import (
 
 // usualOp is an operator of loops of package fold at a level.
 func usualOp(level simd.Level, kind fold.Kind, body ir.BodyKind) *ir.Op {
-	table := &[ir.NumDTypes]*ir.ReduceLoops{}
+	table := &[ir.NumDTypes]*vector.FoldFuncs{}
 	for d := range ir.DType(ir.NumDTypes) {
 		table[d] = fold.At(level, kind, d)
 	}
-	all := []*[ir.NumDTypes]*ir.ReduceLoops{table}
+	all := []*[ir.NumDTypes]*vector.FoldFuncs{table}
 	return &ir.Op{Name: "fold", Kind: body, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cpu", Of: &vector.Code{Folds: all}}}}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -47,7 +48,7 @@ func (c integers[T]) check(what string, n int, got, want []T) {
 
 func at[T any](x []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 
-func (c integers[T]) run(l *ir.ReduceLoops) {
+func (c integers[T]) run(l *vector.FoldFuncs) {
 	const rows, beside = 5, 3
 	for _, n := range sizes() {
 		acc, x := c.draw(n+1), c.draw(rows*(n+beside) + 1)[1:]

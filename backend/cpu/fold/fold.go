@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -38,7 +39,7 @@ const Block = 1024
 const lanesBytes = 256
 
 // active are the loops of the level in use.
-var active = func() (t [kinds][ir.NumDTypes]*ir.ReduceLoops) {
+var active = func() (t [kinds][ir.NumDTypes]*vector.FoldFuncs) {
 	for kind := range kinds {
 		for d := range ir.DType(ir.NumDTypes) {
 			t[kind][d] = At(simd.Active(), kind, d)
@@ -50,7 +51,7 @@ var active = func() (t [kinds][ir.NumDTypes]*ir.ReduceLoops) {
 // Loops returns the loops that fold elements of dtype x, nil where there are none.
 // Finish, if not nil, makes results of dtype out of accumulators; otherwise they are
 // the accumulators.
-func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointer, s []ir.Scalar, count int64)) *ir.ReduceLoops {
+func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointer, s []ir.Scalar, count int64)) *vector.FoldFuncs {
 	loops := active[kind][x]
 	if finish == nil || loops == nil {
 		return given(loops)
@@ -63,10 +64,10 @@ func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointe
 	return given(&own)
 }
 
-// ours is the set of loops, *ir.ReduceLoops, that this package gave to operators.
+// ours is the set of loops, *vector.FoldFuncs, that this package gave to operators.
 var ours sync.Map
 
-func given(l *ir.ReduceLoops) *ir.ReduceLoops {
+func given(l *vector.FoldFuncs) *vector.FoldFuncs {
 	if l != nil {
 		ours.Store(l, nil)
 	}
@@ -75,7 +76,7 @@ func given(l *ir.ReduceLoops) *ir.ReduceLoops {
 
 // Ours reports whether an operator has these loops from Loops or Scans: they have vector
 // code where there is any.
-func Ours(l *ir.ReduceLoops) bool {
+func Ours(l *vector.FoldFuncs) bool {
 	_, ok := ours.Load(l)
 	return ok
 }
@@ -91,13 +92,13 @@ type Halves struct {
 // HalfLanes is how many accumulators Halves have.
 const HalfLanes = lanesBytes / 4
 
-// halves has the *[2]Halves, of float16 and of bfloat16, of each *ir.ReduceLoops that
+// halves has the *[2]Halves, of float16 and of bfloat16, of each *vector.FoldFuncs that
 // has some.
 var halves sync.Map
 
 // HalvesOf returns what loops from this package have for a dtype, nil where there is
 // nothing.
-func HalvesOf(loops *ir.ReduceLoops, x ir.DType) *Halves {
+func HalvesOf(loops *vector.FoldFuncs, x ir.DType) *Halves {
 	h, ok := halves.Load(loops)
 	switch {
 	case ok && x == ir.Float16:
@@ -110,7 +111,7 @@ func HalvesOf(loops *ir.ReduceLoops, x ir.DType) *Halves {
 
 // At returns the loops at a level, which must be available; nil where there are
 // none for the dtype. It is for tests that compare levels.
-func At(level simd.Level, kind Kind, x ir.DType) *ir.ReduceLoops {
+func At(level simd.Level, kind Kind, x ir.DType) *vector.FoldFuncs {
 	l := portable(kind, x)
 	if l != nil {
 		vectors(level, kind, x, l)
@@ -119,7 +120,7 @@ func At(level simd.Level, kind Kind, x ir.DType) *ir.ReduceLoops {
 }
 
 // portable returns the loops in plain Go.
-func portable(kind Kind, x ir.DType) *ir.ReduceLoops {
+func portable(kind Kind, x ir.DType) *vector.FoldFuncs {
 	switch {
 	case kind == Any || kind == All:
 		return truthLoops(kind, x)
@@ -175,8 +176,8 @@ type folder[T any] struct {
 }
 
 // loops returns the loops of a folder.
-func (f folder[T]) loops(x ir.DType) *ir.ReduceLoops {
-	l := &ir.ReduceLoops{Acc: x, Out: x}
+func (f folder[T]) loops(x ir.DType) *vector.FoldFuncs {
+	l := &vector.FoldFuncs{Acc: x, Out: x}
 	l.Init = func(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 		a := elements[T](n, acc)
 		for i := range a {

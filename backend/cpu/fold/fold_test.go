@@ -11,6 +11,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -36,7 +37,7 @@ func sizes() (n []int) {
 }
 
 // folded returns the fold of the n elements of v from at on.
-func folded(l *ir.ReduceLoops, v ir.View, at, n int) complex128 {
+func folded(l *vector.FoldFuncs, v ir.View, at, n int) complex128 {
 	acc := cputest.NewView(l.Acc, "contiguous", 1)
 	l.Init(1, acc.Ptr, nil)
 	if n > 0 {
@@ -312,7 +313,7 @@ func TestTruthOfBytes(t *testing.T) {
 				x := bytes.Repeat([]byte{fill}, n+1)
 				y := make([]byte, n+1)
 				x[at], y[at] = 0, fill // at n nothing differs
-				one := func(l *ir.ReduceLoops, start byte, x []byte) byte {
+				one := func(l *vector.FoldFuncs, start byte, x []byte) byte {
 					acc := start
 					l.Fold(n, unsafe.Pointer(&acc), unsafe.Pointer(&x[0]), nil)
 					return acc

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -49,7 +50,7 @@ func TestHalves(t *testing.T) {
 }
 
 // testHalfLines folds the first n elements of each row of x.
-func testHalfLines(t *testing.T, h *Halves, plain *ir.ReduceLoops, x ir.View, rows, n int) {
+func testHalfLines(t *testing.T, h *Halves, plain *vector.FoldFuncs, x ir.View, rows, n int) {
 	t.Helper()
 	wide, width := widened(x), x.Shape[1]
 	got, want := cputest.NewView(ir.Float32, "contiguous", rows+1), cputest.NewView(ir.Float32, "contiguous", 1)

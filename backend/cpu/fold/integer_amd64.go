@@ -3,6 +3,7 @@ package fold
 import (
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -17,7 +18,7 @@ type folding = func(n int, acc, x unsafe.Pointer, s []ir.Scalar)
 
 // useExtreme puts the assembly for a kind and a dtype of integers, if there is some,
 // into l. Order does not matter to it, so that blocks need not be merged.
-func useExtreme(wide int, kind Kind, x ir.DType, l *ir.ReduceLoops) {
+func useExtreme(wide int, kind Kind, x ir.DType, l *vector.FoldFuncs) {
 	e, ok := extremes[kind][x]
 	if !ok {
 		return

@@ -1,6 +1,7 @@
 package fold
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -13,7 +14,7 @@ type number interface {
 }
 
 // numeric returns the loops of a sum or a product.
-func numeric[T number](kind Kind, x ir.DType) *ir.ReduceLoops {
+func numeric[T number](kind Kind, x ir.DType) *vector.FoldFuncs {
 	switch kind {
 	case Sum:
 		return folder[T]{0, func(a, b T) T { return a + b }, sum[T], sumRows[T], sumPrefix[T]}.loops(x)
@@ -24,7 +25,7 @@ func numeric[T number](kind Kind, x ir.DType) *ir.ReduceLoops {
 }
 
 // ordered returns the loops of any kind for numbers between two.
-func ordered[T integerOrFloat](kind Kind, x ir.DType, _, lowest, highest T) *ir.ReduceLoops {
+func ordered[T integerOrFloat](kind Kind, x ir.DType, _, lowest, highest T) *vector.FoldFuncs {
 	switch kind {
 	case Max:
 		return folder[T]{lowest, func(a, b T) T { return max(a, b) }, maxBlock[T](lowest), maxRows[T], maxPrefix[T]}.loops(x)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -16,11 +17,11 @@ import (
 // float64, float64 in two numbers, of which the second is what rounding took from the
 // first. The error of a result is then its own rounding, however long the line.
 // Integers wrap, so that theirs has none.
-func Scans(kind Kind, x ir.DType) *ir.ReduceLoops {
+func Scans(kind Kind, x ir.DType) *vector.FoldFuncs {
 	return given(scansAt(simd.Active(), kind, x))
 }
 
-func scansAt(level simd.Level, kind Kind, x ir.DType) *ir.ReduceLoops {
+func scansAt(level simd.Level, kind Kind, x ir.DType) *vector.FoldFuncs {
 	if kind != Sum && kind != Prod {
 		return nil
 	}
@@ -128,8 +129,8 @@ type scanner[T, A any] struct {
 type columns func(rows, n, outStride, stride int, out, acc, x unsafe.Pointer) int
 
 // loops returns the loops of a scanner; acc has the size of an accumulator at least.
-func (f scanner[T, A]) loops(x, acc ir.DType) *ir.ReduceLoops {
-	l := &ir.ReduceLoops{Acc: acc, Out: x}
+func (f scanner[T, A]) loops(x, acc ir.DType) *vector.FoldFuncs {
+	l := &vector.FoldFuncs{Acc: acc, Out: x}
 	l.Init = func(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 		for i, a := 0, elements[A](n, acc); i < len(a); i++ {
 			a[i] = f.identity

@@ -3,12 +3,13 @@ package fold
 import (
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
 // truthLoops returns the loops of any and all over elements of a dtype: their
 // accumulators are bools.
-func truthLoops(kind Kind, x ir.DType) *ir.ReduceLoops {
+func truthLoops(kind Kind, x ir.DType) *vector.FoldFuncs {
 	const sign32, sign64 = 1 << 31, 1 << 63 // that of a zero does not count
 	switch x {
 	case ir.Bool, ir.Uint8, ir.Int8:
@@ -40,12 +41,12 @@ type bits interface {
 
 // truth returns the loops over elements of so many integers, one or two, that are zero
 // where all bits under the mask are.
-func truth[T bits](kind Kind, per int, mask T) *ir.ReduceLoops {
+func truth[T bits](kind Kind, per int, mask T) *vector.FoldFuncs {
 	is := func(n int, x unsafe.Pointer) bool { return anyOf(elements[T](n*per, x), mask) }
 	if kind == All {
 		is = func(n int, x unsafe.Pointer) bool { return allOf(elements[T](n*per, x), per, mask) }
 	}
-	l := &ir.ReduceLoops{Acc: ir.Bool, Out: ir.Bool}
+	l := &vector.FoldFuncs{Acc: ir.Bool, Out: ir.Bool}
 	l.Init = func(n int, acc unsafe.Pointer, _ []ir.Scalar) {
 		for i, a := 0, elements[bool](n, acc); i < n; i++ {
 			a[i] = kind == All

@@ -5,12 +5,13 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
-// vector is the assembly of one kind and type; what is nil is not there. A is an
+// assembly is that of one kind and type; what is nil is not there. A is an
 // accumulator, which is one element or two.
-type vector[T, A any] struct {
+type assembly[T, A any] struct {
 	lines  func(rows, n, stride, ahead int, accs, x *T)
 	grid   func(rows, n, stride, ahead int, acc, x *T)
 	next   func(rows, n, outStride, stride int, out, acc, x *T)
@@ -18,7 +19,7 @@ type vector[T, A any] struct {
 }
 
 // vectors replaces loops by assembly where the level has it.
-func vectors(level simd.Level, kind Kind, x ir.DType, l *ir.ReduceLoops) {
+func vectors(level simd.Level, kind Kind, x ir.DType, l *vector.FoldFuncs) {
 	if level < simd.AVX2 || kind >= kinds {
 		return
 	}
@@ -66,13 +67,13 @@ func combines[T float32 | float64]() [kinds]func(a, b T) T {
 
 // The assembly, of AVX2 and of AVX-512.
 var (
-	f32 = [kinds][2]vector[float32, float32]{
+	f32 = [kinds][2]assembly[float32, float32]{
 		Sum:  {{lines: sumLinesF32AVX2, grid: sumGridF32AVX2}, {lines: sumLinesF32AVX512, grid: sumGridF32AVX512}},
 		Prod: {{lines: prodLinesF32AVX2, grid: prodGridF32AVX2}, {lines: prodLinesF32AVX512, grid: prodGridF32AVX512}},
 		Max:  {{lines: maxLinesF32AVX2, grid: maxGridF32AVX2}, {lines: maxLinesF32AVX512, grid: maxGridF32AVX512}},
 		Min:  {{lines: minLinesF32AVX2, grid: minGridF32AVX2}, {lines: minLinesF32AVX512, grid: minGridF32AVX512}},
 	}
-	f64 = [kinds][2]vector[float64, float64]{
+	f64 = [kinds][2]assembly[float64, float64]{
 		Sum:  {{lines: sumLinesF64AVX2, grid: sumGridF64AVX2}, {lines: sumLinesF64AVX512, grid: sumGridF64AVX512}},
 		Prod: {{lines: prodLinesF64AVX2, grid: prodGridF64AVX2}, {lines: prodLinesF64AVX512, grid: prodGridF64AVX512}},
 		Max:  {{lines: maxLinesF64AVX2, grid: maxGridF64AVX2}, {lines: maxLinesF64AVX512, grid: maxGridF64AVX512}},
@@ -84,12 +85,12 @@ var (
 		Max: {{maxF16LinesF32AVX2, maxBF16LinesF32AVX2}, {maxF16LinesF32AVX512, maxBF16LinesF32AVX512}},
 		Min: {{minF16LinesF32AVX2, minBF16LinesF32AVX2}, {minF16LinesF32AVX512, minBF16LinesF32AVX512}},
 	}
-	i64 = [2]vector[int64, int64]{
+	i64 = [2]assembly[int64, int64]{
 		{intSumLinesF64AVX2, intSumGridF64AVX2, intSumNextF64AVX2, intSumPrefixF64AVX2},
 		{intSumLinesF64AVX512, intSumGridF64AVX512, intSumNextF64AVX512, intSumPrefixF64AVX2},
 	}
-	c64  = [2]vector[float32, complex64]{{lines: pairSumLinesF32AVX2, grid: sumGridF32AVX2}, {lines: pairSumLinesF32AVX512, grid: sumGridF32AVX512}}
-	c128 = [2]vector[float64, complex128]{{lines: pairSumLinesF64AVX2, grid: sumGridF64AVX2}, {lines: pairSumLinesF64AVX512, grid: sumGridF64AVX512}}
+	c64  = [2]assembly[float32, complex64]{{lines: pairSumLinesF32AVX2, grid: sumGridF32AVX2}, {lines: pairSumLinesF32AVX512, grid: sumGridF32AVX512}}
+	c128 = [2]assembly[float64, complex128]{{lines: pairSumLinesF64AVX2, grid: sumGridF64AVX2}, {lines: pairSumLinesF64AVX512, grid: sumGridF64AVX512}}
 )
 
 const (
@@ -121,7 +122,7 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 
 // use puts the assembly of AVX2 and of AVX-512, if there is some, into l: that of index
 // wide, the other at most in addition.
-func use[T, A any](of [2]vector[T, A], wide int, l *ir.ReduceLoops, combine func(a, b A) A) {
+func use[T, A any](of [2]assembly[T, A], wide int, l *vector.FoldFuncs, combine func(a, b A) A) {
 	v := of[wide]
 	if v.lines == nil {
 		return

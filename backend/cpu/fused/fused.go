@@ -22,9 +22,9 @@ func Code(r *fusion.Region) (ir.Code, error) {
 	if err != nil {
 		return ir.Code{}, err
 	}
-	var table [ir.NumDTypes]ir.Loop
+	var table [ir.NumDTypes]vector.Func
 	table[r.Kernel.Compute] = loop
-	return ir.Code{For: vector.Kind, Of: &vector.Code{Loops: ir.LoopTable{&table}, Make: made.Loops}}, nil
+	return ir.Code{For: vector.Kind, Of: &vector.Code{Loops: vector.Table{&table}, Make: made.Loops}}, nil
 }
 
 // pieceBytes is what all values of a piece take that are in scratch memory, about: half of a
@@ -33,7 +33,7 @@ const pieceBytes = 16 << 10
 
 // A stage is a member ready to run over a piece.
 type stage struct {
-	loop    ir.Loop
+	loop    vector.Func
 	out     int // the value that it gives first
 	results int
 	in      []fusion.Source
@@ -62,7 +62,7 @@ type room struct {
 }
 
 // pieces returns the loop that runs the members one after the other.
-func pieces(r *fusion.Region) (ir.Loop, error) {
+func pieces(r *fusion.Region) (vector.Func, error) {
 	c := &chain{inputs: len(r.Op.In), outs: r.Outs, sizes: make([]int, r.Values()), targets: make([]int, r.Values()), numbers: make([]ir.DType, len(r.Op.Attrs))}
 	for v := range c.targets {
 		c.targets[v] = -1

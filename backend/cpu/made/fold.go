@@ -17,7 +17,7 @@ import (
 
 // Folds is Code.MakeFold of package vector: the loops of a reduction or a scan, of which
 // those that cannot be made, and those of package fold, are the portable ones.
-func Folds(k *ir.Kernel, portable *ir.ReduceLoops) *ir.ReduceLoops {
+func Folds(k *ir.Kernel, portable *vector.FoldFuncs) *vector.FoldFuncs {
 	if fold.Ours(portable) {
 		return portable
 	}
@@ -92,7 +92,7 @@ func foldLoops(set *loops.FoldSet) (own vector.FoldLoops, err error) {
 	return own, nil
 }
 
-// called returns a fold's function with the type of those in ir.ReduceLoops.
+// called returns a fold's function with the type of those in vector.FoldFuncs.
 func called(f jit.Func, types []ir.DType) func(n int, acc, x unsafe.Pointer, s []ir.Scalar) {
 	if len(types) == 0 {
 		return func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) { f.Fold(n, acc, x, nil) }

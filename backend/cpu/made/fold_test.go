@@ -61,7 +61,7 @@ var foldings = []folding{
 // op is the operator; its portable loops count their calls.
 func (f *folding) op(ran *atomic.Int64) *ir.Op {
 	slice := func(n int, p unsafe.Pointer) []float32 { return unsafe.Slice((*float32)(p), n) }
-	l := &ir.ReduceLoops{Acc: ir.Float32, Out: ir.Float32,
+	l := &vector.FoldFuncs{Acc: ir.Float32, Out: ir.Float32,
 		Fold: func(n int, acc, x unsafe.Pointer, _ []ir.Scalar) {
 			ran.Add(1)
 			for _, v := range slice(n, x) {
@@ -82,15 +82,15 @@ func (f *folding) op(ran *atomic.Int64) *ir.Op {
 		}}
 	op := &ir.Op{Name: f.name, Kind: f.kind, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{}},
 		Attrs: []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "c", Kind: ir.AttrFloat}}, Bodies: []ir.Body{f.body}, DTypes: ir.ClassFloat}
-	table := []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: l}}
+	table := []*[ir.NumDTypes]*vector.FoldFuncs{{ir.Float32: l}}
 	op.Code = []ir.Code{{For: vector.Kind, Of: &vector.Code{Folds: table, MakeFold: made.Folds}}}
 	return op
 }
 
 // loops are the loops of an operator at the active level.
-func loops(op *ir.Op) *ir.ReduceLoops { return at(op, simd.Active()) }
+func loops(op *ir.Op) *vector.FoldFuncs { return at(op, simd.Active()) }
 
-func at(op *ir.Op, level simd.Level) *ir.ReduceLoops {
+func at(op *ir.Op, level simd.Level) *vector.FoldFuncs {
 	return op.CodeFor(vector.Kind).(*vector.Code).Fold(op.Kernel(0, ir.Float32), level)
 }
 
@@ -160,7 +160,7 @@ func TestFoldsOfCode(t *testing.T) {
 		compareFold(t, f.name+" merge", got.Merge, want.Merge)
 	}
 	op := &ir.Op{Name: "sum", Kind: ir.Reduction}
-	for _, own := range []*ir.ReduceLoops{fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), fold.Scans(fold.Sum, ir.Int64)} {
+	for _, own := range []*vector.FoldFuncs{fold.Loops(fold.Sum, ir.Float32, ir.Float32, nil), fold.Scans(fold.Sum, ir.Int64)} {
 		if made.Folds(op.Kernel(0, ir.Float32), own) != own {
 			t.Error("loops of package fold were replaced")
 		}

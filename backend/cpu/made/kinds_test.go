@@ -52,7 +52,7 @@ func scaled(portable *atomic.Int64) *ir.Op {
 	}
 	return &ir.Op{Name: "scaled", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}},
 		Attrs: []ir.Attr{{Name: "c", Kind: ir.AttrFloat}}, Bodies: []ir.Body{{Exprs: []string{"x*c - y"}}}, DTypes: ir.ClassFloat,
-		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: loop}}, Make: made.Loops}}}}
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{ir.Float32: loop}}, Make: made.Loops}}}}
 }
 
 var scale = []ir.Scalar{ir.FloatScalar(0.7)}
@@ -74,7 +74,7 @@ func TestPast(t *testing.T) {
 				x[i], y[i] = float32(i%1013)*0.37, float32(i%17)-8
 			}
 			all, got := aligned[float32](n)
-			call := func(loop ir.Loop, out []float32) {
+			call := func(loop vector.Func, out []float32) {
 				loop(n, []unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&y[0])}, scale, 0)
 			}
 			call(code.Past(), got)
@@ -106,7 +106,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-func testStored(t *testing.T, name string, op *ir.Op, loop ir.Loop, narrow func(float32) uint16, widen func(uint16) float32) {
+func testStored(t *testing.T, name string, op *ir.Op, loop vector.Func, narrow func(float32) uint16, widen func(uint16) float32) {
 	t.Helper()
 	if loop == nil {
 		t.Errorf("%s: none", name)
@@ -178,7 +178,7 @@ func TestJoint(t *testing.T) {
 			lists[0][i], lists[1][i] = mean+float64(share*d), spread+float64(share*(float64(d*d)-spread))
 		}
 	}
-	call := func(loop ir.Loop, n int) []float64 {
+	call := func(loop vector.Func, n int) []float64 {
 		all := make([]float64, 3*n+1)
 		for i := range 3 * n {
 			all[i] = float64(i%29)*0.3 - 2

@@ -23,7 +23,7 @@ import (
 
 // Loops is Code.Make of package vector: the loops of an element-wise or joint kernel,
 // those that do the same otherwise when they are first asked for.
-func Loops(k *ir.Kernel, portable ir.Loop) vector.Set {
+func Loops(k *ir.Kernel, portable vector.Func) vector.Set {
 	code := codes.Of(k)
 	if code.Main == nil {
 		return vector.Set{Main: portable}
@@ -67,9 +67,9 @@ var (
 	Finish = maker(part{graph: func(b *body.Body) *expr.Graph { return b.Finish }})
 )
 
-func maker(p part) func(*ir.Kernel, ir.Loop) vector.Set {
+func maker(p part) func(*ir.Kernel, vector.Func) vector.Set {
 	codes := newCodes(p)
-	return func(k *ir.Kernel, portable ir.Loop) vector.Set {
+	return func(k *ir.Kernel, portable vector.Func) vector.Set {
 		code := codes.Of(k)
 		if code.Main == nil {
 			return vector.Set{Main: portable}
@@ -95,7 +95,7 @@ func sets(level simd.Level) []x86.ISA {
 
 // A Code is the loop of a body for a compute dtype, and what others are compiled from.
 type Code struct {
-	Main ir.Loop
+	Main vector.Func
 	body loops.Body
 	set  loops.Set
 }
@@ -103,12 +103,12 @@ type Code struct {
 // Past compiles the loop past the caches, Float16 and BFloat16 those over operands and
 // results that are stored so, Float32 that over elements of a fold; nil where there is
 // none.
-func (c *Code) Past() ir.Loop     { return c.other(c.set.Past) }
-func (c *Code) Float16() ir.Loop  { return c.other(c.set.Float16) }
-func (c *Code) BFloat16() ir.Loop { return c.other(c.set.BFloat16) }
-func (c *Code) Float32() ir.Loop  { return c.other(c.set.Float32) }
+func (c *Code) Past() vector.Func     { return c.other(c.set.Past) }
+func (c *Code) Float16() vector.Func  { return c.other(c.set.Float16) }
+func (c *Code) BFloat16() vector.Func { return c.other(c.set.BFloat16) }
+func (c *Code) Float32() vector.Func  { return c.other(c.set.Float32) }
 
-func (c *Code) other(l *loops.Loop) ir.Loop {
+func (c *Code) other(l *loops.Loop) vector.Func {
 	if l == nil {
 		return nil
 	}
@@ -182,8 +182,8 @@ func bodyOf(op *ir.Op, p part, variant int, d ir.DType) (loops.Body, error) {
 // mostScalars bounds the scalars of a loop, which are passed on the stack.
 const mostScalars = 16
 
-// Loop makes the function of a loop of a body, with the type of ir.Loop.
-func Loop(l *loops.Loop, b loops.Body) (ir.Loop, error) {
+// Loop makes the function of a loop of a body, with the type of vector.Func.
+func Loop(l *loops.Loop, b loops.Body) (vector.Func, error) {
 	fns, err := l.Functions()
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func operator(portable *atomic.Int64) *ir.Op {
 	return &ir.Op{Name: "rational", Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}}, Out: []ir.Result{{}},
 		Attrs:  []ir.Attr{{Name: "c", Kind: ir.AttrFloat}, {Name: "how", Kind: ir.AttrString}, {Name: "k", Kind: ir.AttrScalar}},
 		Bodies: []ir.Body{{Exprs: []string{"(x*c + k)*x - y/(x*x + 1)"}}}, DTypes: ir.ClassFloat,
-		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{{ir.Float32: loop}}, Make: made.Loops}}}}
+		Code: []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{{ir.Float32: loop}}, Make: made.Loops}}}}
 }
 
 // set is the loops of an operator for float32 at a level.

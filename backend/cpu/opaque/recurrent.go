@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -78,7 +79,7 @@ func (c *cell[T]) gate(v []T, k int) []T { return v[k*c.width : (k+1)*c.width] }
 
 // An activation is a function of each element.
 type activation[T float] struct {
-	loop  ir.Loop // nil: plain
+	loop  vector.Func // nil: plain
 	plain func(T) T
 }
 

@@ -23,7 +23,7 @@ type Fold struct {
 }
 
 // Fold returns the loops of a reduction or a scan at a level, nil where it is not supported.
-func (c *Code) Fold(k *ir.Kernel, level simd.Level) *ir.ReduceLoops {
+func (c *Code) Fold(k *ir.Kernel, level simd.Level) *FoldFuncs {
 	portable := entry(c.Folds, k)
 	if portable == nil {
 		return nil
@@ -40,7 +40,7 @@ func (c *Code) Fold(k *ir.Kernel, level simd.Level) *ir.ReduceLoops {
 }
 
 // At returns the loops that run at a level, portable ones where there are no others.
-func (f *Fold) At(level simd.Level, portable *ir.ReduceLoops) *ir.ReduceLoops {
+func (f *Fold) At(level simd.Level, portable *FoldFuncs) *FoldFuncs {
 	loops := *portable
 	for _, at := range []struct {
 		level simd.Level

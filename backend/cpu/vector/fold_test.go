@@ -14,11 +14,11 @@ func TestFold(t *testing.T) {
 		return func(n int, _, _ unsafe.Pointer, _ []ir.Scalar) { ran = 10*n + number }
 	}
 	loops := func(number int) FoldLoops { return FoldLoops{Fold: loop(number), Rows: loop(number)} }
-	portable := func(number int) *ir.ReduceLoops {
-		return &ir.ReduceLoops{Acc: ir.Int64, Fold: loop(number), Rows: loop(number), Merge: loop(9)}
+	portable := func(number int) *FoldFuncs {
+		return &FoldFuncs{Acc: ir.Int64, Fold: loop(number), Rows: loop(number), Merge: loop(9)}
 	}
 	op, code := &ir.Op{Kind: ir.Reduction}, Code{
-		Folds: []*[ir.NumDTypes]*ir.ReduceLoops{{ir.Float32: portable(1), ir.Int8: portable(4), ir.Int16: portable(6)}},
+		Folds: []*[ir.NumDTypes]*FoldFuncs{{ir.Float32: portable(1), ir.Int8: portable(4), ir.Int16: portable(6)}},
 		FoldVectors: []Fold{
 			{DType: ir.Float32, AVX2: loops(2), AVX512: loops(3)},
 			{DType: ir.Int8, AVX2: loops(5)},

@@ -16,16 +16,16 @@ const Kind = "cpu"
 // is an ir.KernelFunc. Loops and Folds are indexed by variant, then by compute dtype; a
 // nil entry means the pair is not supported.
 type Code struct {
-	Loops       ir.LoopTable                     // Elementwise and Joint
-	Folds       []*[ir.NumDTypes]*ir.ReduceLoops // Reduction and Scan
-	Parts       *Parts                           // Reduction with States, instead of Folds
-	Vectors     []Loop                           // assembly for entries of Loops
-	FoldVectors []Fold                           // and of Folds
+	Loops       Table                       // Elementwise and Joint
+	Folds       []*[ir.NumDTypes]*FoldFuncs // Reduction and Scan
+	Parts       *Parts                      // Reduction with States, instead of Folds
+	Vectors     []Loop                      // assembly for entries of Loops
+	FoldVectors []Fold                      // and of Folds
 
 	// Make and MakeFold make loops where there is no assembly, of a kernel that computes
 	// in its own dtype and what is portable; nil where nothing is made.
-	Make     func(k *ir.Kernel, portable ir.Loop) Set
-	MakeFold func(k *ir.Kernel, portable *ir.ReduceLoops) *ir.ReduceLoops
+	Make     func(k *ir.Kernel, portable Func) Set
+	MakeFold func(k *ir.Kernel, portable *FoldFuncs) *FoldFuncs
 }
 
 // Parts compute a reduction with States, whose accumulators are an array for each
@@ -41,8 +41,8 @@ type Parts struct{ Start, First, Step, Merge, Finish *Code }
 type Loop struct {
 	Variant int
 	DType   ir.DType // the compute dtype
-	AVX2    ir.Loop
-	AVX512  ir.Loop
+	AVX2    Func
+	AVX512  Func
 
 	// What some have beside these: Past does the same with results that no cache holds,
 	// Float16 and BFloat16 with operands and results of that dtype, where the others'
@@ -51,10 +51,10 @@ type Loop struct {
 }
 
 // Loops are those of a kind by level, nil where there is none.
-type Loops struct{ AVX2, AVX512 ir.Loop }
+type Loops struct{ AVX2, AVX512 Func }
 
 // At returns the loop that runs at a level, or nil.
-func (l Loops) At(level simd.Level) ir.Loop {
+func (l Loops) At(level simd.Level) Func {
 	switch {
 	case level >= simd.AVX512:
 		return l.AVX512
@@ -65,7 +65,7 @@ func (l Loops) At(level simd.Level) ir.Loop {
 }
 
 // At returns the loop that runs at a level, which may be one of a lower level, or portable.
-func (l *Loop) At(level simd.Level, portable ir.Loop) ir.Loop {
+func (l *Loop) At(level simd.Level, portable Func) Func {
 	switch {
 	case level >= simd.AVX512 && l.AVX512 != nil:
 		return l.AVX512
@@ -85,13 +85,13 @@ const Group = 16 << 10
 // functions, for a loop may be made when it is first asked for; each may be nil, and give
 // nil.
 type Set struct {
-	Main                             ir.Loop
-	Past, Float16, BFloat16, Float32 func() ir.Loop
+	Main                             Func
+	Past, Float16, BFloat16, Float32 func() Func
 }
 
 // Stored returns the loop over operands and results that are of a 16-bit float dtype in
 // memory, or that of a fold in float64 over elements of float32; nil where there is none.
-func (s *Set) Stored(d ir.DType) ir.Loop {
+func (s *Set) Stored(d ir.DType) Func {
 	switch d {
 	case ir.Float16:
 		return given(s.Float16)
@@ -104,9 +104,9 @@ func (s *Set) Stored(d ir.DType) ir.Loop {
 }
 
 // PastCaches returns the loop with results past the caches, or nil.
-func (s *Set) PastCaches() ir.Loop { return given(s.Past) }
+func (s *Set) PastCaches() Func { return given(s.Past) }
 
-func given(f func() ir.Loop) ir.Loop {
+func given(f func() Func) Func {
 	if f == nil {
 		return nil
 	}
@@ -114,11 +114,11 @@ func given(f func() ir.Loop) ir.Loop {
 }
 
 // linked is the function that gives a loop, nil for none.
-func linked(loop ir.Loop) func() ir.Loop {
+func linked(loop Func) func() Func {
 	if loop == nil {
 		return nil
 	}
-	return func() ir.Loop { return loop }
+	return func() Func { return loop }
 }
 
 // Set returns the loops of an element-wise or joint kernel at a level, in its compute dtype.

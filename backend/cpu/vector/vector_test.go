@@ -10,7 +10,7 @@ import (
 )
 
 // named returns a loop that adds its number to n's.
-func named(number int, ran *int) ir.Loop {
+func named(number int, ran *int) Func {
 	return func(n int, _ []unsafe.Pointer, _ []ir.Scalar, _ int64) { *ran = 10*n + number }
 }
 
@@ -18,7 +18,7 @@ func TestSet(t *testing.T) {
 	var ran int
 	pair := func(n int) Loops { return Loops{AVX2: named(n, &ran), AVX512: named(n+1, &ran)} }
 	op, code := &ir.Op{Bodies: make([]ir.Body, 2)}, Code{
-		Loops: []*[ir.NumDTypes]ir.Loop{{}, {ir.Float32: named(1, &ran), ir.Int8: named(4, &ran), ir.Int16: named(6, &ran)}},
+		Loops: []*[ir.NumDTypes]Func{{}, {ir.Float32: named(1, &ran), ir.Int8: named(4, &ran), ir.Int16: named(6, &ran)}},
 		Vectors: []Loop{
 			{Variant: 1, DType: ir.Float32, AVX2: named(2, &ran), AVX512: named(3, &ran), Past: pair(10), Float16: pair(20), BFloat16: pair(30)},
 			{Variant: 1, DType: ir.Int8, AVX2: named(5, &ran)},
@@ -34,7 +34,7 @@ func TestSet(t *testing.T) {
 	} {
 		for level, numbers := range want {
 			s := code.Set(op.Kernel(1, dt), level)
-			for i, loop := range []ir.Loop{s.Main, s.PastCaches(), s.Stored(ir.Float16), s.Stored(ir.BFloat16)} {
+			for i, loop := range []Func{s.Main, s.PastCaches(), s.Stored(ir.Float16), s.Stored(ir.BFloat16)} {
 				ran = 1000
 				if loop != nil {
 					loop(100, nil, nil, 0)
@@ -52,7 +52,7 @@ func TestSet(t *testing.T) {
 		t.Error("a loop of a variant that has none")
 	}
 	made := Set{Main: named(7, &ran)}
-	code.Make = func(k *ir.Kernel, portable ir.Loop) Set {
+	code.Make = func(k *ir.Kernel, portable Func) Set {
 		if k.DType != ir.Float32 {
 			t.Errorf("asked to make %v", k)
 		}

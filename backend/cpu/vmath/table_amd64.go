@@ -4,10 +4,13 @@
 
 package vmath
 
-import "github.com/sinter-go/sinter/ir"
+import (
+	"github.com/sinter-go/sinter/backend/cpu/vector"
+	"github.com/sinter-go/sinter/ir"
+)
 
 // table holds the loops of a function for AVX2 and AVX-512.
-var table = map[key][2]ir.Loop{
+var table = map[key][2]vector.Func{
 	{"acos", ir.Float32}:    {acosF32AVX2, acosF32AVX512},
 	{"acos", ir.Float64}:    {acosF64AVX2, acosF64AVX512},
 	{"acosh", ir.Float32}:   {acoshF32AVX2, acoshF32AVX512},

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -33,7 +34,7 @@ type key struct {
 // Loop returns the element-wise loop of a function, whose pointers are those of the
 // result and of the arguments. It is nil at level Portable, of unknown functions,
 // and on architectures without assembly. The processor must have the level.
-func Loop(name string, d ir.DType, l simd.Level) ir.Loop {
+func Loop(name string, d ir.DType, l simd.Level) vector.Func {
 	if l == simd.Portable {
 		return nil
 	}

@@ -4,7 +4,7 @@ package vmath
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/simd"
-	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 )
 
-func loop(key, simd.Level) ir.Loop { return nil }
+func loop(key, simd.Level) vector.Func { return nil }

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num/numtest"
 )
@@ -48,7 +49,7 @@ func arguments32(stride int) []float32 {
 }
 
 // apply runs a loop in pieces as long as callers of assembly may.
-func apply[T float32 | float64](f ir.Loop, y []T, x ...[]T) {
+func apply[T float32 | float64](f vector.Func, y []T, x ...[]T) {
 	const piece = 1 << 14
 	for i := 0; i < len(y); i += piece {
 		n := min(piece, len(y)-i)

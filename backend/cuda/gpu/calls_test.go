@@ -364,13 +364,13 @@ func TestCopies(t *testing.T) {
 // copying returns an operator whose result is its operand, which no kernel computes.
 func copying() *ir.Op {
 	op := element("copy", "x", 1, new(ir.Op), ir.PromoteNone)
-	op.Code = []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]ir.Loop{copyLoops()}}}, {For: "cuda", Of: &code.Kernels{Module: "copy", Symbol: "copy"}}}
+	op.Code = []ir.Code{{For: "cpu", Of: &vector.Code{Loops: []*[ir.NumDTypes]vector.Func{copyLoops()}}}, {For: "cuda", Of: &code.Kernels{Module: "copy", Symbol: "copy"}}}
 	op.Bodies[0].Identity = true
 	return op
 }
 
-func copyLoops() *[ir.NumDTypes]ir.Loop {
-	var loops [ir.NumDTypes]ir.Loop
+func copyLoops() *[ir.NumDTypes]vector.Func {
+	var loops [ir.NumDTypes]vector.Func
 	for _, dt := range ir.AllDTypes() {
 		size := dt.Size()
 		loops[dt] = func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {

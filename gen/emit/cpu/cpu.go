@@ -124,7 +124,7 @@ func (f *goFile) loops(op *schema.Op) {
 		makes = schema.GoName(part)
 	}
 	f.Doc(op.GoName + " holds the loops of " + op.Name + ", by variant and compute dtype.")
-	f.table(op, gofile.Field("Loops", tableType(gofile.IRName("Loop")).Add(gofile.Rows(table...))), "Vectors", "Make", makes)
+	f.table(op, gofile.Field("Loops", tableType(jen.Qual(gofile.VectorPath, "Func")).Add(gofile.Rows(table...))), "Vectors", "Make", makes)
 }
 
 // parts prints a reduction with states.

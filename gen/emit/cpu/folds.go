@@ -86,7 +86,7 @@ func (f *goFile) folds(op *schema.Op) {
 	if slices.ContainsFunc(f.e.ownFolds, func(own ownFold) bool { return own.op == op }) {
 		assembly = "FoldVectors"
 	}
-	f.table(op, gofile.Field("Folds", tableType(jen.Op("*").Add(gofile.IRName("ReduceLoops"))).Add(gofile.Rows(table...))), assembly, "MakeFold", "Folds")
+	f.table(op, gofile.Field("Folds", tableType(jen.Op("*").Add(jen.Qual(gofile.VectorPath, "FoldFuncs"))).Add(gofile.Rows(table...))), assembly, "MakeFold", "Folds")
 }
 
 // all prints the scalar functions, the loops, and the function that collects them.
@@ -119,8 +119,8 @@ func (w *folder) all(v schema.Variant) {
 	if w.op.Kind == ir.Scan {
 		add("Run", "Run", w.run)
 	}
-	w.fn(w.name+"Loops", []jen.Code{jen.List(jen.Id("acc"), jen.Id("out")).Add(gofile.IRName("DType"))}, jen.Op("*").Add(gofile.IRName("ReduceLoops")),
-		jen.Return(jen.Op("&").Add(gofile.IRName("ReduceLoops")).Add(gofile.Rows(items...))))
+	w.fn(w.name+"Loops", []jen.Code{jen.List(jen.Id("acc"), jen.Id("out")).Add(gofile.IRName("DType"))}, jen.Op("*").Add(jen.Qual(gofile.VectorPath, "FoldFuncs")),
+		jen.Return(jen.Op("&").Add(jen.Qual(gofile.VectorPath, "FoldFuncs")).Add(gofile.Rows(items...))))
 }
 
 // accFamily is the family with a type parameter only where the accumulator has
