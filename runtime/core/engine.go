@@ -87,6 +87,7 @@ type engine struct {
 	due      []dueLeaf    // leaves whose hooks have not run
 	visited  []*gradState // leaves whose hooks have run
 	takers   []Taker      // those who took gradients of the pass
+	callers  []uintptr    // the frames that gave a pass that is recorded; nil until they are asked for
 
 	scope  Scope       // holds what backward functions make until the node is done
 	outer  *Scope      // the program's, in which hooks run
@@ -321,7 +322,14 @@ func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 	for i := range n.in {
 		g.set, g.wanted = append(g.set, nil), append(g.wanted, e.wants(n.in[i].state))
 	}
-	if end := attempt(func() { n.backward(g) }); end != nil {
+	end := attempt(func() {
+		if r := recorderNow(); r != nil {
+			r.generated(n.backward, &e.callers)
+			defer func() { r.pass = nil }()
+		}
+		n.backward(g)
+	})
+	if end != nil {
 		_ = FirstError(g.set...) // it stands for those, too
 		return end.report()
 	}

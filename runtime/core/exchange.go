@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	goruntime "runtime"
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
@@ -42,8 +41,7 @@ func RecordExchange(x *Exchange) (wait func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var callers [40]uintptr
-	s.callers = r.frames.clone(callers[:goruntime.Callers(2, callers[:])])
+	s.callers = r.callers()
 	r.program, r.open = append(r.program, s), append(r.open, s)
 	return func() error {
 		if recorderNow() != r {

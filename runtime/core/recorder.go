@@ -2,12 +2,13 @@ package core
 
 import (
 	"fmt"
-	goruntime "runtime"
+	"reflect"
 	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/caller"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/local"
@@ -49,7 +50,8 @@ type recorder struct {
 	failing   []func() // called only where the recording fails
 	guards    []guard
 	tape      random.Tape
-	open      []step // exchanges that nothing waits for yet
+	open      []step    // exchanges that nothing waits for yet
+	pass      []uintptr // the frames that gave the steps of now; nil where each looks for its own
 
 	views    slab[ir.View]
 	refs     slab[program.Ref]
@@ -337,10 +339,30 @@ func (r *recorder) launch(c *ir.Call, dev device.Device, drv device.Driver, othe
 		return err
 	}
 	s.numbers, _ = graph.Numbers()
-	var callers [40]uintptr
-	s.callers = r.frames.clone(callers[:goruntime.Callers(2, callers[:])])
+	s.callers = r.callers()
 	r.program = append(r.program, s)
 	return nil
+}
+
+// callers returns the frames that called the function which calls it.
+func (r *recorder) callers() []uintptr {
+	if r.pass != nil {
+		return r.pass
+	}
+	var room [40]uintptr
+	return r.frames.clone(caller.Frames(2, room[:]))
+}
+
+// generated has steps count as given by who gave the pass that is under way, while f, the
+// gradient of an operator, is the generator's: there is nobody else in between.
+func (r *recorder) generated(f func(*Grad), under *[]uintptr) {
+	if !caller.Generated(reflect.ValueOf(f).Pointer()) {
+		return
+	}
+	if *under == nil {
+		*under = r.callers()
+	}
+	r.pass = *under
 }
 
 // places returns the views of a call without their memory, and where this is.
