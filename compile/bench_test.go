@@ -1,10 +1,13 @@
 package compile_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir/program"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -77,6 +80,14 @@ func TestPeak(t *testing.T) {
 		must(t, step.Prepare(x))
 		s := step.Stats()
 		t.Logf("%s: %d of %d bytes, %.3f; %d steps", m.name, s.Peak, s.Eager, float64(s.Peak)/float64(s.Eager), s.Steps)
+		for i, s := range step.Program().Steps { // those of the backward pass, too
+			if s.Action == program.Launch && !strings.Contains(s.Line, "bench_test.go:") {
+				t.Errorf("%s: step %d, %s, is of line %q", m.name, i, s.Name(), s.Line)
+			}
+		}
+		if text := step.Explain(); !strings.Contains(text, fmt.Sprintf("%d in eager code (0.", s.Eager)) {
+			t.Errorf("%s: no ratio of memory in %s", m.name, text)
+		}
 		if s.Peak >= s.Eager {
 			t.Errorf("%s: %d bytes, eager code needs %d", m.name, s.Peak, s.Eager)
 		}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // random4 is a function over two tensors of shape [4 4], made of the bytes of code: views,
@@ -82,34 +85,51 @@ func FuzzPrograms(f *testing.F) {
 		f.Add(code)
 	}
 	f.Fuzz(func(t *testing.T, code []byte) {
-		core.Poison.Store(true)
-		defer core.Poison.Store(false)
-		x := []tensor.Tensor{tensor.Linspace(-1, 1, 16).Reshape(4, 4).Contiguous().RequireGrad(), tensor.Linspace(2, -1, 16).Reshape(4, 4).Contiguous().RequireGrad()}
-		step := compile.Step(func(x ...tensor.Tensor) ([]tensor.Tensor, error) { return random4(code, x...) })
-		for range 2 {
-			before := state()
-			want, eager := random4(code, x...)
-			after := state()
-			restore(before)
-			got, err := step.Call(x...)
-			if (err != nil) != (eager != nil) {
-				t.Fatalf("error %v, eager's %v", err, eager)
-			}
-			if err != nil {
-				return
-			}
-			if state() != after {
-				t.Errorf("random state %v, want %v", state(), after)
-			}
-			for i := range want {
-				w, err := want[i].Bytes()
-				must(t, err)
-				g, err := got[i].Bytes()
-				must(t, err)
-				if !bytes.Equal(g, w) {
-					t.Errorf("result %d: %v, eager's %v\n%s", i, got[i], want[i], step.Program())
+		each(t, func(t *testing.T, dev device.Device) { sameAsEager(t, dev, code) })
+	})
+}
+
+// sameAsEager compares the program of random4 with eager code: call by call, and on
+// accelerators as a graph, too.
+func sameAsEager(t *testing.T, dev device.Device, code []byte) {
+	core.Poison.Store(true)
+	defer core.Poison.Store(false)
+	leaf := func(from, to float64) tensor.Tensor {
+		return tensor.Linspace(from, to, 16).Reshape(4, 4).Contiguous().RequireGrad()
+	}
+	x := []tensor.Tensor{leaf(-1, 1), leaf(2, -1)}
+	step := compile.Step(func(x ...tensor.Tensor) ([]tensor.Tensor, error) { return random4(code, x...) })
+	defer step.Close()
+	for range 3 {
+		before := state()
+		want, eager := random4(code, x...)
+		after := state()
+		restore(before)
+		got, err := step.Call(x...)
+		if (err != nil) != (eager != nil) {
+			t.Fatalf("error %v, eager's %v", err, eager)
+		}
+		if err != nil {
+			return
+		}
+		if state() != after {
+			t.Errorf("random state %v, want %v", state(), after)
+		}
+		for i := range want {
+			w, err := want[i].Bytes()
+			must(t, err)
+			g, err := got[i].Bytes()
+			must(t, err)
+			if dev.Kind == device.KindCUDA {
+				if d := cmp.Diff(values(t, want[i]), values(t, got[i]), alike(dev)); d != "" {
+					t.Errorf("result %d: %s\n%s", i, d, step.Program())
 				}
+			} else if !bytes.Equal(g, w) {
+				t.Errorf("result %d: %v, eager's %v\n%s", i, got[i], want[i], step.Program())
 			}
 		}
-	})
+	}
+	if s := step.Stats(); s.Traces != 1 || s.Nodes == 0 && s.OneByOne == "" { // numbers of the host are brought there
+		t.Errorf("%+v", s)
+	}
 }
