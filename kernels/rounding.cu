@@ -35,8 +35,8 @@ SINTER_ELEMENTWISE(floor_bfloat16, FloorFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(floor_float32, FloorFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(floor_float64, FloorFn<float64>, float64, float64)
 
-// Frexp: mantissa, exponent
-template <class T> struct FrexpFn {
+// FrexpParts: mantissa, exponent
+template <class T> struct FrexpPartsFn {
   typedef typename real_of<T>::type R;
   typedef Pack<T, long long> Results;
   SINTER_FN Results operator()(long long index, T x) const {
@@ -53,10 +53,10 @@ template <class T> struct FrexpFn {
     return r;
   }
 };
-SINTER_SEVERAL(frexp_float16, FrexpFn<float32>, 2, float16, int64, float16)
-SINTER_SEVERAL(frexp_bfloat16, FrexpFn<float32>, 2, bfloat16, int64, bfloat16)
-SINTER_SEVERAL(frexp_float32, FrexpFn<float32>, 2, float32, int64, float32)
-SINTER_SEVERAL(frexp_float64, FrexpFn<float64>, 2, float64, int64, float64)
+SINTER_SEVERAL(frexp_parts_float16, FrexpPartsFn<float32>, 2, float16, int64, float16)
+SINTER_SEVERAL(frexp_parts_bfloat16, FrexpPartsFn<float32>, 2, bfloat16, int64, bfloat16)
+SINTER_SEVERAL(frexp_parts_float32, FrexpPartsFn<float32>, 2, float32, int64, float32)
+SINTER_SEVERAL(frexp_parts_float64, FrexpPartsFn<float64>, 2, float64, int64, float64)
 
 // Round: round(x)
 template <class T> struct RoundFn {

@@ -73,8 +73,8 @@ var Floor = vector.Code{
 	Vectors: floorVectors,
 }
 
-// frexp: mantissa, exponent
-func frexp[T num.Float](x T) (T, int64) {
+// frexpParts: mantissa, exponent
+func frexpParts[T num.Float](x T) (T, int64) {
 	t0 := x != 0 && num.IsFinite(x)
 	t1 := num.Floor(num.Log2(num.Abs(x))) + 1
 	t2 := num.Floor(0.5 * t1)
@@ -85,19 +85,19 @@ func frexp[T num.Float](x T) (T, int64) {
 	return num.Where(t0, num.Where(t5, 0.5*t3, num.Where(t6, 2*t3, t3)), x), num.Where(t0, num.ToInt[int64](t1+num.Where(t5, 1, num.Where(t6, T(-1), 0))), 0)
 }
 
-func frexpLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func frexpPartsLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	newMantissa, newExponent, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*int64)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range newMantissa {
-		newMantissa[i], newExponent[i] = frexp(x[i])
+		newMantissa[i], newExponent[i] = frexpParts(x[i])
 	}
 }
 
-// Frexp holds the loops of frexp, by variant and compute dtype.
-var Frexp = vector.Code{
+// FrexpParts holds the loops of frexp_parts, by variant and compute dtype.
+var FrexpParts = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: frexpLoop[float32], ir.Float64: frexpLoop[float64]},
+		{ir.Float32: frexpPartsLoop[float32], ir.Float64: frexpPartsLoop[float64]},
 	},
-	Vectors: frexpVectors,
+	Vectors: frexpPartsVectors,
 }
 
 // roundInt: round(x)

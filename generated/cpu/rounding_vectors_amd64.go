@@ -29,7 +29,7 @@ var floorVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: floorFloat64AVX2, AVX512: floorFloat64AVX512},
 }
 
-var frexpVectors []vector.Loop
+var frexpPartsVectors []vector.Loop
 
 var roundVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Uint8, AVX2: absUint8AVX2, AVX512: absUint8AVX2},

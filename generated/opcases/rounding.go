@@ -69,6 +69,43 @@ var frexpCase = optest.Operator{
 		return optest.Results(ops.Frexp(a.In[0]))
 	},
 	Domain: [2]float64{-8, 8},
+	ULP:    2,
+	Avoid:  []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "frexp(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
+var frexpBitsCase = optest.Operator{
+	Op:     ops.FrexpBitsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.FrexpBits(a.In[0]))
+	},
+	Domain: [2]float64{-8, 8},
+	ULP:    2,
+	Avoid:  []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}},
+		{Shapes: [][]int{{2, 3, 4}}},
+		{Shapes: [][]int{{}}},
+	},
+	Grad: []bool{true},
+}
+
+var frexpPartsCase = optest.Operator{
+	Op:     ops.FrexpPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.FrexpParts(a.In[0]))
+	},
+	Domain: [2]float64{-8, 8},
 	ULP:    0,
 	Avoid:  []float64{-8, -4, -2, -1, -0.5, 0, 0.5, 1, 2, 4, 8},
 	Cases: []optest.Case{
@@ -80,11 +117,6 @@ var frexpCase = optest.Operator{
 		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1)), ir.IntScalar(0)}},
 	},
 	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "frexp(x)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.N}}}
-		}},
-	},
 }
 
 var roundCase = optest.Operator{

@@ -71,8 +71,11 @@ var cummaxCase = optest.Operator{
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
-		{PyTorch: "cummax(x, dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		{Name: "rows", PyTorch: "cummax(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}}
+		}},
+		{Name: "columns", PyTorch: "cummax(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
 		}},
 	},
 }
@@ -93,8 +96,11 @@ var cumminCase = optest.Operator{
 	},
 	Grad: []bool{true},
 	Bench: []optest.Bench{
-		{PyTorch: "cummin(x, dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0)}}
+		{Name: "rows", PyTorch: "cummin(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}}
+		}},
+		{Name: "columns", PyTorch: "cummin(x, dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}}
 		}},
 	},
 }
@@ -152,6 +158,40 @@ var cumsumCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(ir.Invalid)}}
 		}},
 	},
+}
+
+var cumulativeExtremeCase = optest.Operator{
+	Op:     ops.CumulativeExtremeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.CumulativeExtreme(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}},
+	},
+	Grad: []bool{true},
+}
+
+var cumulativeExtremePartsCase = optest.Operator{
+	Op:     ops.CumulativeExtremePartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.CumulativeExtremeParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}},
+	},
+	Grad: []bool{true},
 }
 
 var cumulativeMaxCase = optest.Operator{

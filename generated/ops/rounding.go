@@ -3,9 +3,11 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -111,7 +113,86 @@ func floorBackward(grad *core.Grad) {
 
 var frexpOp = ir.Op{
 	Name:    "frexp",
-	Doc:     "returns a mantissa and an exponent for each element of x, which is mantissa times 2 to the power exponent.",
+	Doc:     "returns two tensors of the shape of x, a mantissa and an exponent for each element, which is mantissa times 2 to the power exponent.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "mantissa"}, {Name: "exponent", DType: ir.Int64}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// FrexpOp returns the descriptor of frexp, which must not be changed.
+func FrexpOp() *ir.Op {
+	return &frexpOp
+}
+
+// Frexp returns two tensors of the shape of x, a mantissa and an exponent for
+// each element, which is mantissa times 2 to the power exponent. The absolute
+// value of mantissa is at least 0.5 and below 1. Zeros, infinities and NaN
+// are their own mantissa, and have the exponent 0. PyTorch's exponents are
+// int32.
+func Frexp(x *core.Tensor) (mantissa, exponent *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&frexpOp, in...); t != nil {
+		return t, t
+	}
+	mantissa, exponent = frexpCompose(x)
+	core.Composed(&frexpOp, in, mantissa, exponent)
+	return mantissa, exponent
+}
+
+func frexpCompose(x *core.Tensor) (*core.Tensor, *core.Tensor) {
+	return FrexpBits(x)
+}
+
+var frexpBitsOp = ir.Op{
+	Name:    "frexp_bits",
+	Doc:     "is frexp by the bits of numbers.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "mantissa"}, {Name: "exponent", DType: ir.Int64}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Frexp)}},
+	Parts:   true,
+	Tags:    ir.TagHidden | ir.TagExact,
+}
+
+// FrexpBitsOp returns the descriptor of frexp_bits, which must not be
+// changed.
+func FrexpBitsOp() *ir.Op {
+	return &frexpBitsOp
+}
+
+// FrexpBits is frexp by the bits of numbers.
+func FrexpBits(x *core.Tensor) (mantissa, exponent *core.Tensor) {
+	if core.InParts(&frexpBitsOp, nil, x) {
+		return FrexpParts(x)
+	}
+	results := core.Kernel(core.Apply{
+		Op: &frexpBitsOp,
+		In: []*core.Tensor{x},
+		Shapes: func() ([][]int, error) {
+			return shapes.TwiceShape(x.Shape())
+		},
+		Backward: frexpBitsBackward,
+		Save:     core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// frexpBitsBackward is the gradient of frexp_bits.
+func frexpBitsBackward(grad *core.Grad) {
+	dyMantissa := core.Wide(grad.Dy(0))
+	exponent := grad.Out(1)
+	grad.Set(0, fit(grad, 0, Div(dyMantissa, Exp2(ToType(exponent, core.Look(dyMantissa).DType())))))
+}
+
+var frexpPartsOp = ir.Op{
+	Name:    "frexp_parts",
+	Doc:     "is frexp by arithmetic.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
 	Out:     []ir.Result{{Name: "mantissa"}, {Name: "exponent", DType: ir.Int64}},
@@ -121,30 +202,28 @@ var frexpOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x != 0 && isfinite(x), where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) >= 1, 0.5*(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))), where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) < 0.5, 2*(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))), x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1)))), x)", "where(x != 0 && isfinite(x), int(floor(log2(abs(x))) + 1 + where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) >= 1, 1, where(abs(x*exp2(-floor(0.5*(floor(log2(abs(x))) + 1)))*exp2(floor(0.5*(floor(log2(abs(x))) + 1)) - (floor(log2(abs(x))) + 1))) < 0.5, -1, 0))), 0)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Frexp}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "frexp"}}},
-	Tags: ir.TagPointwise,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FrexpParts}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "frexp_parts"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// FrexpOp returns the descriptor of frexp, which must not be changed.
-func FrexpOp() *ir.Op {
-	return &frexpOp
+// FrexpPartsOp returns the descriptor of frexp_parts, which must not be
+// changed.
+func FrexpPartsOp() *ir.Op {
+	return &frexpPartsOp
 }
 
-// Frexp returns a mantissa and an exponent for each element of x, which is
-// mantissa times 2 to the power exponent. The absolute value of mantissa is
-// at least 0.5 and below 1. Zeros, infinities and NaN are their own mantissa,
-// and have the exponent 0. PyTorch's exponents are int32.
-func Frexp(x *core.Tensor) (mantissa, exponent *core.Tensor) {
+// FrexpParts is frexp by arithmetic.
+func FrexpParts(x *core.Tensor) (mantissa, exponent *core.Tensor) {
 	results := core.ElementwiseAll(core.Apply{
-		Op:       &frexpOp,
-		Backward: frexpBackward,
+		Op:       &frexpPartsOp,
+		Backward: frexpPartsBackward,
 		Save:     core.SaveOut(1),
 	}, x)
 	return results[0], results[1]
 }
 
-// frexpBackward is the gradient of frexp.
-func frexpBackward(grad *core.Grad) {
+// frexpPartsBackward is the gradient of frexp_parts.
+func frexpPartsBackward(grad *core.Grad) {
 	dyMantissa := core.Wide(grad.Dy(0))
 	exponent := grad.Out(1)
 	grad.Set(0, fit(grad, 0, Div(dyMantissa, Exp2(ToType(exponent, core.Look(dyMantissa).DType())))))

@@ -3,6 +3,7 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
@@ -226,11 +227,7 @@ func Cummax(x *core.Tensor, dim int) (values, indices *core.Tensor) {
 }
 
 func cummaxCompose(x *core.Tensor, dim int) (*core.Tensor, *core.Tensor) {
-	if len(x.Shape()) == 0 {
-		return Gather(x, dim, Counted(x.Shape(), core.PlacementLike(x))), Counted(x.Shape(), core.PlacementLike(x))
-	}
-	at := CumulativePlaces(Ordered(x), CumulativeMax(Ordered(x), dim), dim)
-	return Gather(x, dim, at), at
+	return CumulativeExtreme(x, dim, false)
 }
 
 var cumminOp = ir.Op{
@@ -264,11 +261,7 @@ func Cummin(x *core.Tensor, dim int) (values, indices *core.Tensor) {
 }
 
 func cumminCompose(x *core.Tensor, dim int) (*core.Tensor, *core.Tensor) {
-	if len(x.Shape()) == 0 {
-		return Gather(x, dim, Counted(x.Shape(), core.PlacementLike(x))), Counted(x.Shape(), core.PlacementLike(x))
-	}
-	at := CumulativePlaces(Ordered(x), CumulativeMin(Ordered(x), dim), dim)
-	return Gather(x, dim, at), at
+	return CumulativeExtreme(x, dim, true)
 }
 
 var cumprodOp = ir.Op{
@@ -384,6 +377,95 @@ func cumsumBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	dim := int(grad.Attr(0).Int)
 	grad.Set(0, fit(grad, 0, ReverseCumsum(dy, dim)))
+}
+
+var cumulativeExtremeOp = ir.Op{
+	Name:    "cumulative_extreme",
+	Doc:     "returns cummax of x, or cummin where smallest is true.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "smallest", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CumulativeExtreme)}},
+	Parts:   true,
+	Tags:    ir.TagHidden | ir.TagExact,
+}
+
+// CumulativeExtremeOp returns the descriptor of cumulative_extreme, which
+// must not be changed.
+func CumulativeExtremeOp() *ir.Op {
+	return &cumulativeExtremeOp
+}
+
+// CumulativeExtreme returns cummax of x, or cummin where smallest is true.
+func CumulativeExtreme(x *core.Tensor, dim int, smallest bool) (values, indices *core.Tensor) {
+	if core.InParts(&cumulativeExtremeOp, nil, x) {
+		return CumulativeExtremeParts(x, dim, smallest)
+	}
+	results := core.Kernel(core.Apply{
+		Op:    &cumulativeExtremeOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(smallest)},
+		Shapes: func() ([][]int, error) {
+			return shapes.SortShape(x.Shape(), dim)
+		},
+		Backward: cumulativeExtremeBackward,
+		Save:     core.SaveOut(1),
+	})
+	return results[0], results[1]
+}
+
+// cumulativeExtremeBackward is the gradient of cumulative_extreme.
+func cumulativeExtremeBackward(grad *core.Grad) {
+	dyValues := grad.Dy(0)
+	indices := grad.Out(1)
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, ScatterAdd(Zeros(grad.InShape(0), core.PlacementLike(dyValues)), dim, indices, dyValues))
+}
+
+var cumulativeExtremePartsOp = ir.Op{
+	Name:    "cumulative_extreme_parts",
+	Doc:     "is cumulative_extreme as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "smallest", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "values"}, {Name: "indices", DType: ir.Int64}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// CumulativeExtremePartsOp returns the descriptor of
+// cumulative_extreme_parts, which must not be changed.
+func CumulativeExtremePartsOp() *ir.Op {
+	return &cumulativeExtremePartsOp
+}
+
+// CumulativeExtremeParts is cumulative_extreme as a composition.
+func CumulativeExtremeParts(x *core.Tensor, dim int, smallest bool) (values, indices *core.Tensor) {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&cumulativeExtremePartsOp, in...); t != nil {
+		return t, t
+	}
+	values, indices = cumulativeExtremePartsCompose(x, dim, smallest)
+	core.Composed(&cumulativeExtremePartsOp, in, values, indices)
+	return values, indices
+}
+
+func cumulativeExtremePartsCompose(x *core.Tensor, dim int, smallest bool) (*core.Tensor, *core.Tensor) {
+	if len(x.Shape()) == 0 {
+		return Gather(x, dim, Counted(x.Shape(), core.PlacementLike(x))), Counted(x.Shape(), core.PlacementLike(x))
+	}
+	if smallest {
+		low := CumulativePlaces(Ordered(x), CumulativeMin(Ordered(x), dim), dim)
+		return Gather(x, dim, low), low
+	}
+	at := CumulativePlaces(Ordered(x), CumulativeMax(Ordered(x), dim), dim)
+	return Gather(x, dim, at), at
 }
 
 var cumulativeMaxOp = ir.Op{
@@ -543,110 +625,4 @@ func floatLogcumsumexpGradX(grad *core.Grad) *core.Tensor {
 	y := FloatLogcumsumexp(z, dim)
 	g := ToType(dy, ir.Float64)
 	return ToType(Sub(Exp(Add(ReverseLogcumsumexp(LogOver(g, y), dim), z)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(g), y), dim), z))), grad.InDType(0))
-}
-
-var logOverOp = ir.Op{
-	Name:    "log_over",
-	Doc:     "returns log(g) - y, and negative infinity where g is not positive or y is negative infinity.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOver}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// LogOverOp returns the descriptor of log_over, which must not be changed.
-func LogOverOp() *ir.Op {
-	return &logOverOp
-}
-
-// LogOver returns log(g) - y, and negative infinity where g is not positive
-// or y is negative infinity.
-func LogOver(g, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &logOverOp,
-		Backward: logOverBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}, g, y)
-}
-
-// logOverBackward is the gradient of log_over.
-func logOverBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		g := grad.WideSpread(0, g)
-		y := grad.WideSpread(0, y)
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(IsNaN(g), dy, Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Div(dy, g), number(0)))))
-		} else {
-			grad.Set(0, fit(grad, 0, logOverGradG(dy, g, y)))
-		}
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		g := grad.WideSpread(1, g)
-		y := grad.WideSpread(1, y)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(IsNaN(g), number(0), Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Neg(dy), number(0)))))
-		} else {
-			grad.Set(1, fit(grad, 1, logOverGradY(dy, g, y)))
-		}
-	}
-}
-
-var logOverGradGOp = ir.Op{
-	Name:    "log_over_grad_g",
-	Doc:     "returns the gradient of log_over with respect to g, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradG}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_g"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logOverGradG returns the gradient of log_over with respect to g, from the
-// gradient dy of its result.
-func logOverGradG(dy, g, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logOverGradGOp,
-	}, dy, g, y)
-}
-
-var logOverGradYOp = ir.Op{
-	Name:    "log_over_grad_y",
-	Doc:     "returns the gradient of log_over with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradY}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_y"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logOverGradY returns the gradient of log_over with respect to y, from the
-// gradient dy of its result.
-func logOverGradY(dy, g, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logOverGradYOp,
-	}, dy, g, y)
 }

@@ -8,7 +8,114 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
+
+var logOverOp = ir.Op{
+	Name:    "log_over",
+	Doc:     "returns log(g) - y, and negative infinity where g is not positive or y is negative infinity.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOver}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LogOverOp returns the descriptor of log_over, which must not be changed.
+func LogOverOp() *ir.Op {
+	return &logOverOp
+}
+
+// LogOver returns log(g) - y, and negative infinity where g is not positive
+// or y is negative infinity.
+func LogOver(g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &logOverOp,
+		Backward: logOverBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, g, y)
+}
+
+// logOverBackward is the gradient of log_over.
+func logOverBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		g := grad.WideSpread(0, g)
+		y := grad.WideSpread(0, y)
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(IsNaN(g), dy, Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Div(dy, g), number(0)))))
+		} else {
+			grad.Set(0, fit(grad, 0, logOverGradG(dy, g, y)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		g := grad.WideSpread(1, g)
+		y := grad.WideSpread(1, y)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(IsNaN(g), number(0), Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Neg(dy), number(0)))))
+		} else {
+			grad.Set(1, fit(grad, 1, logOverGradY(dy, g, y)))
+		}
+	}
+}
+
+var logOverGradGOp = ir.Op{
+	Name:    "log_over_grad_g",
+	Doc:     "returns the gradient of log_over with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradG}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_g"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logOverGradG returns the gradient of log_over with respect to g, from the
+// gradient dy of its result.
+func logOverGradG(dy, g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logOverGradGOp,
+	}, dy, g, y)
+}
+
+var logOverGradYOp = ir.Op{
+	Name:    "log_over_grad_y",
+	Doc:     "returns the gradient of log_over with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradY}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_y"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logOverGradY returns the gradient of log_over with respect to y, from the
+// gradient dy of its result.
+func logOverGradY(dy, g, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logOverGradYOp,
+	}, dy, g, y)
+}
 
 var logcumsumexpOp = ir.Op{
 	Name:    "logcumsumexp",

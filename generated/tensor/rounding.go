@@ -44,21 +44,22 @@ func (x Tensor) FloorInPlace() error {
 	return ops.FloorInPlace(x.Handle())
 }
 
-// Frexp returns a mantissa and an exponent for each element of x, which is
-// mantissa times 2 to the power exponent. The absolute value of mantissa is
-// at least 0.5 and below 1. Zeros, infinities and NaN are their own mantissa,
-// and have the exponent 0. PyTorch's exponents are int32.
+// Frexp returns two tensors of the shape of x, a mantissa and an exponent for
+// each element, which is mantissa times 2 to the power exponent. The absolute
+// value of mantissa is at least 0.5 and below 1. Zeros, infinities and NaN
+// are their own mantissa, and have the exponent 0. PyTorch's exponents are
+// int32.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Gradient: x.
 func Frexp(x Tensor) (mantissa, exponent Tensor) {
 	r0, r1 := ops.Frexp(x.Handle())
 	return Wrap(r0), Wrap(r1)
 }
 
-// Frexp returns a mantissa and an exponent for each element of x, which is
-// mantissa times 2 to the power exponent.
+// Frexp returns two tensors of the shape of x, a mantissa and an exponent for
+// each element, which is mantissa times 2 to the power exponent.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Gradient: x.
 func (x Tensor) Frexp() (mantissa, exponent Tensor) {
 	r0, r1 := ops.Frexp(x.Handle())
 	return Wrap(r0), Wrap(r1)

@@ -28,6 +28,7 @@ var Rules = map[string]any{
 	"nonzero":                 NonzeroShape,
 	"masked_select":           MaskedSelectShape,
 	"sort":                    SortShape,
+	"twice":                   TwiceShape,
 	"sort_first":              SortFirstShape,
 	"searchsorted":            SearchsortedShape,
 	"matmul":                  MatMulShape,
@@ -178,6 +179,9 @@ func SortShape(x []int, dim int) ([][]int, error) {
 	}
 	return [][]int{x, x}, nil
 }
+
+// TwiceShape returns x for each of two results.
+func TwiceShape(x []int) ([][]int, error) { return [][]int{x, x}, nil }
 
 // SortFirstShape returns x with extent k along dim, twice: for the first k sorted
 // values and for their positions.
