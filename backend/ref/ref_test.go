@@ -185,7 +185,7 @@ func TestScan(t *testing.T) {
 	}{
 		{"rows", sum, 1, []complex128{1, 3, 6, 4, 9, 15}},
 		{"columns", sum, 0, []complex128{1, 2, 3, 5, 7, 9}},
-		{"count", mean, 1, []complex128{1, 1, 2, 4, 4, 5}},
+		{"finish", ir.Body{Init: "0", Combine: "a + b", Finish: "a*2"}, 1, []complex128{2, 6, 12, 8, 18, 30}},
 	} {
 		out := view(ir.Int64, x.Shape)
 		if err := Run(&ir.Call{Kernel: fold(ir.Scan, c.body).Kernel(0, ir.Int64), In: []ir.View{x}, Out: []ir.View{out}, Space: x.Shape, Axes: []int{c.axis}}); err != nil {

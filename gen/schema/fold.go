@@ -142,20 +142,15 @@ func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types [][]typing)
 // plainFold reads the body of a scan, or of a reduction of one operand to one result by
 // one state.
 func (l *loader) plainFold(op *Op, n *yaml.Node, keys map[string]field, what string, types [][]typing) (v Variant, ok bool) {
-	finishEnv := environment(op, "a")
-	if what == "reduce" { // in a scan each prefix has its own
-		finishEnv.Params = append(finishEnv.Params, expr.Param{Name: "count", Kind: expr.IntParam})
-	}
-	noOperands := environment(op)
-	noOperands.Operands = nil
+	env := environment(op).Fold(make([]ir.State, 1), nil, what == "reduce") // in a scan each prefix has its own count
 	ok = true
 	for _, part := range []struct {
 		key, def string
 		env      expr.Env
 		to       **expr.Expr
 	}{
-		{"init", "", noOperands, &v.Init}, {"map", op.Params[0].Name, environment(op), &v.Map},
-		{"combine", "", environment(op, "a", "b"), &v.Combine}, {"finish", "a", finishEnv, &v.Finish},
+		{"init", "", env.Init, &v.Init}, {"map", op.Params[0].Name, env.Map, &v.Map},
+		{"combine", "", env.Combine, &v.Combine}, {"finish", "a", env.Finish, &v.Finish},
 	} {
 		f, has := keys[part.key]
 		switch {

@@ -14,18 +14,14 @@ var scalarKinds = map[Type]expr.ParamKind{
 	Int: expr.IntParam, Float: expr.FloatParam, Bool: expr.BoolParam, Scalar: expr.ScalarParam,
 }
 
-// environment returns what the expressions of op may name: the given operands,
-// or the operator's own where there are none, and its scalar arguments, of
-// which a reduction's or scan's axes are none.
-func environment(op *Op, operands ...string) expr.Env {
+// environment returns what expressions of one element may name: the operands of op and its
+// scalar arguments, of which a reduction's or scan's axes are none.
+func environment(op *Op) expr.Env {
 	var env expr.Env
-	for _, name := range operands {
-		env.Operands = append(env.Operands, expr.Operand{Name: name})
-	}
 	for _, p := range op.Params {
 		kind, scalar := scalarKinds[p.Type]
 		switch {
-		case p.Operand >= 0 && len(operands) == 0:
+		case p.Operand >= 0:
 			env.Operands = append(env.Operands, expr.Operand{Name: p.Name, Fixed: p.Fixed})
 		case op.Kind != ir.Elementwise && op.Kind != ir.Joint && (p.Name == "dim" || p.Name == "keepdim"):
 		case scalar:

@@ -21,13 +21,7 @@ func (l *loader) states(op *Op, n *yaml.Node, keys map[string]field, types [][]t
 	if k, has := keys["first"]; has && !l.first(op, k.val, f) {
 		return v, false
 	}
-	noOperands, counted, mapped := environment(op), environment(op), environment(op)
-	noOperands.Operands = nil
-	mapped.Operands = slices.Concat(f.FirstOperands(), mapped.Operands)
-	counted.Operands = slices.Concat(expr.StateOperands(states, "a"), f.FirstOperands())
-	counted.Params = append(counted.Params, expr.Param{Name: "count", Kind: expr.IntParam})
-	combine := environment(op)
-	combine.Operands = append(expr.StateOperands(states, "a"), expr.StateOperands(states, "b")...)
+	env := environment(op).Fold(states, f.Names, true)
 	nodes := map[string][]*yaml.Node{}
 	for _, part := range []struct {
 		key, of string
@@ -35,8 +29,8 @@ func (l *loader) states(op *Op, n *yaml.Node, keys map[string]field, types [][]t
 		names   []string
 		to      *[]*expr.Expr
 	}{
-		{"init", "states", noOperands, stateKeys(states), &f.Init}, {"map", "states", mapped, stateKeys(states), &f.Map},
-		{"combine", "states", combine, stateKeys(states), &f.Combine}, {"finish", "results", counted, finishKeys(op), &f.Finish},
+		{"init", "states", env.Init, stateKeys(states), &f.Init}, {"map", "states", env.Map, stateKeys(states), &f.Map},
+		{"combine", "states", env.Combine, stateKeys(states), &f.Combine}, {"finish", "results", env.Finish, finishKeys(op), &f.Finish},
 	} {
 		k, has := keys[part.key]
 		if !has && part.key == "finish" && part.names == nil && states[0].Name == "" {
@@ -175,12 +169,12 @@ func (l *loader) checkStates(op *Op, f *expr.Fold, nodes map[string][]*yaml.Node
 // retype gives the names of states in the expressions of a fold the dtypes that were found
 // for them.
 func retype(f *expr.Fold) {
-	a, b := expr.StateOperands(f.States, "a"), expr.StateOperands(f.States, "b")
-	for i := range f.Combine {
-		f.Combine[i].Env.Operands = append(slices.Clip(a), b...)
+	env := expr.Env{}.Fold(f.States, f.Names, false)
+	for _, x := range f.Combine {
+		x.Env.Operands = env.Combine.Operands
 	}
-	for i := range f.Finish {
-		f.Finish[i].Env.Operands = slices.Concat(a, f.FirstOperands())
+	for _, x := range f.Finish {
+		x.Env.Operands = env.Finish.Operands
 	}
 }
 

@@ -6,7 +6,6 @@ package body
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
@@ -113,44 +112,37 @@ func (b *Body) fold(k *ir.Kernel, src ir.Body) (err error) {
 		return err
 	}
 	acc := b.Map.Result()
-	first, second := expr.Operand{Name: "a"}, expr.Operand{Name: "b"}
-	if b.Init, err = check([]string{src.Init}, expr.Env{Params: b.Params}, acc); err != nil {
+	env := Env(k.Op).Fold(make([]ir.State, 1), nil, k.Op.Kind == ir.Reduction)
+	if b.Init, err = check([]string{src.Init}, env.Init, acc); err != nil {
 		return err
 	}
-	if b.Combine, err = check([]string{src.Combine}, expr.Env{Operands: []expr.Operand{first, second}, Params: b.Params}, acc); err != nil {
+	if b.Combine, err = check([]string{src.Combine}, env.Combine, acc); err != nil {
 		return err
 	}
-	b.Finish, err = check([]string{orElse(src.Finish, "a")}, expr.Env{Operands: []expr.Operand{first}, Params: b.counted()}, acc)
+	b.Finish, err = check([]string{orElse(src.Finish, "a")}, env.Finish, acc)
 	return err
-}
-
-// counted are the scalar attributes, and how many elements were folded.
-func (b *Body) counted() []expr.Param {
-	return append(slices.Clip(b.Params), expr.Param{Name: "count", Kind: expr.IntParam})
 }
 
 // states reads the body of a reduction with several states, operands or results.
 func (b *Body) states(k *ir.Kernel, src ir.Body) error {
-	env := Env(k.Op)
-	names := slices.Concat(expr.StateOperands(src.States, "a"), expr.StateOperands(src.States, "b"))
+	elements := Env(k.Op)
 	f := expr.Fold{States: src.States}
 	for _, first := range src.First {
-		x, err := parse(first.Expr, env)
+		x, err := parse(first.Expr, elements)
 		if err != nil {
 			return err
 		}
 		f.Names, f.First = append(f.Names, first.Full()), append(f.First, x)
 	}
-	firsts := f.FirstOperands()
-	env.Operands = slices.Concat(firsts, env.Operands)
+	env := elements.Fold(src.States, f.Names, true)
 	for _, part := range []struct {
 		to    *[]*expr.Expr
 		env   expr.Env
 		texts func(s ir.State) string
 	}{
-		{&f.Init, expr.Env{Params: b.Params}, func(s ir.State) string { return s.Init }},
-		{&f.Map, env, func(s ir.State) string { return s.Map }},
-		{&f.Combine, expr.Env{Operands: names, Params: b.Params}, func(s ir.State) string { return s.Combine }},
+		{&f.Init, env.Init, func(s ir.State) string { return s.Init }},
+		{&f.Map, env.Map, func(s ir.State) string { return s.Map }},
+		{&f.Combine, env.Combine, func(s ir.State) string { return s.Combine }},
 	} {
 		for _, s := range src.States {
 			x, err := parse(part.texts(s), part.env)
@@ -161,7 +153,7 @@ func (b *Body) states(k *ir.Kernel, src ir.Body) error {
 		}
 	}
 	for _, text := range src.Exprs {
-		x, err := parse(text, expr.Env{Operands: slices.Concat(names[:len(src.States)], firsts), Params: b.counted()})
+		x, err := parse(text, env.Finish)
 		if err != nil {
 			return err
 		}

@@ -18,12 +18,29 @@ type Fold struct {
 	Init, Map, Combine, Finish []*Expr
 }
 
-// FirstOperands are what is made of first elements, as expressions name it.
-func (f *Fold) FirstOperands() (list []Operand) {
-	for _, name := range f.Names {
-		list = append(list, Operand{Name: name})
+// A FoldEnv is what the parts of a fold may name.
+type FoldEnv struct{ Init, Map, Combine, Finish Env }
+
+// Fold returns what the parts of a fold may name, where e is what expressions of one element
+// may: parameters all; map what was made of first elements, by the names firsts, and the
+// operands; combine the states of two parts; finish those of one, what was made of first
+// elements, and if it is counted, how many elements were folded.
+func (e Env) Fold(states []ir.State, firsts []string, counted bool) FoldEnv {
+	var made []Operand
+	for _, name := range firsts {
+		made = append(made, Operand{Name: name})
 	}
-	return list
+	a := StateOperands(states, "a")
+	f := FoldEnv{
+		Init:    Env{Params: e.Params},
+		Map:     Env{Operands: slices.Concat(made, e.Operands), Params: e.Params},
+		Combine: Env{Operands: slices.Concat(a, StateOperands(states, "b")), Params: e.Params},
+		Finish:  Env{Operands: slices.Concat(a, made), Params: e.Params},
+	}
+	if counted {
+		f.Finish.Params = append(slices.Clip(e.Params), Param{Name: "count", Kind: IntParam})
+	}
+	return f
 }
 
 // StateOperands are states as expressions name them, of part "a" or "b".

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -55,5 +56,38 @@ func TestCommutes(t *testing.T) {
 		if got := g.Commutes(); got != test.want {
 			t.Errorf("%s of %s commutes: %t, want %t", test.text, test.dtype, got, test.want)
 		}
+	}
+}
+
+// TestFoldEnv: what each part of a fold may name, and what it may not.
+func TestFoldEnv(t *testing.T) {
+	elements := Env{Operands: []Operand{{Name: "x"}, {Name: "w"}}, Params: []Param{{Name: "c", Kind: ScalarParam}}}
+	several := elements.Fold([]ir.State{{Name: "top"}, {Name: "n", DType: ir.Int64}}, []string{"first.pivot"}, true)
+	one := elements.Fold(make([]ir.State, 1), nil, false)
+	for _, tt := range []struct {
+		what     string
+		env      Env
+		may, not []string
+	}{
+		{"init", several.Init, []string{"c"}, []string{"x", "a.top", "first.pivot", "count"}},
+		{"map", several.Map, []string{"c", "x", "w", "first.pivot"}, []string{"a.top", "count"}},
+		{"combine", several.Combine, []string{"c", "a.top", "b.top", "a.n", "b.n"}, []string{"x", "a", "first.pivot", "count"}},
+		{"finish", several.Finish, []string{"c", "a.top", "a.n", "first.pivot", "count"}, []string{"x", "b.top"}},
+		{"combine of one state", one.Combine, []string{"c", "a", "b"}, []string{"x", "a.top"}},
+		{"finish of a scan", one.Finish, []string{"c", "a"}, []string{"b", "count"}},
+	} {
+		for _, name := range tt.may {
+			if _, err := Parse(name, tt.env); err != nil {
+				t.Errorf("%s cannot name %s: %v", tt.what, name, err)
+			}
+		}
+		for _, name := range tt.not {
+			if _, err := Parse(name, tt.env); err == nil {
+				t.Errorf("%s can name %s", tt.what, name)
+			}
+		}
+	}
+	if diff := cmp.Diff([]Param{{Name: "c", Kind: ScalarParam}}, elements.Params); diff != "" {
+		t.Errorf("the element's parameters have changed (-want +got):\n%s", diff)
 	}
 }
