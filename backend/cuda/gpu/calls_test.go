@@ -88,7 +88,7 @@ func operations() []operation {
 		{op: folding("max", ir.Reduction, ops.MaxOp(), ir.PromoteNone), dtypes: ir.ClassReal, scalars: keep, exact: true},
 		{op: anyOp, dtypes: ir.ClassAll, result: always(ir.Bool), scalars: keep, exact: true},
 		{op: folding("cumsum", ir.Scan, ops.CumsumOp(), ir.PromoteSumAcc), dtypes: ir.ClassAll, typed: sumType, result: sumType, scalars: dim},
-		{op: folding("logcumsumexp", ir.Scan, ops.LogcumsumexpOp(), ir.PromoteNone), dtypes: ir.ClassFloat, scalars: dim},
+		{op: folding("logcumsumexp", ir.Scan, ops.FloatLogcumsumexpOp(), ir.PromoteNone), dtypes: ir.ClassFloat, scalars: dim},
 	}
 }
 
