@@ -12,9 +12,9 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// random4 is a function over two tensors of shape [4 4], made of the bytes of code: views,
-// in-place forms, broadcasts, several results and a backward pass.
-func random4(code []byte, x ...tensor.Tensor) ([]tensor.Tensor, error) {
+// forward4 is a function over two tensors of shape [4 4], made of the bytes of code: views,
+// in-place forms, broadcasts and several results, of which it returns the last and two more.
+func forward4(code []byte, x ...tensor.Tensor) ([]tensor.Tensor, error) {
 	list := []tensor.Tensor{x[0].Add(x[1])}
 	at := func(b byte) tensor.Tensor { return list[int(b)%len(list)] }
 	for i := 0; i+2 < len(code) && i < 60; i += 3 {
@@ -63,12 +63,25 @@ func random4(code []byte, x ...tensor.Tensor) ([]tensor.Tensor, error) {
 		}
 		list = append(list, y.ClampScalar(-8, 8))
 	}
-	last := list[len(list)-1]
-	grads, err := tensor.Gradients([]tensor.Tensor{last.Mul(list[0]).Sum()}, x)
+	return []tensor.Tensor{list[len(list)-1], list[0], at(7).AddScalar(1)}, nil
+}
+
+// backward4 returns the gradients of a function of what a forward4 gave.
+func backward4(y []tensor.Tensor, err error, x []tensor.Tensor) ([]tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(grads, last.Detach(), at(7).Detach()), nil
+	grads, err := tensor.Gradients([]tensor.Tensor{y[0].Mul(y[1]).Add(y[2]).Sum()}, x)
+	if err != nil {
+		return nil, err
+	}
+	return append(grads, y[0].Detach(), y[2].Detach()), nil
+}
+
+// random4 is forward4 and backward4.
+func random4(code []byte, x ...tensor.Tensor) ([]tensor.Tensor, error) {
+	y, err := forward4(code, x...)
+	return backward4(y, err, x)
 }
 
 // FuzzPrograms compares random programs with eager code to the bit, freed memory being
@@ -89,8 +102,8 @@ func FuzzPrograms(f *testing.F) {
 	})
 }
 
-// sameAsEager compares the program of random4 with eager code: call by call, and on
-// accelerators as a graph, too.
+// sameAsEager compares programs of random4 with eager code: call by call, and on accelerators
+// as a graph, too; with the backward pass in the program, and as one of its own.
 func sameAsEager(t *testing.T, dev device.Device, code []byte) {
 	core.Poison.Store(true)
 	defer core.Poison.Store(false)
@@ -99,13 +112,24 @@ func sameAsEager(t *testing.T, dev device.Device, code []byte) {
 	}
 	x := []tensor.Tensor{leaf(-1, 1), leaf(2, -1)}
 	step := compile.Step(func(x ...tensor.Tensor) ([]tensor.Tensor, error) { return random4(code, x...) })
-	defer step.Close()
+	f := compile.Func(func(x ...tensor.Tensor) ([]tensor.Tensor, error) { return forward4(code, x...) })
+	apart := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		y, err := f.Call(x...)
+		return backward4(y, err, x)
+	}
+	compare(t, dev, code, x, step.Call, step)
+	compare(t, dev, code, x, apart, f)
+}
+
+// compare compares calls with random4.
+func compare(t *testing.T, dev device.Device, code []byte, x []tensor.Tensor, call func(x ...tensor.Tensor) ([]tensor.Tensor, error), f *compile.Compiled[[]tensor.Tensor]) {
+	defer f.Close()
 	for range 3 {
 		before := state()
 		want, eager := random4(code, x...)
 		after := state()
 		restore(before)
-		got, err := step.Call(x...)
+		got, err := call(x...)
 		if (err != nil) != (eager != nil) {
 			t.Fatalf("error %v, eager's %v", err, eager)
 		}
@@ -122,14 +146,14 @@ func sameAsEager(t *testing.T, dev device.Device, code []byte) {
 			must(t, err)
 			if dev.Kind == device.KindCUDA {
 				if d := cmp.Diff(values(t, want[i]), values(t, got[i]), alike(dev)); d != "" {
-					t.Errorf("result %d: %s\n%s", i, d, step.Program())
+					t.Errorf("result %d: %s\n%s", i, d, f.Program())
 				}
 			} else if !bytes.Equal(g, w) {
-				t.Errorf("result %d: %v, eager's %v\n%s", i, got[i], want[i], step.Program())
+				t.Errorf("result %d: %v, eager's %v\n%s", i, got[i], want[i], f.Program())
 			}
 		}
 	}
-	if s := step.Stats(); s.Traces != 1 || s.Nodes == 0 && s.OneByOne == "" { // numbers of the host are brought there
+	if s := f.Stats(); s.Traces != 1 || s.Nodes == 0 && s.OneByOne == "" { // numbers of the host are brought there
 		t.Errorf("%+v", s)
 	}
 }

@@ -67,7 +67,7 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 			return err
 		},
 	})
-	var steps []step
+	steps := make([]step, 0, len(plan.Order))
 	for _, item := range plan.Order {
 		s := r.program[item.Step]
 		s.Out, s.In = slices.Clone(s.Out), slices.Clone(s.In) // whose versions the other program keeps
