@@ -75,6 +75,12 @@ func note(format string, args ...any) {
 	fmt.Fprintf(f, format+"\n", args...) // one write: lines stay whole
 }
 
+// noteless is whether nobody has left a note yet.
+func noteless() bool {
+	_, err := os.Stat(os.Getenv(noteVariable))
+	return errors.Is(err, os.ErrNotExist)
+}
+
 // noted has this process's children play a role and leave notes; it returns what reads them.
 func noted(t *testing.T, name string) func() string {
 	t.Helper()
