@@ -19,6 +19,7 @@
 // leaves partial[r * slices + s], of which arg_merge makes results. A slice has at
 // least one and fewer than 2^31 elements.
 
+#include "extreme.cuh"
 #include "num.cuh"
 #include "space.cuh"
 
@@ -30,24 +31,6 @@ constexpr int arg_threads = 256;
 struct Line {
   long long count, step;
 };
-
-// arg_t<S> is the type that elements stored as S are compared in.
-template <class S> struct arg_type { typedef int32 type; };
-template <> struct arg_type<int64> { typedef int64 type; };
-template <> struct arg_type<float16> { typedef float type; };
-template <> struct arg_type<bfloat16> { typedef float type; };
-template <> struct arg_type<float> { typedef float type; };
-template <> struct arg_type<double> { typedef double type; };
-template <class S> using arg_t = typename arg_type<S>::type;
-
-// to_search makes the search for the smallest one for the largest.
-template <class T> SINTER_FN T to_search(T x, bool smallest) {
-  if constexpr (traits<T>::is_float) return smallest ? -x : x;
-  else return smallest ? ~x : x;
-}
-
-// better compares twice where a > b || (a != a && b == b) does three times.
-template <class T> SINTER_FN bool better(T a, T b) { return !(a <= b) && b == b; }
 
 // A Best is the best of some elements, the first of equal ones.
 template <class T, class Index> struct Best {

@@ -5,6 +5,7 @@ package ops
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -389,7 +390,7 @@ var cumulativeExtremeOp = ir.Op{
 	DTypes:  ir.ClassReal | ir.ClassBool,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CumulativeExtreme)}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CumulativeExtreme)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.CumulativeExtreme}}},
 	Parts:   true,
 	Tags:    ir.TagHidden | ir.TagExact,
 }
