@@ -64,6 +64,104 @@ func TestGraphArguments(t *testing.T) {
 	})
 }
 
+// large is a shape of tensors whose addresses graphs are given, and not copies of them.
+var large = []int{256, 512}
+
+// TestGraphBinds: large results are written where they stay, and large arguments are read
+// where they are, without copies; results of earlier calls stay as they are.
+func TestGraphBinds(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		f := compile.Func(func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+			return []tensor.Tensor{x[0].Add(x[1]).MulScalar(2), x[1].Sum(tensor.Dim(1), tensor.KeepDim()).Add(x[0])}, nil
+		})
+		still := tensor.Full(large, 10)
+		var results [][]tensor.Tensor
+		var before, after int64
+		for i := range 7 {
+			x := tensor.Full([]int{large[0]*large[1] + 1}, float32(i))
+			from := 0
+			if i == 5 {
+				from = 1 // an address of which the kernels may be others
+			}
+			arg := x.Narrow(0, from, large[0]*large[1]).View(large...)
+			before = copies(dev)
+			list, err := f.Call(still, arg)
+			must(t, err)
+			after = max(after, copies(dev)-before)
+			if results = append(results, list); i < 5 && after != 0 {
+				t.Errorf("call %d copies %d times", i, after)
+			}
+		}
+		for i, list := range results {
+			a, b := values(t, list[0]), values(t, list[1])
+			n := len(a) - 1
+			if got, want := [...]float32{a[0], a[n], b[0], b[n]}, [...]float32{float32(20 + 2*i), float32(20 + 2*i), float32(10 + 512*i), float32(10 + 512*i)}; got != want {
+				t.Errorf("call %d: %v, want %v", i, got, want)
+			}
+		}
+		asGraph(t, f)
+	})
+}
+
+// copies returns how many copies a simulated device was given.
+func copies(dev device.Device) int64 {
+	if dev.Kind != device.KindSim {
+		return 0
+	}
+	return simulated.Counters(dev.Index).OnDevice.Copies
+}
+
+// TestGraphBindsInPlace: an argument that is changed, and moves, is changed where it is.
+func TestGraphBindsInPlace(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		f := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			return x[1].MulScalar(2), x[0].AddInPlace(x[1])
+		})
+		var list []tensor.Tensor
+		one := tensor.Ones(large)
+		for i := range 12 {
+			x := tensor.Full(large, float32(i))
+			_, err := f.Call(x, one)
+			must(t, err)
+			list = append(list, x)
+		}
+		for i, x := range list {
+			if v := values(t, x); v[0] != float32(i+1) || v[len(v)-1] != float32(i+1) {
+				t.Errorf("call %d: %v, want %d", i, v[0], i+1)
+			}
+		}
+		asGraph(t, f)
+	})
+}
+
+// TestGraphCannotBind: where a device cannot give kernels other addresses, what was to be
+// bound is copied.
+func TestGraphCannotBind(t *testing.T) {
+	drv := sim.New(sim.Config{Devices: 1})
+	device.Install(drv)
+	defer device.Install(simulated)
+	on := tensor.On(device.Sim(0))
+	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].AddScalar(1).Exp(), nil })
+	var list []tensor.Tensor
+	for i := range 7 {
+		if i == 4 {
+			must(t, drv.Fail(0, sim.FaultRefresh, 1, device.ErrOtherKernels))
+		}
+		y, err := f.Call(tensor.Full(large, float32(i), on))
+		must(t, err)
+		list = append(list, y)
+	}
+	for i, y := range list {
+		if v := values(t, y); v[0] != values(t, tensor.Full([]int{1}, float32(i+1), on).Exp())[0] {
+			t.Errorf("call %d: %v", i, v[0])
+		}
+	}
+	asGraph(t, f)
+	if n := drv.Counters(0).OnDevice.Copies; n == 0 {
+		t.Error("no copies")
+	}
+}
+
 // TestGraphInPlace: a graph changes arguments and state where they are.
 func TestGraphInPlace(t *testing.T) {
 	wholes(t, func(t *testing.T, dev device.Device) {

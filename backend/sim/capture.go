@@ -35,7 +35,7 @@ type capture struct {
 // call is run.
 type node struct {
 	run     func() error
-	call    *ir.Call // whose attributes refresh sets before every launch
+	call    *ir.Call // in the device's memory, which refresh changes before every launch
 	refresh func(*ir.Call) (bool, error)
 	after   []int // the nodes that it follows
 }
@@ -135,16 +135,30 @@ func (c *capture) add(s *stream, n *node) {
 	c.nodes = append(c.nodes, n)
 }
 
-// addCall records a launch.
-func (c *capture) addCall(s *stream, call *ir.Call) error {
-	n := &node{run: func() error { return ref.Run(call) }}
+// addCall records a launch: its own call, and the one that was given.
+func (c *capture) addCall(s *stream, own, given *ir.Call) error {
+	n := &node{run: func() error { return ref.Run(own) }}
 	if c.options.Refresh != nil {
-		if f := c.options.Refresh(call); f != nil {
-			n = &node{call: call, refresh: f}
+		if f := c.options.Refresh(given); f != nil {
+			n = &node{call: inDevice(own, given), refresh: f}
 		}
 	}
 	c.add(s, n)
 	return nil
+}
+
+// inDevice returns its own call with the addresses that were given.
+func inDevice(own, given *ir.Call) *ir.Call {
+	call := *own
+	call.Out, call.In = slices.Clone(own.Out), slices.Clone(own.In)
+	for _, l := range [...]struct{ to, from []ir.View }{{call.Out, given.Out}, {call.In, given.In}} {
+		for i := range l.to {
+			if l.from[i].Ptr == nil {
+				l.to[i].Ptr, l.to[i].Addr = nil, l.from[i].Addr
+			}
+		}
+	}
+	return &call
 }
 
 func (s *stream) name() string { return fmt.Sprintf("stream %d of %s", s.id, s.dev) }
@@ -304,13 +318,17 @@ func (r *recording) Launch(s device.StreamID) error {
 		if n.refresh == nil {
 			continue
 		}
-		// Launches that are not done yet keep the call they were given.
-		call := *n.call
-		call.Attrs, call.Scalars = slices.Clone(call.Attrs), slices.Clone(call.Scalars)
-		if _, err := n.refresh(&call); err != nil {
+		if err := a.inject(FaultRefresh); err != nil {
 			return err
 		}
-		runs[i] = func() error { return ref.Run(&call) }
+		if _, err := n.refresh(n.call); err != nil {
+			return err
+		}
+		call, err := a.copyCall(n.call) // launches that are not done yet keep theirs
+		if err != nil {
+			return err
+		}
+		runs[i] = func() error { return ref.Run(call) }
 	}
 	before, done := r.last, make(chan struct{})
 	r.last = done

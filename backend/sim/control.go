@@ -60,6 +60,7 @@ const (
 	FaultLaunch               // Launch fails as it is asked for
 	FaultExecute              // the kernel fails when the stream gets to it
 	FaultLost                 // the device is lost when the stream gets to the kernel
+	FaultRefresh              // a recorded launch cannot be given what has changed
 )
 
 // A fault waits for its operation.

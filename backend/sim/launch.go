@@ -26,7 +26,7 @@ func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
 		return err
 	}
 	a.count(func(c *Counters) { c.Launches++ })
-	if recorded, err := d.capturing.record(on, func(k *capture) error { return k.addCall(on, own) }); recorded {
+	if recorded, err := d.capturing.record(on, func(k *capture) error { return k.addCall(on, own, c) }); recorded {
 		return err
 	}
 	late, lost := a.inject(FaultExecute), a.inject(FaultLost)

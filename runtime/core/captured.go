@@ -21,11 +21,13 @@ import (
 // first run is given call by call: code is loaded, and libraries choose their kernels. The
 // second captures the calls, which the others launch together.
 //
-// The graph works in memory of its own. Results are copied from there to memory that is the
-// caller's. Arguments are read where they lie while they come at one address, and are copied
-// to the graph's memory from when they moved. Gradients that a run stores stay in the graph's
-// memory as long as nobody but their leaf refers to them; where somebody does, they are his,
-// and the graph is captured again with other memory, from which they are copied from then on.
+// The graph works in memory of its own. Results that are large are written to memory that is
+// the caller's, whose address the kernels are given before each run; others are copied there.
+// Arguments are read where they lie while they come at one address. From when they moved,
+// kernels are given their addresses, too, or they are copied to the graph's memory: a way says
+// which. Gradients that a run stores stay in the graph's memory as long as nobody but their
+// leaf refers to them; where somebody does, they are his, and the graph is captured again with
+// other memory, from which they are moved from then on.
 type capture struct {
 	off     atomic.Bool  // runs are given call by call from now on
 	rest    atomic.Int64 // runs that are given so before a capture that failed is tried again
@@ -37,7 +39,8 @@ type capture struct {
 
 	mu       sync.Mutex // held while a run is given to the device
 	why      string     // why runs are given call by call
-	moves    []bool     // by buffer: it is copied to or from the graph's memory
+	ways     []way      // by buffer: how the graph comes by its memory
+	unbound  bool       // nothing is bound: the device could not
 	captures int        // tried
 	graph    *captured
 }
@@ -53,7 +56,7 @@ const (
 type captured struct {
 	graph   *graph.Graph
 	at      []uint64   // by buffer: where it lies in the graph; 0 for temporaries
-	static  []*Storage // by buffer: the graph's memory for what is copied, and for results
+	static  []*Storage // by buffer: the graph's memory for what is copied and for results, and the first run's for what is bound
 	blocks  []*Storage // of temporaries
 	numbers [][]float64
 	tape    *random.Tape
@@ -112,10 +115,10 @@ func (rec *Recorded) capturable(o RecordOptions) {
 	}
 	c.off.Store(c.why != "")
 	c.streams, c.name = max(1, o.Streams), o.Name
-	c.moves = make([]bool, len(rec.buffers))
+	c.ways = make([]way, len(rec.buffers))
 	for _, r := range rec.results {
 		if r.buffer >= 0 && rec.buffers[r.buffer].Kind == program.Result {
-			c.moves[r.buffer] = true
+			c.ways[r.buffer] = rec.moves(r.buffer)
 		}
 	}
 }
@@ -209,7 +212,10 @@ func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, 
 		}
 		c.why = ""
 	}
-	if outs, err = rec.replay(c.graph, args, tape); err != nil {
+	if outs, err = rec.replay(c.graph, args, tape); errors.Is(err, device.ErrOtherKernels) {
+		rec.unbind()
+		return nil, nil, false, nil
+	} else if err != nil {
 		rec.abort(c.graph.out, err)
 	}
 	return outs, c.graph.tape, true, err
@@ -223,16 +229,14 @@ func (rec *Recorded) stays(args []*Tensor) bool {
 	for i, at := range k.at {
 		b := &rec.buffers[i]
 		switch {
-		case b.Kind == program.Result && !c.moves[i]:
+		case b.Kind == program.Result && c.ways[i] == inPlace:
 			if k.static[i].shared.Load() && k.static[i].refs.Load() > 1+rec.leaves(i, args) {
-				c.moves[i], same = true, false
+				c.ways[i], same = rec.moves(i), false
 			}
-		case at != 0 && k.static[i] == nil:
+		case b.Kind != program.Result && at != 0 && k.static[i] == nil:
 			var p place
-			rec.external(&p, i, args)
-			if p.addr != at {
-				same = false
-				c.moves[i] = !rec.written[i] && b.Kind != program.State
+			if rec.external(&p, i, args); p.addr != at && !(c.ways[i] == bound && alike(p.addr, at)) {
+				c.ways[i], same = rec.movesFrom(i, p.addr, at), false
 			}
 		}
 	}
@@ -323,9 +327,11 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	pool := memory.NewPool(c.device, memory.PoolOptions{Name: c.name})
 	f := rec.newFrame()
 	f.captured = k
-	err = streams[0].Do(func() error { // while memory that nobody uses can still be given back
-		return pool.Do(func() error { return rec.settle(k, f, args) })
-	})
+	if err = rec.bindResults(k); err == nil {
+		err = streams[0].Do(func() error { // while memory that nobody uses can still be given back
+			return pool.Do(func() error { return rec.settle(k, f, args) })
+		})
+	}
 	if err == nil {
 		err = k.graph.Capture(func() error { return spread.run(streams, func(i int) error { return rec.taken(k, f, i) }) },
 			graph.CaptureStream(streams[0]), graph.CapturePool(pool))
@@ -352,7 +358,9 @@ func (rec *Recorded) settle(k *captured, f *frame, args []*Tensor) error {
 		if b.Kind == program.Temporary {
 			continue
 		}
-		if b.Kind == program.Result || rec.capture.moves[i] {
+		if k.static[i] != nil {
+			p.at(k.static[i])
+		} else if b.Kind == program.Result || rec.capture.ways[i] == carried {
 			if k.static[i], err = newStorage(b.dev, b.drv, current(b.dev), b.Bytes); err != nil {
 				return err
 			}
@@ -373,7 +381,7 @@ func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 	switch {
 	case s.Action == program.Effect:
 		return nil
-	case s.numbers == nil && !drawn:
+	case s.numbers == nil && !drawn && !rec.binds(i):
 		return rec.do(f, i)
 	}
 	var place int64
@@ -390,6 +398,8 @@ func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 			c.Set(c.Offset, ir.IntScalar(offset))
 			changed = true
 		}
+		changed = rec.rebind(k, c.Out, s.Out) || changed
+		changed = rec.rebind(k, c.In, s.In) || changed
 		if s.numbers != nil {
 			other, err := c.SetFloats(func() ([]float64, error) { return k.numbers[i], nil })
 			return changed || other, err
@@ -429,7 +439,7 @@ func (rec *Recorded) launched(k *captured, on stream.Stream) error {
 	c := &rec.capture
 	k.on, k.ran = on, true
 	for i := range rec.buffers {
-		if b := &rec.buffers[i]; c.moves[i] && b.Kind != program.Result {
+		if b := &rec.buffers[i]; c.ways[i] == carried && b.Kind != program.Result {
 			if err := rec.carry(on, k.at[i], k.out.places[i].addr, b.Bytes); err != nil {
 				return err
 			}
@@ -439,7 +449,7 @@ func (rec *Recorded) launched(k *captured, on stream.Stream) error {
 		return err
 	}
 	for i, s := range k.out.fresh {
-		if s != nil {
+		if s != nil && c.ways[i] == carried {
 			if err := rec.carry(on, s.block.Addr, k.at[i], s.bytes); err != nil {
 				return err
 			}
@@ -456,8 +466,8 @@ func (rec *Recorded) present(k *captured, args []*Tensor) error {
 		case b.Kind == program.Temporary:
 		case b.Kind != program.Result:
 			rec.external(p, i, args)
-		case rec.capture.moves[i]:
-			s, err := newStorage(b.dev, b.drv, current(b.dev), b.Bytes)
+		case rec.capture.ways[i] != inPlace:
+			s, err := rec.fresh(k, i)
 			if err != nil {
 				return err
 			}

@@ -47,7 +47,9 @@ func RecordDifferentiated(args []*Tensor, o RecordOptions, f func(args []*Tensor
 func (d *Differentiated) saved() {
 	for i := d.outs; i < len(d.results); i++ {
 		b := d.results[i].buffer
-		d.capture.moves[b] = slices.ContainsFunc(d.results[:d.outs], func(r recordedResult) bool { return r.buffer == b })
+		if !slices.ContainsFunc(d.results[:d.outs], func(r recordedResult) bool { return r.buffer == b }) {
+			d.capture.ways[b] = inPlace
+		}
 	}
 }
 

@@ -8,6 +8,10 @@ import (
 // captured: what is recorded is not done, so nobody can wait for it or read it.
 const ErrCapturing ir.Error = "not possible while a stream is captured"
 
+// ErrOtherKernels is wrapped when recorded work cannot be given what has changed of a call:
+// it would be other kernels.
+const ErrOtherKernels ir.Error = "the recorded call cannot be changed: its kernels depend on more of it than their parameters"
+
 // A CaptureID names a capture, unique among those of its driver; 0 is none.
 type CaptureID uint64
 
@@ -36,10 +40,12 @@ type Capturer interface {
 // CaptureOptions adjust a capture.
 type CaptureOptions struct {
 	// Refresh, where it is given, is asked for every call that is captured. It
-	// returns nil where the call's attributes are to stay as they are; otherwise a
-	// function that is called before each launch of the recording with a copy of the
-	// call, sets the attributes, and reports whether they changed since the last
-	// time. Nothing else of the call may be changed.
+	// returns nil where the call is to stay as it is; otherwise a function that is
+	// called before each launch of the recording with a copy of the call, sets
+	// attributes and the addresses of views, and reports whether they changed since
+	// the last time. Nothing else of the call may be changed. Where other kernels
+	// would be needed, the launch fails with an error that wraps ErrOtherKernels,
+	// before anything is done; the recording is of no use then.
 	Refresh func(c *ir.Call) func(c *ir.Call) (changed bool, err error)
 }
 
@@ -50,7 +56,7 @@ type Recording interface {
 	// Nodes returns how many copies, clearings and launches there are.
 	Nodes() int
 	// Launch gives the work to a stream of the device, in one call of the driver
-	// where no attributes changed. Launches do not overlap, whatever their streams.
+	// where no calls changed. Launches do not overlap, whatever their streams.
 	Launch(s StreamID) error
 	// Handle returns the driver's own name of the work; 0 where it has none.
 	Handle() uintptr

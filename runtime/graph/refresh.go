@@ -25,13 +25,14 @@ func Refreshing(numbers func() ([]float64, error), f func() error) error {
 // as Refreshing says.
 func Numbers() (numbers func() ([]float64, error), changing bool) { return refreshing.Get() }
 
-// renewing holds what sets the attributes of the calling goroutine's calls.
+// renewing holds what sets attributes and addresses of the calling goroutine's calls.
 var renewing = local.NewKey[func(*ir.Call) (bool, error)]()
 
-// Renewing calls f, which gives a device operators whose attributes change. Where a call of
-// f's is captured, each replay hands it to renew before it is done, on the goroutine that
-// replays. Renew sets attributes, those of random numbers among them, and reports whether
-// they changed since the last time. An error is Replay's. Renewing returns f's error.
+// Renewing calls f, which gives a device operators whose attributes or memory change. Where a
+// call of f's is captured, each replay hands it to renew before it is done, on the goroutine
+// that replays. Renew sets attributes, those of random numbers among them, and addresses of
+// views, and reports whether they changed since the last time. An error is Replay's.
+// Renewing returns f's error.
 func Renewing(renew func(c *ir.Call) (changed bool, err error), f func() error) error {
 	return renewing.Try(renew, f)
 }

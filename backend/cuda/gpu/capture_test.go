@@ -195,6 +195,29 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// TestRefreshedAddresses: kernels are given other addresses; where a copy has one of them,
+// the recording says that it cannot.
+func TestRefreshedAddresses(t *testing.T) {
+	api := &graphAPI{}
+	d := &Driver{open: func() (driver.API, error) { return api, nil }}
+	if _, err := d.DeviceCount(); err != nil {
+		t.Fatal(err)
+	}
+	at := uint64(64)
+	r := record(t, d, device.CaptureOptions{Refresh: func(*ir.Call) func(*ir.Call) (bool, error) {
+		return func(c *ir.Call) (bool, error) {
+			c.Out[0].Addr = at
+			return true, nil
+		}
+	}}, func(s device.StreamID) { must(t, d.Launch(0, s, fillCall(64, 4, 1))) })
+	must(t, r.Launch(0))
+	at = 128
+	if err := r.Launch(0); !errors.Is(err, device.ErrOtherKernels) {
+		t.Error(err)
+	}
+	must(t, r.Destroy())
+}
+
 // lostInCapture is a driver that finds its context useless while a stream is captured.
 type lostInCapture struct{ *graphAPI }
 

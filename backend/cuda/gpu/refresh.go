@@ -2,7 +2,6 @@ package gpu
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,8 +14,8 @@ import (
 	"github.com/sinter-go/sinter/runtime/memory"
 )
 
-// A refreshed is a captured call whose attributes change from one launch of the
-// recording to the next. They are parameters of its kernels, in places that only
+// A refreshed is a captured call whose attributes or addresses change from one launch of
+// the recording to the next. They are parameters of its kernels, in places that only
 // the call's own launch code knows. So that code runs again, over a driver that
 // enqueues nothing and gives the nodes their new parameters.
 type refreshed struct {
@@ -24,6 +23,7 @@ type refreshed struct {
 	stream  driver.Stream
 	refresh func(*ir.Call) (bool, error)
 	nodes   []kernelNode
+	copies  []copyNode
 	scratch []uint64 // addresses, in the order the call asked for them
 }
 
@@ -31,6 +31,12 @@ type refreshed struct {
 type kernelNode struct {
 	node driver.GraphNode
 	driver.Launch
+}
+
+// A copyNode is a copy or, where there is no source, a clearing.
+type copyNode struct {
+	dst, src driver.Ptr
+	n        int64
 }
 
 // A recorder is a launcher of one device that records or repeats the launches of
@@ -48,6 +54,7 @@ type repeatedAPI struct {
 	call *refreshed
 	exec driver.GraphExec // whose nodes are to be changed; 0 while the call is recorded
 	next int              // the node that comes next
+	copy int              // the copy that comes next
 }
 
 // repeatedScratch is its memory.
@@ -58,7 +65,7 @@ type repeatedScratch struct {
 }
 
 // errRepeat is wrapped where the launch code does something else than before.
-var errRepeat = errors.New("the recorded call cannot be changed: its kernels depend on attributes in more than their parameters")
+const errRepeat = device.ErrOtherKernels
 
 // LaunchKernel records a kernel, or gives its node the parameters of now.
 func (a *repeatedAPI) LaunchKernel(dev int, l driver.Launch) error {
@@ -92,7 +99,7 @@ func (a *repeatedAPI) LaunchKernel(dev int, l driver.Launch) error {
 	return nil
 }
 
-// Copies and clearings have no attributes: when the call is repeated they stay.
+// Copies and clearings stay as they are when the call is repeated.
 
 func (a *repeatedAPI) MemcpyHtoDAsync(dev int, dst driver.Ptr, src unsafe.Pointer, n int64, s driver.Stream) error {
 	if a.exec != 0 {
@@ -102,17 +109,31 @@ func (a *repeatedAPI) MemcpyHtoDAsync(dev int, dst driver.Ptr, src unsafe.Pointe
 }
 
 func (a *repeatedAPI) MemcpyDtoDAsync(dev int, dst, src driver.Ptr, n int64, s driver.Stream) error {
-	if a.exec != 0 {
-		return nil
+	if again, err := a.copied(copyNode{dst, src, n}); again {
+		return err
 	}
 	return a.API.MemcpyDtoDAsync(dev, dst, src, n, s)
 }
 
 func (a *repeatedAPI) MemsetD8Async(dev int, dst driver.Ptr, v uint8, n int64, s driver.Stream) error {
-	if a.exec != 0 {
-		return nil
+	if again, err := a.copied(copyNode{dst: dst, n: n}); again {
+		return err
 	}
 	return a.API.MemsetD8Async(dev, dst, v, n, s)
+}
+
+// copied notes a copy that is recorded or, when the call is repeated, says that it is one of
+// them.
+func (a *repeatedAPI) copied(n copyNode) (again bool, err error) {
+	if a.exec == 0 {
+		a.call.copies = append(a.call.copies, n)
+		return false, nil
+	}
+	if a.copy == len(a.call.copies) || a.call.copies[a.copy] != n {
+		return true, errRepeat
+	}
+	a.copy++
+	return true, nil
 }
 
 // Scratch returns memory, the second time the same.
@@ -157,9 +178,9 @@ func (d *Driver) recorderOf(dev int) (*recorder, error) {
 func (r *recorder) run(c *refreshed, exec driver.GraphExec) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.api.call, r.api.exec, r.api.next, r.memory.next = c, exec, 0, 0
+	r.api.call, r.api.exec, r.api.next, r.api.copy, r.memory.next = c, exec, 0, 0, 0
 	err := r.launcher.Run(c.stream, &c.call)
-	if err == nil && exec != 0 && r.api.next != len(c.nodes) {
+	if err == nil && exec != 0 && (r.api.next != len(c.nodes) || r.api.copy != len(c.copies)) {
 		err = errRepeat
 	}
 	r.api.call = nil
@@ -180,7 +201,7 @@ func (d *Driver) recordCall(dev int, s device.StreamID, c *ir.Call) (*refreshed,
 	return call, r.run(call, 0)
 }
 
-// refreshCall gives the kernels of a call the attributes of now.
+// refreshCall gives the kernels of a call the attributes and addresses of now.
 func (d *Driver) refreshCall(dev int, exec driver.GraphExec, c *refreshed) error {
 	changed, err := c.refresh(&c.call)
 	if err != nil || !changed {
