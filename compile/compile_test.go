@@ -1,8 +1,6 @@
 package compile_test
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -86,19 +84,5 @@ func testStep(t *testing.T, dev device.Device) {
 	}
 	if d := cmp.Diff(train(false), train(true), alike(dev)); d != "" {
 		t.Error(d)
-	}
-}
-
-// TestHostRead: a value that is read is an error with the program's line.
-func TestHostRead(t *testing.T) {
-	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) {
-		if v, err := x[0].Sum().Item(); err != nil || v > 0 {
-			return x[0], err
-		}
-		return x[0].Neg(), nil
-	})
-	_, err := f.Call(tensor.Ones([]int{3}))
-	if !errors.Is(err, compile.ErrHostRead) || !strings.Contains(err.Error(), "compile_test.go:") {
-		t.Errorf("error %v", err)
 	}
 }

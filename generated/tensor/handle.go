@@ -237,7 +237,11 @@ func ScopeValue[T any](f func() (T, error)) (value T, err error) {
 // calling goroutine is in. They are then the enclosing Scope's, if there is
 // one.
 func Keep(ts ...Tensor) {
-	core.Keep(handles(ts)...)
+	for _, t := range ts {
+		if t.h != nil {
+			core.Keep(t.h)
+		}
+	}
 }
 
 // NoGrad calls f with recording for differentiation switched off for the

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -146,12 +147,13 @@ func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 			s.leaves(in)
 		}
 		outs, err = f(in)
-		if r.failed != nil {
+		if r.failed != nil && !errors.Is(err, r.failed) {
 			err = r.failed
 		}
 		if bad := FirstError(outs...); err == nil && bad != nil {
 			err = bad.Err()
 		}
+		err = at(err)
 		if err == nil && caller.State() != start {
 			err = r.fail(fmt.Errorf("%w: the random generator was seeded", ErrUnrecordable))
 		}

@@ -108,6 +108,7 @@ type gradSlot struct {
 const (
 	virtualBase = uint64(1) << 62
 	virtualBits = 40
+	mostBuffers = int(virtualBase >> virtualBits)
 )
 
 var recorders = local.NewKey[*recorder]()
@@ -201,8 +202,14 @@ func (r *recorder) declare(t *Tensor, name string) {
 }
 
 // storage returns a virtual storage of so many bytes.
-func (r *recorder) storage(dev device.Device, drv device.Driver, bytes int64) *Storage {
-	return r.virtual(recordedBuffer{dev: dev, drv: drv, Buffer: program.Buffer{Device: dev.String(), Bytes: bytes}})
+func (r *recorder) storage(dev device.Device, drv device.Driver, bytes int64) (*Storage, error) {
+	switch {
+	case bytes >= 1<<virtualBits:
+		return nil, fmt.Errorf("%w: a tensor of %d bytes in a program, want fewer than %d", device.ErrOutOfMemory, bytes, int64(1)<<virtualBits)
+	case len(r.buffers) == mostBuffers:
+		return nil, r.fail(fmt.Errorf("%w: more than %d tensors; compile a part of the function", ErrUnrecordable, mostBuffers))
+	}
+	return r.virtual(recordedBuffer{dev: dev, drv: drv, Buffer: program.Buffer{Device: dev.String(), Bytes: bytes}}), nil
 }
 
 func (r *recorder) virtual(b recordedBuffer) *Storage {

@@ -136,7 +136,7 @@ func (rec *Recorded) allocate(f *frame) error {
 		d := &rec.blocks[i]
 		b, err := memory.Alloc(d.dev, d.drv, current(d.dev), d.bytes)
 		if err != nil {
-			return err
+			return rec.noRoom(rec.largest(d.dev), err)
 		}
 		f.blocks = append(f.blocks, b)
 	}
@@ -156,6 +156,31 @@ func (rec *Recorded) allocate(f *frame) error {
 	return nil
 }
 
+// largest returns the largest of the temporaries on a device.
+func (rec *Recorded) largest(dev device.Device) int {
+	most := -1
+	for i := range rec.buffers {
+		if b := &rec.buffers[i]; rec.Layout.Offsets[i] >= 0 && b.dev == dev && (most < 0 || b.Bytes > rec.buffers[most].Bytes) {
+			most = i
+		}
+	}
+	return most
+}
+
+// noRoom says of an error of an allocation which step makes buffer i, and that step's line.
+func (rec *Recorded) noRoom(i int, err error) error {
+	first := rec.Program.Buffers[i].First
+	if first < 0 {
+		return err
+	}
+	s := &rec.steps[first]
+	err = fmt.Errorf("%s, which makes %d bytes: %w", s.Name(), rec.buffers[i].Bytes, err)
+	if line := caller.LineOf(s.callers); line != "" {
+		return &located{line, err}
+	}
+	return err
+}
+
 // bind finds the memory of every buffer.
 func (rec *Recorded) bind(f *frame, args []*Tensor) error {
 	if err := rec.apart(args); err != nil {
@@ -173,7 +198,7 @@ func (rec *Recorded) bind(f *frame, args []*Tensor) error {
 			if s == nil {
 				var err error
 				if s, err = newStorage(b.dev, b.drv, current(b.dev), b.Bytes); err != nil {
-					return err
+					return rec.noRoom(i, err)
 				}
 			}
 			f.fresh[i] = s

@@ -102,7 +102,7 @@ func newStorage(dev device.Device, drv device.Driver, s device.StreamID, bytes i
 		return empty(drv), nil
 	}
 	if r := recorderNow(); r != nil {
-		return r.storage(dev, drv, bytes), nil
+		return r.storage(dev, drv, bytes)
 	}
 	if dev.Kind == device.KindCPU && bytes <= 1<<smallClass {
 		if s, _ := smallStorages[host.Class(bytes)].Get().(*Storage); s != nil && s.drv == drv {

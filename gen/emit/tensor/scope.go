@@ -50,7 +50,7 @@ return err
 })
 return value, err`),
 		{name: "Keep", doc: "excepts tensors from the release at the end of the Scope that the calling goroutine is in. They are then the enclosing Scope's, if there is one.", function: true,
-			params: gofile.Codes(jen.Id("ts").Op("...").Id("Tensor")), body: lines("core.Keep(handles(ts)...)")},
+			params: gofile.Codes(jen.Id("ts").Op("...").Id("Tensor")), body: lines("for _, t := range ts {\nif t.h != nil {\ncore.Keep(t.h)\n}\n}")},
 	}
 	list = append(list, inMode("NoGrad", "off")...)
 	list = append(list, inMode("EnableGrad", "on")...)
