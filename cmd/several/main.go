@@ -7,6 +7,7 @@
 //	several -python off      without PyTorch
 //	several -json out.json   the figures as JSON, too
 //	several -cpu             a step of the digits on the CPU: alone, or under mpiexec -n 2
+//	several -paper out.svg   no measurement: what averaging gradients costs on up to 1,024 GPUs
 package main
 
 import (
@@ -26,11 +27,15 @@ func main() {
 	flag.StringVar(&s.python, "python", "python3", "the Python with PyTorch; off: none")
 	flag.StringVar(&s.json, "json", "", "a file for the figures as JSON")
 	cpu := flag.Bool("cpu", false, "measure a step of the digits on the CPU")
+	paper := flag.String("paper", "", "a file for the picture of how training scales on paper")
 	flag.Parse()
 	err := error(nil)
-	if *cpu {
+	switch {
+	case *cpu:
 		err = digitsRow(os.Stdout)
-	} else {
+	case *paper != "":
+		err = onPaper(os.Stdout, *paper)
+	default:
 		for i := range device.Count(device.KindCUDA) {
 			s.devices = append(s.devices, device.CUDA(i))
 		}

@@ -50,3 +50,29 @@ func TestDigits(t *testing.T) {
 		t.Errorf("%q: %v", out.String(), err)
 	}
 }
+
+// TestPaper holds the guide's table and picture to the formulas.
+func TestPaper(t *testing.T) {
+	var table strings.Builder
+	estimates(&table)
+	read := func(file string) string {
+		b, err := os.ReadFile(filepath.Join("../../docs/guide", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	if !strings.Contains(read("several.md"), table.String()) {
+		t.Errorf("docs/guide/several.md has not the table\n%s", table.String())
+	}
+	if read("scaling.svg") != string(picture()) {
+		t.Error("docs/guide/scaling.svg is stale: go run ./cmd/several -paper docs/guide/scaling.svg")
+	}
+	for _, l := range loads {
+		for n := 1; n < 1<<ranks; n *= 2 {
+			if a, b := l.efficiency(n), l.efficiency(2*n); b > a || b <= 0 || a > 1 {
+				t.Errorf("%s: %d GPUs %g, twice as many %g", l, n, a, b)
+			}
+		}
+	}
+}
