@@ -83,7 +83,7 @@ var arrows = []struct {
 	{"runtime/collective/local", []string{"ir", "runtime/collective", "runtime/device"}},
 	{"backend/mpi", []string{"backend/cuda/driver/dl", "ir", "runtime/collective", "runtime/device"}},
 	{"dist", []string{"backend/cuda/nccl", "backend/mpi", "nn", "optim", "optim/checkpoint", "generated/tensor", "ir", "runtime/..."}},
-	{"examples", []string{"examples/...", "compile", "data/...", "dist", "nn", "optim", "backend/cuda", "backend/sim", "generated/tensor", "ir/program", "runtime/..."}},
+	{"examples", []string{"examples/...", "compile", "data/...", "dist", "nn", "onnx", "optim", "backend/cuda", "backend/sim", "generated/tensor", "ir/program", "runtime/..."}},
 	{"onnx", []string{"compile", "generated/tensor", "onnx/internal/...", "ir", "runtime/..."}},
 	{"onnx/internal/format", []string{"ir"}},
 	{"onnx/internal/standard", nil},
