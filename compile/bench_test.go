@@ -51,15 +51,16 @@ var models = []struct {
 	name string
 	make func() nn.Module
 	x    []int
+	most float64 // memory, by that of eager code
 }{
 	{"mlp", func() nn.Module {
 		return nn.NewSequential(nn.NewLinear(784, 1024), nn.ReLU(), nn.NewLinear(1024, 1024), nn.ReLU(), nn.NewLinear(1024, 10))
-	}, []int{128, 784}},
+	}, []int{128, 784}, 0.91},
 	{"digits", func() nn.Module {
 		return nn.NewSequential(nn.NewConv2d(1, 16, 3, tensor.Padding(1)), nn.ReLU(), nn.MaxPool2d(2),
 			nn.NewConv2d(16, 32, 3, tensor.Padding(1)), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.NewLinear(32*2*2, 10))
-	}, []int{64, 1, 8, 8}},
-	{"block", func() nn.Module { return newBlock(64) }, []int{8, 32, 64}},
+	}, []int{64, 1, 8, 8}, 0.62},
+	{"block", func() nn.Module { return newBlock(64) }, []int{8, 32, 64}, 0.63},
 }
 
 // training returns a step of SGD of a model, and its argument.
@@ -88,8 +89,8 @@ func TestPeak(t *testing.T) {
 		if text := step.Explain(); !strings.Contains(text, fmt.Sprintf("%d in eager code (0.", s.Eager)) {
 			t.Errorf("%s: no ratio of memory in %s", m.name, text)
 		}
-		if s.Peak >= s.Eager {
-			t.Errorf("%s: %d bytes, eager code needs %d", m.name, s.Peak, s.Eager)
+		if float64(s.Peak) > m.most*float64(s.Eager) {
+			t.Errorf("%s: %d bytes, eager code needs %d; want %v of it", m.name, s.Peak, s.Eager, m.most)
 		}
 	}
 }

@@ -27,7 +27,11 @@ func (c *Compiled[T]) Explain() string {
 	if s.Eager > 0 {
 		fmt.Fprintf(&out, " (%.2f)", float64(s.Peak)/float64(s.Eager))
 	}
-	fmt.Fprintf(&out, "; %d results are written over operands\n%d steps:\n", s.Shared, s.Steps)
+	fmt.Fprintf(&out, "; %d results are written over operands", s.Shared)
+	if s.Moved {
+		out.WriteString("; steps run in another order than the calls, which needs less")
+	}
+	fmt.Fprintf(&out, "\n%d steps:\n", s.Steps)
 	switch {
 	case s.OneByOne != "":
 		fmt.Fprintf(&out, "  given to devices call by call: %s\n", s.OneByOne)

@@ -64,7 +64,7 @@ type planner struct {
 // Make plans a program. What it does is the same; nothing of it is changed.
 func Make(p *program.Program, o Options) *Plan {
 	l := &planner{p: p, o: o, steps: map[int][]int{}, why: map[int]string{}}
-	l.depend()
+	l.after = p.Before(func(i int) bool { return Pinned(p, i, o.Refused) })
 	l.info, l.group = make([]*member, len(p.Steps)), make([]int, len(p.Steps))
 	for i := range p.Steps {
 		l.group[i], l.steps[i] = i, []int{i}
@@ -87,6 +87,18 @@ func Make(p *program.Program, o Options) *Plan {
 		}
 	}
 	return plan
+}
+
+// Pinned reports whether a step stays in order with others: one that changes the host, one
+// that reads it there, and an exchange.
+func Pinned(p *program.Program, i int, refused func(step int) string) bool {
+	switch p.Steps[i].Action {
+	case program.Launch:
+		return refused(i) != ""
+	case program.Zero, program.Copy:
+		return false
+	}
+	return true
 }
 
 // groups makes the groups of several steps, side by side: code may have to be compiled.
@@ -118,50 +130,6 @@ func (l *planner) groups() map[int]*Group {
 		}
 	}
 	return made
-}
-
-// depend finds which steps each must follow: of what it reads the writer, of what it
-// writes the readers and the writer before. What changes the host stays in order with what
-// reads it there, and with exchanges, which all who take part make in one order.
-func (l *planner) depend() {
-	type uses struct {
-		writer  int
-		readers []int
-	}
-	of := make([]uses, len(l.p.Buffers))
-	for i := range of {
-		of[i].writer = -1
-	}
-	l.after = make([][]int, len(l.p.Steps))
-	host := -1
-	for i := range l.p.Steps {
-		s := &l.p.Steps[i]
-		add := func(before int) {
-			if before >= 0 && before != i && !slices.Contains(l.after[i], before) {
-				l.after[i] = append(l.after[i], before)
-			}
-		}
-		for _, r := range s.In {
-			if r.Buffer >= 0 {
-				add(of[r.Buffer].writer)
-				of[r.Buffer].readers = append(of[r.Buffer].readers, i)
-			}
-		}
-		for _, r := range s.Out {
-			u := &of[r.Buffer]
-			add(u.writer)
-			for _, reader := range u.readers {
-				add(reader)
-			}
-			*u = uses{writer: i}
-		}
-		switch {
-		case s.Action == program.Launch && l.o.Refused(i) == "", s.Action == program.Zero, s.Action == program.Copy:
-		default:
-			add(host)
-			host = i
-		}
-	}
 }
 
 // join makes one group of those of two steps of which the first follows the second, where

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/fusion"
 	"github.com/sinter-go/sinter/ir/program"
 	"github.com/sinter-go/sinter/runtime/caller"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -57,6 +58,7 @@ type Recorded struct {
 	capture capture
 	lines   sync.Once
 	late    bool // Finish makes fused code
+	Moved   bool // the steps are in another order than the calls were
 	// exchanges are those of the steps, in their order
 	exchanges []*Exchange
 	places    []program.Ref
@@ -301,8 +303,28 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 	} else if err := r.fused(rec); err != nil {
 		return nil, err
 	}
+	r.ordered(rec)
 	r.settled(rec)
 	return rec, nil
+}
+
+// ordered gives the steps another order, where that needs less memory.
+func (r *recorder) ordered(rec *Recorded) {
+	order := rec.Program.Order(func(i int) bool {
+		return fusion.Pinned(rec.Program, i, func(i int) string { return refused(&r.program[i]) })
+	})
+	if order == nil {
+		return
+	}
+	steps := make([]step, len(order))
+	for i, from := range order {
+		steps[i] = r.program[from]
+	}
+	rec.Program = rec.Program.In(order)
+	for i := range steps {
+		steps[i].Step = rec.Program.Steps[i]
+	}
+	r.program, rec.Moved = steps, true
 }
 
 // fused makes one step of several.
@@ -346,6 +368,7 @@ func (rec *Recorded) Finish() (*Recorded, error) {
 	if err := r.fused(done); err != nil {
 		return nil, err
 	}
+	r.ordered(done)
 	r.settled(done)
 	done.capturable(rec.options)
 	return done, nil
