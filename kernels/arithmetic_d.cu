@@ -76,52 +76,29 @@ SINTER_ELEMENTWISE(mul_grad_y_float64, MulGradYFloatFn<float64>, float64, float6
 SINTER_ELEMENTWISE(mul_grad_y_complex64, MulGradYComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(mul_grad_y_complex128, MulGradYComplexFn<complex128>, complex128, complex128, complex128)
 
-// NanToNumBool: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-template <class T> struct NanToNumBoolFn {
+// NanReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, where(isnan(posinf), largest, posinf), where(isnan(neginf), -largest, neginf)), x))
+template <class T> struct NanReplacedFn {
   typedef typename real_of<T>::type R;
   R nan;
   R posinf;
   R neginf;
-  SINTER_FN bool operator()(long long index, T x) const { return (false ? nan : (false ? ((x && (!false)) ? posinf : neginf) : x)); }
+  R largest;
+  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : (sinter::isinf(x) ? ((x > T(0.0)) ? (sinter::isnan(posinf) ? largest : posinf) : (sinter::isnan(neginf) ? (-largest) : neginf)) : x)); }
 };
+SINTER_ELEMENTWISE(nan_replaced_float16, NanReplacedFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(nan_replaced_bfloat16, NanReplacedFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(nan_replaced_float32, NanReplacedFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(nan_replaced_float64, NanReplacedFn<float64>, float64, float64)
 
-// NanToNumInt: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-template <class T> struct NanToNumIntFn {
-  typedef typename real_of<T>::type R;
-  R nan;
-  R posinf;
-  R neginf;
-  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : (sinter::isinf(x) ? ((x > T(0)) ? posinf : neginf) : x)); }
-};
-
-// NanToNumFloat: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-template <class T> struct NanToNumFloatFn {
-  typedef typename real_of<T>::type R;
-  R nan;
-  R posinf;
-  R neginf;
-  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : (sinter::isinf(x) ? ((x > T(0.0)) ? posinf : neginf) : x)); }
-};
-SINTER_ELEMENTWISE(nan_to_num_bool, NanToNumBoolFn<bool>, bool, bool)
-SINTER_ELEMENTWISE(nan_to_num_uint8, NanToNumIntFn<uint8>, uint8, uint8)
-SINTER_ELEMENTWISE(nan_to_num_int8, NanToNumIntFn<int8>, int8, int8)
-SINTER_ELEMENTWISE(nan_to_num_int16, NanToNumIntFn<int16>, int16, int16)
-SINTER_ELEMENTWISE(nan_to_num_int32, NanToNumIntFn<int32>, int32, int32)
-SINTER_ELEMENTWISE(nan_to_num_int64, NanToNumIntFn<int64>, int64, int64)
-SINTER_ELEMENTWISE(nan_to_num_float16, NanToNumFloatFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(nan_to_num_bfloat16, NanToNumFloatFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(nan_to_num_float32, NanToNumFloatFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(nan_to_num_float64, NanToNumFloatFn<float64>, float64, float64)
-
-// NanToNumGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
-template <class T> struct NanToNumGradXFn {
+// NanReplacedGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
+template <class T> struct NanReplacedGradXFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const { return (sinter::isnan(x) ? T(0.0) : (sinter::isinf(x) ? T(0.0) : dy)); }
 };
-SINTER_ELEMENTWISE(nan_to_num_grad_x_float16, NanToNumGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(nan_to_num_grad_x_bfloat16, NanToNumGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(nan_to_num_grad_x_float32, NanToNumGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(nan_to_num_grad_x_float64, NanToNumGradXFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(nan_replaced_grad_x_float16, NanReplacedGradXFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(nan_replaced_grad_x_bfloat16, NanReplacedGradXFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(nan_replaced_grad_x_float32, NanReplacedGradXFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(nan_replaced_grad_x_float64, NanReplacedGradXFn<float64>, float64, float64, float64)
 
 // NegUint8: -x
 template <class T> struct NegUint8Fn {

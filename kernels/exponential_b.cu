@@ -4,36 +4,42 @@
 
 namespace sinter {
 
-// LogitGradX: dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
-template <class T> struct LogitGradXFn {
+// LogitGrad: where(eps < 0 && (x < 0 || x > 1), NaN, where(eps >= 0 && (x < eps || x > 1 - eps), 0, g/(x*(1 - x))))
+template <class T> struct LogitGradFn {
   typedef typename real_of<T>::type R;
   R eps;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    const bool t0 = eps < T(0.0);
-    const T t1 = sinter::max(x, eps);
-    const T t2 = T(1.0) - eps;
-    const T t3 = (t0 ? x : sinter::min(t1, t2));
-    const T t4 = T(1.0) / t3;
-    const bool t5 = x == eps;
-    const bool t6 = t1 == t2;
-    const bool t7 = t1 > t2;
-    const T t8 = T(0.5) / t3;
-    const bool t9 = x < eps;
-    const T t10 = T(1.0) - t3;
-    const T t11 = T(1.0) / t10;
-    const T t12 = T(0.5) / t10;
-    const T t13 = (t6 ? t12 : (t7 ? T(0.0) : t11));
-    const T t14 = T(2.0) / t10;
-    const T t15 = (T(2.0) * t3 - T(1.0)) / t10;
-    const T t16 = -t15 / t10;
-    const T t17 = T(0.5) * t16;
-    return dy * ((t3 < T(0.25)) ? ((t0 ? t4 : (t5 ? (t6 ? (T(0.25) / t3) : (t7 ? T(0.0) : t8)) : (t9 ? T(0.0) : (t6 ? t8 : (t7 ? T(0.0) : t4))))) + (t0 ? t11 : (t5 ? (t6 ? (T(0.25) / t10) : (t7 ? T(0.0) : t12)) : (t9 ? T(0.0) : t13)))) : (((t0 ? t14 : (t5 ? t13 : (t9 ? T(0.0) : (t6 ? t11 : (t7 ? T(0.0) : t14))))) - (t0 ? t16 : (t5 ? (t6 ? (T(0.25) * t16) : (t7 ? T(0.0) : t17)) : (t9 ? T(0.0) : (t6 ? t17 : (t7 ? T(0.0) : t16)))))) / (T(1.0) + t15)));
+  SINTER_FN T operator()(long long index, T g, T x) const { return (((eps < T(0.0)) && ((x < T(0.0)) || (x > T(1.0)))) ? sinter::quiet_nan<T>() : (((eps >= T(0.0)) && ((x < eps) || (x > (T(1.0) - eps)))) ? T(0.0) : (g / (x * (T(1.0) - x))))); }
+};
+SINTER_ELEMENTWISE(logit_grad_float16, LogitGradFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(logit_grad_bfloat16, LogitGradFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(logit_grad_float32, LogitGradFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(logit_grad_float64, LogitGradFn<float64>, float64, float64, float64)
+
+// LogitGradGradG: where(eps < 0 && (x < 0 || x > 1), 0, where(eps >= 0 && (x < eps || x > 1 - eps), 0, dy/(x*(1 - x))))
+template <class T> struct LogitGradGradGFn {
+  typedef typename real_of<T>::type R;
+  R eps;
+  SINTER_FN T operator()(long long index, T dy, T x) const { return (((eps < T(0.0)) && ((x < T(0.0)) || (x > T(1.0)))) ? T(0.0) : (((eps >= T(0.0)) && ((x < eps) || (x > (T(1.0) - eps)))) ? T(0.0) : (dy / (x * (T(1.0) - x))))); }
+};
+SINTER_ELEMENTWISE(logit_grad_grad_g_float16, LogitGradGradGFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(logit_grad_grad_g_bfloat16, LogitGradGradGFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(logit_grad_grad_g_float32, LogitGradGradGFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(logit_grad_grad_g_float64, LogitGradGradGFn<float64>, float64, float64, float64)
+
+// LogitGradGradX: where(eps < 0 && (x < 0 || x > 1), 0, where(eps >= 0 && (x < eps || x > 1 - eps), 0, dy*(-(g/(x*(1 - x)))/(x*(1 - x))*(1 - x - x))))
+template <class T> struct LogitGradGradXFn {
+  typedef typename real_of<T>::type R;
+  R eps;
+  SINTER_FN T operator()(long long index, T dy, T g, T x) const {
+    const T t0 = T(1.0) - x;
+    const T t1 = x * t0;
+    return (((eps < T(0.0)) && ((x < T(0.0)) || (x > T(1.0)))) ? T(0.0) : (((eps >= T(0.0)) && ((x < eps) || (x > (T(1.0) - eps)))) ? T(0.0) : (dy * (-(g / t1) / t1 * (t0 - x)))));
   }
 };
-SINTER_ELEMENTWISE(logit_grad_x_float16, LogitGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(logit_grad_x_bfloat16, LogitGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(logit_grad_x_float32, LogitGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(logit_grad_x_float64, LogitGradXFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(logit_grad_grad_x_float16, LogitGradGradXFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(logit_grad_grad_x_bfloat16, LogitGradGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(logit_grad_grad_x_float32, LogitGradGradXFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(logit_grad_grad_x_float64, LogitGradGradXFn<float64>, float64, float64, float64, float64)
 
 // Rsqrt: rsqrt(x)
 template <class T> struct RsqrtFn {

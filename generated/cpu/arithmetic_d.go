@@ -9,78 +9,49 @@ import (
 	"unsafe"
 )
 
-// naNToNumBool: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-func naNToNumBool(x, naN, posinf, neginf bool) bool {
-	return num.Where(false, naN, num.Where(false, num.Where(x && !false, posinf, neginf), x))
+// naNReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, where(isnan(posinf), largest, posinf), where(isnan(neginf), -largest, neginf)), x))
+func naNReplaced[T num.Float](x, naN, posinf, neginf, largest T) T {
+	return num.Where(num.IsNaN(x), naN, num.Where(num.IsInf(x), num.Where(x > 0, num.Where(num.IsNaN(posinf), largest, posinf), num.Where(num.IsNaN(neginf), -largest, neginf)), x))
 }
 
-func naNToNumBoolLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n)
-	naN := s[0].Bool()
-	posinf := s[1].Bool()
-	neginf := s[2].Bool()
-	for i := range out {
-		out[i] = naNToNumBool(x[i], naN, posinf, neginf)
-	}
-}
-
-// naNToNumInt: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-func naNToNumInt[T num.Int](x, naN, posinf, neginf T) T {
-	return num.Where(num.IIsNaN(x), naN, num.Where(num.IIsInf(x), num.Where(x > 0, posinf, neginf), x))
-}
-
-func naNToNumIntLoop[T num.Int](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+func naNReplacedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	naN := T(s[0].Float())
 	posinf := T(s[1].Float())
 	neginf := T(s[2].Float())
+	largest := T(s[3].Float())
 	for i := range out {
-		out[i] = naNToNumInt(x[i], naN, posinf, neginf)
+		out[i] = naNReplaced(x[i], naN, posinf, neginf, largest)
 	}
 }
 
-// naNToNumFloat: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-func naNToNumFloat[T num.Float](x, naN, posinf, neginf T) T {
-	return num.Where(num.IsNaN(x), naN, num.Where(num.IsInf(x), num.Where(x > 0, posinf, neginf), x))
-}
-
-func naNToNumFloatLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	naN := T(s[0].Float())
-	posinf := T(s[1].Float())
-	neginf := T(s[2].Float())
-	for i := range out {
-		out[i] = naNToNumFloat(x[i], naN, posinf, neginf)
-	}
-}
-
-// NaNToNum holds the loops of nan_to_num, by variant and compute dtype.
-var NaNToNum = vector.Code{
+// NaNReplaced holds the loops of nan_replaced, by variant and compute dtype.
+var NaNReplaced = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Bool: naNToNumBoolLoop, ir.Uint8: naNToNumIntLoop[uint8], ir.Int8: naNToNumIntLoop[int8], ir.Int16: naNToNumIntLoop[int16], ir.Int32: naNToNumIntLoop[int32], ir.Int64: naNToNumIntLoop[int64], ir.Float32: naNToNumFloatLoop[float32], ir.Float64: naNToNumFloatLoop[float64]},
+		{ir.Float32: naNReplacedLoop[float32], ir.Float64: naNReplacedLoop[float64]},
 	},
-	Vectors: naNToNumVectors,
+	Vectors: naNReplacedVectors,
 }
 
-// naNToNumGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
-func naNToNumGradX[T num.Float](dy, x T) T {
+// naNReplacedGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
+func naNReplacedGradX[T num.Float](dy, x T) T {
 	return num.Where(num.IsNaN(x), 0, num.Where(num.IsInf(x), 0, dy))
 }
 
-func naNToNumGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func naNReplacedGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = naNToNumGradX(dy[i], x[i])
+		out[i] = naNReplacedGradX(dy[i], x[i])
 	}
 }
 
-// NaNToNumGradX holds the loops of nan_to_num_grad_x, by variant and compute
-// dtype.
-var NaNToNumGradX = vector.Code{
+// NaNReplacedGradX holds the loops of nan_replaced_grad_x, by variant and
+// compute dtype.
+var NaNReplacedGradX = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: naNToNumGradXLoop[float32], ir.Float64: naNToNumGradXLoop[float64]},
+		{ir.Float32: naNReplacedGradXLoop[float32], ir.Float64: naNReplacedGradXLoop[float64]},
 	},
-	Vectors: naNToNumGradXVectors,
+	Vectors: naNReplacedGradXVectors,
 }
 
 // negInt: -x
@@ -575,4 +546,60 @@ var RemainderGradY = vector.Code{
 		{ir.Float32: remainderGradYLoop[float32], ir.Float64: remainderGradYLoop[float64]},
 	},
 	Vectors: remainderGradYVectors,
+}
+
+// rpowInt: pow(y, x)
+func rpowInt[T num.Int](x, y T) T {
+	return num.IPow(y, x)
+}
+
+func rpowIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rpowInt(x[i], y[i])
+	}
+}
+
+// rpowFloat: pow(y, x)
+func rpowFloat[T num.Float](x, y T) T {
+	return num.Pow(y, x)
+}
+
+func rpowFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = rpowFloat(x[i], y[i])
+	}
+}
+
+// rpowComplex64: pow(y, x)
+func rpowComplex64(x, y complex64) complex64 {
+	return num.CPow(y, x)
+}
+
+func rpowComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = rpowComplex64(x[i], y[i])
+	}
+}
+
+// rpowComplex128: pow(y, x)
+func rpowComplex128(x, y complex128) complex128 {
+	return num.CPow(y, x)
+}
+
+func rpowComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = rpowComplex128(x[i], y[i])
+	}
+}
+
+// Rpow holds the loops of rpow, by variant and compute dtype.
+var Rpow = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Uint8: rpowIntLoop[uint8], ir.Int8: rpowIntLoop[int8], ir.Int16: rpowIntLoop[int16], ir.Int32: rpowIntLoop[int32], ir.Int64: rpowIntLoop[int64], ir.Float32: rpowFloatLoop[float32], ir.Float64: rpowFloatLoop[float64], ir.Complex64: rpowComplex64Loop, ir.Complex128: rpowComplex128Loop},
+	},
+	Vectors: rpowVectors,
 }

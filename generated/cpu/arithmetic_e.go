@@ -9,62 +9,6 @@ import (
 	"unsafe"
 )
 
-// rpowInt: pow(y, x)
-func rpowInt[T num.Int](x, y T) T {
-	return num.IPow(y, x)
-}
-
-func rpowIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rpowInt(x[i], y[i])
-	}
-}
-
-// rpowFloat: pow(y, x)
-func rpowFloat[T num.Float](x, y T) T {
-	return num.Pow(y, x)
-}
-
-func rpowFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = rpowFloat(x[i], y[i])
-	}
-}
-
-// rpowComplex64: pow(y, x)
-func rpowComplex64(x, y complex64) complex64 {
-	return num.CPow(y, x)
-}
-
-func rpowComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = rpowComplex64(x[i], y[i])
-	}
-}
-
-// rpowComplex128: pow(y, x)
-func rpowComplex128(x, y complex128) complex128 {
-	return num.CPow(y, x)
-}
-
-func rpowComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = rpowComplex128(x[i], y[i])
-	}
-}
-
-// Rpow holds the loops of rpow, by variant and compute dtype.
-var Rpow = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Uint8: rpowIntLoop[uint8], ir.Int8: rpowIntLoop[int8], ir.Int16: rpowIntLoop[int16], ir.Int32: rpowIntLoop[int32], ir.Int64: rpowIntLoop[int64], ir.Float32: rpowFloatLoop[float32], ir.Float64: rpowFloatLoop[float64], ir.Complex64: rpowComplex64Loop, ir.Complex128: rpowComplex128Loop},
-	},
-	Vectors: rpowVectors,
-}
-
 // rpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
 func rpowGradXFloat[T num.Float](dy, x, y T) T {
 	return num.Where(y == 0 && x >= 0, 0, dy*(num.Pow(y, x)*num.Log(y)))

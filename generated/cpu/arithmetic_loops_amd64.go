@@ -1160,76 +1160,40 @@ func mulGradXComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 func mulGradXComplex128AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func naNToNumBoolAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedFloat32PastAVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
-func naNToNumBoolAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedFloat32AVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
-func naNToNumUint8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedFloat32PastAVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
-func naNToNumUint8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedFloat32AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
-func naNToNumInt8AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedFloat64AVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
-func naNToNumInt8AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedFloat64AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
-func naNToNumInt16AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func naNToNumInt16AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func naNToNumInt32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func naNToNumInt32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func naNToNumInt64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func naNReplacedGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func naNToNumInt64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func naNToNumFloat32PastAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func naNToNumFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func naNToNumFloat32PastAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func naNToNumFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func naNToNumFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func naNToNumFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
-
-//go:noescape
-func naNToNumGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func naNToNumGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func naNToNumGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func naNToNumGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func naNToNumGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func naNToNumGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func naNReplacedGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func negUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

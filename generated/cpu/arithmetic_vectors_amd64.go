@@ -659,92 +659,38 @@ var mulGradYVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Complex128, AVX2: mulGradXComplex128AVX2, AVX512: mulGradXComplex128AVX2},
 }
 
-func naNToNumBoolAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumBoolAVX2(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+func naNReplacedFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNReplacedFloat32PastAVX2(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
 }
 
-func naNToNumBoolAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumBoolAVX512(n, p, &[3]uint64{vector.Bool(s[0]), vector.Bool(s[1]), vector.Bool(s[2])}, index)
+func naNReplacedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNReplacedFloat32AVX2(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
 }
 
-func naNToNumUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumUint8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func naNReplacedFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNReplacedFloat32PastAVX512(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
 }
 
-func naNToNumUint8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumUint8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func naNReplacedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNReplacedFloat32AVX512(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
 }
 
-func naNToNumInt8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt8AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func naNReplacedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNReplacedFloat64AVX2(n, p, &[4]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2]), vector.Float64(s[3])}, index)
 }
 
-func naNToNumInt8AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt8AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+func naNReplacedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	naNReplacedFloat64AVX512(n, p, &[4]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2]), vector.Float64(s[3])}, index)
 }
 
-func naNToNumInt16AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt16AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+var naNReplacedVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: naNReplacedFloat32AVX2Loop, AVX512: naNReplacedFloat32AVX512Loop, Past: vector.Loops{AVX2: naNReplacedFloat32PastAVX2Loop, AVX512: naNReplacedFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: naNReplacedFloat64AVX2Loop, AVX512: naNReplacedFloat64AVX512Loop},
 }
 
-func naNToNumInt16AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt16AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func naNToNumInt32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt32AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func naNToNumInt32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt32AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func naNToNumInt64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt64AVX2(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func naNToNumInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumInt64AVX512(n, p, &[3]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
-}
-
-func naNToNumFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumFloat32PastAVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
-}
-
-func naNToNumFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
-}
-
-func naNToNumFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumFloat32PastAVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
-}
-
-func naNToNumFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
-}
-
-func naNToNumFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
-}
-
-func naNToNumFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNToNumFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
-}
-
-var naNToNumVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Bool, AVX2: naNToNumBoolAVX2Loop, AVX512: naNToNumBoolAVX512Loop},
-	{Variant: 0, DType: ir.Uint8, AVX2: naNToNumUint8AVX2Loop, AVX512: naNToNumUint8AVX512Loop},
-	{Variant: 0, DType: ir.Int8, AVX2: naNToNumInt8AVX2Loop, AVX512: naNToNumInt8AVX512Loop},
-	{Variant: 0, DType: ir.Int16, AVX2: naNToNumInt16AVX2Loop, AVX512: naNToNumInt16AVX512Loop},
-	{Variant: 0, DType: ir.Int32, AVX2: naNToNumInt32AVX2Loop, AVX512: naNToNumInt32AVX512Loop},
-	{Variant: 0, DType: ir.Int64, AVX2: naNToNumInt64AVX2Loop, AVX512: naNToNumInt64AVX512Loop},
-	{Variant: 0, DType: ir.Float32, AVX2: naNToNumFloat32AVX2Loop, AVX512: naNToNumFloat32AVX512Loop, Past: vector.Loops{AVX2: naNToNumFloat32PastAVX2Loop, AVX512: naNToNumFloat32PastAVX512Loop}},
-	{Variant: 0, DType: ir.Float64, AVX2: naNToNumFloat64AVX2Loop, AVX512: naNToNumFloat64AVX512Loop},
-}
-
-var naNToNumGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: naNToNumGradXFloat32AVX2, AVX512: naNToNumGradXFloat32AVX512, Past: vector.Loops{AVX2: naNToNumGradXFloat32PastAVX2, AVX512: naNToNumGradXFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: naNToNumGradXFloat64AVX2, AVX512: naNToNumGradXFloat64AVX512},
+var naNReplacedGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: naNReplacedGradXFloat32AVX2, AVX512: naNReplacedGradXFloat32AVX512, Past: vector.Loops{AVX2: naNReplacedGradXFloat32PastAVX2, AVX512: naNReplacedGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: naNReplacedGradXFloat64AVX2, AVX512: naNReplacedGradXFloat64AVX512},
 }
 
 func negFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {

@@ -142,43 +142,71 @@ var Logit = vector.Code{
 	Vectors: logitVectors,
 }
 
-// logitGradX: dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
-func logitGradX[T num.Float](dy, x, eps T) T {
-	t0 := eps < 0
-	t1 := num.Max(x, eps)
-	t2 := 1 - eps
-	t3 := num.Where(t0, x, num.Min(t1, t2))
-	t4 := 1 / t3
-	t5 := x == eps
-	t6 := t1 == t2
-	t7 := t1 > t2
-	t8 := 0.5 / t3
-	t9 := x < eps
-	t10 := 1 - t3
-	t11 := 1 / t10
-	t12 := 0.5 / t10
-	t13 := num.Where(t6, t12, num.Where(t7, 0, t11))
-	t14 := 2 / t10
-	t15 := (T(2*t3) - 1) / t10
-	t16 := -t15 / t10
-	t17 := 0.5 * t16
-	return dy * num.Where(t3 < 0.25, num.Where(t0, t4, num.Where(t5, num.Where(t6, 0.25/t3, num.Where(t7, 0, t8)), num.Where(t9, 0, num.Where(t6, t8, num.Where(t7, 0, t4)))))+num.Where(t0, t11, num.Where(t5, num.Where(t6, 0.25/t10, num.Where(t7, 0, t12)), num.Where(t9, 0, t13))), (num.Where(t0, t14, num.Where(t5, t13, num.Where(t9, 0, num.Where(t6, t11, num.Where(t7, 0, t14)))))-num.Where(t0, t16, num.Where(t5, num.Where(t6, 0.25*t16, num.Where(t7, 0, t17)), num.Where(t9, 0, num.Where(t6, t17, num.Where(t7, 0, t16))))))/(1+t15))
+// logitGrad: where(eps < 0 && (x < 0 || x > 1), NaN, where(eps >= 0 && (x < eps || x > 1 - eps), 0, g/(x*(1 - x))))
+func logitGrad[T num.Float](g, x, eps T) T {
+	return num.Where(eps < 0 && (x < 0 || x > 1), num.NaN[T](), num.Where(eps >= 0 && (x < eps || x > 1-eps), 0, g/(x*(1-x))))
 }
 
-func logitGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+func logitGradLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, g, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	eps := T(s[0].Float())
 	for i := range out {
-		out[i] = logitGradX(dy[i], x[i], eps)
+		out[i] = logitGrad(g[i], x[i], eps)
 	}
 }
 
-// LogitGradX holds the loops of logit_grad_x, by variant and compute dtype.
-var LogitGradX = vector.Code{
+// LogitGrad holds the loops of logit_grad, by variant and compute dtype.
+var LogitGrad = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: logitGradXLoop[float32], ir.Float64: logitGradXLoop[float64]},
+		{ir.Float32: logitGradLoop[float32], ir.Float64: logitGradLoop[float64]},
 	},
-	Vectors: logitGradXVectors,
+	Vectors: logitGradVectors,
+}
+
+// logitGradGradG: where(eps < 0 && (x < 0 || x > 1), 0, where(eps >= 0 && (x < eps || x > 1 - eps), 0, dy/(x*(1 - x))))
+func logitGradGradG[T num.Float](dy, x, eps T) T {
+	return num.Where(eps < 0 && (x < 0 || x > 1), 0, num.Where(eps >= 0 && (x < eps || x > 1-eps), 0, dy/(x*(1-x))))
+}
+
+func logitGradGradGLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	eps := T(s[0].Float())
+	for i := range out {
+		out[i] = logitGradGradG(dy[i], x[i], eps)
+	}
+}
+
+// LogitGradGradG holds the loops of logit_grad_grad_g, by variant and compute
+// dtype.
+var LogitGradGradG = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: logitGradGradGLoop[float32], ir.Float64: logitGradGradGLoop[float64]},
+	},
+	Vectors: logitGradGradGVectors,
+}
+
+// logitGradGradX: where(eps < 0 && (x < 0 || x > 1), 0, where(eps >= 0 && (x < eps || x > 1 - eps), 0, dy*(-(g/(x*(1 - x)))/(x*(1 - x))*(1 - x - x))))
+func logitGradGradX[T num.Float](dy, g, x, eps T) T {
+	t0 := 1 - x
+	t1 := x * t0
+	return num.Where(eps < 0 && (x < 0 || x > 1), 0, num.Where(eps >= 0 && (x < eps || x > 1-eps), 0, dy*(-(g/t1)/t1*(t0-x))))
+}
+
+func logitGradGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, dy, g, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	eps := T(s[0].Float())
+	for i := range out {
+		out[i] = logitGradGradX(dy[i], g[i], x[i], eps)
+	}
+}
+
+// LogitGradGradX holds the loops of logit_grad_grad_x, by variant and compute
+// dtype.
+var LogitGradGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: logitGradGradXLoop[float32], ir.Float64: logitGradGradXLoop[float64]},
+	},
+	Vectors: logitGradGradXVectors,
 }
 
 // rsqrtFloat: rsqrt(x)

@@ -323,22 +323,58 @@ func logitFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func logitFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func logitGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func logitGradFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func logitGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func logitGradFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func logitGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func logitGradFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func logitGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func logitGradFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func logitGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func logitGradFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func logitGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func logitGradFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradGFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradGFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradGFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradGFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradGFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradGFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func logitGradGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func rsqrtFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

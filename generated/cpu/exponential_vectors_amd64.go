@@ -119,33 +119,91 @@ var logitVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: logitFloat64AVX2Loop, AVX512: logitFloat64AVX512Loop},
 }
 
-func logitGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	logitGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func logitGradFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func logitGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	logitGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func logitGradFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func logitGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	logitGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func logitGradFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func logitGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	logitGradXFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+func logitGradFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
-func logitGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	logitGradXFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+func logitGradFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-func logitGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	logitGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+func logitGradFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
 }
 
-var logitGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: logitGradXFloat32AVX2Loop, AVX512: logitGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: logitGradXFloat32PastAVX2Loop, AVX512: logitGradXFloat32PastAVX512Loop}},
-	{Variant: 0, DType: ir.Float64, AVX2: logitGradXFloat64AVX2Loop, AVX512: logitGradXFloat64AVX512Loop},
+var logitGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logitGradFloat32AVX2Loop, AVX512: logitGradFloat32AVX512Loop, Past: vector.Loops{AVX2: logitGradFloat32PastAVX2Loop, AVX512: logitGradFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: logitGradFloat64AVX2Loop, AVX512: logitGradFloat64AVX512Loop},
+}
+
+func logitGradGradGFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradGFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradGFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradGFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradGFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradGFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradGFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradGFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradGFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradGFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func logitGradGradGFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradGFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var logitGradGradGVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logitGradGradGFloat32AVX2Loop, AVX512: logitGradGradGFloat32AVX512Loop, Past: vector.Loops{AVX2: logitGradGradGFloat32PastAVX2Loop, AVX512: logitGradGradGFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: logitGradGradGFloat64AVX2Loop, AVX512: logitGradGradGFloat64AVX512Loop},
+}
+
+func logitGradGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradXFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func logitGradGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradXFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func logitGradGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logitGradGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+var logitGradGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logitGradGradXFloat32AVX2Loop, AVX512: logitGradGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: logitGradGradXFloat32PastAVX2Loop, AVX512: logitGradGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: logitGradGradXFloat64AVX2Loop, AVX512: logitGradGradXFloat64AVX512Loop},
 }
 
 var rsqrtVectors = []vector.Loop{

@@ -287,6 +287,31 @@ var logitCase = optest.Operator{
 	},
 }
 
+var logitGradCase = optest.Operator{
+	Op:     ops.LogitGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LogitGrad(a.In[0], a.In[1], a.Attrs[0].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{-2, 2}, {0.1, 0.9}},
+	ULP:      4,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(0.5)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: []ir.Scalar{ir.IntScalar(4)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(1)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
+		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(0)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(2)}, Attrs: []ir.Value{ir.FloatValue(-1)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(0)}, Attrs: []ir.Value{ir.FloatValue(0.25)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(0.25)}, Attrs: []ir.Value{ir.FloatValue(0.25)}, Want: []ir.Scalar{ir.IntScalar(16)}},
+	},
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4}, {4}}, Attrs: []ir.Value{ir.FloatValue(-1)}},
+		{Shapes: [][]int{{4}, {4}}, Attrs: []ir.Value{ir.FloatValue(0.1)}},
+	},
+	Grad: []bool{true, true},
+}
+
 var rsqrtCase = optest.Operator{
 	Op:     ops.RsqrtOp(),
 	Schema: "ops.yaml",

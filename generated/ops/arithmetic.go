@@ -593,7 +593,7 @@ func ClampMaxOp() *ir.Op {
 }
 
 // ClampMax returns the smaller of x and hi, element by element. NaN stays
-// NaN. The gradient reaches x where x <= hi.
+// NaN. The gradient reaches x where x <= hi, and hi where x > hi.
 func ClampMax(x, hi *core.Tensor) *core.Tensor {
 	return core.Elementwise(clampMaxApply(), x, hi)
 }
@@ -626,6 +626,6 @@ func clampMaxBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, Where(Le(x, hi), dy, core.ScalarTensor(ir.IntScalar(0)))))
 	}
 	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, Where(Le(x, hi), core.ScalarTensor(ir.IntScalar(0)), dy)))
+		grad.Set(1, fit(grad, 1, Where(Gt(x, hi), dy, core.ScalarTensor(ir.IntScalar(0)))))
 	}
 }

@@ -32,7 +32,7 @@ func ClampMinOp() *ir.Op {
 }
 
 // ClampMin returns the larger of x and lo, element by element. NaN stays NaN.
-// The gradient reaches x where x >= lo.
+// The gradient reaches x where x >= lo, and lo where x < lo.
 func ClampMin(x, lo *core.Tensor) *core.Tensor {
 	return core.Elementwise(clampMinApply(), x, lo)
 }
@@ -65,7 +65,7 @@ func clampMinBackward(grad *core.Grad) {
 		grad.Set(0, fit(grad, 0, Where(Ge(x, lo), dy, core.ScalarTensor(ir.IntScalar(0)))))
 	}
 	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, Where(Ge(x, lo), core.ScalarTensor(ir.IntScalar(0)), dy)))
+		grad.Set(1, fit(grad, 1, Where(Lt(x, lo), dy, core.ScalarTensor(ir.IntScalar(0)))))
 	}
 }
 
@@ -101,7 +101,7 @@ func ComplexAbsGrad(g, x *core.Tensor) *core.Tensor {
 }
 
 func complexAbsGradCompose(g, x *core.Tensor) *core.Tensor {
-	return Mul(x, MaskedFill(Div(g, Abs(x)), Eq(x, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
+	return Mul(g, Direction(x))
 }
 
 var copysignOp = ir.Op{

@@ -6,8 +6,8 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
-	"math"
 )
 
 var maximumGradYOp = ir.Op{
@@ -273,69 +273,54 @@ func mulGradY(dy, x *core.Tensor) *core.Tensor {
 	}, dy, x)
 }
 
-var naNToNumOp = ir.Op{
-	Name:    "nan_to_num",
-	Doc:     "returns x with NaN and the infinities replaced.",
+var naNReplacedOp = ir.Op{
+	Name:    "nan_replaced",
+	Doc:     "returns nan_to_num of x with largest for a posinf of NaN, and -largest for such a neginf.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "nan", Kind: ir.AttrFloat}, {Name: "posinf", Kind: ir.AttrFloat}, {Name: "neginf", Kind: ir.AttrFloat}},
+	Attrs:   []ir.Attr{{Name: "nan", Kind: ir.AttrFloat}, {Name: "posinf", Kind: ir.AttrFloat}, {Name: "neginf", Kind: ir.AttrFloat}, {Name: "largest", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal | ir.ClassBool,
+	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))"}},
+		{Exprs: []string{"where(isnan(x), nan, where(isinf(x), where(x > 0, where(isnan(posinf), largest, posinf), where(isnan(neginf), -largest, neginf)), x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNum}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "nan_to_num"}}},
-	Tags: ir.TagPointwise,
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNReplaced}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "nan_replaced"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// NaNToNumOp returns the descriptor of nan_to_num, which must not be changed.
-func NaNToNumOp() *ir.Op {
-	return &naNToNumOp
+// NaNReplacedOp returns the descriptor of nan_replaced, which must not be
+// changed.
+func NaNReplacedOp() *ir.Op {
+	return &naNReplacedOp
 }
 
-// NaNToNum returns x with NaN and the infinities replaced. Posinf and neginf
-// stay unless they are given; PyTorch's default for them is the largest
-// number of the dtype. Integers and bools stay as they are.
-func NaNToNum(x *core.Tensor, naN, posinf, neginf float64) *core.Tensor {
-	return core.Elementwise(naNToNumApply(naN, posinf, neginf), x)
-}
-
-func naNToNumApply(naN, posinf, neginf float64) core.Apply {
-	return core.Apply{
-		Op:       &naNToNumOp,
-		Attrs:    []ir.Value{ir.FloatValue(naN), ir.FloatValue(posinf), ir.FloatValue(neginf)},
-		Backward: naNToNumBackward,
+// NaNReplaced returns nan_to_num of x with largest for a posinf of NaN, and
+// -largest for such a neginf.
+func NaNReplaced(x *core.Tensor, naN, posinf, neginf, largest float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &naNReplacedOp,
+		Attrs:    []ir.Value{ir.FloatValue(naN), ir.FloatValue(posinf), ir.FloatValue(neginf), ir.FloatValue(largest)},
+		Backward: naNReplacedBackward,
 		Save:     core.SaveIn(0),
-	}
+	}, x)
 }
 
-// NaNToNumOut is NaNToNum with the result written to dst, which has its shape
-// and device.
-func NaNToNumOut(dst, x *core.Tensor, naN, posinf, neginf float64) error {
-	return core.ElementwiseOut(dst, naNToNumApply(naN, posinf, neginf), x)
-}
-
-// NaNToNumInPlace is NaNToNum with the result written to x.
-func NaNToNumInPlace(x *core.Tensor, naN, posinf, neginf float64) error {
-	return core.ElementwiseInPlace(naNToNumApply(naN, posinf, neginf), x)
-}
-
-// naNToNumBackward is the gradient of nan_to_num.
-func naNToNumBackward(grad *core.Grad) {
+// naNReplacedBackward is the gradient of nan_replaced.
+func naNReplacedBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
 		grad.Set(0, Where(IsNaN(x), number(0), Where(IsInf(x), number(0), dy)))
 	} else {
-		grad.Set(0, naNToNumGradX(dy, x))
+		grad.Set(0, naNReplacedGradX(dy, x))
 	}
 }
 
-var naNToNumGradXOp = ir.Op{
-	Name:    "nan_to_num_grad_x",
-	Doc:     "returns the gradient of nan_to_num with respect to x, from the gradient dy of its result.",
+var naNReplacedGradXOp = ir.Op{
+	Name:    "nan_replaced_grad_x",
+	Doc:     "returns the gradient of nan_replaced with respect to x, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Out:     []ir.Result{{Name: "dx"}},
@@ -345,16 +330,70 @@ var naNToNumGradXOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(isnan(x), 0, where(isinf(x), 0, dy))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNToNumGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "nan_to_num_grad_x"}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNReplacedGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "nan_replaced_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// naNToNumGradX returns the gradient of nan_to_num with respect to x, from
-// the gradient dy of its result.
-func naNToNumGradX(dy, x *core.Tensor) *core.Tensor {
+// naNReplacedGradX returns the gradient of nan_replaced with respect to x,
+// from the gradient dy of its result.
+func naNReplacedGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &naNToNumGradXOp,
+		Op: &naNReplacedGradXOp,
 	}, dy, x)
+}
+
+var naNToNumOp = ir.Op{
+	Name:    "nan_to_num",
+	Doc:     "returns x with NaN and the infinities replaced.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "nan", Kind: ir.AttrFloat}, {Name: "posinf", Kind: ir.AttrFloat}, {Name: "neginf", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// NaNToNumOp returns the descriptor of nan_to_num, which must not be changed.
+func NaNToNumOp() *ir.Op {
+	return &naNToNumOp
+}
+
+// NaNToNum returns x with NaN and the infinities replaced. Posinf and neginf
+// are the largest number of the dtype and its negative unless they are given.
+// Integers and bools stay as they are. The shape is that of x.
+func NaNToNum(x *core.Tensor, naN, posinf, neginf float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&naNToNumOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return naNToNumCompose(x, naN, posinf, neginf)
+	})
+	core.Composed(&naNToNumOp, in, out)
+	return out
+}
+
+func naNToNumCompose(x *core.Tensor, naN, posinf, neginf float64) *core.Tensor {
+	if !shapes.IsFloat(x.DType()) {
+		return Clone(x)
+	}
+	if x.DType() == ir.Float64 {
+		return NaNReplaced(x, naN, posinf, neginf, 1.7976931348623157e+308)
+	}
+	if x.DType() == ir.Float16 {
+		return NaNReplaced(x, naN, posinf, neginf, 65504)
+	}
+	if x.DType() == ir.BFloat16 {
+		return NaNReplaced(x, naN, posinf, neginf, 3.3895313892515355e+38)
+	}
+	return NaNReplaced(x, naN, posinf, neginf, 3.4028234663852886e+38)
+}
+
+// NaNToNumOut is NaNToNum with the result written to dst, which has its shape
+// and device.
+func NaNToNumOut(dst, x *core.Tensor, naN, posinf, neginf float64) error {
+	return core.CopyOut(dst, &naNToNumOp, NaNToNum(x, naN, posinf, neginf))
 }
 
 var negOp = ir.Op{
@@ -576,54 +615,4 @@ func powGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &powGradYOp,
 	}, dy, x, y)
-}
-
-var rad2degOp = ir.Op{
-	Name:    "rad2deg",
-	Doc:     "returns x radians in degrees.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"x*(180/Pi)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Rad2deg}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rad2deg"}}},
-	Tags: ir.TagPointwise,
-}
-
-// Rad2degOp returns the descriptor of rad2deg, which must not be changed.
-func Rad2degOp() *ir.Op {
-	return &rad2degOp
-}
-
-// Rad2deg returns x radians in degrees. Integers become the default float.
-func Rad2deg(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(rad2degApply(), x)
-}
-
-func rad2degApply() core.Apply {
-	return core.Apply{
-		Op:       &rad2degOp,
-		Backward: rad2degBackward,
-	}
-}
-
-// Rad2degOut is Rad2deg with the result written to dst, which has its shape
-// and device.
-func Rad2degOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, rad2degApply(), x)
-}
-
-// Rad2degInPlace is Rad2deg with the result written to x.
-func Rad2degInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(rad2degApply(), x)
-}
-
-// rad2degBackward is the gradient of rad2deg.
-func rad2degBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
 }

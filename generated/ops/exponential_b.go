@@ -193,18 +193,77 @@ func logitBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	eps := grad.Attr(0).Scalar.Float()
-	if grad.Recording() {
-		dy := core.Wide(dy)
-		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))), number(0.25)), Add(Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))))), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.25), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(0.5), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))))))), Div(Sub(Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(number(2), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(0.5), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Div(number(1), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(number(2), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))))))), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))), Where(Eq(x, number(eps)), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.25), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))))), Where(Lt(x, number(eps)), number(0), Where(Eq(Maximum(x, number(eps)), number(1-eps)), Mul(number(0.5), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Where(Gt(Maximum(x, number(eps)), number(1-eps)), number(0), Div(Neg(Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps))))))))))), Add(number(1), Div(Sub(Mul(number(2), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))), number(1)), Sub(number(1), Where(core.ScalarTensor(ir.BoolScalar(eps < 0)), x, Minimum(Maximum(x, number(eps)), number(1-eps)))))))))))
-	} else {
-		grad.Set(0, fit(grad, 0, logitGradX(dy, x, eps)))
+	grad.Set(0, fit(grad, 0, LogitGrad(dy, x, eps)))
+}
+
+var logitGradOp = ir.Op{
+	Name:    "logit_grad",
+	Doc:     "returns g/(x*(1 - x)), NaN outside [0, 1]; with an eps of 0 or more 0 below eps and above 1 - eps.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(eps < 0 && (x < 0 || x > 1), NaN, where(eps >= 0 && (x < eps || x > 1 - eps), 0, g/(x*(1 - x))))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogitGrad}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "logit_grad"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LogitGradOp returns the descriptor of logit_grad, which must not be
+// changed.
+func LogitGradOp() *ir.Op {
+	return &logitGradOp
+}
+
+// LogitGrad returns g/(x*(1 - x)), NaN outside [0, 1]; with an eps of 0 or
+// more 0 below eps and above 1 - eps.
+func LogitGrad(g, x *core.Tensor, eps float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &logitGradOp,
+		Attrs:    []ir.Value{ir.FloatValue(eps)},
+		Backward: logitGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, g, x)
+}
+
+// logitGradBackward is the gradient of logit_grad.
+func logitGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(1)
+	eps := grad.Attr(0).Scalar.Float()
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			grad.Set(0, fit(grad, 0, Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps < 0)), LogicalOr(Lt(x, number(0)), Gt(x, number(1)))), number(0), Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps >= 0)), LogicalOr(Lt(x, number(eps)), Gt(x, number(1-eps)))), number(0), Div(dy, Mul(x, Sub(number(1), x)))))))
+		} else {
+			grad.Set(0, fit(grad, 0, logitGradGradG(dy, x, eps)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		g := grad.WideSpread(1, grad.In(0))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			grad.Set(1, fit(grad, 1, Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps < 0)), LogicalOr(Lt(x, number(0)), Gt(x, number(1)))), number(0), Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps >= 0)), LogicalOr(Lt(x, number(eps)), Gt(x, number(1-eps)))), number(0), Mul(dy, Mul(Div(Neg(Div(g, Mul(x, Sub(number(1), x)))), Mul(x, Sub(number(1), x))), Sub(Sub(number(1), x), x)))))))
+		} else {
+			grad.Set(1, fit(grad, 1, logitGradGradX(dy, g, x, eps)))
+		}
 	}
 }
 
-var logitGradXOp = ir.Op{
-	Name:    "logit_grad_x",
-	Doc:     "returns the gradient of logit with respect to x, from the gradient dy of its result.",
+var logitGradGradGOp = ir.Op{
+	Name:    "logit_grad_grad_g",
+	Doc:     "returns the gradient of logit_grad with respect to g, from the gradient dy of its result.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
@@ -213,19 +272,45 @@ var logitGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/where(eps < 0, x, min(max(x, eps), 1 - eps)), where(max(x, eps) > 1 - eps, 0, 1/where(eps < 0, x, min(max(x, eps), 1 - eps))))))) + where(eps < 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))), (where(eps < 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.5/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 1/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(max(x, eps) > 1 - eps, 0, 2/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))) - where(eps < 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))), where(x == eps, where(max(x, eps) == 1 - eps, 0.25*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))), where(x < eps, 0, where(max(x, eps) == 1 - eps, 0.5*(-((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))), where(max(x, eps) > 1 - eps, 0, -((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))))/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))))))/(1 + (2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"}},
+		{Exprs: []string{"where(eps < 0 && (x < 0 || x > 1), 0, where(eps >= 0 && (x < eps || x > 1 - eps), 0, dy/(x*(1 - x))))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogitGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "logit_grad_x"}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogitGradGradG}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "logit_grad_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// logitGradX returns the gradient of logit with respect to x, from the
-// gradient dy of its result.
-func logitGradX(dy, x *core.Tensor, eps float64) *core.Tensor {
+// logitGradGradG returns the gradient of logit_grad with respect to g, from
+// the gradient dy of its result.
+func logitGradGradG(dy, x *core.Tensor, eps float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op:    &logitGradXOp,
+		Op:    &logitGradGradGOp,
 		Attrs: []ir.Value{ir.FloatValue(eps)},
 	}, dy, x)
+}
+
+var logitGradGradXOp = ir.Op{
+	Name:    "logit_grad_grad_x",
+	Doc:     "returns the gradient of logit_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(eps < 0 && (x < 0 || x > 1), 0, where(eps >= 0 && (x < eps || x > 1 - eps), 0, dy*(-(g/(x*(1 - x)))/(x*(1 - x))*(1 - x - x))))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogitGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "logit_grad_grad_x"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logitGradGradX returns the gradient of logit_grad with respect to x, from
+// the gradient dy of its result.
+func logitGradGradX(dy, g, x *core.Tensor, eps float64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &logitGradGradXOp,
+		Attrs: []ir.Value{ir.FloatValue(eps)},
+	}, dy, g, x)
 }
 
 var rsqrtOp = ir.Op{
@@ -553,69 +638,4 @@ func sqrtGradX(dy, x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &sqrtGradXOp,
 	}, dy, x)
-}
-
-var xlogyOp = ir.Op{
-	Name:    "xlogy",
-	Doc:     "returns x*log(y), element by element, and 0 where x is 0 and y is not NaN.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(y), y, where(x == 0, 0, x*log(y)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Xlogy}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "xlogy"}}},
-	Tags: ir.TagPointwise,
-}
-
-// XlogyOp returns the descriptor of xlogy, which must not be changed.
-func XlogyOp() *ir.Op {
-	return &xlogyOp
-}
-
-// Xlogy returns x*log(y), element by element, and 0 where x is 0 and y is not
-// NaN.
-func Xlogy(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(xlogyApply(), x, y)
-}
-
-func xlogyApply() core.Apply {
-	return core.Apply{
-		Op:       &xlogyOp,
-		Backward: xlogyBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// XlogyOut is Xlogy with the result written to dst, which has its shape and
-// device.
-func XlogyOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, xlogyApply(), x, y)
-}
-
-// XlogyInPlace is Xlogy with the result written to x.
-func XlogyInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(xlogyApply(), x, y)
-}
-
-// xlogyBackward is the gradient of xlogy.
-func xlogyBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		dy := core.Wide(dy)
-		x := core.Wide(x)
-		y := core.Wide(y)
-		grad.Set(0, fit(grad, 0, Mul(dy, MaskedFill(Log(y), LogicalAnd(Eq(x, core.ScalarTensor(ir.IntScalar(0))), Le(y, core.ScalarTensor(ir.IntScalar(0)))), core.ScalarTensor(ir.IntScalar(0))))))
-	}
-	if grad.Needs(1) {
-		dy := core.Wide(dy)
-		x := core.Wide(x)
-		y := core.Wide(y)
-		grad.Set(1, fit(grad, 1, Div(Mul(dy, x), y)))
-	}
 }

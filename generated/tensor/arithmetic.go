@@ -224,7 +224,7 @@ func (x Tensor) ClampScalarInPlace(lo, hi Scalar) error {
 }
 
 // ClampMax returns the smaller of x and hi, element by element. NaN stays
-// NaN. The gradient reaches x where x <= hi.
+// NaN. The gradient reaches x where x <= hi, and hi where x > hi.
 //
 // Dtypes: bool, int, float. Operands broadcast. Gradient: x, hi.
 func ClampMax(x, hi Tensor) Tensor {
@@ -263,7 +263,7 @@ func (x Tensor) ClampMaxScalarInPlace(hi Scalar) error {
 }
 
 // ClampMin returns the larger of x and lo, element by element. NaN stays NaN.
-// The gradient reaches x where x >= lo.
+// The gradient reaches x where x >= lo, and lo where x < lo.
 //
 // Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo.
 func ClampMin(x, lo Tensor) Tensor {

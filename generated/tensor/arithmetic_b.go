@@ -132,17 +132,17 @@ func (x Tensor) MulScalarInPlace(y Scalar) error {
 func naNToNumOptions(opts []Option) (naN, posinf, neginf float64, err error) {
 	o := option.Read(opts)
 	naN = o.Float("NaN", 0)
-	posinf = o.Float("Posinf", math.Inf(1))
-	neginf = o.Float("Neginf", math.Inf(-1))
+	posinf = o.Float("Posinf", math.NaN())
+	neginf = o.Float("Neginf", math.NaN())
 	return naN, posinf, neginf, o.Err("NaN, Posinf, Neginf")
 }
 
 // NaNToNum returns x with NaN and the infinities replaced. Posinf and neginf
-// stay unless they are given; PyTorch's default for them is the largest
-// number of the dtype. Integers and bools stay as they are.
+// are the largest number of the dtype and its negative unless they are given.
+// Integers and bools stay as they are. The shape is that of x.
 //
-// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Options: NaN (0),
-// Posinf (+Inf), Neginf (-Inf).
+// Dtypes: bool, int, float. Gradient: x. Options: NaN (0), Posinf (NaN),
+// Neginf (NaN).
 func NaNToNum(x Tensor, opts ...Option) Tensor {
 	naN, posinf, neginf, err := naNToNumOptions(opts)
 	if err != nil {
@@ -153,26 +153,14 @@ func NaNToNum(x Tensor, opts ...Option) Tensor {
 
 // NaNToNum returns x with NaN and the infinities replaced.
 //
-// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Options: NaN (0),
-// Posinf (+Inf), Neginf (-Inf).
+// Dtypes: bool, int, float. Gradient: x. Options: NaN (0), Posinf (NaN),
+// Neginf (NaN).
 func (x Tensor) NaNToNum(opts ...Option) Tensor {
 	naN, posinf, neginf, err := naNToNumOptions(opts)
 	if err != nil {
 		return Wrap(core.Refuse(ops.NaNToNumOp(), err, x.Handle()))
 	}
 	return Wrap(ops.NaNToNum(x.Handle(), naN, posinf, neginf))
-}
-
-// NaNToNumInPlace is NaNToNum with the result written to x, which must have
-// the result's shape, and a dtype that the result's casts to.
-//
-// Options: NaN (0), Posinf (+Inf), Neginf (-Inf).
-func (x Tensor) NaNToNumInPlace(opts ...Option) error {
-	naN, posinf, neginf, err := naNToNumOptions(opts)
-	if err != nil {
-		return core.NotWritten(x.Handle(), core.Refuse(ops.NaNToNumOp(), err, x.Handle()).Err())
-	}
-	return ops.NaNToNumInPlace(x.Handle(), naN, posinf, neginf)
 }
 
 // Neg returns -x. Integers wrap, so the least integer is its own negative;

@@ -226,14 +226,14 @@ func MulScalar(dst, x tensor.Tensor, y tensor.Scalar) error {
 func naNToNumOptions(opts []tensor.Option) (naN, posinf, neginf float64, err error) {
 	o := option.Read(opts)
 	naN = o.Float("NaN", 0)
-	posinf = o.Float("Posinf", math.Inf(1))
-	neginf = o.Float("Neginf", math.Inf(-1))
+	posinf = o.Float("Posinf", math.NaN())
+	neginf = o.Float("Neginf", math.NaN())
 	return naN, posinf, neginf, o.Err("NaN, Posinf, Neginf")
 }
 
 // NaNToNum is tensor.NaNToNum with its result written to dst.
 //
-// Options: NaN (0), Posinf (+Inf), Neginf (-Inf).
+// Options: NaN (0), Posinf (NaN), Neginf (NaN).
 func NaNToNum(dst, x tensor.Tensor, opts ...tensor.Option) error {
 	naN, posinf, neginf, err := naNToNumOptions(opts)
 	if err != nil {
