@@ -76,14 +76,13 @@ SINTER_ELEMENTWISE(mul_grad_y_float64, MulGradYFloatFn<float64>, float64, float6
 SINTER_ELEMENTWISE(mul_grad_y_complex64, MulGradYComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(mul_grad_y_complex128, MulGradYComplexFn<complex128>, complex128, complex128, complex128)
 
-// NanReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, where(isnan(posinf), largest, posinf), where(isnan(neginf), -largest, neginf)), x))
+// NanReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
 template <class T> struct NanReplacedFn {
   typedef typename real_of<T>::type R;
   R nan;
   R posinf;
   R neginf;
-  R largest;
-  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : (sinter::isinf(x) ? ((x > T(0.0)) ? (sinter::isnan(posinf) ? largest : posinf) : (sinter::isnan(neginf) ? (-largest) : neginf)) : x)); }
+  SINTER_FN T operator()(long long index, T x) const { return (sinter::isnan(x) ? nan : (sinter::isinf(x) ? ((x > T(0.0)) ? posinf : neginf) : x)); }
 };
 SINTER_ELEMENTWISE(nan_replaced_float16, NanReplacedFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(nan_replaced_bfloat16, NanReplacedFn<float32>, bfloat16, bfloat16)

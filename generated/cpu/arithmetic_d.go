@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// naNReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, where(isnan(posinf), largest, posinf), where(isnan(neginf), -largest, neginf)), x))
-func naNReplaced[T num.Float](x, naN, posinf, neginf, largest T) T {
-	return num.Where(num.IsNaN(x), naN, num.Where(num.IsInf(x), num.Where(x > 0, num.Where(num.IsNaN(posinf), largest, posinf), num.Where(num.IsNaN(neginf), -largest, neginf)), x))
+// naNReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func naNReplaced[T num.Float](x, naN, posinf, neginf T) T {
+	return num.Where(num.IsNaN(x), naN, num.Where(num.IsInf(x), num.Where(x > 0, posinf, neginf), x))
 }
 
 func naNReplacedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -19,9 +19,8 @@ func naNReplacedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ in
 	naN := T(s[0].Float())
 	posinf := T(s[1].Float())
 	neginf := T(s[2].Float())
-	largest := T(s[3].Float())
 	for i := range out {
-		out[i] = naNReplaced(x[i], naN, posinf, neginf, largest)
+		out[i] = naNReplaced(x[i], naN, posinf, neginf)
 	}
 }
 

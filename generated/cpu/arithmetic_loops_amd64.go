@@ -1160,22 +1160,22 @@ func mulGradXComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int
 func mulGradXComplex128AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func naNReplacedFloat32PastAVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+func naNReplacedFloat32PastAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func naNReplacedFloat32AVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+func naNReplacedFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func naNReplacedFloat32PastAVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+func naNReplacedFloat32PastAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func naNReplacedFloat32AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+func naNReplacedFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func naNReplacedFloat64AVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+func naNReplacedFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func naNReplacedFloat64AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+func naNReplacedFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func naNReplacedGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

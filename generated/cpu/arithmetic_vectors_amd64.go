@@ -660,27 +660,27 @@ var mulGradYVectors = []vector.Loop{
 }
 
 func naNReplacedFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNReplacedFloat32PastAVX2(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
+	naNReplacedFloat32PastAVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
 }
 
 func naNReplacedFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNReplacedFloat32AVX2(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
+	naNReplacedFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
 }
 
 func naNReplacedFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNReplacedFloat32PastAVX512(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
+	naNReplacedFloat32PastAVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
 }
 
 func naNReplacedFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNReplacedFloat32AVX512(n, p, &[4]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3])}, index)
+	naNReplacedFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2])}, index)
 }
 
 func naNReplacedFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNReplacedFloat64AVX2(n, p, &[4]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2]), vector.Float64(s[3])}, index)
+	naNReplacedFloat64AVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
 }
 
 func naNReplacedFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	naNReplacedFloat64AVX512(n, p, &[4]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2]), vector.Float64(s[3])}, index)
+	naNReplacedFloat64AVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Float64(s[1]), vector.Float64(s[2])}, index)
 }
 
 var naNReplacedVectors = []vector.Loop{

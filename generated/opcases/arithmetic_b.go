@@ -40,20 +40,19 @@ var naNReplacedCase = optest.Operator{
 	Op:     ops.NaNReplacedOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.NaNReplaced(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+		return []*core.Tensor{ops.NaNReplaced(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
 	},
-	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0)},
 	Domain:   [2]float64{-10, 10},
 	ULP:      0,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.NaN()), ir.FloatValue(math.NaN()), ir.FloatValue(5)}, Want: []ir.Scalar{ir.IntScalar(0)}},
-		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.NaN()), ir.FloatValue(7), ir.FloatValue(5)}, Want: []ir.Scalar{ir.IntScalar(5)}},
-		{In: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(7), ir.FloatValue(math.NaN()), ir.FloatValue(5)}, Want: []ir.Scalar{ir.IntScalar(-5)}},
-		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(math.Inf(1)), ir.FloatValue(math.NaN()), ir.FloatValue(5)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
-		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(7), ir.FloatValue(7), ir.FloatValue(5)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.NaN())}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(5), ir.FloatValue(-5)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(5), ir.FloatValue(-5)}, Want: []ir.Scalar{ir.IntScalar(5)}},
+		{In: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(5), ir.FloatValue(-5)}, Want: []ir.Scalar{ir.IntScalar(-5)}},
+		{In: []ir.Scalar{ir.FloatScalar(1.5)}, Attrs: []ir.Value{ir.FloatValue(0), ir.FloatValue(5), ir.FloatValue(-5)}, Want: []ir.Scalar{ir.FloatScalar(1.5)}},
 	},
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{4}}, Attrs: []ir.Value{ir.FloatValue(1), ir.FloatValue(2), ir.FloatValue(-2), ir.FloatValue(5)}},
+		{Shapes: [][]int{{4}}, Attrs: []ir.Value{ir.FloatValue(1), ir.FloatValue(2), ir.FloatValue(-2)}},
 	},
 	Grad: []bool{true},
 }

@@ -275,16 +275,16 @@ func mulGradY(dy, x *core.Tensor) *core.Tensor {
 
 var naNReplacedOp = ir.Op{
 	Name:    "nan_replaced",
-	Doc:     "returns nan_to_num of x with largest for a posinf of NaN, and -largest for such a neginf.",
+	Doc:     "returns x with NaN and the infinities replaced.",
 	Kind:    ir.Elementwise,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "nan", Kind: ir.AttrFloat}, {Name: "posinf", Kind: ir.AttrFloat}, {Name: "neginf", Kind: ir.AttrFloat}, {Name: "largest", Kind: ir.AttrFloat}},
+	Attrs:   []ir.Attr{{Name: "nan", Kind: ir.AttrFloat}, {Name: "posinf", Kind: ir.AttrFloat}, {Name: "neginf", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(x), nan, where(isinf(x), where(x > 0, where(isnan(posinf), largest, posinf), where(isnan(neginf), -largest, neginf)), x))"}},
+		{Exprs: []string{"where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.NaNReplaced}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "nan_replaced"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -296,12 +296,11 @@ func NaNReplacedOp() *ir.Op {
 	return &naNReplacedOp
 }
 
-// NaNReplaced returns nan_to_num of x with largest for a posinf of NaN, and
-// -largest for such a neginf.
-func NaNReplaced(x *core.Tensor, naN, posinf, neginf, largest float64) *core.Tensor {
+// NaNReplaced returns x with NaN and the infinities replaced.
+func NaNReplaced(x *core.Tensor, naN, posinf, neginf float64) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op:       &naNReplacedOp,
-		Attrs:    []ir.Value{ir.FloatValue(naN), ir.FloatValue(posinf), ir.FloatValue(neginf), ir.FloatValue(largest)},
+		Attrs:    []ir.Value{ir.FloatValue(naN), ir.FloatValue(posinf), ir.FloatValue(neginf)},
 		Backward: naNReplacedBackward,
 		Save:     core.SaveIn(0),
 	}, x)
@@ -378,16 +377,7 @@ func naNToNumCompose(x *core.Tensor, naN, posinf, neginf float64) *core.Tensor {
 	if !shapes.IsFloat(x.DType()) {
 		return Clone(x)
 	}
-	if x.DType() == ir.Float64 {
-		return NaNReplaced(x, naN, posinf, neginf, 1.7976931348623157e+308)
-	}
-	if x.DType() == ir.Float16 {
-		return NaNReplaced(x, naN, posinf, neginf, 65504)
-	}
-	if x.DType() == ir.BFloat16 {
-		return NaNReplaced(x, naN, posinf, neginf, 3.3895313892515355e+38)
-	}
-	return NaNReplaced(x, naN, posinf, neginf, 3.4028234663852886e+38)
+	return NaNReplaced(x, naN, shapes.LargestOr(posinf, x.DType()), -shapes.LargestOr(-neginf, x.DType()))
 }
 
 // NaNToNumOut is NaNToNum with the result written to dst, which has its shape

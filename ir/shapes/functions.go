@@ -69,6 +69,7 @@ var Functions = map[string]any{
 	"at_least":        AtLeast,
 	"grid_of":         GridOf,
 	"eps_or":          EpsOr,
+	"largest_or":      LargestOr,
 	"raised":          Raised,
 	"grid_step":       GridStep,
 	"grid_start":      GridStart,

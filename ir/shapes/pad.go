@@ -196,6 +196,22 @@ func EpsOr(eps float64, d ir.DType) float64 {
 	return 0x1p-23
 }
 
+// LargestOr returns v or, for NaN, the largest number of a floating dtype.
+func LargestOr(v float64, d ir.DType) float64 {
+	if v == v {
+		return v
+	}
+	switch d {
+	case ir.Float16:
+		return 65504
+	case ir.BFloat16:
+		return 0x1.fep127
+	case ir.Float32:
+		return math.MaxFloat32
+	}
+	return math.MaxFloat64
+}
+
 // GridOf returns how many equally spaced numbers in [0, 1) a uniform
 // random tensor of dtype d draws from: few enough that none rounds to 1.
 func GridOf(d ir.DType) float64 {
