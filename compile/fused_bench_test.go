@@ -11,9 +11,12 @@ import (
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
-// BenchmarkFused measures a chain of element-wise operators in eager code, as a program
-// unfused and fused, and a copy of one operand; bytes are those of operands and result.
-// cmd/bench/fused.py measures the same with PyTorch.
+// rowLength is that of rows that are normalized: what transformers have.
+const rowLength = 1024
+
+// BenchmarkFused measures a chain of element-wise operators, a norm and a softmax of parts in
+// eager code, as programs unfused and fused, and a copy of one operand; bytes are those of
+// operands and result. cmd/bench/fused.py measures the same with PyTorch.
 func BenchmarkFused(b *testing.B) {
 	for _, dev := range devices() {
 		if dev.Kind == device.KindSim {
@@ -24,25 +27,33 @@ func BenchmarkFused(b *testing.B) {
 			sizes = []int{1 << 20, 1 << 26}
 		}
 		for _, n := range sizes {
-			benchmarkChain(b, dev, n)
+			draw := func(shape ...int) tensor.Tensor { return tensor.Randn(shape, tensor.On(dev)) }
+			copied := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].Clone(), nil }
+			x := draw(n/rowLength, rowLength)
+			benchmarkFused(b, dev, "copy", n, 8*n, copied, false, x)
+			benchmarkFused(b, dev, "chain", n, 16*n, chain, true, draw(n), draw(n), draw(n))
+			benchmarkFused(b, dev, "rms norm", n, 8*n, rmsNorm, true, x, draw(rowLength))
+			benchmarkFused(b, dev, "scaled softmax", n, 8*n, scaledSoftmax, true, x)
 		}
 	}
 }
 
-func benchmarkChain(b *testing.B, dev device.Device, n int) {
-	draw := func() tensor.Tensor { return tensor.Randn([]int{n}, tensor.On(dev)) }
-	x := []tensor.Tensor{draw(), draw(), draw()}
-	fused, apart := compile.Func(chain), compile.Func(chain, compile.Unfused())
+// benchmarkFused measures f over x, n elements, in all ways, or as it is.
+func benchmarkFused(b *testing.B, dev device.Device, name string, n, bytes int, f func(x ...tensor.Tensor) (tensor.Tensor, error), ways bool, x ...tensor.Tensor) {
+	fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
 	defer fused.Close()
 	defer apart.Close()
-	copied := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].Clone(), nil }
-	for _, way := range []struct {
-		name  string
-		call  func(x ...tensor.Tensor) (tensor.Tensor, error)
-		bytes int
-	}{{"copy", copied, 8 * n}, {"eager", chain, 16 * n}, {"unfused", apart.Call, 16 * n}, {"fused", fused.Call, 16 * n}} {
-		b.Run(fmt.Sprintf("%s/%s/%dKi", dev.Kind, way.name, n>>10), func(b *testing.B) {
-			b.SetBytes(int64(way.bytes))
+	type way struct {
+		name string
+		call func(x ...tensor.Tensor) (tensor.Tensor, error)
+	}
+	list := []way{{"eager", f}}
+	if ways {
+		list = append(list, way{"unfused", apart.Call}, way{"fused", fused.Call})
+	}
+	for _, way := range list {
+		b.Run(fmt.Sprintf("%s/%s/%s/%dKi", dev.Kind, name, way.name, n>>10), func(b *testing.B) {
+			b.SetBytes(int64(bytes))
 			for range 3 {
 				_, err := way.call(x...)
 				must(b, err)

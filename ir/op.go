@@ -211,6 +211,7 @@ const (
 	TagWrites                           // may write to an operand, as its documentation says
 	TagUpdates                          // a kernel whose result is the first operand but for some elements, and which may be written over it
 	TagWide                             // computes in float64, whatever floats it is given; results are rounded once
+	TagFused                            // made of several while a program runs
 )
 
 // A KernelFunc runs one call on host memory. Views in the call are valid until

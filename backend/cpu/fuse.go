@@ -16,3 +16,11 @@ func (d *Driver) Fuse(dev int, r *fusion.Region) (ir.Code, error) {
 	}
 	return fused.Code(r)
 }
+
+// FuseRows returns the function of rows.
+func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
+	if err := checkDevice(dev); err != nil {
+		return ir.Code{}, err
+	}
+	return fused.Rows(r)
+}

@@ -1,7 +1,8 @@
-// Package fusion makes one kernel of several element-wise calls of a program. It decides
-// which calls become one, in which order a program then runs, and what is computed: a typed
-// graph, composed of the calls' own, so that results are theirs to the bit. It knows nothing
-// of devices; a backend makes code of a Region.
+// Package fusion makes one kernel of several calls of a program: of those that are
+// element-wise, and of folds of rows with what comes before and after. It decides which calls
+// become one, in which order a program then runs, and what is computed: typed graphs,
+// composed of the calls' own, so that results are theirs to the bit. It knows nothing of
+// devices; a backend makes code of a Region, or of Rows.
 package fusion
 
 import (
@@ -99,7 +100,7 @@ func (s *shape) key() string {
 // region composes the graph and makes the operator.
 func (s *shape) region() (*Region, error) {
 	c := expr.NewComposer(s.compute)
-	env, op := expr.Env{}, &ir.Op{Kind: ir.Elementwise, DTypes: ir.DTypeSet(1) << s.compute, Switch: -1, Tags: ir.TagPointwise}
+	env, op := expr.Env{}, &ir.Op{Kind: ir.Elementwise, DTypes: ir.DTypeSet(1) << s.compute, Switch: -1, Tags: ir.TagPointwise | ir.TagFused}
 	var values []*expr.Value
 	for i, k := range s.in {
 		o := ir.Operand{Name: fmt.Sprintf("x%d", i), Fixed: fixed(k)}

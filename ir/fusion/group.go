@@ -228,32 +228,39 @@ const mostRegions = 2048
 func (l *planner) build(steps []int) (*Group, error) {
 	b := &builder{planner: l, g: &Group{Steps: steps}, values: map[seen]int{}}
 	b.space, _ = l.space(steps)
-	for _, i := range steps {
-		if k := l.p.Steps[i].Call.Kernel; k.Compute != ir.Bool {
+	if err := b.collect(); err != nil {
+		return nil, err
+	}
+	r, err := b.region(steps[0])
+	if err != nil {
+		return nil, err
+	}
+	c := &b.g.Call
+	c.Kernel, c.Space = r.Kernel, b.space
+	c.Flat = c.AllFlat()
+	return b.g, nil
+}
+
+// collect finds the shape of the region, and what the group reads and stores.
+func (b *builder) collect() error {
+	for _, i := range b.g.Steps {
+		if k := b.p.Steps[i].Call.Kernel; k.Compute != ir.Bool {
 			b.shape.compute = k.Compute
 		} else if b.shape.compute == ir.Invalid {
 			b.shape.compute = ir.Bool
 		}
 	}
 	if err := b.operands(); err != nil {
-		return nil, err
+		return err
 	}
 	b.members()
 	if err := b.results(); err != nil {
-		return nil, err
+		return err
 	}
 	if len(b.g.In) > 2*mostOperands || len(b.g.Out) > mostResults || len(b.shape.attrs) > mostScalars {
-		return nil, errors.New("a region of too many operands or results")
+		return errors.New("a region of too many operands or results")
 	}
-	r, err := b.region(steps[0])
-	if err != nil {
-		return nil, err
-	}
-	b.g.Region = r
-	c := &b.g.Call
-	c.Kernel, c.Space = r.Kernel, b.space
-	c.Flat = c.AllFlat()
-	return b.g, nil
+	return nil
 }
 
 // region returns the one of the builder's shape.
@@ -390,7 +397,7 @@ func (b *builder) scalar(kind ir.AttrKind, s ir.Scalar, v ir.Value) int {
 func (b *builder) results() error {
 	for n, w := range b.writes {
 		later := slices.ContainsFunc(b.writes[n+1:], func(o write) bool { return o.ref.Buffer == w.ref.Buffer && o.at(&w.access) })
-		if later || b.p.Buffers[w.ref.Buffer].Kind == program.Temporary && !b.usedOutside(w.ref) {
+		if later || b.p.Buffers[w.ref.Buffer].Kind == program.Temporary && !b.usedOutside(b.g.Steps, w.ref) {
 			continue
 		}
 		b.shape.outs = append(b.shape.outs, w.value)
@@ -408,16 +415,17 @@ func (b *builder) results() error {
 	return nil
 }
 
-// usedOutside reports whether a step outside of the group uses a buffer from a version on.
-func (b *builder) usedOutside(r program.Ref) bool {
+// usedOutside reports whether another step than those of a list uses a buffer from a version
+// on.
+func (l *planner) usedOutside(steps []int, r program.Ref) bool {
 	uses := func(o program.Ref) bool { return o.Buffer == r.Buffer && o.Version >= r.Version }
-	for i := range b.p.Steps {
-		if b.group[i] == b.group[b.g.Steps[0]] {
+	for i := range l.p.Steps {
+		if slices.Contains(steps, i) {
 			continue
 		}
-		if s := &b.p.Steps[i]; slices.ContainsFunc(s.In, uses) || slices.ContainsFunc(s.Out, uses) {
+		if s := &l.p.Steps[i]; slices.ContainsFunc(s.In, uses) || slices.ContainsFunc(s.Out, uses) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(b.p.Results, uses)
+	return slices.ContainsFunc(l.p.Results, uses)
 }

@@ -25,6 +25,8 @@ type Options struct {
 	Place func(step int) int
 	// Code gives a region that was not seen before its code for where the step runs.
 	Code func(step int, r *Region) error
+	// RowCode is Code for rows; nil where none are to be made.
+	RowCode func(step int, r *Rows) error
 	// Kind names the kind of device that the step runs on.
 	Kind func(step int) string
 }
@@ -32,7 +34,6 @@ type Options struct {
 // A Group is steps of a program that become one.
 type Group struct {
 	Steps   []int // in their order
-	Region  *Region
 	Call    ir.Call
 	Out, In []program.Ref
 }
@@ -59,11 +60,15 @@ type planner struct {
 	steps map[int][]int // by group, ascending
 	after [][]int       // by step: the steps that must run before it
 	why   map[int]string
+
+	folds   []*fold             // by step; nil for what folds no rows
+	writers []int               // by buffer: how many steps write to it
+	rows    map[int]*rowBuilder // by group that is computed row by row
 }
 
 // Make plans a program. What it does is the same; nothing of it is changed.
 func Make(p *program.Program, o Options) *Plan {
-	l := &planner{p: p, o: o, steps: map[int][]int{}, why: map[int]string{}}
+	l := &planner{p: p, o: o, steps: map[int][]int{}, why: map[int]string{}, rows: map[int]*rowBuilder{}}
 	l.after = p.Before(func(i int) bool { return Pinned(p, i, o.Refused) })
 	l.info, l.group = make([]*member, len(p.Steps)), make([]int, len(p.Steps))
 	for i := range p.Steps {
@@ -76,6 +81,9 @@ func Make(p *program.Program, o Options) *Plan {
 		for _, before := range slices.Backward(l.after[i]) {
 			l.join(i, before)
 		}
+	}
+	if o.RowCode != nil {
+		l.grow()
 	}
 	made := l.groups()
 	plan := &Plan{Why: l.why}
@@ -104,29 +112,51 @@ func Pinned(p *program.Program, i int, refused func(step int) string) bool {
 // groups makes the groups of several steps, side by side: code may have to be compiled.
 func (l *planner) groups() map[int]*Group {
 	type result struct {
-		id  int
-		g   *Group
-		err error
+		steps []int
+		g     *Group
+		err   error
 	}
+	var mu sync.Mutex
 	var list []*result
-	for id, steps := range l.steps {
-		if len(steps) > 1 {
-			list = append(list, &result{id: id})
-		}
-	}
 	var wait sync.WaitGroup
-	for _, r := range list {
-		wait.Go(func() { r.g, r.err = l.build(l.steps[r.id]) })
+	work := func(steps []int, build func() (*Group, error)) error {
+		r := &result{steps: steps}
+		r.g, r.err = build()
+		mu.Lock()
+		defer mu.Unlock()
+		list = append(list, r)
+		return r.err
+	}
+	elements := func(steps []int) { _ = work(steps, func() (*Group, error) { return l.build(steps) }) }
+	for id, steps := range l.steps {
+		switch b := l.rows[id]; {
+		case len(steps) == 1:
+		case b == nil:
+			wait.Go(func() { elements(steps) })
+		default:
+			wait.Go(func() {
+				if work(steps, b.build) == nil {
+					return
+				}
+				for _, part := range b.parts {
+					if len(part) > 1 {
+						elements(part)
+					}
+				}
+			})
+		}
 	}
 	wait.Wait()
+	slices.SortStableFunc(list, func(a, b *result) int { return len(b.steps) - len(a.steps) }) // parts come behind what they are of
 	made := map[int]*Group{}
 	for _, r := range list {
-		if r.err == nil {
-			made[r.id] = r.g
-			continue
+		for _, i := range r.steps {
+			if l.group[i] = r.steps[0]; r.err != nil {
+				l.why[i], l.group[i] = r.err.Error(), i
+			}
 		}
-		for _, i := range l.steps[r.id] {
-			l.why[i], l.group[i] = r.err.Error(), i
+		if r.err == nil {
+			made[r.steps[0]] = r.g
 		}
 	}
 	return made

@@ -55,16 +55,10 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 		},
 		Kind: func(i int) string { return r.program[i].dev.Kind.String() },
 		Code: func(i int, region *fusion.Region) error {
-			s := &r.program[i]
-			fuser, able := s.drv.(device.Fuser)
-			if !able {
-				return fmt.Errorf("%s fuses nothing", s.dev.Kind)
-			}
-			code, err := fuser.Fuse(s.dev.Index, region)
-			if err == nil {
-				region.Op.Code = []ir.Code{code}
-			}
-			return err
+			return r.code(i, region.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.Fuse(dev, region) })
+		},
+		RowCode: func(i int, rows *fusion.Rows) error {
+			return r.code(i, rows.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseRows(dev, rows) })
 		},
 	})
 	steps := make([]step, 0, len(plan.Order))
@@ -83,6 +77,20 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 	}
 	r.program = steps
 	return f
+}
+
+// code gives an operator that stands for several the code of the device that step i runs on.
+func (r *recorder) code(i int, op *ir.Op, fuse func(f device.Fuser, dev int) (ir.Code, error)) error {
+	s := &r.program[i]
+	fuser, able := s.drv.(device.Fuser)
+	if !able {
+		return fmt.Errorf("%s fuses nothing", s.dev.Kind)
+	}
+	code, err := fuse(fuser, s.dev.Index)
+	if err == nil {
+		op.Code = []ir.Code{code}
+	}
+	return err
 }
 
 // refused returns why a launch runs by itself, whatever is beside it.

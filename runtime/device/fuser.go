@@ -5,9 +5,11 @@ import (
 	"github.com/sinter-go/sinter/ir/fusion"
 )
 
-// A Fuser is a Driver that runs several element-wise calls as one.
+// A Fuser is a Driver that runs several calls as one.
 type Fuser interface {
 	// Fuse returns what the devices run of a region. The error says why its members are to
 	// be given to them one by one.
 	Fuse(dev int, r *fusion.Region) (ir.Code, error)
+	// FuseRows is Fuse for what is computed row by row.
+	FuseRows(dev int, r *fusion.Rows) (ir.Code, error)
 }

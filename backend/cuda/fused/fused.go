@@ -30,24 +30,39 @@ func Kernels(r *fusion.Region) (*code.Kernels, error) {
 
 // print prints the source: the functor, and the line that makes kernels of it.
 func print(r *fusion.Region, g *expr.Graph) string {
+	several := len(g.Roots) > 1
+	header := "elementwise"
+	if several {
+		header = "several"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "#include \"%s.cuh\"\n\nnamespace sinter {\n\n", header)
+	functor(&b, "RegionFn", g)
+	line(&b, r, several)
+	b.WriteString("\n}  // namespace sinter\n")
+	return b.String()
+}
+
+// paramType is the type of a functor's field.
+func paramType(k expr.ParamKind) string { return [...]string{"T", "T", "long long", "bool"}[k] }
+
+// functor prints a struct that computes a graph, of one element of each operand.
+func functor(b *strings.Builder, name string, g *expr.Graph) {
 	types := expr.CUDATypes{T: "T", Real: "T"}
 	dtype := func(k expr.Kind) string { return types.CUDAType(k) }
 	several := len(g.Roots) > 1
-	header, result := "elementwise", dtype(g.Roots[0].Kind)
+	result := dtype(g.Roots[0].Kind)
+	fmt.Fprintf(b, "template <class T> struct %s {\n", name)
 	if several {
-		header, result = "several", "Results"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "#include \"%s.cuh\"\n\nnamespace sinter {\n\ntemplate <class T> struct RegionFn {\n", header)
-	if several {
+		result = "Results"
 		var list []string
 		for _, root := range g.Roots {
 			list = append(list, dtype(root.Kind))
 		}
-		fmt.Fprintf(&b, "  typedef Pack<%s> Results;\n", strings.Join(list, ", "))
+		fmt.Fprintf(b, "  typedef Pack<%s> Results;\n", strings.Join(list, ", "))
 	}
 	for _, p := range g.Env.Params {
-		fmt.Fprintf(&b, "  %s %s;\n", [...]string{"T", "T", "long long", "bool"}[p.Kind], p.Name)
+		fmt.Fprintf(b, "  %s %s;\n", paramType(p.Kind), p.Name)
 	}
 	params := []string{"long long index"}
 	for _, o := range g.Env.Operands {
@@ -60,24 +75,21 @@ func print(r *fusion.Region, g *expr.Graph) string {
 		}
 		params = append(params, dtype(k)+" "+o.Name)
 	}
-	fmt.Fprintf(&b, "  SINTER_FN %s operator()(%s) const {\n", result, strings.Join(params, ", "))
+	fmt.Fprintf(b, "  SINTER_FN %s operator()(%s) const {\n", result, strings.Join(params, ", "))
 	code := g.CUDA(types)
 	for _, l := range code.Lets {
-		fmt.Fprintf(&b, "    const %s %s = %s;\n", dtype(l.Kind), l.Name, l.Expr)
+		fmt.Fprintf(b, "    const %s %s = %s;\n", dtype(l.Kind), l.Name, l.Expr)
 	}
 	if several {
 		b.WriteString("    Results r;\n")
 		for i, text := range code.Results {
-			fmt.Fprintf(&b, "    get<%d>(r) = %s;\n", i, text)
+			fmt.Fprintf(b, "    get<%d>(r) = %s;\n", i, text)
 		}
 		b.WriteString("    return r;\n")
 	} else {
-		fmt.Fprintf(&b, "    return %s;\n", code.Results[0])
+		fmt.Fprintf(b, "    return %s;\n", code.Results[0])
 	}
 	b.WriteString("  }\n};\n")
-	line(&b, r, several)
-	b.WriteString("\n}  // namespace sinter\n")
-	return b.String()
 }
 
 // line prints the line that makes kernels.

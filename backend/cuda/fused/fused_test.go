@@ -1,10 +1,12 @@
 package fused_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/fused"
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
 	"github.com/sinter-go/sinter/ir"
@@ -40,17 +42,36 @@ func region(t *testing.T, dt ir.DType, results int) *fusion.Region {
 		{Call: call(scaled, dt, k), Out: []program.Ref{{Buffer: 2}}, In: []program.Ref{{Buffer: 0}, {Buffer: 1}}},
 		{Call: call(less, ir.Bool), Out: []program.Ref{{Buffer: 3}}, In: []program.Ref{{Buffer: 2}, {Buffer: 1}}},
 	}, nil)
+	var made *fusion.Region
 	plan := fusion.Make(p, fusion.Options{
 		Refused: func(int) string { return "" },
 		Number:  func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
 		Place:   func(int) int { return 0 },
-		Kind:    func(int) string { return t.Name() },
-		Code:    func(int, *fusion.Region) error { return nil },
+		Kind:    func(int) string { return fmt.Sprint(t.Name(), dt, results) },
+		Code:    func(_ int, r *fusion.Region) error { made = r; return nil },
 	})
-	if len(plan.Groups) != 1 || len(plan.Order) != 1 {
+	if len(plan.Groups) != 1 || len(plan.Order) != 1 || made == nil {
 		t.Fatalf("%d groups, %d steps: %v", len(plan.Groups), len(plan.Order), plan.Why)
 	}
-	return plan.Groups[0].Region
+	return made
+}
+
+// sources is what the compiler is given of device code.
+func sources(t *testing.T, k *code.Kernels) nvrtc.Program {
+	t.Helper()
+	files, err := kernels.Files(k.Source, k.Module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := nvrtc.Program{Name: k.Module + ".cu", Headers: map[string]string{}, Target: "compute_90", Options: slices.Clone(kernels.Options())}
+	for _, f := range files {
+		if f.Name == p.Name {
+			p.Source = string(f.Text)
+		} else {
+			p.Headers[f.Name] = string(f.Text)
+		}
+	}
+	return p
 }
 
 // TestCompiles: the source of a region compiles, and its kernels have the names that
@@ -66,18 +87,7 @@ func TestCompiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files, err := kernels.Files(k.Source, k.Module)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := nvrtc.Program{Name: k.Module + ".cu", Headers: map[string]string{}, Target: "compute_90", Options: slices.Clone(kernels.Options())}
-			for _, f := range files {
-				if f.Name == p.Name {
-					p.Source = string(f.Text)
-				} else {
-					p.Headers[f.Name] = string(f.Text)
-				}
-			}
+			p := sources(t, k)
 			ptx, err := c.Compile(p)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, p.Source)

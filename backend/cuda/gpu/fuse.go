@@ -29,3 +29,21 @@ func (d *Driver) Fuse(dev int, r *fusion.Region) (ir.Code, error) {
 	}
 	return ir.Code{For: device.KindCUDA.String(), Of: k}, nil
 }
+
+// FuseRows is Fuse for what is computed row by row.
+func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
+	if _, err := d.use(dev); err != nil {
+		return ir.Code{}, err
+	}
+	if err := d.prepare(dev); err != nil {
+		return ir.Code{}, err
+	}
+	k, err := fused.Rows(r)
+	if err == nil {
+		_, err = d.loader.Function(dev, k.Source, k.Module, fused.RowKernel())
+	}
+	if err != nil {
+		return ir.Code{}, fmt.Errorf("cuda:%d: %w", dev, err)
+	}
+	return ir.Code{For: device.KindCUDA.String(), Of: k}, nil
+}

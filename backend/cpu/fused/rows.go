@@ -1,0 +1,212 @@
+package fused
+
+import (
+	"errors"
+	"sync"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/fusion"
+)
+
+// tileElements is how many elements of rows all stages run over before the next rows: few
+// enough to stay in the second cache, as many as one goroutine takes of an element-wise call.
+const tileElements = 8 << 10
+
+// Rows returns the function of rows: the stages run as calls of their own over some rows at a
+// time, so that a fold's order is that of the fold alone.
+func Rows(r *fusion.Rows) (ir.Code, error) {
+	t := &tiles{rows: r, target: make([]int, len(r.Single)), sizes: make([]int, len(r.Single))}
+	for v := range t.target {
+		t.target[v], t.sizes[v] = -1, r.DType(v).Size()
+	}
+	for i, v := range r.Outs {
+		t.target[v] = i
+	}
+	for i := range r.Stages {
+		region := r.Stages[i].Region
+		if region == nil {
+			continue
+		}
+		code, err := Code(region)
+		if err != nil {
+			return ir.Code{}, err
+		}
+		region.Op.Code = []ir.Code{code}
+	}
+	return ir.Code{For: vector.Kind, Of: ir.KernelFunc(t.run)}, nil
+}
+
+// tiles runs rows on the processor.
+type tiles struct {
+	rows   *fusion.Rows
+	target []int // by value: the result that it is, or -1
+	sizes  []int // of an element, by value
+	works  sync.Pool
+}
+
+// A work is what one goroutine works with.
+type work struct {
+	calls  []ir.Call
+	memory []uint64
+	at     []unsafe.Pointer // by value: where it is in memory, or the elements of the first row
+	bytes  []int            // by value: from one row to the next; 0 of what is in memory
+}
+
+// run is the function.
+func (t *tiles) run(c *ir.Call) error {
+	rows, length := c.Space[0], c.Space[1]
+	some := max(1, tileElements/length)
+	var failed error
+	var mu sync.Mutex
+	pool.For(rows, some, func(lo, hi int) {
+		w := t.work(c, min(some, rows))
+		defer t.done(w)
+		for ; lo < hi; lo += some {
+			if err := t.tile(w, lo, min(some, hi-lo)); err != nil {
+				mu.Lock()
+				failed = errors.Join(failed, err)
+				mu.Unlock()
+				return
+			}
+		}
+	})
+	return failed
+}
+
+// work returns calls over at most so many rows of c.
+func (t *tiles) work(c *ir.Call, most int) *work {
+	w, _ := t.works.Get().(*work)
+	if w == nil {
+		w = t.newWork()
+	}
+	const line = 64
+	length, need := c.Space[1], 0
+	for v := len(c.In); v < len(t.sizes); v++ {
+		need += (t.elements(v, length)*most*t.sizes[v] + 2*line - 1) / line * line
+	}
+	if len(w.memory)*8 < need+line {
+		w.memory = make([]uint64, need/8+line/8)
+	}
+	free := unsafe.Pointer(&w.memory[0])
+	for v := range t.sizes {
+		switch o := t.target[v]; {
+		case v < len(c.In):
+			w.at[v], w.bytes[v] = c.In[v].Ptr, c.In[v].Strides[0]*t.sizes[v]
+		case o >= 0:
+			w.at[v], w.bytes[v] = c.Out[o].Ptr, c.Out[o].Strides[0]*t.sizes[v]
+		default:
+			w.at[v], w.bytes[v] = free, 0
+			free = unsafe.Add(free, (t.elements(v, length)*most*t.sizes[v]+line-1)/line*line)
+		}
+	}
+	t.prepare(w, c)
+	return w
+}
+
+// elements returns how many elements of a row a value has.
+func (t *tiles) elements(v, length int) int {
+	if t.rows.Single[v] {
+		return 1
+	}
+	return length
+}
+
+// newWork returns calls without memory.
+func (t *tiles) newWork() *work {
+	w := &work{calls: make([]ir.Call, len(t.rows.Stages)), at: make([]unsafe.Pointer, len(t.sizes)), bytes: make([]int, len(t.sizes))}
+	for i := range w.calls {
+		s, c := &t.rows.Stages[i], &w.calls[i]
+		c.Kernel, c.Space = s.Kernel, make([]int, 2)
+		shape := c.Space
+		if s.Kernel.Op.Kind == ir.Reduction {
+			c.Axes, shape = []int{1}, []int{0, 1}
+		}
+		for _, p := range s.Kernel.Out {
+			c.Out = append(c.Out, ir.View{DType: p.DType, Shape: shape, Strides: make([]int, 2)})
+		}
+		for _, p := range s.Kernel.In {
+			c.In = append(c.In, ir.View{DType: p.DType, Shape: c.Space, Strides: make([]int, 2)})
+		}
+	}
+	return w
+}
+
+// prepare sets what does not change from tile to tile.
+func (t *tiles) prepare(w *work, c *ir.Call) {
+	for i := range w.calls {
+		s, own := &t.rows.Stages[i], &w.calls[i]
+		own.Space[1] = c.Space[1]
+		if s.Single {
+			own.Space[1] = 1
+		}
+		set := func(v *ir.View, value int) {
+			switch {
+			case value < len(c.In):
+				copy(v.Strides, c.In[value].Strides)
+			case t.rows.Single[value]:
+				v.Strides[0], v.Strides[1] = 1, 0
+			default:
+				v.Strides[0], v.Strides[1] = c.Space[1], 1
+			}
+			if s.Single {
+				v.Strides[1] = 1
+			}
+		}
+		for j := range own.Out {
+			set(&own.Out[j], s.Out+j)
+		}
+		for j := range own.In {
+			set(&own.In[j], s.In[j])
+		}
+		n := 0
+		for _, a := range s.Kernel.Op.Attrs {
+			switch a.Kind {
+			case ir.AttrScalar, ir.AttrFloat, ir.AttrInt, ir.AttrBool:
+				n++
+			}
+		}
+		own.Scalars, own.Attrs = c.Scalars[s.Scalar:s.Scalar+n], c.Attrs[s.Scalar:s.Scalar+n]
+	}
+}
+
+// tile runs all stages over n rows from row lo on.
+func (t *tiles) tile(w *work, lo, n int) error {
+	for i := range w.calls {
+		s, c := &t.rows.Stages[i], &w.calls[i]
+		c.Space[0] = n
+		for j := range c.Out {
+			c.Out[j].Shape[0] = n
+			c.Out[j].Ptr = unsafe.Add(w.at[s.Out+j], lo*w.bytes[s.Out+j])
+		}
+		for j := range c.In {
+			c.In[j].Ptr = unsafe.Add(w.at[s.In[j]], lo*w.bytes[s.In[j]])
+		}
+		if c.Op.Kind == ir.Elementwise {
+			c.Flat = c.AllFlat()
+		}
+		if err := exec.Run(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// done takes back what tensors a work refers to.
+func (t *tiles) done(w *work) {
+	clear(w.at)
+	for i := range w.calls {
+		c := &w.calls[i]
+		c.Scalars, c.Attrs, c.Room = nil, nil, [6]unsafe.Pointer{}
+		for j := range c.Out {
+			c.Out[j].Ptr = nil
+		}
+		for j := range c.In {
+			c.In[j].Ptr = nil
+		}
+	}
+	t.works.Put(w)
+}

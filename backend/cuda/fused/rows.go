@@ -1,0 +1,278 @@
+package fused
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/body"
+	"github.com/sinter-go/sinter/ir/expr"
+	"github.com/sinter-go/sinter/ir/fusion"
+)
+
+const (
+	rowThreads  = 128 // of a block, as in rowwise.cuh
+	vectorBytes = 16
+	vectorsEach = 4 // of a row that a thread should have, at least, as a fold alone does
+	mostBlocks  = 1<<31 - 1
+)
+
+// rowKernel is the name of the kernel of rows.
+const rowKernel = module + "_rows"
+
+// Rows returns the launch of rows, and the source that it launches the one kernel of.
+func Rows(r *fusion.Rows) (*code.Kernels, error) {
+	p := &rowPrinter{r: r}
+	text, err := p.print()
+	if err != nil {
+		return nil, err
+	}
+	return &code.Kernels{Module: module, Symbol: rowKernel, Source: &source{text: text}, Launch: launchRows}, nil
+}
+
+// RowKernel returns the name of the kernel of rows.
+func RowKernel() string { return rowKernel }
+
+// launchRows gives lanes of a block to each row, as a fold of rows in memory does.
+func launchRows(g code.GPU, c *ir.Call) error {
+	rows, length := int64(c.Space[0]), int64(c.Space[1])
+	width := int64(vectorBytes / c.Compute.Size())
+	lanes := int64(1)
+	if n := (length + vectorsEach*width - 1) / (vectorsEach * width); n > 1 {
+		lanes = min(rowThreads, int64(1)<<bits.Len64(uint64(n-1)))
+	}
+	each := rowThreads / lanes
+	var p driver.Params
+	p.Int64(rows)
+	p.Int64(length)
+	for _, v := range slices.Concat(c.In, c.Out) {
+		p.Uint64(v.Addr)
+		p.Int64(int64(v.Strides[0]))
+		p.Int64(int64(v.Strides[1]))
+	}
+	for i, a := range c.Op.Attrs {
+		s := c.Scalars[i]
+		switch {
+		case a.Kind == ir.AttrBool:
+			p.Align(8)
+			p.Bool(s.Bool())
+		case a.Kind == ir.AttrInt:
+			p.Int64(s.Int())
+		case c.Compute == ir.Float32:
+			p.Align(8)
+			p.Float32(float32(s.Float()))
+		default:
+			p.Float64(s.Float())
+		}
+		p.Align(8)
+	}
+	grid := [3]int{int(min((rows+each-1)/each, mostBlocks)), 1, 1}
+	return g.Launch(module, rowKernel, grid, [3]int{int(lanes), int(each), 1}, 0, p.Bytes())
+}
+
+// A rowPrinter prints the source of rows.
+type rowPrinter struct {
+	r *fusion.Rows
+	b strings.Builder
+}
+
+func (p *rowPrinter) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
+
+// print prints the functors of the stages, what the kernel is given, and the kernel.
+func (p *rowPrinter) print() (string, error) {
+	p.line("#include \"rowwise.cuh\"\n\nnamespace sinter {\n")
+	for i := range p.r.Stages {
+		if err := p.functor(i); err != nil {
+			return "", err
+		}
+	}
+	p.line("struct Region {\n  long long rows, length;\n  RowView x[%d], y[%d];", len(p.r.Op.In), len(p.r.Op.Out))
+	for i, a := range p.r.Op.Attrs {
+		p.line("  alignas(8) %s s%d;", p.scalar(a.Kind), i)
+	}
+	p.line("};\n\n}  // namespace sinter\n")
+	p.line("extern \"C\" __global__ void __launch_bounds__(%d) %s(const sinter::Region p) {\n  using namespace sinter;", rowThreads, rowKernel)
+	p.line("  typedef %s T;\n  constexpr int width = %d / sizeof(T);", p.r.Kernel.Compute, vectorBytes)
+	p.line("  for (long long base = (long long)blockIdx.x * blockDim.y; base < p.rows; base += (long long)gridDim.x * blockDim.y) {")
+	p.line("    const bool own = base + threadIdx.y < p.rows;\n    const long long row = own ? base + threadIdx.y : base;")
+	for v := range p.r.Op.In {
+		if p.r.Single[v] {
+			p.line("    const %s v%d = RowOf<%s>::of<1>(p.x[%d], row, 0).one(0);", p.dtype(v), v, p.dtype(v), v)
+		}
+	}
+	for i := range p.r.Stages {
+		p.stage(i)
+	}
+	for i, v := range p.r.Outs {
+		p.store(i, v)
+	}
+	p.line("  }\n}")
+	return p.b.String(), nil
+}
+
+// scalar is the type of a scalar.
+func (p *rowPrinter) scalar(k ir.AttrKind) string {
+	switch k {
+	case ir.AttrInt:
+		return "long long"
+	case ir.AttrBool:
+		return "bool"
+	}
+	return p.r.Kernel.Compute.String()
+}
+
+// dtype is the type of a value's elements.
+func (p *rowPrinter) dtype(v int) string {
+	if d := p.r.DType(v); d != ir.Bool {
+		return d.String()
+	}
+	return "bool"
+}
+
+// functor prints the functor of a stage.
+func (p *rowPrinter) functor(i int) error {
+	s := &p.r.Stages[i]
+	if s.Region != nil {
+		g, err := s.Region.Graph()
+		if err != nil {
+			return err
+		}
+		functor(&p.b, fmt.Sprintf("Stage%dFn", i), g)
+		return nil
+	}
+	b, err := body.Of(s.Kernel)
+	if err != nil {
+		return err
+	}
+	types, acc := expr.CUDATypes{T: "T", Real: "T"}, expr.CUDATypes{T: "Acc", Real: "Acc"}
+	p.line("template <class T> struct Stage%dFn {\n  typedef %s Acc;", i, types.CUDAType(b.Map.Roots[0].Kind))
+	for _, q := range b.Params {
+		p.line("  %s %s;", paramType(q.Kind), q.Name)
+	}
+	member(&p.b, b.Init, acc, "init", "")
+	member(&p.b, b.Map, types, "map", "T "+s.Kernel.Op.In[0].Name)
+	member(&p.b, b.Combine, acc, "combine", "Acc a, Acc b")
+	member(&p.b, b.Finish, acc, "finish", "Acc a, long long count")
+	p.line("};\n")
+	return nil
+}
+
+// member prints a member function of one result.
+func member(b *strings.Builder, g *expr.Graph, types expr.CUDATypes, name, params string) {
+	code := g.CUDA(types)
+	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", types.CUDAType(g.Roots[0].Kind), name, params)
+	for _, l := range code.Lets {
+		fmt.Fprintf(b, "    const %s %s = %s;\n", types.CUDAType(l.Kind), l.Name, l.Expr)
+	}
+	fmt.Fprintf(b, "    return %s;\n  }\n", code.Results[0])
+}
+
+// stage prints what one stage adds: its functor, and its value of each row.
+func (p *rowPrinter) stage(i int) {
+	s := &p.r.Stages[i]
+	p.line("    Stage%dFn<T> f%d;", i, i)
+	for k, name := range scalarNames(s) {
+		p.line("    f%d.%s = p.s%d;", i, name, s.Scalar+k)
+	}
+	switch {
+	case s.Region == nil:
+		head := "head_of<width>((unsigned long long)(row * p.length))"
+		if v := s.In[0]; v < len(p.r.Op.In) {
+			head = fmt.Sprintf("head_at<T, width>(p.x[%d], row)", v)
+		}
+		p.line("    const long long h%d = %s;", i, head)
+		p.line("    const T v%d = f%d.finish(fold_row<width>(f%d, p.length, h%d, %s), p.length);", s.Out, i, i, i, p.get(s.In[0], fmt.Sprintf("h%d", i)))
+	case s.Single:
+		p.line("    %s", p.values(i))
+	}
+}
+
+// scalarNames returns the names of the scalars of a stage, as its functor has them.
+func scalarNames(s *fusion.Stage) []string {
+	b, err := body.Of(s.Kernel)
+	if err != nil {
+		return nil // functor has said so
+	}
+	var list []string
+	for _, q := range b.Params {
+		list = append(list, q.Name)
+	}
+	return list
+}
+
+// values is the statements that compute what an element-wise stage gives.
+func (p *rowPrinter) values(i int) string {
+	s := &p.r.Stages[i]
+	args := []string{"0"}
+	for _, v := range s.In {
+		args = append(args, fmt.Sprintf("v%d", v))
+	}
+	if len(s.Kernel.Out) == 1 {
+		return fmt.Sprintf("const %s v%d = f%d(%s);", p.dtype(s.Out), s.Out, i, strings.Join(args, ", "))
+	}
+	text := fmt.Sprintf("auto r%d = f%d(%s);", i, i, strings.Join(args, ", "))
+	for k := range s.Kernel.Out {
+		text += fmt.Sprintf(" const %s v%d = get<%d>(r%d);", p.dtype(s.Out+k), s.Out+k, k, i)
+	}
+	return text
+}
+
+// needs returns the stages over all elements that a value is computed by, and the operands
+// of which they read all elements.
+func (p *rowPrinter) needs(v int) (stages, operands []int) {
+	seen := map[int]bool{}
+	var visit func(v int)
+	visit = func(v int) {
+		if p.r.Single[v] || seen[v] {
+			return
+		}
+		seen[v] = true
+		if v < len(p.r.Op.In) {
+			operands = append(operands, v)
+			return
+		}
+		i := slices.IndexFunc(p.r.Stages, func(s fusion.Stage) bool { return v >= s.Out && v < s.Out+len(s.Kernel.Out) })
+		if slices.Contains(stages, i) {
+			return
+		}
+		stages = append(stages, i)
+		for _, from := range p.r.Stages[i].In {
+			visit(from)
+		}
+	}
+	visit(v)
+	slices.Sort(stages)
+	slices.Sort(operands)
+	return stages, operands
+}
+
+// get is a lambda of the elements of operands that returns an element of a value, and the
+// rows of those operands, as arguments.
+func (p *rowPrinter) get(v int, head string) string {
+	stages, operands := p.needs(v)
+	var params, statements, rows []string
+	for _, x := range operands {
+		params = append(params, fmt.Sprintf("%s v%d", p.dtype(x), x))
+		rows = append(rows, fmt.Sprintf("RowOf<%s>::of<width>(p.x[%d], row, %s)", p.dtype(x), x, head))
+	}
+	for _, i := range stages {
+		statements = append(statements, p.values(i))
+	}
+	text := fmt.Sprintf("[&](%s) { %s return v%d; }", strings.Join(params, ", "), strings.Join(statements, " "), v)
+	return strings.Join(append([]string{text}, rows...), ", ")
+}
+
+// store prints the store of a result.
+func (p *rowPrinter) store(i, v int) {
+	at := fmt.Sprintf("(static_cast<%s*>(p.y[%d].at) + row * p.y[%d].row)", p.dtype(v), i, i)
+	if p.r.Single[v] {
+		p.line("    if (own && threadIdx.x == 0) *%s = v%d;", at, v)
+		return
+	}
+	p.line("    const long long g%d = head_of<width>((unsigned long long)(row * p.length));", i)
+	p.line("    if (own) store_row<width>(%s, p.length, g%d, %s);", at, i, p.get(v, fmt.Sprintf("g%d", i)))
+}
