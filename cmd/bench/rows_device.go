@@ -73,28 +73,6 @@ func transposed(x []T) T {
 
 func sorted(x []T) T { return sortedAlong(x[0], 0) }
 
-// fusedRows are chains that a compiler makes one kernel of. We run them eagerly.
-func (w *workload) fusedRows(compiled bool) []row {
-	m, line := f32(w.side, w.side), f32(w.side)
-	rows := []row{
-		{name: "chain", in: []operand{m, m, line}, ours: result(chain), torch: "torch.tanh(a * torch.sigmoid(a) * b + c) * 0.5 + a"},
-		{name: "rms norm of parts", in: []operand{m, line}, ours: result(normParts), torch: "a * torch.rsqrt(a.square().mean(1, keepdim=True) + 1e-6) * b"},
-		{name: "scaled softmax", in: []operand{m, line}, ours: result(scaledSoftmax), torch: "F.softmax(a * 0.125 + b, -1) * 2"},
-	}
-	if compiled {
-		for _, r := range rows[:3:3] {
-			r.setup, r.torch = "f = torch.compile(lambda a, b, c=None: "+r.torch+")", "f("+"a, b, c"[:3*len(r.in)-2]+")"
-			r.name += ", torch.compile"
-			rows = append(rows, r)
-		}
-		rows = append(rows,
-			row{name: "attention, causal, bf16", in: repeated(operand{Shape: []int{8, 16, w.side / 4, 64}, DType: "bfloat16"}, 3),
-				torch: "F.scaled_dot_product_attention(a, b, c, is_causal=True)"},
-			row{name: "fft 256 x 65536", in: []operand{f32(256, 8*w.side)}, setup: "z = torch.randn(256, 65536, dtype=torch.complex64, device=device)", torch: "torch.fft.fft(z)"})
-	}
-	return grouped(fmt.Sprintf("Work of several operators, %d x %d float32", w.side, w.side), measured(deviceTime, milliseconds, rows))
-}
-
 func repeated(o operand, n int) (out []operand) {
 	for range n {
 		out = append(out, o)
@@ -106,23 +84,6 @@ func repeated(o operand, n int) (out []operand) {
 func inScope(f func() T) (out T) {
 	out, _ = tensor.ScopeValue(func() (T, error) { return f(), nil }) // an error sticks to the tensor
 	return out
-}
-
-func chain(x []T) T {
-	return inScope(func() T {
-		return x[0].Mul(x[0].Sigmoid()).Mul(x[1]).Add(x[2]).Tanh().MulScalar(0.5).Add(x[0])
-	})
-}
-
-func normParts(x []T) T {
-	return inScope(func() T {
-		mean := x[0].Square().Mean(tensor.Dim(1), tensor.KeepDim())
-		return x[0].Mul(mean.AddScalar(1e-6).Rsqrt()).Mul(x[1])
-	})
-}
-
-func scaledSoftmax(x []T) T {
-	return inScope(func() T { return x[0].MulScalar(0.125).Add(x[1]).Softmax(-1).MulScalar(2) })
 }
 
 // convolutionRows are the convolution of the readings.

@@ -63,9 +63,11 @@ func (rec *Recorded) bindable(i int) bool {
 		if !slices.ContainsFunc(s.Out, uses) && !slices.ContainsFunc(s.In, uses) {
 			continue
 		}
+		if s.Action != program.Launch {
+			return false
+		}
 		op := s.Call.Op
-		body := op.Kind == ir.Elementwise || op.Kind == ir.Reduction || op.Tags&ir.TagFused != 0
-		if s.Action != program.Launch || !body || s.Call.Copied() != nil {
+		if body := op.Kind == ir.Elementwise || op.Kind == ir.Reduction || op.Tags&ir.TagFused != 0; !body || s.Call.Copied() != nil {
 			return false // a copy may be the driver's, and no kernel
 		}
 		n++

@@ -80,6 +80,7 @@ import (
 	"FUNCTIONS"
 	"OPERATORS"
 	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -104,6 +105,7 @@ func main() {
 		fmt.Println(err)
 	}
 	severalResults()
+	compiled()
 	trainStep()
 	moments(device.CPU)
 	device.Install(sim.New(sim.Config{Devices: 1}))
@@ -136,6 +138,42 @@ func severalResults() {
 	dz, _ := z.Grad()
 	if math.Abs(data(dz)[0]-math.Sin(0.5)) > 1e-12 {
 		fail(fmt.Errorf("gradient %v, want the sine of 0.5", data(dz)))
+	}
+}
+
+// compiled has the operators fuse with standard ones, those of rows among them, and gives
+// what they give one by one.
+func compiled() {
+	for _, f := range []func(x ...tensor.Tensor) (tensor.Tensor, error){
+		func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			px, py := PACKAGE.PolarPoint(PACKAGE.SoftplusSharp(x[0].AddScalar(1), PACKAGE.Sharpness(2)), x[1])
+			y := px.Mul(py).Sub(x[1])
+			return y, y.Err()
+		},
+		func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			y := PACKAGE.SoftplusSharp(x[0].Mul(x[1]), PACKAGE.Sharpness(3))
+			y = PACKAGE.SoftplusSharp(y.Div(y.Sum(tensor.Dim(-1), tensor.KeepDim())))
+			return y, y.Err()
+		},
+	} {
+		fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
+		x := []tensor.Tensor{tensor.Rand([]int{40, 64}, tensor.OfType(tensor.Float64)), tensor.Rand([]int{40, 64}, tensor.OfType(tensor.Float64))}
+		a, err := fused.Call(x...)
+		if err != nil {
+			fail(err)
+		}
+		b, err := apart.Call(x...)
+		if err != nil {
+			fail(err)
+		}
+		for i, v := range data(b) {
+			if data(a)[i] != v {
+				fail(fmt.Errorf("fused %v, one by one %v", data(a)[i], v))
+			}
+		}
+		if s := fused.Stats(); s.Steps != 1 || apart.Stats().Steps != 5 {
+			fail(fmt.Errorf("%d steps fused, %d one by one\n%s", s.Steps, apart.Stats().Steps, fused.Explain()))
+		}
 	}
 }
 

@@ -5,8 +5,11 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/cache"
 	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/fusion"
@@ -54,6 +57,8 @@ type work struct {
 	memory []uint64
 	at     []unsafe.Pointer // by value: where it is in memory, or the elements of the first row
 	bytes  []int            // by value: from one row to the next; 0 of what is in memory
+	past   []int            // values that are in memory, and are written past the caches from there
+	next   int              // an operand that is read meanwhile, or -1
 }
 
 // run is the function.
@@ -66,12 +71,14 @@ func (t *tiles) run(c *ir.Call) error {
 		w := t.work(c, min(some, rows))
 		defer t.done(w)
 		for ; lo < hi; lo += some {
-			if err := t.tile(w, lo, min(some, hi-lo)); err != nil {
+			n := min(some, hi-lo)
+			if err := t.tile(w, lo, n); err != nil {
 				mu.Lock()
 				failed = errors.Join(failed, err)
 				mu.Unlock()
 				return
 			}
+			t.write(w, c, lo, n)
 		}
 	})
 	return failed
@@ -92,11 +99,21 @@ func (t *tiles) work(c *ir.Call, most int) *work {
 		w.memory = make([]uint64, need/8+line/8)
 	}
 	free := unsafe.Pointer(&w.memory[0])
+	w.past, w.next = w.past[:0], -1
+	large := isLarge(c)
 	for v := range t.sizes {
-		switch o := t.target[v]; {
+		o := t.target[v]
+		past := large && o >= 0 && !t.rows.Single[v] && c.Out[o].IsContiguous()
+		if past {
+			w.past = append(w.past, v)
+		}
+		if v < len(c.In) && c.In[v].IsContiguous() && !t.rows.Single[v] {
+			w.next = v
+		}
+		switch {
 		case v < len(c.In):
 			w.at[v], w.bytes[v] = c.In[v].Ptr, c.In[v].Strides[0]*t.sizes[v]
-		case o >= 0:
+		case o >= 0 && !past:
 			w.at[v], w.bytes[v] = c.Out[o].Ptr, c.Out[o].Strides[0]*t.sizes[v]
 		default:
 			w.at[v], w.bytes[v] = free, 0
@@ -105,6 +122,42 @@ func (t *tiles) work(c *ir.Call, most int) *work {
 	}
 	t.prepare(w, c)
 	return w
+}
+
+// isLarge reports whether no cache holds what a call reads and writes.
+func isLarge(c *ir.Call) bool {
+	bytes := 0
+	for _, list := range [][]ir.View{c.Out, c.In} {
+		for i := range list {
+			if v := &list[i]; v.IsContiguous() {
+				bytes += v.NumElements() * v.DType.Size()
+			}
+		}
+	}
+	return move.Stream(simd.Active()).Usable() && bytes >= cache.Last()
+}
+
+// write stores n rows from row lo on of what is written past the caches, and meanwhile asks
+// for the rows that come next of an operand.
+func (t *tiles) write(w *work, c *ir.Call, lo, n int) {
+	if len(w.past) == 0 {
+		return
+	}
+	s := move.Stream(simd.Active())
+	for _, v := range w.past {
+		row := c.Space[1] * t.sizes[v]
+		to, from, bytes := unsafe.Add(c.Out[t.target[v]].Ptr, lo*row), w.at[v], n*row
+		head := min(bytes, int(-uintptr(to)%move.Line))
+		body := (bytes - head) / move.Line * move.Line
+		next, ahead := from, 0
+		if w.next >= 0 {
+			next, ahead = unsafe.Add(w.at[w.next], lo*w.bytes[w.next]), n*w.bytes[w.next]
+		}
+		copy(unsafe.Slice((*byte)(to), head), unsafe.Slice((*byte)(from), head))
+		s.Write(unsafe.Add(to, head), unsafe.Add(from, head), body, next, next, ahead)
+		copy(unsafe.Slice((*byte)(to), bytes)[head+body:], unsafe.Slice((*byte)(from), bytes)[head+body:])
+	}
+	s.Fence()
 }
 
 // elements returns how many elements of a row a value has.
