@@ -1,4 +1,4 @@
-"""Measures the chain of BenchmarkFused with PyTorch: a copy, eager, and torch.compile.
+"""Measures what BenchmarkFused does with PyTorch: a copy, and work in eager code and by torch.compile.
 
     python3 cmd/bench/fused.py [cpu|cuda] [threads]
 """
@@ -11,6 +11,16 @@ import torch
 
 def chain(x, y, w):
     return torch.tanh(x * torch.sigmoid(x) * y + w) * 0.5 + x
+
+
+def rms_norm(x, w):
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * w
+
+
+def scaled_softmax(x):
+    s = x * 0.125
+    e = torch.exp(s - s.amax(-1, keepdim=True))
+    return e / e.sum(-1, keepdim=True)
 
 
 def measure(f, x, device):
@@ -35,18 +45,24 @@ def main():
     device = sys.argv[1] if len(sys.argv) > 1 else "cpu"
     if len(sys.argv) > 2:
         torch.set_num_threads(int(sys.argv[2]))
-    compiled = torch.compile(chain)
     for n in [1 << 20, 1 << 26] if device == "cuda" else [1 << 14, 1 << 24]:
-        x = [torch.randn(n, device=device) for _ in range(3)]
-        to = torch.empty_like(x[0])
+        line = [torch.randn(n, device=device) for _ in range(3)]
+        rows = torch.randn(n // 1024, 1024, device=device)
+        to = torch.empty_like(rows)
         with torch.no_grad():
-            for name, f, size in [
-                ("copy", lambda a, b, c: to.copy_(a), 8 * n),
-                ("eager", chain, 16 * n),
-                ("torch.compile", compiled, 16 * n),
+            report(device, "copy", n, 8 * n, lambda a: to.copy_(a), [rows])
+            for name, f, x, size in [
+                ("chain", chain, line, 16 * n),
+                ("rms norm", rms_norm, [rows, torch.randn(1024, device=device)], 8 * n),
+                ("scaled softmax", scaled_softmax, [rows], 8 * n),
             ]:
-                took = measure(f, x, device)
-                print(f"{device}/{name}/{n >> 10}Ki {took * 1e6:.1f} us {size / took / 1e6:.0f} MB/s", flush=True)
+                report(device, name + "/eager", n, size, f, x)
+                report(device, name + "/torch.compile", n, size, torch.compile(f), x)
+
+
+def report(device, name, n, size, f, x):
+    took = measure(f, x, device)
+    print(f"{device}/{name}/{n >> 10}Ki {took * 1e6:.1f} us {size / took / 1e6:.0f} MB/s", flush=True)
 
 
 main()
