@@ -98,7 +98,7 @@ func (t *tiles) work(c *ir.Call, most int) *work {
 	if len(w.memory)*8 < need+line {
 		w.memory = make([]uint64, need/8+line/8)
 	}
-	free := unsafe.Pointer(&w.memory[0])
+	used := 0 // words of memory
 	w.past, w.next = w.past[:0], -1
 	large := isLarge(c)
 	for v := range t.sizes {
@@ -116,8 +116,8 @@ func (t *tiles) work(c *ir.Call, most int) *work {
 		case o >= 0 && !past:
 			w.at[v], w.bytes[v] = c.Out[o].Ptr, c.Out[o].Strides[0]*t.sizes[v]
 		default:
-			w.at[v], w.bytes[v] = free, 0
-			free = unsafe.Add(free, (t.elements(v, length)*most*t.sizes[v]+line-1)/line*line)
+			w.at[v], w.bytes[v] = unsafe.Pointer(&w.memory[used]), 0
+			used += (t.elements(v, length)*most*t.sizes[v] + line - 1) / line * (line / 8)
 		}
 	}
 	t.prepare(w, c)
