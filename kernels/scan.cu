@@ -384,10 +384,10 @@ SINTER_ELEMENTWISE(log_over_grad_y_bfloat16, LogOverGradYFn<float32>, bfloat16, 
 SINTER_ELEMENTWISE(log_over_grad_y_float32, LogOverGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(log_over_grad_y_float64, LogOverGradYFn<float64>, float64, float64, float64, float64)
 
-// PlaceIf: where(x == best || x != x, places, 0)
+// PlaceIf: where(x == best || isnan(x), places, 0)
 template <class T> struct PlaceIfFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN long long operator()(long long index, T x, T best, long long places) const { return (((x == best) || (x != x)) ? places : 0LL); }
+  SINTER_FN long long operator()(long long index, T x, T best, long long places) const { return (((x == best) || sinter::isnan(x)) ? places : 0LL); }
 };
 SINTER_ELEMENTWISE(place_if_uint8, PlaceIfFn<uint8>, int64, uint8, uint8, int64)
 SINTER_ELEMENTWISE(place_if_int8, PlaceIfFn<int8>, int64, int8, int8, int64)

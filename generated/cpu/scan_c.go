@@ -607,9 +607,9 @@ var LogOverGradY = vector.Code{
 	Vectors: logOverGradYVectors,
 }
 
-// placeIfInt: where(x == best || x != x, places, 0)
+// placeIfInt: where(x == best || isnan(x), places, 0)
 func placeIfInt[T num.Int](x, best T, places int64) int64 {
-	return num.Where(x == best || x != x, places, 0)
+	return num.Where(x == best || num.IIsNaN(x), places, 0)
 }
 
 func placeIfIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -619,9 +619,9 @@ func placeIfIntLoop[T num.Int](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64
 	}
 }
 
-// placeIfFloat: where(x == best || x != x, places, 0)
+// placeIfFloat: where(x == best || isnan(x), places, 0)
 func placeIfFloat[T num.Float](x, best T, places int64) int64 {
-	return num.Where(x == best || x != x, places, 0)
+	return num.Where(x == best || num.IsNaN(x), places, 0)
 }
 
 func placeIfFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {

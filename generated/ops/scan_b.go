@@ -173,7 +173,7 @@ var placeIfOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x == best || x != x, places, 0)"}},
+		{Exprs: []string{"where(x == best || isnan(x), places, 0)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.PlaceIf}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "place_if"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
