@@ -329,7 +329,17 @@ func (r *recorder) ordered(rec *Recorded) {
 
 // fused makes one step of several.
 func (r *recorder) fused(rec *Recorded) error {
-	if rec.Fused = r.fuse(rec.Program); len(rec.Fused.Regions) > 0 {
+	before, recorded := rec.Program, len(r.program)
+	if !r.unfused {
+		if err := r.hoist(before); err != nil {
+			return err
+		}
+		if len(r.program) < recorded {
+			rec.Program = r.value(slices.Clone(rec.places))
+		}
+	}
+	rec.Fused = r.fuse(rec.Program)
+	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(r.program) < recorded {
 		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
 			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))

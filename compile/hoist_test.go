@@ -1,0 +1,64 @@
+package compile_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// TestHoisted: what depends on nothing that changes is computed when a function is
+// recorded, and no step of its program; what is returned, written to, drawn or large is.
+func TestHoisted(t *testing.T) { each(t, testHoisted) }
+
+func testHoisted(t *testing.T, dev device.Device) {
+	for _, c := range []struct {
+		name  string
+		f     func(x tensor.Tensor) tensor.Tensor
+		steps int
+		same  bool
+	}{
+		{"a mask", func(x tensor.Tensor) tensor.Tensor {
+			return x.MatMul(tensor.Ones([]int{4, 4}).Tril(0))
+		}, 1, true},
+		{"places", func(x tensor.Tensor) tensor.Tensor {
+			n := tensor.Arange(0, 4, 1).ToType(tensor.Float32)
+			return x.MatMul(n.Exp().Unsqueeze(1))
+		}, 1, true},
+		{"what is returned is made in each run", func(tensor.Tensor) tensor.Tensor { return tensor.Ones([]int{4, 4}) }, 1, true},
+		{"what is written to", func(x tensor.Tensor) tensor.Tensor {
+			y := tensor.Ones([]int{4, 4})
+			_ = y.AddInPlace(x)
+			return y.MatMul(x)
+		}, map[bool]int{true: 2, false: 3}[dev.Kind != device.KindSim], true}, // where nothing is fused, it is made and then written to
+		{"random numbers", func(x tensor.Tensor) tensor.Tensor { return x.MatMul(tensor.Randn([]int{4, 4})) }, 2, false},
+		{"what is large", func(x tensor.Tensor) tensor.Tensor {
+			return x.MatMul(tensor.Ones([]int{4, 1 << 17}))
+		}, 2, true},
+	} {
+		must(t, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error {
+			compiled := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+				y := c.f(x[0])
+				return y, y.Err()
+			})
+			defer compiled.Close()
+			for range 3 { // the third may be a graph's
+				x := tensor.Randn([]int{4, 4})
+				got, err := compiled.Call(x)
+				must(t, err)
+				if want := c.f(x); c.same {
+					if diff := cmp.Diff(values(t, want), values(t, got), alike(dev)); diff != "" {
+						t.Errorf("%s: eager and compiled differ (-want +got):\n%s", c.name, diff)
+					}
+				}
+			}
+			if s := compiled.Stats(); s.Steps != c.steps {
+				t.Errorf("%s: %d steps, want %d\n%s", c.name, s.Steps, c.steps, compiled.Program())
+			}
+			return nil
+		}))
+	}
+}
