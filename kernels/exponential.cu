@@ -248,13 +248,15 @@ SINTER_ELEMENTWISE(logaddexp2_bfloat16, Logaddexp2Fn<float32>, bfloat16, bfloat1
 SINTER_ELEMENTWISE(logaddexp2_float32, Logaddexp2Fn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(logaddexp2_float64, Logaddexp2Fn<float64>, float64, float64, float64)
 
-// Logit: where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
+// Logit: log(where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, 0, 1) + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))) + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25 || where(eps < 0, x, min(max(x, eps), 1 - eps)) > 0.75, 0, where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))) - (1 + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))) - 1))
 template <class T> struct LogitFn {
   typedef typename real_of<T>::type R;
   R eps;
   SINTER_FN T operator()(long long index, T x) const {
     const T t0 = ((eps < T(0.0)) ? x : sinter::min(sinter::max(x, eps), T(1.0) - eps));
-    return ((t0 < T(0.25)) ? (sinter::log(t0) - sinter::log1p(-t0)) : sinter::log1p((T(2.0) * t0 - T(1.0)) / (T(1.0) - t0)));
+    const bool t1 = t0 < T(0.25);
+    const T t2 = (t1 ? t0 : (T(2.0) * t0 - T(1.0))) / (T(1.0) - t0);
+    return sinter::log((t1 ? T(0.0) : T(1.0)) + t2) + ((t1 || (t0 > T(0.75))) ? T(0.0) : (t2 - (T(1.0) + t2 - T(1.0))));
   }
 };
 SINTER_ELEMENTWISE(logit_float16, LogitFn<float32>, float16, float16)

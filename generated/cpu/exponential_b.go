@@ -120,10 +120,12 @@ var Logaddexp2 = vector.Code{
 	Vectors: logaddexp2Vectors,
 }
 
-// logit: where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))
+// logit: log(where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, 0, 1) + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))) + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25 || where(eps < 0, x, min(max(x, eps), 1 - eps)) > 0.75, 0, where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))) - (1 + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))) - 1))
 func logit[T num.Float](x, eps T) T {
 	t0 := num.Where(eps < 0, x, num.Min(num.Max(x, eps), 1-eps))
-	return num.Where(t0 < 0.25, num.Log(t0)-num.Log1p(-t0), num.Log1p((T(2*t0)-1)/(1-t0)))
+	t1 := t0 < 0.25
+	t2 := num.Where(t1, t0, T(2*t0)-1) / (1 - t0)
+	return num.Log(num.Where(t1, T(0), 1)+t2) + num.Where(t1 || t0 > 0.75, 0, t2-(1+t2-1))
 }
 
 func logitLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {

@@ -132,469 +132,465 @@ DATA lanes<>+992(SB)/8, $0x3f0000003f000000
 DATA lanes<>+1000(SB)/8, $0x3f0000003f000000
 DATA lanes<>+1008(SB)/8, $0x3f0000003f000000
 DATA lanes<>+1016(SB)/8, $0x3f0000003f000000
-DATA lanes<>+1024(SB)/8, $0x4000000040000000
-DATA lanes<>+1032(SB)/8, $0x4000000040000000
-DATA lanes<>+1040(SB)/8, $0x4000000040000000
-DATA lanes<>+1048(SB)/8, $0x4000000040000000
-DATA lanes<>+1056(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1064(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1072(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1080(SB)/8, $0x4b0000004b000000
-DATA lanes<>+1088(SB)/8, $0x8000000080000000
-DATA lanes<>+1096(SB)/8, $0x8000000080000000
-DATA lanes<>+1104(SB)/8, $0x8000000080000000
-DATA lanes<>+1112(SB)/8, $0x8000000080000000
-DATA lanes<>+1120(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1128(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1136(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1144(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1152(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1160(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1168(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1176(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1184(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1192(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1200(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1208(SB)/8, $0x3f4000003f400000
-DATA lanes<>+1216(SB)/8, $0x0080000000800000
-DATA lanes<>+1224(SB)/8, $0x0080000000800000
-DATA lanes<>+1232(SB)/8, $0x0080000000800000
-DATA lanes<>+1240(SB)/8, $0x0080000000800000
-DATA lanes<>+1248(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1256(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1264(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1272(SB)/8, $0x3e8000003e800000
-DATA lanes<>+1280(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1288(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1296(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1304(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1312(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1320(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1328(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1336(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1344(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1352(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1360(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1368(SB)/8, $0xbf800000bf800000
-DATA lanes<>+1376(SB)/8, $0xff800000ff800000
-DATA lanes<>+1384(SB)/8, $0xff800000ff800000
-DATA lanes<>+1392(SB)/8, $0xff800000ff800000
-DATA lanes<>+1400(SB)/8, $0xff800000ff800000
-DATA lanes<>+1408(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1416(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1424(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1432(SB)/8, $0x0d0c090805040100
-DATA lanes<>+1440(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1448(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1456(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1464(SB)/8, $0x3fd999999997ff02
-DATA lanes<>+1472(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1480(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1488(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1496(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1504(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1512(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1520(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1528(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1536(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1544(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1552(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1560(SB)/8, $0x3c1db4033c1db403
-DATA lanes<>+1568(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1576(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1584(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1592(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1600(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1608(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1616(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1624(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1632(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1640(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1648(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1656(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1664(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1672(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1680(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1688(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1696(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1704(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1712(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1720(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1728(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1736(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1744(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1752(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1760(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1768(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1776(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1784(SB)/8, $0x3f55d87fe786ae0d
-DATA lanes<>+1792(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1800(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1808(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1816(SB)/8, $0x3f2430912dd1b816
-DATA lanes<>+1824(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1832(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1840(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1848(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1856(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1864(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1872(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1880(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1888(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1896(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1904(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1912(SB)/8, $0x3c7777d0ffda0d24
-DATA lanes<>+1920(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1928(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1936(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1944(SB)/8, $0x3c0916273c091627
-DATA lanes<>+1952(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1960(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1968(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1976(SB)/8, $0x3dd9062c3dd9062c
-DATA lanes<>+1984(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1992(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2000(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2008(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+2016(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2024(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2032(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2040(SB)/8, $0x3c8e623e2566b02e
-DATA lanes<>+2048(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2056(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2064(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2072(SB)/8, $0x3f83b2ab6fbaad31
-DATA lanes<>+2080(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2088(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2096(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2104(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2112(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2120(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2128(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2136(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2144(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2152(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2160(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2168(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2176(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2184(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2192(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2200(SB)/8, $0x3eeffcbfd7a69140
-DATA lanes<>+2208(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2216(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2224(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2232(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2240(SB)/8, $0xbe800041be800041
-DATA lanes<>+2248(SB)/8, $0xbe800041be800041
-DATA lanes<>+2256(SB)/8, $0xbe800041be800041
-DATA lanes<>+2264(SB)/8, $0xbe800041be800041
-DATA lanes<>+2272(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2280(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2288(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2296(SB)/8, $0xbe2a6b42be2a6b42
-DATA lanes<>+2304(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2312(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2320(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2328(SB)/8, $0x3fc745c4b7373d45
-DATA lanes<>+2336(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2344(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2352(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2360(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2368(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2376(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2384(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2392(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2400(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2408(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2416(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2424(SB)/8, $0xbe074b4abe074b4a
-DATA lanes<>+2432(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2440(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2448(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2456(SB)/8, $0x3fe555555555554f
-DATA lanes<>+2464(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2472(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2480(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2488(SB)/8, $0x3e927e4f50aa6853
-DATA lanes<>+2496(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2504(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2512(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2520(SB)/8, $0x3e2aaa553e2aaa55
-DATA lanes<>+2528(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2536(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2544(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2552(SB)/8, $0x3fa5555555555558
-DATA lanes<>+2560(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2568(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2576(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2584(SB)/8, $0x3fc5555555555559
-DATA lanes<>+2592(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2600(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2608(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2616(SB)/8, $0x3fc3b35a91a3625d
-DATA lanes<>+2624(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2632(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2640(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2648(SB)/8, $0x32a5706032a57060
-DATA lanes<>+2656(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2664(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2672(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2680(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2688(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2696(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2704(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2712(SB)/8, $0x3d2aab6c3d2aab6c
-DATA lanes<>+2720(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2728(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2736(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2744(SB)/8, $0x3aaf7a6e3aaf7a6e
-DATA lanes<>+2752(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2760(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2768(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2776(SB)/8, $0x3fcebfbdff82c574
-DATA lanes<>+2784(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2792(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2800(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2808(SB)/8, $0x3fd24924921e5776
-DATA lanes<>+2816(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2824(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2832(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2840(SB)/8, $0x3fd999999999c176
-DATA lanes<>+2848(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2856(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2864(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2872(SB)/8, $0x3e7b522c8741ca78
-DATA lanes<>+2880(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2888(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2896(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2904(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2912(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2920(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2928(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2936(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2944(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2952(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2960(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2968(SB)/8, $0x3ec71ddf8ef52180
-DATA lanes<>+2976(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2984(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+2992(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3000(SB)/8, $0x3fc0dcd61a978b82
-DATA lanes<>+3008(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3016(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3024(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3032(SB)/8, $0x3e4cb3843e4cb384
-DATA lanes<>+3040(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3048(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3056(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3064(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3072(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3080(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3088(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3096(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3104(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3112(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3120(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3128(SB)/8, $0x3efa01a019e5b68e
-DATA lanes<>+3136(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3144(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3152(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3160(SB)/8, $0x3fe5555555555592
-DATA lanes<>+3168(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3176(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3184(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3192(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3200(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3208(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3216(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3224(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3232(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3240(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3248(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3256(SB)/8, $0x331a209a331a209a
-DATA lanes<>+3264(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3272(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3280(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3288(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3296(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3304(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3312(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3320(SB)/8, $0x3f2aaaab3f2aaaab
-DATA lanes<>+3328(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3336(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3344(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3352(SB)/8, $0xb22d91afb22d91af
-DATA lanes<>+3360(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3368(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3376(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3384(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3392(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3400(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3408(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3416(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3424(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3432(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3440(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3448(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3456(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3464(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3472(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3480(SB)/8, $0x3e143bb43e143bb4
-DATA lanes<>+3488(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3496(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3504(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3512(SB)/8, $0x3f56c16c16c16cb8
-DATA lanes<>+3520(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3528(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3536(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3544(SB)/8, $0x3e3e33d241ea85bb
-DATA lanes<>+3552(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3560(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3568(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3576(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3584(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3592(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3600(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3608(SB)/8, $0x3e75fdca3e75fdca
-DATA lanes<>+3616(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3624(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3632(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3640(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3648(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3656(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3664(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3672(SB)/8, $0x3fcc71c52121fdcb
-DATA lanes<>+3680(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3688(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3696(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3704(SB)/8, $0x3fe6a09e667f3bcd
-DATA lanes<>+3712(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3720(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3728(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3736(SB)/8, $0x3fc74663d74a98cd
-DATA lanes<>+3744(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3752(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3760(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3768(SB)/8, $0x3d6357cf3d6357cf
-DATA lanes<>+3776(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3784(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3792(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3800(SB)/8, $0x2704fbd02704fbd0
-DATA lanes<>+3808(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3816(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3824(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3832(SB)/8, $0x3c695355baaafad3
-DATA lanes<>+3840(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3848(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3856(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3864(SB)/8, $0x3eaaaad63eaaaad6
-DATA lanes<>+3872(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3880(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3888(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3896(SB)/8, $0x3ede5bd93ede5bd9
-DATA lanes<>+3904(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3912(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3920(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3928(SB)/8, $0x3f2a01a01afaf3df
-DATA lanes<>+3936(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3944(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3952(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3960(SB)/8, $0x3fc39a1d975653e6
-DATA lanes<>+3968(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3976(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3984(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+3992(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4000(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4008(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4016(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4024(SB)/8, $0x3fcc71c748de56ef
-DATA lanes<>+4032(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4040(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4048(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4056(SB)/8, $0x3fd24924941e36f0
-DATA lanes<>+4064(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4072(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4080(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4088(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4096(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4104(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4112(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4120(SB)/8, $0x3eb62c0903c797f1
-DATA lanes<>+4128(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4136(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4144(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4152(SB)/8, $0x3f8111111110f6f9
-DATA lanes<>+4160(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4168(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4176(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4184(SB)/8, $0x3fac6b08d704a1fb
-DATA lanes<>+4192(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4200(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4208(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4216(SB)/8, $0x3fd34413509f79fe
-DATA lanes<>+4224(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4232(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4240(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4248(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4256(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4264(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4272(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4280(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4288(SB)/8, $0x43300000000003ff
-DATA lanes<>+4296(SB)/8, $0x43300000000003ff
-DATA lanes<>+4304(SB)/8, $0x43300000000003ff
-DATA lanes<>+4312(SB)/8, $0x43300000000003ff
-DATA lanes<>+4320(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4328(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4336(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4344(SB)/8, $0x3effffff3effffff
-DATA lanes<>+4352(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4360(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4368(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4376(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+4384(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4392(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4400(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4408(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+4416(SB)/8, $0x4010000000000000
-DATA lanes<>+4424(SB)/8, $0x4338000000000000
-DATA lanes<>+4432(SB)/8, $0xc044000000000000
-DATA lanes<>+4440(SB)/8, $0x4049000000000000
-DATA lanes<>+4448(SB)/8, $0x4090000000000000
-DATA lanes<>+4456(SB)/8, $0xbfe0000000000000
-DATA lanes<>+4464(SB)/8, $0x3af0000000000000
-DATA lanes<>+4472(SB)/8, $0xfff0000000000000
-DATA lanes<>+4480(SB)/8, $0x4086300000000000
-DATA lanes<>+4488(SB)/8, $0xc087500000000000
-DATA lanes<>+4496(SB)/8, $0xc090d00000000000
-DATA lanes<>+4504(SB)/8, $0x7ff8000000000001
-DATA lanes<>+4512(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+4520(SB)/8, $0x3fdbcb7b1526e50e
-DATA lanes<>+4528(SB)/8, $0x3e5af5da9ed7d542
-DATA lanes<>+4536(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+4544(SB)/8, $0xbe5add8c438a4e5b
-DATA lanes<>+4552(SB)/8, $0x3dfed11ffb5e197b
-DATA lanes<>+4560(SB)/8, $0x3dcf371966d26dad
-DATA lanes<>+4568(SB)/8, $0x3fc1b7400a82bdae
-DATA lanes<>+4576(SB)/8, $0x43380000000003af
-DATA lanes<>+4584(SB)/8, $0x3e21f4422afabeaf
-DATA lanes<>+4592(SB)/8, $0x3fc2f0463858acd9
-DATA lanes<>+4600(SB)/8, $0x43380000000003fe
-DATA lanes<>+4608(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+4616(SB)/8, $0xc317000043000000
-DATA lanes<>+4624(SB)/8, $0x4940000000400000
-DATA lanes<>+4632(SB)/8, $0x408000002b800000
-DATA lanes<>+4640(SB)/8, $0x42b20000c1900000
-DATA lanes<>+4648(SB)/8, $0x41c800007fc00000
-DATA lanes<>+4656(SB)/8, $0x390bd90bc2d00000
-DATA lanes<>+4664(SB)/8, $0x3f0001103ab5f60d
-DATA lanes<>+4672(SB)/8, $0xbf000015bf000110
-DATA lanes<>+4680(SB)/8, $0x3eaaaf213ab5561a
-DATA lanes<>+4688(SB)/8, $0xbe79ca52bdffaa2f
-DATA lanes<>+4696(SB)/8, $0xbd3cb7994b400057
-DATA lanes<>+4704(SB)/8, $0x3e2aaace3e9a209a
-DATA lanes<>+4712(SB)/8, $0x00007fff3284fbd0
-GLOBL lanes<>(SB), RODATA|NOPTR, $4720
+DATA lanes<>+1024(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1032(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1040(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1048(SB)/8, $0x4b0000004b000000
+DATA lanes<>+1056(SB)/8, $0x8000000080000000
+DATA lanes<>+1064(SB)/8, $0x8000000080000000
+DATA lanes<>+1072(SB)/8, $0x8000000080000000
+DATA lanes<>+1080(SB)/8, $0x8000000080000000
+DATA lanes<>+1088(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1096(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1104(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1112(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1120(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1128(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1136(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1144(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1152(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1160(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1168(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1176(SB)/8, $0x3f4000003f400000
+DATA lanes<>+1184(SB)/8, $0x0080000000800000
+DATA lanes<>+1192(SB)/8, $0x0080000000800000
+DATA lanes<>+1200(SB)/8, $0x0080000000800000
+DATA lanes<>+1208(SB)/8, $0x0080000000800000
+DATA lanes<>+1216(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1224(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1232(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1240(SB)/8, $0x3e8000003e800000
+DATA lanes<>+1248(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1256(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1264(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1272(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1280(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1288(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1296(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1304(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1312(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1320(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1328(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1336(SB)/8, $0xbf800000bf800000
+DATA lanes<>+1344(SB)/8, $0xff800000ff800000
+DATA lanes<>+1352(SB)/8, $0xff800000ff800000
+DATA lanes<>+1360(SB)/8, $0xff800000ff800000
+DATA lanes<>+1368(SB)/8, $0xff800000ff800000
+DATA lanes<>+1376(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1384(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1392(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1400(SB)/8, $0x0d0c090805040100
+DATA lanes<>+1408(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1416(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1424(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1432(SB)/8, $0x3fd999999997ff02
+DATA lanes<>+1440(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1448(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1456(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1464(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1472(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1480(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1488(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1496(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1504(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1512(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1520(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1528(SB)/8, $0x3c1db4033c1db403
+DATA lanes<>+1536(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1544(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1552(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1560(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1568(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1576(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1584(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1592(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1600(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1608(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1616(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1624(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1632(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1640(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1648(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1656(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1664(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1672(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1680(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1688(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1696(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1704(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1712(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1720(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1728(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1736(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1744(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1752(SB)/8, $0x3f55d87fe786ae0d
+DATA lanes<>+1760(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1768(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1776(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1784(SB)/8, $0x3f2430912dd1b816
+DATA lanes<>+1792(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1800(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1808(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1816(SB)/8, $0x3f3172183f317218
+DATA lanes<>+1824(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1832(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1840(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1848(SB)/8, $0x33b1721833b17218
+DATA lanes<>+1856(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1864(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1872(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1880(SB)/8, $0x3c7777d0ffda0d24
+DATA lanes<>+1888(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1896(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1904(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1912(SB)/8, $0x3c0916273c091627
+DATA lanes<>+1920(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1928(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1936(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1944(SB)/8, $0x3dd9062c3dd9062c
+DATA lanes<>+1952(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+1960(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+1968(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+1976(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+1984(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+1992(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2000(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2008(SB)/8, $0x3c8e623e2566b02e
+DATA lanes<>+2016(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2024(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2032(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2040(SB)/8, $0x3f83b2ab6fbaad31
+DATA lanes<>+2048(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2056(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2064(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2072(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2080(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2088(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2096(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2104(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2112(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2120(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2128(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2136(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2144(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2152(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2160(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2168(SB)/8, $0x3eeffcbfd7a69140
+DATA lanes<>+2176(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2184(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2192(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2200(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2208(SB)/8, $0xbe800041be800041
+DATA lanes<>+2216(SB)/8, $0xbe800041be800041
+DATA lanes<>+2224(SB)/8, $0xbe800041be800041
+DATA lanes<>+2232(SB)/8, $0xbe800041be800041
+DATA lanes<>+2240(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2248(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2256(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2264(SB)/8, $0xbe2a6b42be2a6b42
+DATA lanes<>+2272(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2280(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2288(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2296(SB)/8, $0x3fc745c4b7373d45
+DATA lanes<>+2304(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2312(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2320(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2328(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2336(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2344(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2352(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2360(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2368(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2376(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2384(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2392(SB)/8, $0xbe074b4abe074b4a
+DATA lanes<>+2400(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2408(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2416(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2424(SB)/8, $0x3fe555555555554f
+DATA lanes<>+2432(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2440(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2448(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2456(SB)/8, $0x3e927e4f50aa6853
+DATA lanes<>+2464(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2472(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2480(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2488(SB)/8, $0x3e2aaa553e2aaa55
+DATA lanes<>+2496(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2504(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2512(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2520(SB)/8, $0x3fa5555555555558
+DATA lanes<>+2528(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2536(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2544(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2552(SB)/8, $0x3fc5555555555559
+DATA lanes<>+2560(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2568(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2576(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2584(SB)/8, $0x3fc3b35a91a3625d
+DATA lanes<>+2592(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2600(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2608(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2616(SB)/8, $0x32a5706032a57060
+DATA lanes<>+2624(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2632(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2640(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2648(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2656(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2664(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2672(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2680(SB)/8, $0x3d2aab6c3d2aab6c
+DATA lanes<>+2688(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2696(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2704(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2712(SB)/8, $0x3aaf7a6e3aaf7a6e
+DATA lanes<>+2720(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2728(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2736(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2744(SB)/8, $0x3fcebfbdff82c574
+DATA lanes<>+2752(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2760(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2768(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2776(SB)/8, $0x3fd24924921e5776
+DATA lanes<>+2784(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2792(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2800(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2808(SB)/8, $0x3fd999999999c176
+DATA lanes<>+2816(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2824(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2832(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2840(SB)/8, $0x3e7b522c8741ca78
+DATA lanes<>+2848(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2856(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2864(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2872(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+2880(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2888(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2896(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2904(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+2912(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2920(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2928(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2936(SB)/8, $0x3ec71ddf8ef52180
+DATA lanes<>+2944(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+2952(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+2960(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+2968(SB)/8, $0x3fc0dcd61a978b82
+DATA lanes<>+2976(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+2984(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+2992(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3000(SB)/8, $0x3e4cb3843e4cb384
+DATA lanes<>+3008(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3016(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3024(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3032(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3040(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3048(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3056(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3064(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3072(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3080(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3088(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3096(SB)/8, $0x3efa01a019e5b68e
+DATA lanes<>+3104(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3112(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3120(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3128(SB)/8, $0x3fe5555555555592
+DATA lanes<>+3136(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3144(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3152(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3160(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3168(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3176(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3184(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3192(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3200(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3208(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3216(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3224(SB)/8, $0x331a209a331a209a
+DATA lanes<>+3232(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3240(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3248(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3256(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3264(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3272(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3280(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3288(SB)/8, $0x3f2aaaab3f2aaaab
+DATA lanes<>+3296(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3304(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3312(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3320(SB)/8, $0xb22d91afb22d91af
+DATA lanes<>+3328(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3336(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3344(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3352(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3360(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3368(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3376(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3384(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3392(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3400(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3408(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3416(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3424(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3432(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3440(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3448(SB)/8, $0x3e143bb43e143bb4
+DATA lanes<>+3456(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3464(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3472(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3480(SB)/8, $0x3f56c16c16c16cb8
+DATA lanes<>+3488(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3496(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3504(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3512(SB)/8, $0x3e3e33d241ea85bb
+DATA lanes<>+3520(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3528(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3536(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3544(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+3552(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3560(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3568(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3576(SB)/8, $0x3e75fdca3e75fdca
+DATA lanes<>+3584(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3592(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3600(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3608(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+3616(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3624(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3632(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3640(SB)/8, $0x3fcc71c52121fdcb
+DATA lanes<>+3648(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3656(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3664(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3672(SB)/8, $0x3fe6a09e667f3bcd
+DATA lanes<>+3680(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3688(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3696(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3704(SB)/8, $0x3fc74663d74a98cd
+DATA lanes<>+3712(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3720(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3728(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3736(SB)/8, $0x3d6357cf3d6357cf
+DATA lanes<>+3744(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3752(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3760(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3768(SB)/8, $0x2704fbd02704fbd0
+DATA lanes<>+3776(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3784(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3792(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3800(SB)/8, $0x3c695355baaafad3
+DATA lanes<>+3808(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3816(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3824(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3832(SB)/8, $0x3eaaaad63eaaaad6
+DATA lanes<>+3840(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3848(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3856(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3864(SB)/8, $0x3ede5bd93ede5bd9
+DATA lanes<>+3872(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3880(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3888(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3896(SB)/8, $0x3f2a01a01afaf3df
+DATA lanes<>+3904(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3912(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3920(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3928(SB)/8, $0x3fc39a1d975653e6
+DATA lanes<>+3936(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3944(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3952(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3960(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+3968(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+3976(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+3984(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+3992(SB)/8, $0x3fcc71c748de56ef
+DATA lanes<>+4000(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4008(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4016(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4024(SB)/8, $0x3fd24924941e36f0
+DATA lanes<>+4032(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4040(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4048(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4056(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4064(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4072(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4080(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4088(SB)/8, $0x3eb62c0903c797f1
+DATA lanes<>+4096(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4104(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4112(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4120(SB)/8, $0x3f8111111110f6f9
+DATA lanes<>+4128(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4136(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4144(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4152(SB)/8, $0x3fac6b08d704a1fb
+DATA lanes<>+4160(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4168(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4176(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4184(SB)/8, $0x3fd34413509f79fe
+DATA lanes<>+4192(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4200(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4208(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4216(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+4224(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4232(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4240(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4248(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+4256(SB)/8, $0x43300000000003ff
+DATA lanes<>+4264(SB)/8, $0x43300000000003ff
+DATA lanes<>+4272(SB)/8, $0x43300000000003ff
+DATA lanes<>+4280(SB)/8, $0x43300000000003ff
+DATA lanes<>+4288(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4296(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4304(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4312(SB)/8, $0x3effffff3effffff
+DATA lanes<>+4320(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4328(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4336(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4344(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+4352(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4360(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4368(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4376(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+4384(SB)/8, $0x4010000000000000
+DATA lanes<>+4392(SB)/8, $0x4338000000000000
+DATA lanes<>+4400(SB)/8, $0xc044000000000000
+DATA lanes<>+4408(SB)/8, $0x4049000000000000
+DATA lanes<>+4416(SB)/8, $0x4090000000000000
+DATA lanes<>+4424(SB)/8, $0xbfe0000000000000
+DATA lanes<>+4432(SB)/8, $0x3af0000000000000
+DATA lanes<>+4440(SB)/8, $0xfff0000000000000
+DATA lanes<>+4448(SB)/8, $0x4086300000000000
+DATA lanes<>+4456(SB)/8, $0xc087500000000000
+DATA lanes<>+4464(SB)/8, $0xc090d00000000000
+DATA lanes<>+4472(SB)/8, $0x7ff8000000000001
+DATA lanes<>+4480(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+4488(SB)/8, $0x3fdbcb7b1526e50e
+DATA lanes<>+4496(SB)/8, $0x3e5af5da9ed7d542
+DATA lanes<>+4504(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+4512(SB)/8, $0xbe5add8c438a4e5b
+DATA lanes<>+4520(SB)/8, $0x3dfed11ffb5e197b
+DATA lanes<>+4528(SB)/8, $0x3dcf371966d26dad
+DATA lanes<>+4536(SB)/8, $0x3fc1b7400a82bdae
+DATA lanes<>+4544(SB)/8, $0x43380000000003af
+DATA lanes<>+4552(SB)/8, $0x3e21f4422afabeaf
+DATA lanes<>+4560(SB)/8, $0x3fc2f0463858acd9
+DATA lanes<>+4568(SB)/8, $0x43380000000003fe
+DATA lanes<>+4576(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+4584(SB)/8, $0xc317000043000000
+DATA lanes<>+4592(SB)/8, $0x4940000000400000
+DATA lanes<>+4600(SB)/8, $0x408000002b800000
+DATA lanes<>+4608(SB)/8, $0x42b20000c1900000
+DATA lanes<>+4616(SB)/8, $0x41c800007fc00000
+DATA lanes<>+4624(SB)/8, $0x390bd90bc2d00000
+DATA lanes<>+4632(SB)/8, $0x3f0001103ab5f60d
+DATA lanes<>+4640(SB)/8, $0xbf000015bf000110
+DATA lanes<>+4648(SB)/8, $0x3eaaaf213ab5561a
+DATA lanes<>+4656(SB)/8, $0xbe79ca52bdffaa2f
+DATA lanes<>+4664(SB)/8, $0xbd3cb7994b400057
+DATA lanes<>+4672(SB)/8, $0x3e2aaace3e9a209a
+DATA lanes<>+4680(SB)/8, $0x00007fff3284fbd0
+GLOBL lanes<>(SB), RODATA|NOPTR, $4688
 
 TEXT ·expFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ n+0(FP), AX
@@ -608,72 +604,72 @@ line:
 	PREFETCHT0 256(SI)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y4
+	VBROADCASTSS lanes<>+4624(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y4
-	VBROADCASTSS lanes<>+2912(SB), Y5
+	VBROADCASTSS lanes<>+2048(SB), Y4
+	VBROADCASTSS lanes<>+2880(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2912(SB), Y6
+	VBROADCASTSS lanes<>+2880(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2912(SB), Y7
+	VBROADCASTSS lanes<>+2880(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2912(SB), Y0, Y4
-	VSUBPS lanes<>+2912(SB), Y5, Y8
-	VSUBPS lanes<>+2912(SB), Y6, Y9
-	VSUBPS lanes<>+2912(SB), Y7, Y10
-	VSUBPS lanes<>+2912(SB), Y4, Y11
+	VFMADD213PS lanes<>+2880(SB), Y0, Y4
+	VSUBPS lanes<>+2880(SB), Y5, Y8
+	VSUBPS lanes<>+2880(SB), Y6, Y9
+	VSUBPS lanes<>+2880(SB), Y7, Y10
+	VSUBPS lanes<>+2880(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1568(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1568(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1568(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1568(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3008(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3040(SB), Y10
+	VBROADCASTSS lanes<>+3008(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3040(SB), Y11
+	VBROADCASTSS lanes<>+3008(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3040(SB), Y15, Y8
-	VFMADD213PS lanes<>+1984(SB), Y12, Y9
-	VFMADD213PS lanes<>+1984(SB), Y13, Y10
-	VFMADD213PS lanes<>+1984(SB), Y14, Y11
-	VFMADD213PS lanes<>+1984(SB), Y15, Y8
-	VFMADD213PS lanes<>+2336(SB), Y12, Y9
-	VFMADD213PS lanes<>+2336(SB), Y13, Y10
-	VFMADD213PS lanes<>+2336(SB), Y14, Y11
-	VFMADD213PS lanes<>+2336(SB), Y15, Y8
-	VFMADD213PS lanes<>+4256(SB), Y12, Y9
-	VFMADD213PS lanes<>+4256(SB), Y13, Y10
-	VFMADD213PS lanes<>+4256(SB), Y14, Y11
-	VFMADD213PS lanes<>+4256(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+3008(SB), Y15, Y8
+	VFMADD213PS lanes<>+1952(SB), Y12, Y9
+	VFMADD213PS lanes<>+1952(SB), Y13, Y10
+	VFMADD213PS lanes<>+1952(SB), Y14, Y11
+	VFMADD213PS lanes<>+1952(SB), Y15, Y8
+	VFMADD213PS lanes<>+2304(SB), Y12, Y9
+	VFMADD213PS lanes<>+2304(SB), Y13, Y10
+	VFMADD213PS lanes<>+2304(SB), Y14, Y11
+	VFMADD213PS lanes<>+2304(SB), Y15, Y8
+	VFMADD213PS lanes<>+4224(SB), Y12, Y9
+	VFMADD213PS lanes<>+4224(SB), Y13, Y10
+	VFMADD213PS lanes<>+4224(SB), Y14, Y11
+	VFMADD213PS lanes<>+4224(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -720,72 +716,72 @@ TEXT ·expFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y4
+	VBROADCASTSS lanes<>+4624(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y4
-	VBROADCASTSS lanes<>+2912(SB), Y5
+	VBROADCASTSS lanes<>+2048(SB), Y4
+	VBROADCASTSS lanes<>+2880(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2912(SB), Y6
+	VBROADCASTSS lanes<>+2880(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2912(SB), Y7
+	VBROADCASTSS lanes<>+2880(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2912(SB), Y0, Y4
-	VSUBPS lanes<>+2912(SB), Y5, Y8
-	VSUBPS lanes<>+2912(SB), Y6, Y9
-	VSUBPS lanes<>+2912(SB), Y7, Y10
-	VSUBPS lanes<>+2912(SB), Y4, Y11
+	VFMADD213PS lanes<>+2880(SB), Y0, Y4
+	VSUBPS lanes<>+2880(SB), Y5, Y8
+	VSUBPS lanes<>+2880(SB), Y6, Y9
+	VSUBPS lanes<>+2880(SB), Y7, Y10
+	VSUBPS lanes<>+2880(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1568(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1568(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1568(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1568(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3008(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3040(SB), Y10
+	VBROADCASTSS lanes<>+3008(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3040(SB), Y11
+	VBROADCASTSS lanes<>+3008(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3040(SB), Y15, Y8
-	VFMADD213PS lanes<>+1984(SB), Y12, Y9
-	VFMADD213PS lanes<>+1984(SB), Y13, Y10
-	VFMADD213PS lanes<>+1984(SB), Y14, Y11
-	VFMADD213PS lanes<>+1984(SB), Y15, Y8
-	VFMADD213PS lanes<>+2336(SB), Y12, Y9
-	VFMADD213PS lanes<>+2336(SB), Y13, Y10
-	VFMADD213PS lanes<>+2336(SB), Y14, Y11
-	VFMADD213PS lanes<>+2336(SB), Y15, Y8
-	VFMADD213PS lanes<>+4256(SB), Y12, Y9
-	VFMADD213PS lanes<>+4256(SB), Y13, Y10
-	VFMADD213PS lanes<>+4256(SB), Y14, Y11
-	VFMADD213PS lanes<>+4256(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+3008(SB), Y15, Y8
+	VFMADD213PS lanes<>+1952(SB), Y12, Y9
+	VFMADD213PS lanes<>+1952(SB), Y13, Y10
+	VFMADD213PS lanes<>+1952(SB), Y14, Y11
+	VFMADD213PS lanes<>+1952(SB), Y15, Y8
+	VFMADD213PS lanes<>+2304(SB), Y12, Y9
+	VFMADD213PS lanes<>+2304(SB), Y13, Y10
+	VFMADD213PS lanes<>+2304(SB), Y14, Y11
+	VFMADD213PS lanes<>+2304(SB), Y15, Y8
+	VFMADD213PS lanes<>+4224(SB), Y12, Y9
+	VFMADD213PS lanes<>+4224(SB), Y13, Y10
+	VFMADD213PS lanes<>+4224(SB), Y14, Y11
+	VFMADD213PS lanes<>+4224(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -824,24 +820,24 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y1
-	VFMADD213PS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2048(SB), Y1
+	VFMADD213PS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y2
-	VFMADD213PS lanes<>+3040(SB), Y3, Y2
-	VFMADD213PS lanes<>+1984(SB), Y3, Y2
-	VFMADD213PS lanes<>+2336(SB), Y3, Y2
-	VFMADD213PS lanes<>+4256(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1568(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4648(SB), Y2
+	VFMADD213PS lanes<>+3008(SB), Y3, Y2
+	VFMADD213PS lanes<>+1952(SB), Y3, Y2
+	VFMADD213PS lanes<>+2304(SB), Y3, Y2
+	VFMADD213PS lanes<>+4224(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -859,26 +855,26 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y1
-	VFMADD213PS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2048(SB), Y1
+	VFMADD213PS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y2
-	VFMADD213PS lanes<>+3040(SB), Y3, Y2
-	VFMADD213PS lanes<>+1984(SB), Y3, Y2
-	VFMADD213PS lanes<>+2336(SB), Y3, Y2
-	VFMADD213PS lanes<>+4256(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1568(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4648(SB), Y2
+	VFMADD213PS lanes<>+3008(SB), Y3, Y2
+	VFMADD213PS lanes<>+1952(SB), Y3, Y2
+	VFMADD213PS lanes<>+2304(SB), Y3, Y2
+	VFMADD213PS lanes<>+4224(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -898,14 +894,14 @@ TEXT ·expFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4628(SB), Z31
+	VBROADCASTSS lanes<>+4596(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2080(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1600(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4708(SB), Z25
-	VBROADCASTSS lanes<>+4668(SB), Z24
+	VBROADCASTSS lanes<>+4676(SB), Z25
+	VBROADCASTSS lanes<>+4636(SB), Z24
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -1002,14 +998,14 @@ TEXT ·expFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4628(SB), Z31
+	VBROADCASTSS lanes<>+4596(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2080(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1600(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4708(SB), Z25
-	VBROADCASTSS lanes<>+4668(SB), Z24
+	VBROADCASTSS lanes<>+4676(SB), Z25
+	VBROADCASTSS lanes<>+4636(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -1113,10 +1109,10 @@ TEXT ·expFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+4568(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4480(SB), Y13
-	VBROADCASTSD lanes<>+4488(SB), Y12
+	VBROADCASTSD lanes<>+4448(SB), Y13
+	VBROADCASTSD lanes<>+4456(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1127,41 +1123,41 @@ main:
 	VMAXPD Y0, Y12, Y0
 	VMAXPD Y1, Y12, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+4224(SB), Y0, Y2
+	VFMADD231PD lanes<>+4192(SB), Y0, Y2
 	VMOVAPS Y15, Y3
-	VFMADD231PD lanes<>+4224(SB), Y1, Y3
+	VFMADD231PD lanes<>+4192(SB), Y1, Y3
 	VSUBPD Y15, Y2, Y4
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+3968(SB), Y4, Y6
+	VFNMADD231PD lanes<>+3936(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+3968(SB), Y5, Y7
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y6
-	VFNMADD231PD lanes<>+2144(SB), Y5, Y7
+	VFNMADD231PD lanes<>+3936(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2112(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2112(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+4536(SB), Y8
-	VBROADCASTSD lanes<>+1696(SB), Y9
+	VBROADCASTSD lanes<>+4504(SB), Y8
+	VBROADCASTSD lanes<>+1664(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1696(SB), Y5, Y8
-	VFMADD213PD lanes<>+3168(SB), Y4, Y9
-	VFMADD213PD lanes<>+3168(SB), Y5, Y8
-	VFMADD213PD lanes<>+3360(SB), Y4, Y9
-	VFMADD213PD lanes<>+3360(SB), Y5, Y8
-	VFMADD213PD lanes<>+1472(SB), Y4, Y9
-	VFMADD213PD lanes<>+1472(SB), Y5, Y8
-	VBROADCASTSD lanes<>+4512(SB), Y10
-	VBROADCASTSD lanes<>+2656(SB), Y11
+	VFMADD213PD lanes<>+1664(SB), Y5, Y8
+	VFMADD213PD lanes<>+3136(SB), Y4, Y9
+	VFMADD213PD lanes<>+3136(SB), Y5, Y8
+	VFMADD213PD lanes<>+3328(SB), Y4, Y9
+	VFMADD213PD lanes<>+3328(SB), Y5, Y8
+	VFMADD213PD lanes<>+1440(SB), Y4, Y9
+	VFMADD213PD lanes<>+1440(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4480(SB), Y10
+	VBROADCASTSD lanes<>+2624(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2656(SB), Y5, Y10
-	VFMADD213PD lanes<>+4064(SB), Y4, Y11
-	VFMADD213PD lanes<>+4064(SB), Y5, Y10
-	VFMADD213PD lanes<>+1664(SB), Y4, Y11
-	VFMADD213PD lanes<>+1664(SB), Y5, Y10
+	VFMADD213PD lanes<>+2624(SB), Y5, Y10
+	VFMADD213PD lanes<>+4032(SB), Y4, Y11
+	VFMADD213PD lanes<>+4032(SB), Y5, Y10
 	VFMADD213PD lanes<>+1632(SB), Y4, Y11
 	VFMADD213PD lanes<>+1632(SB), Y5, Y10
+	VFMADD213PD lanes<>+1600(SB), Y4, Y11
+	VFMADD213PD lanes<>+1600(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y14, Y6, Y11
@@ -1196,23 +1192,23 @@ single:
 	VMINPD (SI)(CX*8), Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VFMADD231PD lanes<>+4192(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3936(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2112(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4536(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3168(SB), Y2, Y4
-	VFMADD213PD lanes<>+3360(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4512(SB), Y5
-	VFMADD213PD lanes<>+2656(SB), Y2, Y5
-	VFMADD213PD lanes<>+4064(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4504(SB), Y4
+	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VFMADD213PD lanes<>+3136(SB), Y2, Y4
+	VFMADD213PD lanes<>+3328(SB), Y2, Y4
+	VFMADD213PD lanes<>+1440(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4480(SB), Y5
+	VFMADD213PD lanes<>+2624(SB), Y2, Y5
+	VFMADD213PD lanes<>+4032(SB), Y2, Y5
 	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VFMADD213PD lanes<>+1600(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -1239,23 +1235,23 @@ tail:
 	VMINPD Y0, Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VFMADD231PD lanes<>+4192(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3936(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2112(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4536(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3168(SB), Y2, Y4
-	VFMADD213PD lanes<>+3360(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4512(SB), Y5
-	VFMADD213PD lanes<>+2656(SB), Y2, Y5
-	VFMADD213PD lanes<>+4064(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4504(SB), Y4
+	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VFMADD213PD lanes<>+3136(SB), Y2, Y4
+	VFMADD213PD lanes<>+3328(SB), Y2, Y4
+	VFMADD213PD lanes<>+1440(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4480(SB), Y5
+	VFMADD213PD lanes<>+2624(SB), Y2, Y5
+	VFMADD213PD lanes<>+4032(SB), Y2, Y5
 	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VFMADD213PD lanes<>+1600(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -1280,17 +1276,17 @@ TEXT ·expFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4424(SB), Z30
-	VBROADCASTSD lanes<>+4224(SB), Z29
-	VBROADCASTSD lanes<>+3968(SB), Z28
-	VBROADCASTSD lanes<>+2144(SB), Z27
-	VBROADCASTSD lanes<>+4536(SB), Z26
-	VBROADCASTSD lanes<>+1696(SB), Z25
-	VBROADCASTSD lanes<>+3168(SB), Z24
-	VBROADCASTSD lanes<>+3360(SB), Z23
-	VBROADCASTSD lanes<>+1472(SB), Z22
-	VBROADCASTSD lanes<>+4512(SB), Z21
-	VBROADCASTSD lanes<>+2656(SB), Z20
+	VBROADCASTSD lanes<>+4392(SB), Z30
+	VBROADCASTSD lanes<>+4192(SB), Z29
+	VBROADCASTSD lanes<>+3936(SB), Z28
+	VBROADCASTSD lanes<>+2112(SB), Z27
+	VBROADCASTSD lanes<>+4504(SB), Z26
+	VBROADCASTSD lanes<>+1664(SB), Z25
+	VBROADCASTSD lanes<>+3136(SB), Z24
+	VBROADCASTSD lanes<>+3328(SB), Z23
+	VBROADCASTSD lanes<>+1440(SB), Z22
+	VBROADCASTSD lanes<>+4480(SB), Z21
+	VBROADCASTSD lanes<>+2624(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -1356,18 +1352,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+4064(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4064(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4064(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4064(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4032(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4032(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4032(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4032(SB), Z11, Z19
 	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z16
 	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z17
 	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z18
 	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1600(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1600(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1600(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1600(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z2, Z13, Z17
 	VFMADD231PD Z4, Z14, Z18
@@ -1414,9 +1410,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+4064(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4032(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1600(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
@@ -1441,24 +1437,24 @@ line:
 	PREFETCHT0 256(SI)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y4
+	VBROADCASTSS lanes<>+4588(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2912(SB), Y1, Y4
-	VADDPS lanes<>+2912(SB), Y2, Y5
-	VADDPS lanes<>+2912(SB), Y3, Y6
-	VADDPS lanes<>+2912(SB), Y0, Y7
-	VSUBPS lanes<>+2912(SB), Y4, Y8
-	VSUBPS lanes<>+2912(SB), Y5, Y9
-	VSUBPS lanes<>+2912(SB), Y6, Y10
-	VSUBPS lanes<>+2912(SB), Y7, Y11
+	VADDPS lanes<>+2880(SB), Y1, Y4
+	VADDPS lanes<>+2880(SB), Y2, Y5
+	VADDPS lanes<>+2880(SB), Y3, Y6
+	VADDPS lanes<>+2880(SB), Y0, Y7
+	VSUBPS lanes<>+2880(SB), Y4, Y8
+	VSUBPS lanes<>+2880(SB), Y5, Y9
+	VSUBPS lanes<>+2880(SB), Y6, Y10
+	VSUBPS lanes<>+2880(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -1467,34 +1463,34 @@ line:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4660(SB), Y12
-	VBROADCASTSS lanes<>+2720(SB), Y13
+	VBROADCASTSS lanes<>+4628(SB), Y12
+	VBROADCASTSS lanes<>+2688(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2720(SB), Y14
+	VBROADCASTSS lanes<>+2688(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2720(SB), Y15
+	VBROADCASTSS lanes<>+2688(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2720(SB), Y11, Y12
-	VFMADD213PS lanes<>+1536(SB), Y8, Y13
-	VFMADD213PS lanes<>+1536(SB), Y9, Y14
-	VFMADD213PS lanes<>+1536(SB), Y10, Y15
-	VFMADD213PS lanes<>+1536(SB), Y11, Y12
-	VFMADD213PS lanes<>+3744(SB), Y8, Y13
-	VFMADD213PS lanes<>+3744(SB), Y9, Y14
-	VFMADD213PS lanes<>+3744(SB), Y10, Y15
-	VFMADD213PS lanes<>+3744(SB), Y11, Y12
-	VFMADD213PS lanes<>+3584(SB), Y8, Y13
-	VFMADD213PS lanes<>+3584(SB), Y9, Y14
-	VFMADD213PS lanes<>+3584(SB), Y10, Y15
-	VFMADD213PS lanes<>+3584(SB), Y11, Y12
-	VFMADD213PS lanes<>+1824(SB), Y8, Y13
-	VFMADD213PS lanes<>+1824(SB), Y9, Y14
-	VFMADD213PS lanes<>+1824(SB), Y10, Y15
-	VFMADD213PS lanes<>+1824(SB), Y11, Y12
-	VFMADD213PS lanes<>+1280(SB), Y8, Y13
-	VFMADD213PS lanes<>+1280(SB), Y9, Y14
-	VFMADD213PS lanes<>+1280(SB), Y10, Y15
-	VFMADD213PS lanes<>+1280(SB), Y11, Y12
+	VFMADD213PS lanes<>+2688(SB), Y11, Y12
+	VFMADD213PS lanes<>+1504(SB), Y8, Y13
+	VFMADD213PS lanes<>+1504(SB), Y9, Y14
+	VFMADD213PS lanes<>+1504(SB), Y10, Y15
+	VFMADD213PS lanes<>+1504(SB), Y11, Y12
+	VFMADD213PS lanes<>+3712(SB), Y8, Y13
+	VFMADD213PS lanes<>+3712(SB), Y9, Y14
+	VFMADD213PS lanes<>+3712(SB), Y10, Y15
+	VFMADD213PS lanes<>+3712(SB), Y11, Y12
+	VFMADD213PS lanes<>+3552(SB), Y8, Y13
+	VFMADD213PS lanes<>+3552(SB), Y9, Y14
+	VFMADD213PS lanes<>+3552(SB), Y10, Y15
+	VFMADD213PS lanes<>+3552(SB), Y11, Y12
+	VFMADD213PS lanes<>+1792(SB), Y8, Y13
+	VFMADD213PS lanes<>+1792(SB), Y9, Y14
+	VFMADD213PS lanes<>+1792(SB), Y10, Y15
+	VFMADD213PS lanes<>+1792(SB), Y11, Y12
+	VFMADD213PS lanes<>+1248(SB), Y8, Y13
+	VFMADD213PS lanes<>+1248(SB), Y9, Y14
+	VFMADD213PS lanes<>+1248(SB), Y10, Y15
+	VFMADD213PS lanes<>+1248(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -1541,24 +1537,24 @@ TEXT ·exp2Float32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y1
 	VMINPS 32(SI)(CX*4), Y0, Y2
 	VMINPS 64(SI)(CX*4), Y0, Y3
 	VMINPS 96(SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y4
+	VBROADCASTSS lanes<>+4588(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2912(SB), Y1, Y4
-	VADDPS lanes<>+2912(SB), Y2, Y5
-	VADDPS lanes<>+2912(SB), Y3, Y6
-	VADDPS lanes<>+2912(SB), Y0, Y7
-	VSUBPS lanes<>+2912(SB), Y4, Y8
-	VSUBPS lanes<>+2912(SB), Y5, Y9
-	VSUBPS lanes<>+2912(SB), Y6, Y10
-	VSUBPS lanes<>+2912(SB), Y7, Y11
+	VADDPS lanes<>+2880(SB), Y1, Y4
+	VADDPS lanes<>+2880(SB), Y2, Y5
+	VADDPS lanes<>+2880(SB), Y3, Y6
+	VADDPS lanes<>+2880(SB), Y0, Y7
+	VSUBPS lanes<>+2880(SB), Y4, Y8
+	VSUBPS lanes<>+2880(SB), Y5, Y9
+	VSUBPS lanes<>+2880(SB), Y6, Y10
+	VSUBPS lanes<>+2880(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -1567,34 +1563,34 @@ main:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4660(SB), Y12
-	VBROADCASTSS lanes<>+2720(SB), Y13
+	VBROADCASTSS lanes<>+4628(SB), Y12
+	VBROADCASTSS lanes<>+2688(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2720(SB), Y14
+	VBROADCASTSS lanes<>+2688(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2720(SB), Y15
+	VBROADCASTSS lanes<>+2688(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2720(SB), Y11, Y12
-	VFMADD213PS lanes<>+1536(SB), Y8, Y13
-	VFMADD213PS lanes<>+1536(SB), Y9, Y14
-	VFMADD213PS lanes<>+1536(SB), Y10, Y15
-	VFMADD213PS lanes<>+1536(SB), Y11, Y12
-	VFMADD213PS lanes<>+3744(SB), Y8, Y13
-	VFMADD213PS lanes<>+3744(SB), Y9, Y14
-	VFMADD213PS lanes<>+3744(SB), Y10, Y15
-	VFMADD213PS lanes<>+3744(SB), Y11, Y12
-	VFMADD213PS lanes<>+3584(SB), Y8, Y13
-	VFMADD213PS lanes<>+3584(SB), Y9, Y14
-	VFMADD213PS lanes<>+3584(SB), Y10, Y15
-	VFMADD213PS lanes<>+3584(SB), Y11, Y12
-	VFMADD213PS lanes<>+1824(SB), Y8, Y13
-	VFMADD213PS lanes<>+1824(SB), Y9, Y14
-	VFMADD213PS lanes<>+1824(SB), Y10, Y15
-	VFMADD213PS lanes<>+1824(SB), Y11, Y12
-	VFMADD213PS lanes<>+1280(SB), Y8, Y13
-	VFMADD213PS lanes<>+1280(SB), Y9, Y14
-	VFMADD213PS lanes<>+1280(SB), Y10, Y15
-	VFMADD213PS lanes<>+1280(SB), Y11, Y12
+	VFMADD213PS lanes<>+2688(SB), Y11, Y12
+	VFMADD213PS lanes<>+1504(SB), Y8, Y13
+	VFMADD213PS lanes<>+1504(SB), Y9, Y14
+	VFMADD213PS lanes<>+1504(SB), Y10, Y15
+	VFMADD213PS lanes<>+1504(SB), Y11, Y12
+	VFMADD213PS lanes<>+3712(SB), Y8, Y13
+	VFMADD213PS lanes<>+3712(SB), Y9, Y14
+	VFMADD213PS lanes<>+3712(SB), Y10, Y15
+	VFMADD213PS lanes<>+3712(SB), Y11, Y12
+	VFMADD213PS lanes<>+3552(SB), Y8, Y13
+	VFMADD213PS lanes<>+3552(SB), Y9, Y14
+	VFMADD213PS lanes<>+3552(SB), Y10, Y15
+	VFMADD213PS lanes<>+3552(SB), Y11, Y12
+	VFMADD213PS lanes<>+1792(SB), Y8, Y13
+	VFMADD213PS lanes<>+1792(SB), Y9, Y14
+	VFMADD213PS lanes<>+1792(SB), Y10, Y15
+	VFMADD213PS lanes<>+1792(SB), Y11, Y12
+	VFMADD213PS lanes<>+1248(SB), Y8, Y13
+	VFMADD213PS lanes<>+1248(SB), Y9, Y14
+	VFMADD213PS lanes<>+1248(SB), Y10, Y15
+	VFMADD213PS lanes<>+1248(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -1633,21 +1629,21 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMINPS (SI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y1
+	VBROADCASTSS lanes<>+4588(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VADDPS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4660(SB), Y3
-	VFMADD213PS lanes<>+2720(SB), Y2, Y3
-	VFMADD213PS lanes<>+1536(SB), Y2, Y3
-	VFMADD213PS lanes<>+3744(SB), Y2, Y3
-	VFMADD213PS lanes<>+3584(SB), Y2, Y3
-	VFMADD213PS lanes<>+1824(SB), Y2, Y3
-	VFMADD213PS lanes<>+1280(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4628(SB), Y3
+	VFMADD213PS lanes<>+2688(SB), Y2, Y3
+	VFMADD213PS lanes<>+1504(SB), Y2, Y3
+	VFMADD213PS lanes<>+3712(SB), Y2, Y3
+	VFMADD213PS lanes<>+3552(SB), Y2, Y3
+	VFMADD213PS lanes<>+1792(SB), Y2, Y3
+	VFMADD213PS lanes<>+1248(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -1665,23 +1661,23 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y1
+	VBROADCASTSS lanes<>+4588(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VADDPS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4660(SB), Y3
-	VFMADD213PS lanes<>+2720(SB), Y2, Y3
-	VFMADD213PS lanes<>+1536(SB), Y2, Y3
-	VFMADD213PS lanes<>+3744(SB), Y2, Y3
-	VFMADD213PS lanes<>+3584(SB), Y2, Y3
-	VFMADD213PS lanes<>+1824(SB), Y2, Y3
-	VFMADD213PS lanes<>+1280(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4628(SB), Y3
+	VFMADD213PS lanes<>+2688(SB), Y2, Y3
+	VFMADD213PS lanes<>+1504(SB), Y2, Y3
+	VFMADD213PS lanes<>+3712(SB), Y2, Y3
+	VFMADD213PS lanes<>+3552(SB), Y2, Y3
+	VFMADD213PS lanes<>+1792(SB), Y2, Y3
+	VFMADD213PS lanes<>+1248(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -1701,14 +1697,14 @@ TEXT ·exp2Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2912(SB), Z31
-	VBROADCASTSS lanes<>+4616(SB), Z30
-	VBROADCASTSS lanes<>+4620(SB), Z29
-	VBROADCASTSS lanes<>+4660(SB), Z28
-	VBROADCASTSS lanes<>+2720(SB), Z27
-	VBROADCASTSS lanes<>+1536(SB), Z26
-	VBROADCASTSS lanes<>+3744(SB), Z25
-	VBROADCASTSS lanes<>+3584(SB), Z24
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+4584(SB), Z30
+	VBROADCASTSS lanes<>+4588(SB), Z29
+	VBROADCASTSS lanes<>+4628(SB), Z28
+	VBROADCASTSS lanes<>+2688(SB), Z27
+	VBROADCASTSS lanes<>+1504(SB), Z26
+	VBROADCASTSS lanes<>+3712(SB), Z25
+	VBROADCASTSS lanes<>+3552(SB), Z24
 	VBROADCASTSS lanes<>+252(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
@@ -1803,14 +1799,14 @@ TEXT ·exp2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2912(SB), Z31
-	VBROADCASTSS lanes<>+4616(SB), Z30
-	VBROADCASTSS lanes<>+4620(SB), Z29
-	VBROADCASTSS lanes<>+4660(SB), Z28
-	VBROADCASTSS lanes<>+2720(SB), Z27
-	VBROADCASTSS lanes<>+1536(SB), Z26
-	VBROADCASTSS lanes<>+3744(SB), Z25
-	VBROADCASTSS lanes<>+3584(SB), Z24
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+4584(SB), Z30
+	VBROADCASTSS lanes<>+4588(SB), Z29
+	VBROADCASTSS lanes<>+4628(SB), Z28
+	VBROADCASTSS lanes<>+2688(SB), Z27
+	VBROADCASTSS lanes<>+1504(SB), Z26
+	VBROADCASTSS lanes<>+3712(SB), Z25
+	VBROADCASTSS lanes<>+3552(SB), Z24
 	VBROADCASTSS lanes<>+252(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
@@ -1912,10 +1908,10 @@ TEXT ·exp2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4600(SB), Y15
-	VBROADCASTSD lanes<>+4448(SB), Y14
-	VBROADCASTSD lanes<>+4496(SB), Y13
-	VBROADCASTSD lanes<>+4560(SB), Y12
+	VBROADCASTSD lanes<>+4568(SB), Y15
+	VBROADCASTSD lanes<>+4416(SB), Y14
+	VBROADCASTSD lanes<>+4464(SB), Y13
+	VBROADCASTSD lanes<>+4528(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1935,30 +1931,30 @@ main:
 	VSUBPD Y5, Y1, Y5
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+3520(SB), Y8
+	VBROADCASTSD lanes<>+3488(SB), Y8
 	VFMADD231PD Y6, Y12, Y8
-	VBROADCASTSD lanes<>+3520(SB), Y9
+	VBROADCASTSD lanes<>+3488(SB), Y9
 	VFMADD231PD Y7, Y12, Y9
-	VFMADD213PD lanes<>+4096(SB), Y6, Y8
-	VFMADD213PD lanes<>+4096(SB), Y7, Y9
-	VFMADD213PD lanes<>+1792(SB), Y6, Y8
-	VFMADD213PD lanes<>+1792(SB), Y7, Y9
-	VFMADD213PD lanes<>+2048(SB), Y6, Y8
-	VFMADD213PD lanes<>+2048(SB), Y7, Y9
-	VFMADD213PD lanes<>+2752(SB), Y6, Y8
-	VFMADD213PD lanes<>+2752(SB), Y7, Y9
-	VBROADCASTSD lanes<>+4552(SB), Y10
-	VBROADCASTSD lanes<>+2848(SB), Y11
+	VFMADD213PD lanes<>+4064(SB), Y6, Y8
+	VFMADD213PD lanes<>+4064(SB), Y7, Y9
+	VFMADD213PD lanes<>+1760(SB), Y6, Y8
+	VFMADD213PD lanes<>+1760(SB), Y7, Y9
+	VFMADD213PD lanes<>+2016(SB), Y6, Y8
+	VFMADD213PD lanes<>+2016(SB), Y7, Y9
+	VFMADD213PD lanes<>+2720(SB), Y6, Y8
+	VFMADD213PD lanes<>+2720(SB), Y7, Y9
+	VBROADCASTSD lanes<>+4520(SB), Y10
+	VBROADCASTSD lanes<>+2816(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+2848(SB), Y7, Y10
-	VFMADD213PD lanes<>+2176(SB), Y6, Y11
-	VFMADD213PD lanes<>+2176(SB), Y7, Y10
-	VFMADD213PD lanes<>+1760(SB), Y6, Y11
-	VFMADD213PD lanes<>+1760(SB), Y7, Y10
-	VFMADD213PD lanes<>+4160(SB), Y6, Y11
-	VFMADD213PD lanes<>+4160(SB), Y7, Y10
-	VFMADD213PD lanes<>+3968(SB), Y6, Y11
-	VFMADD213PD lanes<>+3968(SB), Y7, Y10
+	VFMADD213PD lanes<>+2816(SB), Y7, Y10
+	VFMADD213PD lanes<>+2144(SB), Y6, Y11
+	VFMADD213PD lanes<>+2144(SB), Y7, Y10
+	VFMADD213PD lanes<>+1728(SB), Y6, Y11
+	VFMADD213PD lanes<>+1728(SB), Y7, Y10
+	VFMADD213PD lanes<>+4128(SB), Y6, Y11
+	VFMADD213PD lanes<>+4128(SB), Y7, Y10
+	VFMADD213PD lanes<>+3936(SB), Y6, Y11
+	VFMADD213PD lanes<>+3936(SB), Y7, Y10
 	VFMADD231PD Y4, Y8, Y11
 	VFMADD231PD Y5, Y9, Y10
 	VFMADD213PD lanes<>+800(SB), Y4, Y11
@@ -1995,18 +1991,18 @@ single:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+3520(SB), Y4
+	VBROADCASTSD lanes<>+3488(SB), Y4
 	VFMADD231PD Y3, Y12, Y4
-	VFMADD213PD lanes<>+4096(SB), Y3, Y4
-	VFMADD213PD lanes<>+1792(SB), Y3, Y4
-	VFMADD213PD lanes<>+2048(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4552(SB), Y5
-	VFMADD213PD lanes<>+2848(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
-	VFMADD213PD lanes<>+1760(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
-	VFMADD213PD lanes<>+3968(SB), Y3, Y5
+	VFMADD213PD lanes<>+4064(SB), Y3, Y4
+	VFMADD213PD lanes<>+1760(SB), Y3, Y4
+	VFMADD213PD lanes<>+2016(SB), Y3, Y4
+	VFMADD213PD lanes<>+2720(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4520(SB), Y5
+	VFMADD213PD lanes<>+2816(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+1728(SB), Y3, Y5
+	VFMADD213PD lanes<>+4128(SB), Y3, Y5
+	VFMADD213PD lanes<>+3936(SB), Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
@@ -2036,18 +2032,18 @@ tail:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+3520(SB), Y4
+	VBROADCASTSD lanes<>+3488(SB), Y4
 	VFMADD231PD Y3, Y12, Y4
-	VFMADD213PD lanes<>+4096(SB), Y3, Y4
-	VFMADD213PD lanes<>+1792(SB), Y3, Y4
-	VFMADD213PD lanes<>+2048(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4552(SB), Y5
-	VFMADD213PD lanes<>+2848(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
-	VFMADD213PD lanes<>+1760(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
-	VFMADD213PD lanes<>+3968(SB), Y3, Y5
+	VFMADD213PD lanes<>+4064(SB), Y3, Y4
+	VFMADD213PD lanes<>+1760(SB), Y3, Y4
+	VFMADD213PD lanes<>+2016(SB), Y3, Y4
+	VFMADD213PD lanes<>+2720(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4520(SB), Y5
+	VFMADD213PD lanes<>+2816(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+1728(SB), Y3, Y5
+	VFMADD213PD lanes<>+4128(SB), Y3, Y5
+	VFMADD213PD lanes<>+3936(SB), Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
 	VPXOR X2, X2, X2
@@ -2070,18 +2066,18 @@ TEXT ·exp2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4600(SB), Z31
-	VBROADCASTSD lanes<>+4448(SB), Z30
-	VBROADCASTSD lanes<>+4496(SB), Z29
-	VBROADCASTSD lanes<>+4560(SB), Z28
-	VBROADCASTSD lanes<>+3520(SB), Z27
-	VBROADCASTSD lanes<>+4096(SB), Z26
-	VBROADCASTSD lanes<>+1792(SB), Z25
-	VBROADCASTSD lanes<>+2048(SB), Z24
-	VBROADCASTSD lanes<>+2752(SB), Z23
-	VBROADCASTSD lanes<>+4552(SB), Z22
-	VBROADCASTSD lanes<>+2848(SB), Z21
-	VBROADCASTSD lanes<>+2176(SB), Z20
+	VBROADCASTSD lanes<>+4568(SB), Z31
+	VBROADCASTSD lanes<>+4416(SB), Z30
+	VBROADCASTSD lanes<>+4464(SB), Z29
+	VBROADCASTSD lanes<>+4528(SB), Z28
+	VBROADCASTSD lanes<>+3488(SB), Z27
+	VBROADCASTSD lanes<>+4064(SB), Z26
+	VBROADCASTSD lanes<>+1760(SB), Z25
+	VBROADCASTSD lanes<>+2016(SB), Z24
+	VBROADCASTSD lanes<>+2720(SB), Z23
+	VBROADCASTSD lanes<>+4520(SB), Z22
+	VBROADCASTSD lanes<>+2816(SB), Z21
+	VBROADCASTSD lanes<>+2144(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2147,18 +2143,18 @@ main:
 	VFMADD213PD Z20, Z9, Z17
 	VFMADD213PD Z20, Z10, Z18
 	VFMADD213PD Z20, Z11, Z19
-	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+4160(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4160(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4160(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4160(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+3968(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+3968(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+3968(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+3968(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1728(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1728(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1728(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1728(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4128(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4128(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4128(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4128(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+3936(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+3936(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+3936(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+3936(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z1, Z13, Z17
 	VFMADD231PD Z2, Z14, Z18
@@ -2202,9 +2198,9 @@ masked:
 	VMOVAPS Z21, Z4
 	VFMADD231PD Z2, Z22, Z4
 	VFMADD213PD Z20, Z2, Z4
-	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4160(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+3968(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1728(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4128(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+3936(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z4
 	VSCALEFPD Z1, Z4, Z0
@@ -2233,24 +2229,24 @@ line:
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y4
+	VBROADCASTSS lanes<>+4588(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2912(SB), Y1, Y4
-	VADDPS lanes<>+2912(SB), Y2, Y5
-	VADDPS lanes<>+2912(SB), Y3, Y6
-	VADDPS lanes<>+2912(SB), Y0, Y7
-	VSUBPS lanes<>+2912(SB), Y4, Y8
-	VSUBPS lanes<>+2912(SB), Y5, Y9
-	VSUBPS lanes<>+2912(SB), Y6, Y10
-	VSUBPS lanes<>+2912(SB), Y7, Y11
+	VADDPS lanes<>+2880(SB), Y1, Y4
+	VADDPS lanes<>+2880(SB), Y2, Y5
+	VADDPS lanes<>+2880(SB), Y3, Y6
+	VADDPS lanes<>+2880(SB), Y0, Y7
+	VSUBPS lanes<>+2880(SB), Y4, Y8
+	VSUBPS lanes<>+2880(SB), Y5, Y9
+	VSUBPS lanes<>+2880(SB), Y6, Y10
+	VSUBPS lanes<>+2880(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -2259,34 +2255,34 @@ line:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4660(SB), Y12
-	VBROADCASTSS lanes<>+2720(SB), Y13
+	VBROADCASTSS lanes<>+4628(SB), Y12
+	VBROADCASTSS lanes<>+2688(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2720(SB), Y14
+	VBROADCASTSS lanes<>+2688(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2720(SB), Y15
+	VBROADCASTSS lanes<>+2688(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2720(SB), Y11, Y12
-	VFMADD213PS lanes<>+1536(SB), Y8, Y13
-	VFMADD213PS lanes<>+1536(SB), Y9, Y14
-	VFMADD213PS lanes<>+1536(SB), Y10, Y15
-	VFMADD213PS lanes<>+1536(SB), Y11, Y12
-	VFMADD213PS lanes<>+3744(SB), Y8, Y13
-	VFMADD213PS lanes<>+3744(SB), Y9, Y14
-	VFMADD213PS lanes<>+3744(SB), Y10, Y15
-	VFMADD213PS lanes<>+3744(SB), Y11, Y12
-	VFMADD213PS lanes<>+3584(SB), Y8, Y13
-	VFMADD213PS lanes<>+3584(SB), Y9, Y14
-	VFMADD213PS lanes<>+3584(SB), Y10, Y15
-	VFMADD213PS lanes<>+3584(SB), Y11, Y12
-	VFMADD213PS lanes<>+1824(SB), Y8, Y13
-	VFMADD213PS lanes<>+1824(SB), Y9, Y14
-	VFMADD213PS lanes<>+1824(SB), Y10, Y15
-	VFMADD213PS lanes<>+1824(SB), Y11, Y12
-	VFMADD213PS lanes<>+1280(SB), Y8, Y13
-	VFMADD213PS lanes<>+1280(SB), Y9, Y14
-	VFMADD213PS lanes<>+1280(SB), Y10, Y15
-	VFMADD213PS lanes<>+1280(SB), Y11, Y12
+	VFMADD213PS lanes<>+2688(SB), Y11, Y12
+	VFMADD213PS lanes<>+1504(SB), Y8, Y13
+	VFMADD213PS lanes<>+1504(SB), Y9, Y14
+	VFMADD213PS lanes<>+1504(SB), Y10, Y15
+	VFMADD213PS lanes<>+1504(SB), Y11, Y12
+	VFMADD213PS lanes<>+3712(SB), Y8, Y13
+	VFMADD213PS lanes<>+3712(SB), Y9, Y14
+	VFMADD213PS lanes<>+3712(SB), Y10, Y15
+	VFMADD213PS lanes<>+3712(SB), Y11, Y12
+	VFMADD213PS lanes<>+3552(SB), Y8, Y13
+	VFMADD213PS lanes<>+3552(SB), Y9, Y14
+	VFMADD213PS lanes<>+3552(SB), Y10, Y15
+	VFMADD213PS lanes<>+3552(SB), Y11, Y12
+	VFMADD213PS lanes<>+1792(SB), Y8, Y13
+	VFMADD213PS lanes<>+1792(SB), Y9, Y14
+	VFMADD213PS lanes<>+1792(SB), Y10, Y15
+	VFMADD213PS lanes<>+1792(SB), Y11, Y12
+	VFMADD213PS lanes<>+1248(SB), Y8, Y13
+	VFMADD213PS lanes<>+1248(SB), Y9, Y14
+	VFMADD213PS lanes<>+1248(SB), Y10, Y15
+	VFMADD213PS lanes<>+1248(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -2312,10 +2308,10 @@ line:
 	VMULPS Y2, Y5, Y2
 	VMULPS Y3, Y6, Y3
 	VMULPS Y0, Y7, Y0
-	VMULPS lanes<>+1824(SB), Y1, Y1
-	VMULPS lanes<>+1824(SB), Y2, Y2
-	VMULPS lanes<>+1824(SB), Y3, Y3
-	VMULPS lanes<>+1824(SB), Y0, Y0
+	VMULPS lanes<>+1792(SB), Y1, Y1
+	VMULPS lanes<>+1792(SB), Y2, Y2
+	VMULPS lanes<>+1792(SB), Y3, Y3
+	VMULPS lanes<>+1792(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y1, Y1
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VMULPS 64(SI)(CX*4), Y3, Y3
@@ -2342,24 +2338,24 @@ TEXT ·exp2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y4
+	VBROADCASTSS lanes<>+4588(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VADDPS lanes<>+2912(SB), Y1, Y4
-	VADDPS lanes<>+2912(SB), Y2, Y5
-	VADDPS lanes<>+2912(SB), Y3, Y6
-	VADDPS lanes<>+2912(SB), Y0, Y7
-	VSUBPS lanes<>+2912(SB), Y4, Y8
-	VSUBPS lanes<>+2912(SB), Y5, Y9
-	VSUBPS lanes<>+2912(SB), Y6, Y10
-	VSUBPS lanes<>+2912(SB), Y7, Y11
+	VADDPS lanes<>+2880(SB), Y1, Y4
+	VADDPS lanes<>+2880(SB), Y2, Y5
+	VADDPS lanes<>+2880(SB), Y3, Y6
+	VADDPS lanes<>+2880(SB), Y0, Y7
+	VSUBPS lanes<>+2880(SB), Y4, Y8
+	VSUBPS lanes<>+2880(SB), Y5, Y9
+	VSUBPS lanes<>+2880(SB), Y6, Y10
+	VSUBPS lanes<>+2880(SB), Y7, Y11
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
@@ -2368,34 +2364,34 @@ main:
 	VSUBPS Y9, Y2, Y9
 	VSUBPS Y10, Y3, Y10
 	VSUBPS Y11, Y0, Y11
-	VBROADCASTSS lanes<>+4660(SB), Y12
-	VBROADCASTSS lanes<>+2720(SB), Y13
+	VBROADCASTSS lanes<>+4628(SB), Y12
+	VBROADCASTSS lanes<>+2688(SB), Y13
 	VFMADD231PS Y8, Y12, Y13
-	VBROADCASTSS lanes<>+2720(SB), Y14
+	VBROADCASTSS lanes<>+2688(SB), Y14
 	VFMADD231PS Y9, Y12, Y14
-	VBROADCASTSS lanes<>+2720(SB), Y15
+	VBROADCASTSS lanes<>+2688(SB), Y15
 	VFMADD231PS Y10, Y12, Y15
-	VFMADD213PS lanes<>+2720(SB), Y11, Y12
-	VFMADD213PS lanes<>+1536(SB), Y8, Y13
-	VFMADD213PS lanes<>+1536(SB), Y9, Y14
-	VFMADD213PS lanes<>+1536(SB), Y10, Y15
-	VFMADD213PS lanes<>+1536(SB), Y11, Y12
-	VFMADD213PS lanes<>+3744(SB), Y8, Y13
-	VFMADD213PS lanes<>+3744(SB), Y9, Y14
-	VFMADD213PS lanes<>+3744(SB), Y10, Y15
-	VFMADD213PS lanes<>+3744(SB), Y11, Y12
-	VFMADD213PS lanes<>+3584(SB), Y8, Y13
-	VFMADD213PS lanes<>+3584(SB), Y9, Y14
-	VFMADD213PS lanes<>+3584(SB), Y10, Y15
-	VFMADD213PS lanes<>+3584(SB), Y11, Y12
-	VFMADD213PS lanes<>+1824(SB), Y8, Y13
-	VFMADD213PS lanes<>+1824(SB), Y9, Y14
-	VFMADD213PS lanes<>+1824(SB), Y10, Y15
-	VFMADD213PS lanes<>+1824(SB), Y11, Y12
-	VFMADD213PS lanes<>+1280(SB), Y8, Y13
-	VFMADD213PS lanes<>+1280(SB), Y9, Y14
-	VFMADD213PS lanes<>+1280(SB), Y10, Y15
-	VFMADD213PS lanes<>+1280(SB), Y11, Y12
+	VFMADD213PS lanes<>+2688(SB), Y11, Y12
+	VFMADD213PS lanes<>+1504(SB), Y8, Y13
+	VFMADD213PS lanes<>+1504(SB), Y9, Y14
+	VFMADD213PS lanes<>+1504(SB), Y10, Y15
+	VFMADD213PS lanes<>+1504(SB), Y11, Y12
+	VFMADD213PS lanes<>+3712(SB), Y8, Y13
+	VFMADD213PS lanes<>+3712(SB), Y9, Y14
+	VFMADD213PS lanes<>+3712(SB), Y10, Y15
+	VFMADD213PS lanes<>+3712(SB), Y11, Y12
+	VFMADD213PS lanes<>+3552(SB), Y8, Y13
+	VFMADD213PS lanes<>+3552(SB), Y9, Y14
+	VFMADD213PS lanes<>+3552(SB), Y10, Y15
+	VFMADD213PS lanes<>+3552(SB), Y11, Y12
+	VFMADD213PS lanes<>+1792(SB), Y8, Y13
+	VFMADD213PS lanes<>+1792(SB), Y9, Y14
+	VFMADD213PS lanes<>+1792(SB), Y10, Y15
+	VFMADD213PS lanes<>+1792(SB), Y11, Y12
+	VFMADD213PS lanes<>+1248(SB), Y8, Y13
+	VFMADD213PS lanes<>+1248(SB), Y9, Y14
+	VFMADD213PS lanes<>+1248(SB), Y10, Y15
+	VFMADD213PS lanes<>+1248(SB), Y11, Y12
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -2421,10 +2417,10 @@ main:
 	VMULPS Y2, Y5, Y2
 	VMULPS Y3, Y6, Y3
 	VMULPS Y0, Y7, Y0
-	VMULPS lanes<>+1824(SB), Y1, Y1
-	VMULPS lanes<>+1824(SB), Y2, Y2
-	VMULPS lanes<>+1824(SB), Y3, Y3
-	VMULPS lanes<>+1824(SB), Y0, Y0
+	VMULPS lanes<>+1792(SB), Y1, Y1
+	VMULPS lanes<>+1792(SB), Y2, Y2
+	VMULPS lanes<>+1792(SB), Y3, Y3
+	VMULPS lanes<>+1792(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y1, Y1
 	VMULPS 32(SI)(CX*4), Y2, Y2
 	VMULPS 64(SI)(CX*4), Y3, Y3
@@ -2442,21 +2438,21 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y1
+	VBROADCASTSS lanes<>+4588(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VADDPS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4660(SB), Y3
-	VFMADD213PS lanes<>+2720(SB), Y2, Y3
-	VFMADD213PS lanes<>+1536(SB), Y2, Y3
-	VFMADD213PS lanes<>+3744(SB), Y2, Y3
-	VFMADD213PS lanes<>+3584(SB), Y2, Y3
-	VFMADD213PS lanes<>+1824(SB), Y2, Y3
-	VFMADD213PS lanes<>+1280(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4628(SB), Y3
+	VFMADD213PS lanes<>+2688(SB), Y2, Y3
+	VFMADD213PS lanes<>+1504(SB), Y2, Y3
+	VFMADD213PS lanes<>+3712(SB), Y2, Y3
+	VFMADD213PS lanes<>+3552(SB), Y2, Y3
+	VFMADD213PS lanes<>+1792(SB), Y2, Y3
+	VFMADD213PS lanes<>+1248(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -2464,7 +2460,7 @@ single:
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+1824(SB), Y0, Y0
+	VMULPS lanes<>+1792(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -2476,23 +2472,23 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4616(SB), Y0
+	VBROADCASTSS lanes<>+4584(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y1
+	VBROADCASTSS lanes<>+4588(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VADDPS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y2, Y0, Y2
-	VBROADCASTSS lanes<>+4660(SB), Y3
-	VFMADD213PS lanes<>+2720(SB), Y2, Y3
-	VFMADD213PS lanes<>+1536(SB), Y2, Y3
-	VFMADD213PS lanes<>+3744(SB), Y2, Y3
-	VFMADD213PS lanes<>+3584(SB), Y2, Y3
-	VFMADD213PS lanes<>+1824(SB), Y2, Y3
-	VFMADD213PS lanes<>+1280(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4628(SB), Y3
+	VFMADD213PS lanes<>+2688(SB), Y2, Y3
+	VFMADD213PS lanes<>+1504(SB), Y2, Y3
+	VFMADD213PS lanes<>+3712(SB), Y2, Y3
+	VFMADD213PS lanes<>+3552(SB), Y2, Y3
+	VFMADD213PS lanes<>+1792(SB), Y2, Y3
+	VFMADD213PS lanes<>+1248(SB), Y2, Y3
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -2500,7 +2496,7 @@ tail:
 	VPSUBD Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+1824(SB), Y0, Y0
+	VMULPS lanes<>+1792(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -2517,15 +2513,15 @@ TEXT ·exp2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z31
 	VBROADCASTSS lanes<>+252(SB), Z30
-	VBROADCASTSS lanes<>+4616(SB), Z29
-	VBROADCASTSS lanes<>+4620(SB), Z28
-	VBROADCASTSS lanes<>+4660(SB), Z27
-	VBROADCASTSS lanes<>+2720(SB), Z26
-	VBROADCASTSS lanes<>+1536(SB), Z25
-	VBROADCASTSS lanes<>+3744(SB), Z24
-	VBROADCASTSS lanes<>+3584(SB), Z23
+	VBROADCASTSS lanes<>+4584(SB), Z29
+	VBROADCASTSS lanes<>+4588(SB), Z28
+	VBROADCASTSS lanes<>+4628(SB), Z27
+	VBROADCASTSS lanes<>+2688(SB), Z26
+	VBROADCASTSS lanes<>+1504(SB), Z25
+	VBROADCASTSS lanes<>+3712(SB), Z24
+	VBROADCASTSS lanes<>+3552(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
 group:
@@ -2636,15 +2632,15 @@ TEXT ·exp2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2912(SB), Z31
+	VBROADCASTSS lanes<>+2880(SB), Z31
 	VBROADCASTSS lanes<>+252(SB), Z30
-	VBROADCASTSS lanes<>+4616(SB), Z29
-	VBROADCASTSS lanes<>+4620(SB), Z28
-	VBROADCASTSS lanes<>+4660(SB), Z27
-	VBROADCASTSS lanes<>+2720(SB), Z26
-	VBROADCASTSS lanes<>+1536(SB), Z25
-	VBROADCASTSS lanes<>+3744(SB), Z24
-	VBROADCASTSS lanes<>+3584(SB), Z23
+	VBROADCASTSS lanes<>+4584(SB), Z29
+	VBROADCASTSS lanes<>+4588(SB), Z28
+	VBROADCASTSS lanes<>+4628(SB), Z27
+	VBROADCASTSS lanes<>+2688(SB), Z26
+	VBROADCASTSS lanes<>+1504(SB), Z25
+	VBROADCASTSS lanes<>+3712(SB), Z24
+	VBROADCASTSS lanes<>+3552(SB), Z23
 	VBROADCASTSS lanes<>+64(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -2757,10 +2753,10 @@ TEXT ·exp2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4600(SB), Y15
-	VBROADCASTSD lanes<>+3968(SB), Y14
-	VBROADCASTSD lanes<>+4448(SB), Y13
-	VBROADCASTSD lanes<>+4496(SB), Y12
+	VBROADCASTSD lanes<>+4568(SB), Y15
+	VBROADCASTSD lanes<>+3936(SB), Y14
+	VBROADCASTSD lanes<>+4416(SB), Y13
+	VBROADCASTSD lanes<>+4464(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2780,28 +2776,28 @@ main:
 	VSUBPD Y5, Y1, Y5
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+4560(SB), Y8
-	VBROADCASTSD lanes<>+3520(SB), Y9
+	VBROADCASTSD lanes<>+4528(SB), Y8
+	VBROADCASTSD lanes<>+3488(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+3520(SB), Y7, Y8
-	VFMADD213PD lanes<>+4096(SB), Y6, Y9
-	VFMADD213PD lanes<>+4096(SB), Y7, Y8
-	VFMADD213PD lanes<>+1792(SB), Y6, Y9
-	VFMADD213PD lanes<>+1792(SB), Y7, Y8
-	VFMADD213PD lanes<>+2048(SB), Y6, Y9
-	VFMADD213PD lanes<>+2048(SB), Y7, Y8
-	VFMADD213PD lanes<>+2752(SB), Y6, Y9
-	VFMADD213PD lanes<>+2752(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4552(SB), Y10
-	VBROADCASTSD lanes<>+2848(SB), Y11
+	VFMADD213PD lanes<>+3488(SB), Y7, Y8
+	VFMADD213PD lanes<>+4064(SB), Y6, Y9
+	VFMADD213PD lanes<>+4064(SB), Y7, Y8
+	VFMADD213PD lanes<>+1760(SB), Y6, Y9
+	VFMADD213PD lanes<>+1760(SB), Y7, Y8
+	VFMADD213PD lanes<>+2016(SB), Y6, Y9
+	VFMADD213PD lanes<>+2016(SB), Y7, Y8
+	VFMADD213PD lanes<>+2720(SB), Y6, Y9
+	VFMADD213PD lanes<>+2720(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4520(SB), Y10
+	VBROADCASTSD lanes<>+2816(SB), Y11
 	VFMADD231PD Y6, Y10, Y11
-	VFMADD213PD lanes<>+2848(SB), Y7, Y10
-	VFMADD213PD lanes<>+2176(SB), Y6, Y11
-	VFMADD213PD lanes<>+2176(SB), Y7, Y10
-	VFMADD213PD lanes<>+1760(SB), Y6, Y11
-	VFMADD213PD lanes<>+1760(SB), Y7, Y10
-	VFMADD213PD lanes<>+4160(SB), Y6, Y11
-	VFMADD213PD lanes<>+4160(SB), Y7, Y10
+	VFMADD213PD lanes<>+2816(SB), Y7, Y10
+	VFMADD213PD lanes<>+2144(SB), Y6, Y11
+	VFMADD213PD lanes<>+2144(SB), Y7, Y10
+	VFMADD213PD lanes<>+1728(SB), Y6, Y11
+	VFMADD213PD lanes<>+1728(SB), Y7, Y10
+	VFMADD213PD lanes<>+4128(SB), Y6, Y11
+	VFMADD213PD lanes<>+4128(SB), Y7, Y10
 	VFMADD213PD Y14, Y6, Y11
 	VFMADD213PD Y14, Y7, Y10
 	VFMADD231PD Y4, Y9, Y11
@@ -2844,17 +2840,17 @@ single:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+4560(SB), Y4
-	VFMADD213PD lanes<>+3520(SB), Y3, Y4
-	VFMADD213PD lanes<>+4096(SB), Y3, Y4
-	VFMADD213PD lanes<>+1792(SB), Y3, Y4
-	VFMADD213PD lanes<>+2048(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4552(SB), Y5
-	VFMADD213PD lanes<>+2848(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
-	VFMADD213PD lanes<>+1760(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4528(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+4064(SB), Y3, Y4
+	VFMADD213PD lanes<>+1760(SB), Y3, Y4
+	VFMADD213PD lanes<>+2016(SB), Y3, Y4
+	VFMADD213PD lanes<>+2720(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4520(SB), Y5
+	VFMADD213PD lanes<>+2816(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+1728(SB), Y3, Y5
+	VFMADD213PD lanes<>+4128(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
@@ -2887,17 +2883,17 @@ tail:
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y2, Y0, Y2
 	VMULPD Y2, Y2, Y3
-	VBROADCASTSD lanes<>+4560(SB), Y4
-	VFMADD213PD lanes<>+3520(SB), Y3, Y4
-	VFMADD213PD lanes<>+4096(SB), Y3, Y4
-	VFMADD213PD lanes<>+1792(SB), Y3, Y4
-	VFMADD213PD lanes<>+2048(SB), Y3, Y4
-	VFMADD213PD lanes<>+2752(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4552(SB), Y5
-	VFMADD213PD lanes<>+2848(SB), Y3, Y5
-	VFMADD213PD lanes<>+2176(SB), Y3, Y5
-	VFMADD213PD lanes<>+1760(SB), Y3, Y5
-	VFMADD213PD lanes<>+4160(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4528(SB), Y4
+	VFMADD213PD lanes<>+3488(SB), Y3, Y4
+	VFMADD213PD lanes<>+4064(SB), Y3, Y4
+	VFMADD213PD lanes<>+1760(SB), Y3, Y4
+	VFMADD213PD lanes<>+2016(SB), Y3, Y4
+	VFMADD213PD lanes<>+2720(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4520(SB), Y5
+	VFMADD213PD lanes<>+2816(SB), Y3, Y5
+	VFMADD213PD lanes<>+2144(SB), Y3, Y5
+	VFMADD213PD lanes<>+1728(SB), Y3, Y5
+	VFMADD213PD lanes<>+4128(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y2, Y4, Y5
 	VFMADD213PD lanes<>+800(SB), Y2, Y5
@@ -2926,18 +2922,18 @@ TEXT ·exp2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4600(SB), Z31
-	VBROADCASTSD lanes<>+3968(SB), Z30
-	VBROADCASTSD lanes<>+4448(SB), Z29
-	VBROADCASTSD lanes<>+4496(SB), Z28
-	VBROADCASTSD lanes<>+4560(SB), Z27
-	VBROADCASTSD lanes<>+3520(SB), Z26
-	VBROADCASTSD lanes<>+4096(SB), Z25
-	VBROADCASTSD lanes<>+1792(SB), Z24
-	VBROADCASTSD lanes<>+2048(SB), Z23
-	VBROADCASTSD lanes<>+2752(SB), Z22
-	VBROADCASTSD lanes<>+4552(SB), Z21
-	VBROADCASTSD lanes<>+2848(SB), Z20
+	VBROADCASTSD lanes<>+4568(SB), Z31
+	VBROADCASTSD lanes<>+3936(SB), Z30
+	VBROADCASTSD lanes<>+4416(SB), Z29
+	VBROADCASTSD lanes<>+4464(SB), Z28
+	VBROADCASTSD lanes<>+4528(SB), Z27
+	VBROADCASTSD lanes<>+3488(SB), Z26
+	VBROADCASTSD lanes<>+4064(SB), Z25
+	VBROADCASTSD lanes<>+1760(SB), Z24
+	VBROADCASTSD lanes<>+2016(SB), Z23
+	VBROADCASTSD lanes<>+2720(SB), Z22
+	VBROADCASTSD lanes<>+4520(SB), Z21
+	VBROADCASTSD lanes<>+2816(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -2999,18 +2995,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+2176(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+2176(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+4160(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4160(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4160(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4160(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+2144(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+2144(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+2144(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+2144(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1728(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1728(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1728(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1728(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4128(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4128(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4128(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4128(SB), Z11, Z19
 	VFMADD213PD Z30, Z8, Z16
 	VFMADD213PD Z30, Z9, Z17
 	VFMADD213PD Z30, Z10, Z18
@@ -3065,9 +3061,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+2176(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1760(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4160(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+2144(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1728(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4128(SB), Z2, Z4
 	VFMADD213PD Z30, Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD.BCST lanes<>+800(SB), Z0, Z4
@@ -3100,72 +3096,72 @@ line:
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y4
+	VBROADCASTSS lanes<>+4624(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y4
-	VBROADCASTSS lanes<>+2912(SB), Y5
+	VBROADCASTSS lanes<>+2048(SB), Y4
+	VBROADCASTSS lanes<>+2880(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2912(SB), Y6
+	VBROADCASTSS lanes<>+2880(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2912(SB), Y7
+	VBROADCASTSS lanes<>+2880(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2912(SB), Y0, Y4
-	VSUBPS lanes<>+2912(SB), Y5, Y8
-	VSUBPS lanes<>+2912(SB), Y6, Y9
-	VSUBPS lanes<>+2912(SB), Y7, Y10
-	VSUBPS lanes<>+2912(SB), Y4, Y11
+	VFMADD213PS lanes<>+2880(SB), Y0, Y4
+	VSUBPS lanes<>+2880(SB), Y5, Y8
+	VSUBPS lanes<>+2880(SB), Y6, Y9
+	VSUBPS lanes<>+2880(SB), Y7, Y10
+	VSUBPS lanes<>+2880(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1568(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1568(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1568(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1568(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3008(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3040(SB), Y10
+	VBROADCASTSS lanes<>+3008(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3040(SB), Y11
+	VBROADCASTSS lanes<>+3008(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3040(SB), Y15, Y8
-	VFMADD213PS lanes<>+1984(SB), Y12, Y9
-	VFMADD213PS lanes<>+1984(SB), Y13, Y10
-	VFMADD213PS lanes<>+1984(SB), Y14, Y11
-	VFMADD213PS lanes<>+1984(SB), Y15, Y8
-	VFMADD213PS lanes<>+2336(SB), Y12, Y9
-	VFMADD213PS lanes<>+2336(SB), Y13, Y10
-	VFMADD213PS lanes<>+2336(SB), Y14, Y11
-	VFMADD213PS lanes<>+2336(SB), Y15, Y8
-	VFMADD213PS lanes<>+4256(SB), Y12, Y9
-	VFMADD213PS lanes<>+4256(SB), Y13, Y10
-	VFMADD213PS lanes<>+4256(SB), Y14, Y11
-	VFMADD213PS lanes<>+4256(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+3008(SB), Y15, Y8
+	VFMADD213PS lanes<>+1952(SB), Y12, Y9
+	VFMADD213PS lanes<>+1952(SB), Y13, Y10
+	VFMADD213PS lanes<>+1952(SB), Y14, Y11
+	VFMADD213PS lanes<>+1952(SB), Y15, Y8
+	VFMADD213PS lanes<>+2304(SB), Y12, Y9
+	VFMADD213PS lanes<>+2304(SB), Y13, Y10
+	VFMADD213PS lanes<>+2304(SB), Y14, Y11
+	VFMADD213PS lanes<>+2304(SB), Y15, Y8
+	VFMADD213PS lanes<>+4224(SB), Y12, Y9
+	VFMADD213PS lanes<>+4224(SB), Y13, Y10
+	VFMADD213PS lanes<>+4224(SB), Y14, Y11
+	VFMADD213PS lanes<>+4224(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -3217,72 +3213,72 @@ TEXT ·expGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y1
 	VMINPS 32(DI)(CX*4), Y0, Y2
 	VMINPS 64(DI)(CX*4), Y0, Y3
 	VMINPS 96(DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y4
+	VBROADCASTSS lanes<>+4624(SB), Y4
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMAXPS Y0, Y4, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y4
-	VBROADCASTSS lanes<>+2912(SB), Y5
+	VBROADCASTSS lanes<>+2048(SB), Y4
+	VBROADCASTSS lanes<>+2880(SB), Y5
 	VFMADD231PS Y4, Y1, Y5
-	VBROADCASTSS lanes<>+2912(SB), Y6
+	VBROADCASTSS lanes<>+2880(SB), Y6
 	VFMADD231PS Y4, Y2, Y6
-	VBROADCASTSS lanes<>+2912(SB), Y7
+	VBROADCASTSS lanes<>+2880(SB), Y7
 	VFMADD231PS Y4, Y3, Y7
-	VFMADD213PS lanes<>+2912(SB), Y0, Y4
-	VSUBPS lanes<>+2912(SB), Y5, Y8
-	VSUBPS lanes<>+2912(SB), Y6, Y9
-	VSUBPS lanes<>+2912(SB), Y7, Y10
-	VSUBPS lanes<>+2912(SB), Y4, Y11
+	VFMADD213PS lanes<>+2880(SB), Y0, Y4
+	VSUBPS lanes<>+2880(SB), Y5, Y8
+	VSUBPS lanes<>+2880(SB), Y6, Y9
+	VSUBPS lanes<>+2880(SB), Y7, Y10
+	VSUBPS lanes<>+2880(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y1, Y12
-	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y12
 	VMOVAPS Y2, Y13
-	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y13
 	VMOVAPS Y3, Y14
-	VFNMADD231PS lanes<>+1824(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1792(SB), Y10, Y14
 	VMOVAPS Y0, Y15
-	VFNMADD231PS lanes<>+1824(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1568(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1568(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1568(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1568(SB), Y11, Y15
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3008(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3040(SB), Y10
+	VBROADCASTSS lanes<>+3008(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3040(SB), Y11
+	VBROADCASTSS lanes<>+3008(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3040(SB), Y15, Y8
-	VFMADD213PS lanes<>+1984(SB), Y12, Y9
-	VFMADD213PS lanes<>+1984(SB), Y13, Y10
-	VFMADD213PS lanes<>+1984(SB), Y14, Y11
-	VFMADD213PS lanes<>+1984(SB), Y15, Y8
-	VFMADD213PS lanes<>+2336(SB), Y12, Y9
-	VFMADD213PS lanes<>+2336(SB), Y13, Y10
-	VFMADD213PS lanes<>+2336(SB), Y14, Y11
-	VFMADD213PS lanes<>+2336(SB), Y15, Y8
-	VFMADD213PS lanes<>+4256(SB), Y12, Y9
-	VFMADD213PS lanes<>+4256(SB), Y13, Y10
-	VFMADD213PS lanes<>+4256(SB), Y14, Y11
-	VFMADD213PS lanes<>+4256(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y10
-	VFMADD213PS lanes<>+1280(SB), Y14, Y11
-	VFMADD213PS lanes<>+1280(SB), Y15, Y8
+	VFMADD213PS lanes<>+3008(SB), Y15, Y8
+	VFMADD213PS lanes<>+1952(SB), Y12, Y9
+	VFMADD213PS lanes<>+1952(SB), Y13, Y10
+	VFMADD213PS lanes<>+1952(SB), Y14, Y11
+	VFMADD213PS lanes<>+1952(SB), Y15, Y8
+	VFMADD213PS lanes<>+2304(SB), Y12, Y9
+	VFMADD213PS lanes<>+2304(SB), Y13, Y10
+	VFMADD213PS lanes<>+2304(SB), Y14, Y11
+	VFMADD213PS lanes<>+2304(SB), Y15, Y8
+	VFMADD213PS lanes<>+4224(SB), Y12, Y9
+	VFMADD213PS lanes<>+4224(SB), Y13, Y10
+	VFMADD213PS lanes<>+4224(SB), Y14, Y11
+	VFMADD213PS lanes<>+4224(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y10
+	VFMADD213PS lanes<>+1248(SB), Y14, Y11
+	VFMADD213PS lanes<>+1248(SB), Y15, Y8
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
@@ -3325,24 +3321,24 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMINPS (DI)(CX*4), Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y1
-	VFMADD213PS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2048(SB), Y1
+	VFMADD213PS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y2
-	VFMADD213PS lanes<>+3040(SB), Y3, Y2
-	VFMADD213PS lanes<>+1984(SB), Y3, Y2
-	VFMADD213PS lanes<>+2336(SB), Y3, Y2
-	VFMADD213PS lanes<>+4256(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1568(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4648(SB), Y2
+	VFMADD213PS lanes<>+3008(SB), Y3, Y2
+	VFMADD213PS lanes<>+1952(SB), Y3, Y2
+	VFMADD213PS lanes<>+2304(SB), Y3, Y2
+	VFMADD213PS lanes<>+4224(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -3361,26 +3357,26 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y1
-	VFMADD213PS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2048(SB), Y1
+	VFMADD213PS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1824(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y2
-	VFMADD213PS lanes<>+3040(SB), Y3, Y2
-	VFMADD213PS lanes<>+1984(SB), Y3, Y2
-	VFMADD213PS lanes<>+2336(SB), Y3, Y2
-	VFMADD213PS lanes<>+4256(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
-	VFMADD213PS lanes<>+1280(SB), Y3, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1568(SB), Y2, Y3
+	VBROADCASTSS lanes<>+4648(SB), Y2
+	VFMADD213PS lanes<>+3008(SB), Y3, Y2
+	VFMADD213PS lanes<>+1952(SB), Y3, Y2
+	VFMADD213PS lanes<>+2304(SB), Y3, Y2
+	VFMADD213PS lanes<>+4224(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
+	VFMADD213PS lanes<>+1248(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -3404,14 +3400,14 @@ TEXT ·expGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4628(SB), Z31
+	VBROADCASTSS lanes<>+4596(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2080(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1600(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4708(SB), Z25
-	VBROADCASTSS lanes<>+4668(SB), Z24
+	VBROADCASTSS lanes<>+4676(SB), Z25
+	VBROADCASTSS lanes<>+4636(SB), Z24
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -3521,14 +3517,14 @@ TEXT ·expGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+4628(SB), Z31
+	VBROADCASTSS lanes<>+4596(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+2080(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z29
 	VBROADCASTSS lanes<>+252(SB), Z28
-	VBROADCASTSS lanes<>+1600(SB), Z27
+	VBROADCASTSS lanes<>+1568(SB), Z27
 	VMOVUPS lanes<>+64(SB), Z26
-	VBROADCASTSS lanes<>+4708(SB), Z25
-	VBROADCASTSS lanes<>+4668(SB), Z24
+	VBROADCASTSS lanes<>+4676(SB), Z25
+	VBROADCASTSS lanes<>+4636(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -3639,10 +3635,10 @@ TEXT ·expGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+4568(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4480(SB), Y13
-	VBROADCASTSD lanes<>+4488(SB), Y12
+	VBROADCASTSD lanes<>+4448(SB), Y13
+	VBROADCASTSD lanes<>+4456(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -3653,41 +3649,41 @@ main:
 	VMAXPD Y0, Y12, Y0
 	VMAXPD Y1, Y12, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+4224(SB), Y0, Y2
+	VFMADD231PD lanes<>+4192(SB), Y0, Y2
 	VMOVAPS Y15, Y3
-	VFMADD231PD lanes<>+4224(SB), Y1, Y3
+	VFMADD231PD lanes<>+4192(SB), Y1, Y3
 	VSUBPD Y15, Y2, Y4
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+3968(SB), Y4, Y6
+	VFNMADD231PD lanes<>+3936(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+3968(SB), Y5, Y7
-	VFNMADD231PD lanes<>+2144(SB), Y4, Y6
-	VFNMADD231PD lanes<>+2144(SB), Y5, Y7
+	VFNMADD231PD lanes<>+3936(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2112(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2112(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+4536(SB), Y8
-	VBROADCASTSD lanes<>+1696(SB), Y9
+	VBROADCASTSD lanes<>+4504(SB), Y8
+	VBROADCASTSD lanes<>+1664(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1696(SB), Y5, Y8
-	VFMADD213PD lanes<>+3168(SB), Y4, Y9
-	VFMADD213PD lanes<>+3168(SB), Y5, Y8
-	VFMADD213PD lanes<>+3360(SB), Y4, Y9
-	VFMADD213PD lanes<>+3360(SB), Y5, Y8
-	VFMADD213PD lanes<>+1472(SB), Y4, Y9
-	VFMADD213PD lanes<>+1472(SB), Y5, Y8
-	VBROADCASTSD lanes<>+4512(SB), Y10
-	VBROADCASTSD lanes<>+2656(SB), Y11
+	VFMADD213PD lanes<>+1664(SB), Y5, Y8
+	VFMADD213PD lanes<>+3136(SB), Y4, Y9
+	VFMADD213PD lanes<>+3136(SB), Y5, Y8
+	VFMADD213PD lanes<>+3328(SB), Y4, Y9
+	VFMADD213PD lanes<>+3328(SB), Y5, Y8
+	VFMADD213PD lanes<>+1440(SB), Y4, Y9
+	VFMADD213PD lanes<>+1440(SB), Y5, Y8
+	VBROADCASTSD lanes<>+4480(SB), Y10
+	VBROADCASTSD lanes<>+2624(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2656(SB), Y5, Y10
-	VFMADD213PD lanes<>+4064(SB), Y4, Y11
-	VFMADD213PD lanes<>+4064(SB), Y5, Y10
-	VFMADD213PD lanes<>+1664(SB), Y4, Y11
-	VFMADD213PD lanes<>+1664(SB), Y5, Y10
+	VFMADD213PD lanes<>+2624(SB), Y5, Y10
+	VFMADD213PD lanes<>+4032(SB), Y4, Y11
+	VFMADD213PD lanes<>+4032(SB), Y5, Y10
 	VFMADD213PD lanes<>+1632(SB), Y4, Y11
 	VFMADD213PD lanes<>+1632(SB), Y5, Y10
+	VFMADD213PD lanes<>+1600(SB), Y4, Y11
+	VFMADD213PD lanes<>+1600(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y14, Y6, Y11
@@ -3724,23 +3720,23 @@ single:
 	VMINPD (DI)(CX*8), Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VFMADD231PD lanes<>+4192(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3936(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2112(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4536(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3168(SB), Y2, Y4
-	VFMADD213PD lanes<>+3360(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4512(SB), Y5
-	VFMADD213PD lanes<>+2656(SB), Y2, Y5
-	VFMADD213PD lanes<>+4064(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4504(SB), Y4
+	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VFMADD213PD lanes<>+3136(SB), Y2, Y4
+	VFMADD213PD lanes<>+3328(SB), Y2, Y4
+	VFMADD213PD lanes<>+1440(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4480(SB), Y5
+	VFMADD213PD lanes<>+2624(SB), Y2, Y5
+	VFMADD213PD lanes<>+4032(SB), Y2, Y5
 	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VFMADD213PD lanes<>+1600(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -3768,23 +3764,23 @@ tail:
 	VMINPD Y0, Y13, Y0
 	VMAXPD Y0, Y12, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VFMADD231PD lanes<>+4192(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+3968(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y2, Y3
+	VFNMADD231PD lanes<>+3936(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2112(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+4536(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3168(SB), Y2, Y4
-	VFMADD213PD lanes<>+3360(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+4512(SB), Y5
-	VFMADD213PD lanes<>+2656(SB), Y2, Y5
-	VFMADD213PD lanes<>+4064(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VBROADCASTSD lanes<>+4504(SB), Y4
+	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VFMADD213PD lanes<>+3136(SB), Y2, Y4
+	VFMADD213PD lanes<>+3328(SB), Y2, Y4
+	VFMADD213PD lanes<>+1440(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4480(SB), Y5
+	VFMADD213PD lanes<>+2624(SB), Y2, Y5
+	VFMADD213PD lanes<>+4032(SB), Y2, Y5
 	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VFMADD213PD lanes<>+1600(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -3813,17 +3809,17 @@ TEXT ·expGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4424(SB), Z30
-	VBROADCASTSD lanes<>+4224(SB), Z29
-	VBROADCASTSD lanes<>+3968(SB), Z28
-	VBROADCASTSD lanes<>+2144(SB), Z27
-	VBROADCASTSD lanes<>+4536(SB), Z26
-	VBROADCASTSD lanes<>+1696(SB), Z25
-	VBROADCASTSD lanes<>+3168(SB), Z24
-	VBROADCASTSD lanes<>+3360(SB), Z23
-	VBROADCASTSD lanes<>+1472(SB), Z22
-	VBROADCASTSD lanes<>+4512(SB), Z21
-	VBROADCASTSD lanes<>+2656(SB), Z20
+	VBROADCASTSD lanes<>+4392(SB), Z30
+	VBROADCASTSD lanes<>+4192(SB), Z29
+	VBROADCASTSD lanes<>+3936(SB), Z28
+	VBROADCASTSD lanes<>+2112(SB), Z27
+	VBROADCASTSD lanes<>+4504(SB), Z26
+	VBROADCASTSD lanes<>+1664(SB), Z25
+	VBROADCASTSD lanes<>+3136(SB), Z24
+	VBROADCASTSD lanes<>+3328(SB), Z23
+	VBROADCASTSD lanes<>+1440(SB), Z22
+	VBROADCASTSD lanes<>+4480(SB), Z21
+	VBROADCASTSD lanes<>+2624(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3889,18 +3885,18 @@ main:
 	VFMADD231PD Z10, Z21, Z18
 	VMOVAPS Z20, Z19
 	VFMADD231PD Z11, Z21, Z19
-	VFMADD213PD.BCST lanes<>+4064(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4064(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4064(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4064(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4032(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4032(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4032(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4032(SB), Z11, Z19
 	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z16
 	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z17
 	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z18
 	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1600(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1600(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1600(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1600(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z2, Z13, Z17
 	VFMADD231PD Z4, Z14, Z18
@@ -3951,9 +3947,9 @@ masked:
 	VFMADD213PD Z22, Z2, Z3
 	VMOVAPS Z20, Z4
 	VFMADD231PD Z2, Z21, Z4
-	VFMADD213PD.BCST lanes<>+4064(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4032(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1600(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
@@ -3980,7 +3976,7 @@ line:
 	PREFETCHT0 256(SI)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
@@ -3989,59 +3985,59 @@ line:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y8
+	VBROADCASTSS lanes<>+4608(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y8
-	VBROADCASTSS lanes<>+2912(SB), Y9
+	VBROADCASTSS lanes<>+2048(SB), Y8
+	VBROADCASTSS lanes<>+2880(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2912(SB), Y10
+	VBROADCASTSS lanes<>+2880(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2912(SB), Y11
+	VBROADCASTSS lanes<>+2880(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2912(SB), Y0, Y8
-	VSUBPS lanes<>+2912(SB), Y9, Y12
-	VSUBPS lanes<>+2912(SB), Y10, Y13
-	VSUBPS lanes<>+2912(SB), Y11, Y14
-	VSUBPS lanes<>+2912(SB), Y8, Y15
+	VFMADD213PS lanes<>+2880(SB), Y0, Y8
+	VSUBPS lanes<>+2880(SB), Y9, Y12
+	VSUBPS lanes<>+2880(SB), Y10, Y13
+	VSUBPS lanes<>+2880(SB), Y11, Y14
+	VSUBPS lanes<>+2880(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1792(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1568(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1568(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1568(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4664(SB), Y7
-	VBROADCASTSS lanes<>+1920(SB), Y5
+	VBROADCASTSS lanes<>+4632(SB), Y7
+	VBROADCASTSS lanes<>+1888(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1920(SB), Y3
+	VBROADCASTSS lanes<>+1888(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1920(SB), Y1
+	VBROADCASTSS lanes<>+1888(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1920(SB), Y0, Y7
-	VFMADD213PS lanes<>+2688(SB), Y2, Y5
-	VFMADD213PS lanes<>+2688(SB), Y4, Y3
-	VFMADD213PS lanes<>+2688(SB), Y6, Y1
-	VFMADD213PS lanes<>+2688(SB), Y0, Y7
-	VFMADD213PS lanes<>+2496(SB), Y2, Y5
-	VFMADD213PS lanes<>+2496(SB), Y4, Y3
-	VFMADD213PS lanes<>+2496(SB), Y6, Y1
-	VFMADD213PS lanes<>+2496(SB), Y0, Y7
-	VFMADD213PS lanes<>+4320(SB), Y2, Y5
-	VFMADD213PS lanes<>+4320(SB), Y4, Y3
-	VFMADD213PS lanes<>+4320(SB), Y6, Y1
-	VFMADD213PS lanes<>+4320(SB), Y0, Y7
+	VFMADD213PS lanes<>+1888(SB), Y0, Y7
+	VFMADD213PS lanes<>+2656(SB), Y2, Y5
+	VFMADD213PS lanes<>+2656(SB), Y4, Y3
+	VFMADD213PS lanes<>+2656(SB), Y6, Y1
+	VFMADD213PS lanes<>+2656(SB), Y0, Y7
+	VFMADD213PS lanes<>+2464(SB), Y2, Y5
+	VFMADD213PS lanes<>+2464(SB), Y4, Y3
+	VFMADD213PS lanes<>+2464(SB), Y6, Y1
+	VFMADD213PS lanes<>+2464(SB), Y0, Y7
+	VFMADD213PS lanes<>+4288(SB), Y2, Y5
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y6, Y1
+	VFMADD213PS lanes<>+4288(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
@@ -4055,13 +4051,13 @@ line:
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+4352(SB), Y0, Y2
+	VANDPS lanes<>+4320(SB), Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y4
-	VANDPS lanes<>+4352(SB), Y4, Y6
+	VANDPS lanes<>+4320(SB), Y4, Y6
 	VMOVUPS 64(SI)(CX*4), Y8
-	VANDPS lanes<>+4352(SB), Y8, Y9
+	VANDPS lanes<>+4320(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VANDPS lanes<>+4352(SB), Y10, Y11
+	VANDPS lanes<>+4320(SB), Y10, Y11
 	VCMPPS $17, lanes<>+928(SB), Y2, Y2
 	VCMPPS $17, lanes<>+928(SB), Y6, Y6
 	VCMPPS $17, lanes<>+928(SB), Y9, Y9
@@ -4095,7 +4091,7 @@ TEXT ·expm1Float32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
@@ -4104,59 +4100,59 @@ main:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(SI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y8
+	VBROADCASTSS lanes<>+4608(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y8
-	VBROADCASTSS lanes<>+2912(SB), Y9
+	VBROADCASTSS lanes<>+2048(SB), Y8
+	VBROADCASTSS lanes<>+2880(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2912(SB), Y10
+	VBROADCASTSS lanes<>+2880(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2912(SB), Y11
+	VBROADCASTSS lanes<>+2880(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2912(SB), Y0, Y8
-	VSUBPS lanes<>+2912(SB), Y9, Y12
-	VSUBPS lanes<>+2912(SB), Y10, Y13
-	VSUBPS lanes<>+2912(SB), Y11, Y14
-	VSUBPS lanes<>+2912(SB), Y8, Y15
+	VFMADD213PS lanes<>+2880(SB), Y0, Y8
+	VSUBPS lanes<>+2880(SB), Y9, Y12
+	VSUBPS lanes<>+2880(SB), Y10, Y13
+	VSUBPS lanes<>+2880(SB), Y11, Y14
+	VSUBPS lanes<>+2880(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1792(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1568(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1568(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1568(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4664(SB), Y7
-	VBROADCASTSS lanes<>+1920(SB), Y5
+	VBROADCASTSS lanes<>+4632(SB), Y7
+	VBROADCASTSS lanes<>+1888(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1920(SB), Y3
+	VBROADCASTSS lanes<>+1888(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1920(SB), Y1
+	VBROADCASTSS lanes<>+1888(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1920(SB), Y0, Y7
-	VFMADD213PS lanes<>+2688(SB), Y2, Y5
-	VFMADD213PS lanes<>+2688(SB), Y4, Y3
-	VFMADD213PS lanes<>+2688(SB), Y6, Y1
-	VFMADD213PS lanes<>+2688(SB), Y0, Y7
-	VFMADD213PS lanes<>+2496(SB), Y2, Y5
-	VFMADD213PS lanes<>+2496(SB), Y4, Y3
-	VFMADD213PS lanes<>+2496(SB), Y6, Y1
-	VFMADD213PS lanes<>+2496(SB), Y0, Y7
-	VFMADD213PS lanes<>+4320(SB), Y2, Y5
-	VFMADD213PS lanes<>+4320(SB), Y4, Y3
-	VFMADD213PS lanes<>+4320(SB), Y6, Y1
-	VFMADD213PS lanes<>+4320(SB), Y0, Y7
+	VFMADD213PS lanes<>+1888(SB), Y0, Y7
+	VFMADD213PS lanes<>+2656(SB), Y2, Y5
+	VFMADD213PS lanes<>+2656(SB), Y4, Y3
+	VFMADD213PS lanes<>+2656(SB), Y6, Y1
+	VFMADD213PS lanes<>+2656(SB), Y0, Y7
+	VFMADD213PS lanes<>+2464(SB), Y2, Y5
+	VFMADD213PS lanes<>+2464(SB), Y4, Y3
+	VFMADD213PS lanes<>+2464(SB), Y6, Y1
+	VFMADD213PS lanes<>+2464(SB), Y0, Y7
+	VFMADD213PS lanes<>+4288(SB), Y2, Y5
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y6, Y1
+	VFMADD213PS lanes<>+4288(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
@@ -4170,13 +4166,13 @@ main:
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (SI)(CX*4), Y0
-	VANDPS lanes<>+4352(SB), Y0, Y2
+	VANDPS lanes<>+4320(SB), Y0, Y2
 	VMOVUPS 32(SI)(CX*4), Y4
-	VANDPS lanes<>+4352(SB), Y4, Y6
+	VANDPS lanes<>+4320(SB), Y4, Y6
 	VMOVUPS 64(SI)(CX*4), Y8
-	VANDPS lanes<>+4352(SB), Y8, Y9
+	VANDPS lanes<>+4320(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VANDPS lanes<>+4352(SB), Y10, Y11
+	VANDPS lanes<>+4320(SB), Y10, Y11
 	VCMPPS $17, lanes<>+928(SB), Y2, Y2
 	VCMPPS $17, lanes<>+928(SB), Y6, Y6
 	VCMPPS $17, lanes<>+928(SB), Y9, Y9
@@ -4202,27 +4198,27 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS (SI)(CX*4), Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y2
+	VBROADCASTSS lanes<>+4608(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y2
-	VFMADD213PS lanes<>+2912(SB), Y0, Y2
-	VSUBPS lanes<>+2912(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2048(SB), Y2
+	VFMADD213PS lanes<>+2880(SB), Y0, Y2
+	VSUBPS lanes<>+2880(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4664(SB), Y4
-	VFMADD213PS lanes<>+1920(SB), Y0, Y4
-	VFMADD213PS lanes<>+2688(SB), Y0, Y4
-	VFMADD213PS lanes<>+2496(SB), Y0, Y4
-	VFMADD213PS lanes<>+4320(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4632(SB), Y4
+	VFMADD213PS lanes<>+1888(SB), Y0, Y4
+	VFMADD213PS lanes<>+2656(SB), Y0, Y4
+	VFMADD213PS lanes<>+2464(SB), Y0, Y4
+	VFMADD213PS lanes<>+4288(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
 	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y0
+	VANDPS lanes<>+4320(SB), Y1, Y0
 	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
@@ -4236,28 +4232,28 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y2
+	VBROADCASTSS lanes<>+4608(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y2
-	VFMADD213PS lanes<>+2912(SB), Y0, Y2
-	VSUBPS lanes<>+2912(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2048(SB), Y2
+	VFMADD213PS lanes<>+2880(SB), Y0, Y2
+	VSUBPS lanes<>+2880(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4664(SB), Y4
-	VFMADD213PS lanes<>+1920(SB), Y0, Y4
-	VFMADD213PS lanes<>+2688(SB), Y0, Y4
-	VFMADD213PS lanes<>+2496(SB), Y0, Y4
-	VFMADD213PS lanes<>+4320(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4632(SB), Y4
+	VFMADD213PS lanes<>+1888(SB), Y0, Y4
+	VFMADD213PS lanes<>+2656(SB), Y0, Y4
+	VFMADD213PS lanes<>+2464(SB), Y0, Y4
+	VFMADD213PS lanes<>+4288(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
 	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y0
+	VANDPS lanes<>+4320(SB), Y1, Y0
 	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
@@ -4273,19 +4269,19 @@ TEXT ·expm1Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2912(SB), Z31
-	VBROADCASTSS lanes<>+4644(SB), Z30
-	VBROADCASTSS lanes<>+4640(SB), Z29
-	VBROADCASTSS lanes<>+2080(SB), Z28
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+4612(SB), Z30
+	VBROADCASTSS lanes<>+4608(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
-	VBROADCASTSS lanes<>+4664(SB), Z25
-	VBROADCASTSS lanes<>+1920(SB), Z24
-	VBROADCASTSS lanes<>+2688(SB), Z23
-	VBROADCASTSS lanes<>+2496(SB), Z22
-	VBROADCASTSS lanes<>+4320(SB), Z21
+	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+4632(SB), Z25
+	VBROADCASTSS lanes<>+1888(SB), Z24
+	VBROADCASTSS lanes<>+2656(SB), Z23
+	VBROADCASTSS lanes<>+2464(SB), Z22
+	VBROADCASTSS lanes<>+4288(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+4320(SB), Z19
 	VBROADCASTSS lanes<>+928(SB), Z18
 	XORQ CX, CX
 group:
@@ -4413,19 +4409,19 @@ TEXT ·expm1Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+2912(SB), Z31
-	VBROADCASTSS lanes<>+4644(SB), Z30
-	VBROADCASTSS lanes<>+4640(SB), Z29
-	VBROADCASTSS lanes<>+2080(SB), Z28
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+4612(SB), Z30
+	VBROADCASTSS lanes<>+4608(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
-	VBROADCASTSS lanes<>+4664(SB), Z25
-	VBROADCASTSS lanes<>+1920(SB), Z24
-	VBROADCASTSS lanes<>+2688(SB), Z23
-	VBROADCASTSS lanes<>+2496(SB), Z22
-	VBROADCASTSS lanes<>+4320(SB), Z21
+	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+4632(SB), Z25
+	VBROADCASTSS lanes<>+1888(SB), Z24
+	VBROADCASTSS lanes<>+2656(SB), Z23
+	VBROADCASTSS lanes<>+2464(SB), Z22
+	VBROADCASTSS lanes<>+4288(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+4320(SB), Z19
 	VBROADCASTSS lanes<>+928(SB), Z18
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -4567,12 +4563,12 @@ TEXT ·expm1Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+4568(SB), Y15
 	VBROADCASTSD lanes<>+736(SB), Y14
-	VBROADCASTSD lanes<>+4480(SB), Y13
-	VBROADCASTSD lanes<>+4432(SB), Y12
-	VBROADCASTSD lanes<>+4224(SB), Y11
-	VBROADCASTSD lanes<>+3968(SB), Y10
+	VBROADCASTSD lanes<>+4448(SB), Y13
+	VBROADCASTSD lanes<>+4400(SB), Y12
+	VBROADCASTSD lanes<>+4192(SB), Y11
+	VBROADCASTSD lanes<>+3936(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -4594,30 +4590,30 @@ main:
 	VPSLLQ $52, Y5, Y5
 	VFNMADD231PD Y10, Y6, Y1
 	VFNMADD231PD Y10, Y7, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2144(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2112(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2112(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4528(SB), Y8
-	VBROADCASTSD lanes<>+2944(SB), Y9
+	VBROADCASTSD lanes<>+4496(SB), Y8
+	VBROADCASTSD lanes<>+2912(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2944(SB), Y7, Y8
-	VFMADD213PD lanes<>+3904(SB), Y6, Y9
-	VFMADD213PD lanes<>+3904(SB), Y7, Y8
-	VFMADD213PD lanes<>+4128(SB), Y6, Y9
-	VFMADD213PD lanes<>+4128(SB), Y7, Y8
-	VFMADD213PD lanes<>+2560(SB), Y6, Y9
-	VFMADD213PD lanes<>+2560(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4584(SB), Y2
-	VBROADCASTSD lanes<>+2464(SB), Y0
+	VFMADD213PD lanes<>+2912(SB), Y7, Y8
+	VFMADD213PD lanes<>+3872(SB), Y6, Y9
+	VFMADD213PD lanes<>+3872(SB), Y7, Y8
+	VFMADD213PD lanes<>+4096(SB), Y6, Y9
+	VFMADD213PD lanes<>+4096(SB), Y7, Y8
+	VFMADD213PD lanes<>+2528(SB), Y6, Y9
+	VFMADD213PD lanes<>+2528(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4552(SB), Y2
+	VBROADCASTSD lanes<>+2432(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2464(SB), Y7, Y2
-	VFMADD213PD lanes<>+3104(SB), Y6, Y0
-	VFMADD213PD lanes<>+3104(SB), Y7, Y2
-	VFMADD213PD lanes<>+3488(SB), Y6, Y0
-	VFMADD213PD lanes<>+3488(SB), Y7, Y2
-	VFMADD213PD lanes<>+2528(SB), Y6, Y0
-	VFMADD213PD lanes<>+2528(SB), Y7, Y2
+	VFMADD213PD lanes<>+2432(SB), Y7, Y2
+	VFMADD213PD lanes<>+3072(SB), Y6, Y0
+	VFMADD213PD lanes<>+3072(SB), Y7, Y2
+	VFMADD213PD lanes<>+3456(SB), Y6, Y0
+	VFMADD213PD lanes<>+3456(SB), Y7, Y2
+	VFMADD213PD lanes<>+2496(SB), Y6, Y0
+	VFMADD213PD lanes<>+2496(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -4629,9 +4625,9 @@ main:
 	VFMADD231PD Y1, Y4, Y0
 	VFMADD231PD Y3, Y5, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VANDPD lanes<>+4384(SB), Y1, Y3
+	VANDPD lanes<>+4352(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VANDPD lanes<>+4384(SB), Y4, Y5
+	VANDPD lanes<>+4352(SB), Y4, Y5
 	VCMPPD $17, lanes<>+672(SB), Y3, Y3
 	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VADDPD Y0, Y0, Y0
@@ -4657,24 +4653,24 @@ single:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4528(SB), Y4
-	VFMADD213PD lanes<>+2944(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4584(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+3488(SB), Y3, Y5
-	VFMADD213PD lanes<>+2528(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4496(SB), Y4
+	VFMADD213PD lanes<>+2912(SB), Y3, Y4
+	VFMADD213PD lanes<>+3872(SB), Y3, Y4
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+2528(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2432(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -4697,24 +4693,24 @@ tail:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4528(SB), Y4
-	VFMADD213PD lanes<>+2944(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4584(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+3488(SB), Y3, Y5
-	VFMADD213PD lanes<>+2528(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4496(SB), Y4
+	VFMADD213PD lanes<>+2912(SB), Y3, Y4
+	VFMADD213PD lanes<>+3872(SB), Y3, Y4
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+2528(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2432(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -4730,18 +4726,18 @@ TEXT ·expm1Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4600(SB), Z31
+	VBROADCASTSD lanes<>+4568(SB), Z31
 	VBROADCASTSD lanes<>+736(SB), Z30
-	VBROADCASTSD lanes<>+4480(SB), Z29
-	VBROADCASTSD lanes<>+4432(SB), Z28
-	VBROADCASTSD lanes<>+4224(SB), Z27
-	VBROADCASTSD lanes<>+3968(SB), Z26
-	VBROADCASTSD lanes<>+2144(SB), Z25
-	VBROADCASTSD lanes<>+4528(SB), Z24
-	VBROADCASTSD lanes<>+2944(SB), Z23
-	VBROADCASTSD lanes<>+3904(SB), Z22
-	VBROADCASTSD lanes<>+4128(SB), Z21
-	VBROADCASTSD lanes<>+2560(SB), Z20
+	VBROADCASTSD lanes<>+4448(SB), Z29
+	VBROADCASTSD lanes<>+4400(SB), Z28
+	VBROADCASTSD lanes<>+4192(SB), Z27
+	VBROADCASTSD lanes<>+3936(SB), Z26
+	VBROADCASTSD lanes<>+2112(SB), Z25
+	VBROADCASTSD lanes<>+4496(SB), Z24
+	VBROADCASTSD lanes<>+2912(SB), Z23
+	VBROADCASTSD lanes<>+3872(SB), Z22
+	VBROADCASTSD lanes<>+4096(SB), Z21
+	VBROADCASTSD lanes<>+2528(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -4807,26 +4803,26 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VBROADCASTSD lanes<>+4584(SB), Z6
-	VBROADCASTSD lanes<>+2464(SB), Z4
+	VBROADCASTSD lanes<>+4552(SB), Z6
+	VBROADCASTSD lanes<>+2432(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2464(SB), Z2
+	VBROADCASTSD lanes<>+2432(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2464(SB), Z0
+	VBROADCASTSD lanes<>+2432(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3488(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3488(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3488(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3488(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2528(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2528(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2528(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2528(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3072(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3072(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3072(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3072(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3456(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3456(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2496(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+2496(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+2496(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2496(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -4848,13 +4844,13 @@ main:
 	VFMADD231PD Z5, Z10, Z4
 	VFMADD231PD Z7, Z11, Z6
 	VMOVUPS (SI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4352(SB), Z1, Z3
 	VMOVUPS 64(SI)(CX*8), Z5
-	VANDPD.BCST lanes<>+4384(SB), Z5, Z7
+	VANDPD.BCST lanes<>+4352(SB), Z5, Z7
 	VMOVUPS 128(SI)(CX*8), Z8
-	VANDPD.BCST lanes<>+4384(SB), Z8, Z9
+	VANDPD.BCST lanes<>+4352(SB), Z8, Z9
 	VMOVUPS 192(SI)(CX*8), Z10
-	VANDPD.BCST lanes<>+4384(SB), Z10, Z11
+	VANDPD.BCST lanes<>+4352(SB), Z10, Z11
 	VCMPPD.BCST $21, lanes<>+672(SB), Z3, K1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z7, K2
 	VCMPPD.BCST $21, lanes<>+672(SB), Z9, K3
@@ -4893,17 +4889,17 @@ masked:
 	VFMADD213PD Z22, Z3, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VBROADCASTSD lanes<>+4584(SB), Z5
-	VFMADD213PD.BCST lanes<>+2464(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3488(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2528(SB), Z3, Z5
+	VBROADCASTSD lanes<>+4552(SB), Z5
+	VFMADD213PD.BCST lanes<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3072(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2496(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
 	VSUBPD Z30, Z2, Z3
 	VFMADD231PD Z1, Z2, Z3
-	VANDPD.BCST lanes<>+4384(SB), Z0, Z1
+	VANDPD.BCST lanes<>+4352(SB), Z0, Z1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z1, K1
 	VADDPD Z3, Z3, K1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
@@ -4931,7 +4927,7 @@ line:
 	PREFETCHT0 320(SI)(CX*4)
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
@@ -4940,59 +4936,59 @@ line:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y8
+	VBROADCASTSS lanes<>+4608(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y8
-	VBROADCASTSS lanes<>+2912(SB), Y9
+	VBROADCASTSS lanes<>+2048(SB), Y8
+	VBROADCASTSS lanes<>+2880(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2912(SB), Y10
+	VBROADCASTSS lanes<>+2880(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2912(SB), Y11
+	VBROADCASTSS lanes<>+2880(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2912(SB), Y0, Y8
-	VSUBPS lanes<>+2912(SB), Y9, Y12
-	VSUBPS lanes<>+2912(SB), Y10, Y13
-	VSUBPS lanes<>+2912(SB), Y11, Y14
-	VSUBPS lanes<>+2912(SB), Y8, Y15
+	VFMADD213PS lanes<>+2880(SB), Y0, Y8
+	VSUBPS lanes<>+2880(SB), Y9, Y12
+	VSUBPS lanes<>+2880(SB), Y10, Y13
+	VSUBPS lanes<>+2880(SB), Y11, Y14
+	VSUBPS lanes<>+2880(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1792(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1568(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1568(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1568(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4664(SB), Y7
-	VBROADCASTSS lanes<>+1920(SB), Y5
+	VBROADCASTSS lanes<>+4632(SB), Y7
+	VBROADCASTSS lanes<>+1888(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1920(SB), Y3
+	VBROADCASTSS lanes<>+1888(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1920(SB), Y1
+	VBROADCASTSS lanes<>+1888(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1920(SB), Y0, Y7
-	VFMADD213PS lanes<>+2688(SB), Y2, Y5
-	VFMADD213PS lanes<>+2688(SB), Y4, Y3
-	VFMADD213PS lanes<>+2688(SB), Y6, Y1
-	VFMADD213PS lanes<>+2688(SB), Y0, Y7
-	VFMADD213PS lanes<>+2496(SB), Y2, Y5
-	VFMADD213PS lanes<>+2496(SB), Y4, Y3
-	VFMADD213PS lanes<>+2496(SB), Y6, Y1
-	VFMADD213PS lanes<>+2496(SB), Y0, Y7
-	VFMADD213PS lanes<>+4320(SB), Y2, Y5
-	VFMADD213PS lanes<>+4320(SB), Y4, Y3
-	VFMADD213PS lanes<>+4320(SB), Y6, Y1
-	VFMADD213PS lanes<>+4320(SB), Y0, Y7
+	VFMADD213PS lanes<>+1888(SB), Y0, Y7
+	VFMADD213PS lanes<>+2656(SB), Y2, Y5
+	VFMADD213PS lanes<>+2656(SB), Y4, Y3
+	VFMADD213PS lanes<>+2656(SB), Y6, Y1
+	VFMADD213PS lanes<>+2656(SB), Y0, Y7
+	VFMADD213PS lanes<>+2464(SB), Y2, Y5
+	VFMADD213PS lanes<>+2464(SB), Y4, Y3
+	VFMADD213PS lanes<>+2464(SB), Y6, Y1
+	VFMADD213PS lanes<>+2464(SB), Y0, Y7
+	VFMADD213PS lanes<>+4288(SB), Y2, Y5
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y6, Y1
+	VFMADD213PS lanes<>+4288(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
@@ -5006,13 +5002,13 @@ line:
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+4352(SB), Y0, Y2
+	VANDPS lanes<>+4320(SB), Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y4
-	VANDPS lanes<>+4352(SB), Y4, Y6
+	VANDPS lanes<>+4320(SB), Y4, Y6
 	VMOVUPS 64(DI)(CX*4), Y8
-	VANDPS lanes<>+4352(SB), Y8, Y9
+	VANDPS lanes<>+4320(SB), Y8, Y9
 	VMOVUPS 96(DI)(CX*4), Y10
-	VANDPS lanes<>+4352(SB), Y10, Y11
+	VANDPS lanes<>+4320(SB), Y10, Y11
 	VCMPPS $17, lanes<>+928(SB), Y2, Y2
 	VCMPPS $17, lanes<>+928(SB), Y6, Y6
 	VCMPPS $17, lanes<>+928(SB), Y9, Y9
@@ -5025,10 +5021,10 @@ line:
 	VBLENDVPS Y6, Y4, Y3, Y1
 	VBLENDVPS Y9, Y8, Y5, Y2
 	VBLENDVPS Y11, Y10, Y7, Y3
-	VADDPS lanes<>+1280(SB), Y0, Y0
-	VADDPS lanes<>+1280(SB), Y1, Y1
-	VADDPS lanes<>+1280(SB), Y2, Y2
-	VADDPS lanes<>+1280(SB), Y3, Y3
+	VADDPS lanes<>+1248(SB), Y0, Y0
+	VADDPS lanes<>+1248(SB), Y1, Y1
+	VADDPS lanes<>+1248(SB), Y2, Y2
+	VADDPS lanes<>+1248(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
@@ -5055,7 +5051,7 @@ TEXT ·expm1GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	JLT singles
 	PCALIGN $32
 main:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y3
@@ -5064,59 +5060,59 @@ main:
 	VMINPS Y5, Y0, Y6
 	VMOVUPS 96(DI)(CX*4), Y7
 	VMINPS Y7, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y8
+	VBROADCASTSS lanes<>+4608(SB), Y8
 	VMAXPS Y2, Y8, Y2
 	VMAXPS Y4, Y8, Y4
 	VMAXPS Y6, Y8, Y6
 	VMAXPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y8
-	VBROADCASTSS lanes<>+2912(SB), Y9
+	VBROADCASTSS lanes<>+2048(SB), Y8
+	VBROADCASTSS lanes<>+2880(SB), Y9
 	VFMADD231PS Y8, Y2, Y9
-	VBROADCASTSS lanes<>+2912(SB), Y10
+	VBROADCASTSS lanes<>+2880(SB), Y10
 	VFMADD231PS Y8, Y4, Y10
-	VBROADCASTSS lanes<>+2912(SB), Y11
+	VBROADCASTSS lanes<>+2880(SB), Y11
 	VFMADD231PS Y8, Y6, Y11
-	VFMADD213PS lanes<>+2912(SB), Y0, Y8
-	VSUBPS lanes<>+2912(SB), Y9, Y12
-	VSUBPS lanes<>+2912(SB), Y10, Y13
-	VSUBPS lanes<>+2912(SB), Y11, Y14
-	VSUBPS lanes<>+2912(SB), Y8, Y15
+	VFMADD213PS lanes<>+2880(SB), Y0, Y8
+	VSUBPS lanes<>+2880(SB), Y9, Y12
+	VSUBPS lanes<>+2880(SB), Y10, Y13
+	VSUBPS lanes<>+2880(SB), Y11, Y14
+	VSUBPS lanes<>+2880(SB), Y8, Y15
 	VPSLLD $23, Y9, Y9
 	VPSLLD $23, Y10, Y10
 	VPSLLD $23, Y11, Y11
 	VPSLLD $23, Y8, Y8
-	VFNMADD231PS lanes<>+1824(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1824(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1824(SB), Y15, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y12, Y2
-	VFNMADD231PS lanes<>+1600(SB), Y13, Y4
-	VFNMADD231PS lanes<>+1600(SB), Y14, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1792(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1792(SB), Y15, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y12, Y2
+	VFNMADD231PS lanes<>+1568(SB), Y13, Y4
+	VFNMADD231PS lanes<>+1568(SB), Y14, Y6
+	VFNMADD231PS lanes<>+1568(SB), Y15, Y0
 	VMULPS Y2, Y2, Y12
 	VMULPS Y4, Y4, Y13
 	VMULPS Y6, Y6, Y14
 	VMULPS Y0, Y0, Y15
-	VBROADCASTSS lanes<>+4664(SB), Y7
-	VBROADCASTSS lanes<>+1920(SB), Y5
+	VBROADCASTSS lanes<>+4632(SB), Y7
+	VBROADCASTSS lanes<>+1888(SB), Y5
 	VFMADD231PS Y2, Y7, Y5
-	VBROADCASTSS lanes<>+1920(SB), Y3
+	VBROADCASTSS lanes<>+1888(SB), Y3
 	VFMADD231PS Y4, Y7, Y3
-	VBROADCASTSS lanes<>+1920(SB), Y1
+	VBROADCASTSS lanes<>+1888(SB), Y1
 	VFMADD231PS Y6, Y7, Y1
-	VFMADD213PS lanes<>+1920(SB), Y0, Y7
-	VFMADD213PS lanes<>+2688(SB), Y2, Y5
-	VFMADD213PS lanes<>+2688(SB), Y4, Y3
-	VFMADD213PS lanes<>+2688(SB), Y6, Y1
-	VFMADD213PS lanes<>+2688(SB), Y0, Y7
-	VFMADD213PS lanes<>+2496(SB), Y2, Y5
-	VFMADD213PS lanes<>+2496(SB), Y4, Y3
-	VFMADD213PS lanes<>+2496(SB), Y6, Y1
-	VFMADD213PS lanes<>+2496(SB), Y0, Y7
-	VFMADD213PS lanes<>+4320(SB), Y2, Y5
-	VFMADD213PS lanes<>+4320(SB), Y4, Y3
-	VFMADD213PS lanes<>+4320(SB), Y6, Y1
-	VFMADD213PS lanes<>+4320(SB), Y0, Y7
+	VFMADD213PS lanes<>+1888(SB), Y0, Y7
+	VFMADD213PS lanes<>+2656(SB), Y2, Y5
+	VFMADD213PS lanes<>+2656(SB), Y4, Y3
+	VFMADD213PS lanes<>+2656(SB), Y6, Y1
+	VFMADD213PS lanes<>+2656(SB), Y0, Y7
+	VFMADD213PS lanes<>+2464(SB), Y2, Y5
+	VFMADD213PS lanes<>+2464(SB), Y4, Y3
+	VFMADD213PS lanes<>+2464(SB), Y6, Y1
+	VFMADD213PS lanes<>+2464(SB), Y0, Y7
+	VFMADD213PS lanes<>+4288(SB), Y2, Y5
+	VFMADD213PS lanes<>+4288(SB), Y4, Y3
+	VFMADD213PS lanes<>+4288(SB), Y6, Y1
+	VFMADD213PS lanes<>+4288(SB), Y0, Y7
 	VFMADD231PS Y5, Y12, Y2
 	VFMADD231PS Y3, Y13, Y4
 	VFMADD231PS Y1, Y14, Y6
@@ -5130,13 +5126,13 @@ main:
 	VFMADD231PS Y6, Y11, Y5
 	VFMADD231PS Y0, Y8, Y7
 	VMOVUPS (DI)(CX*4), Y0
-	VANDPS lanes<>+4352(SB), Y0, Y2
+	VANDPS lanes<>+4320(SB), Y0, Y2
 	VMOVUPS 32(DI)(CX*4), Y4
-	VANDPS lanes<>+4352(SB), Y4, Y6
+	VANDPS lanes<>+4320(SB), Y4, Y6
 	VMOVUPS 64(DI)(CX*4), Y8
-	VANDPS lanes<>+4352(SB), Y8, Y9
+	VANDPS lanes<>+4320(SB), Y8, Y9
 	VMOVUPS 96(DI)(CX*4), Y10
-	VANDPS lanes<>+4352(SB), Y10, Y11
+	VANDPS lanes<>+4320(SB), Y10, Y11
 	VCMPPS $17, lanes<>+928(SB), Y2, Y2
 	VCMPPS $17, lanes<>+928(SB), Y6, Y6
 	VCMPPS $17, lanes<>+928(SB), Y9, Y9
@@ -5149,10 +5145,10 @@ main:
 	VBLENDVPS Y6, Y4, Y3, Y1
 	VBLENDVPS Y9, Y8, Y5, Y2
 	VBLENDVPS Y11, Y10, Y7, Y3
-	VADDPS lanes<>+1280(SB), Y0, Y0
-	VADDPS lanes<>+1280(SB), Y1, Y1
-	VADDPS lanes<>+1280(SB), Y2, Y2
-	VADDPS lanes<>+1280(SB), Y3, Y3
+	VADDPS lanes<>+1248(SB), Y0, Y0
+	VADDPS lanes<>+1248(SB), Y1, Y1
+	VADDPS lanes<>+1248(SB), Y2, Y2
+	VADDPS lanes<>+1248(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
@@ -5170,31 +5166,31 @@ singles:
 	JGT tail
 	PCALIGN $32
 single:
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y2
+	VBROADCASTSS lanes<>+4608(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y2
-	VFMADD213PS lanes<>+2912(SB), Y0, Y2
-	VSUBPS lanes<>+2912(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2048(SB), Y2
+	VFMADD213PS lanes<>+2880(SB), Y0, Y2
+	VSUBPS lanes<>+2880(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4664(SB), Y4
-	VFMADD213PS lanes<>+1920(SB), Y0, Y4
-	VFMADD213PS lanes<>+2688(SB), Y0, Y4
-	VFMADD213PS lanes<>+2496(SB), Y0, Y4
-	VFMADD213PS lanes<>+4320(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4632(SB), Y4
+	VFMADD213PS lanes<>+1888(SB), Y0, Y4
+	VFMADD213PS lanes<>+2656(SB), Y0, Y4
+	VFMADD213PS lanes<>+2464(SB), Y0, Y4
+	VFMADD213PS lanes<>+4288(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
 	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y0
+	VANDPS lanes<>+4320(SB), Y1, Y0
 	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
-	VADDPS lanes<>+1280(SB), Y0, Y0
+	VADDPS lanes<>+1248(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -5206,32 +5202,32 @@ tail:
 	JEQ done
 	LEAQ lanes<>+384(SB), R11
 	NEGQ AX
-	VBROADCASTSS lanes<>+4644(SB), Y0
+	VBROADCASTSS lanes<>+4612(SB), Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VMINPS Y1, Y0, Y0
-	VBROADCASTSS lanes<>+4640(SB), Y2
+	VBROADCASTSS lanes<>+4608(SB), Y2
 	VMAXPS Y0, Y2, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y2
-	VFMADD213PS lanes<>+2912(SB), Y0, Y2
-	VSUBPS lanes<>+2912(SB), Y2, Y3
+	VBROADCASTSS lanes<>+2048(SB), Y2
+	VFMADD213PS lanes<>+2880(SB), Y0, Y2
+	VSUBPS lanes<>+2880(SB), Y2, Y3
 	VPSLLD $23, Y2, Y2
-	VFNMADD231PS lanes<>+1824(SB), Y3, Y0
-	VFNMADD231PS lanes<>+1600(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1792(SB), Y3, Y0
+	VFNMADD231PS lanes<>+1568(SB), Y3, Y0
 	VMULPS Y0, Y0, Y3
-	VBROADCASTSS lanes<>+4664(SB), Y4
-	VFMADD213PS lanes<>+1920(SB), Y0, Y4
-	VFMADD213PS lanes<>+2688(SB), Y0, Y4
-	VFMADD213PS lanes<>+2496(SB), Y0, Y4
-	VFMADD213PS lanes<>+4320(SB), Y0, Y4
+	VBROADCASTSS lanes<>+4632(SB), Y4
+	VFMADD213PS lanes<>+1888(SB), Y0, Y4
+	VFMADD213PS lanes<>+2656(SB), Y0, Y4
+	VFMADD213PS lanes<>+2464(SB), Y0, Y4
+	VFMADD213PS lanes<>+4288(SB), Y0, Y4
 	VFMADD231PS Y4, Y3, Y0
 	VSUBPS lanes<>+992(SB), Y2, Y3
 	VFMADD231PS Y0, Y2, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y0
+	VANDPS lanes<>+4320(SB), Y1, Y0
 	VCMPPS $17, lanes<>+928(SB), Y0, Y0
 	VADDPS Y3, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y0
-	VADDPS lanes<>+1280(SB), Y0, Y0
+	VADDPS lanes<>+1248(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -5248,19 +5244,19 @@ TEXT ·expm1GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2912(SB), Z31
-	VBROADCASTSS lanes<>+4644(SB), Z30
-	VBROADCASTSS lanes<>+4640(SB), Z29
-	VBROADCASTSS lanes<>+2080(SB), Z28
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+4612(SB), Z30
+	VBROADCASTSS lanes<>+4608(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
-	VBROADCASTSS lanes<>+4664(SB), Z25
-	VBROADCASTSS lanes<>+1920(SB), Z24
-	VBROADCASTSS lanes<>+2688(SB), Z23
-	VBROADCASTSS lanes<>+2496(SB), Z22
-	VBROADCASTSS lanes<>+4320(SB), Z21
+	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+4632(SB), Z25
+	VBROADCASTSS lanes<>+1888(SB), Z24
+	VBROADCASTSS lanes<>+2656(SB), Z23
+	VBROADCASTSS lanes<>+2464(SB), Z22
+	VBROADCASTSS lanes<>+4288(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+4320(SB), Z19
 	VBROADCASTSS lanes<>+928(SB), Z18
 	VBROADCASTSS lanes<>+64(SB), Z17
 	XORQ CX, CX
@@ -5407,19 +5403,19 @@ TEXT ·expm1GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2912(SB), Z31
-	VBROADCASTSS lanes<>+4644(SB), Z30
-	VBROADCASTSS lanes<>+4640(SB), Z29
-	VBROADCASTSS lanes<>+2080(SB), Z28
+	VBROADCASTSS lanes<>+2880(SB), Z31
+	VBROADCASTSS lanes<>+4612(SB), Z30
+	VBROADCASTSS lanes<>+4608(SB), Z29
+	VBROADCASTSS lanes<>+2048(SB), Z28
 	VBROADCASTSS lanes<>+252(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
-	VBROADCASTSS lanes<>+4664(SB), Z25
-	VBROADCASTSS lanes<>+1920(SB), Z24
-	VBROADCASTSS lanes<>+2688(SB), Z23
-	VBROADCASTSS lanes<>+2496(SB), Z22
-	VBROADCASTSS lanes<>+4320(SB), Z21
+	VBROADCASTSS lanes<>+1568(SB), Z26
+	VBROADCASTSS lanes<>+4632(SB), Z25
+	VBROADCASTSS lanes<>+1888(SB), Z24
+	VBROADCASTSS lanes<>+2656(SB), Z23
+	VBROADCASTSS lanes<>+2464(SB), Z22
+	VBROADCASTSS lanes<>+4288(SB), Z21
 	VBROADCASTSS lanes<>+380(SB), Z20
-	VBROADCASTSS lanes<>+4352(SB), Z19
+	VBROADCASTSS lanes<>+4320(SB), Z19
 	VBROADCASTSS lanes<>+928(SB), Z18
 	VBROADCASTSS lanes<>+64(SB), Z17
 	XORQ CX, CX
@@ -5575,12 +5571,12 @@ TEXT ·expm1GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4600(SB), Y15
+	VBROADCASTSD lanes<>+4568(SB), Y15
 	VBROADCASTSD lanes<>+736(SB), Y14
-	VBROADCASTSD lanes<>+4480(SB), Y13
-	VBROADCASTSD lanes<>+4432(SB), Y12
-	VBROADCASTSD lanes<>+4224(SB), Y11
-	VBROADCASTSD lanes<>+3968(SB), Y10
+	VBROADCASTSD lanes<>+4448(SB), Y13
+	VBROADCASTSD lanes<>+4400(SB), Y12
+	VBROADCASTSD lanes<>+4192(SB), Y11
+	VBROADCASTSD lanes<>+3936(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -5602,30 +5598,30 @@ main:
 	VPSLLQ $52, Y5, Y5
 	VFNMADD231PD Y10, Y6, Y1
 	VFNMADD231PD Y10, Y7, Y3
-	VFNMADD231PD lanes<>+2144(SB), Y6, Y1
-	VFNMADD231PD lanes<>+2144(SB), Y7, Y3
+	VFNMADD231PD lanes<>+2112(SB), Y6, Y1
+	VFNMADD231PD lanes<>+2112(SB), Y7, Y3
 	VMULPD Y1, Y1, Y6
 	VMULPD Y3, Y3, Y7
-	VBROADCASTSD lanes<>+4528(SB), Y8
-	VBROADCASTSD lanes<>+2944(SB), Y9
+	VBROADCASTSD lanes<>+4496(SB), Y8
+	VBROADCASTSD lanes<>+2912(SB), Y9
 	VFMADD231PD Y6, Y8, Y9
-	VFMADD213PD lanes<>+2944(SB), Y7, Y8
-	VFMADD213PD lanes<>+3904(SB), Y6, Y9
-	VFMADD213PD lanes<>+3904(SB), Y7, Y8
-	VFMADD213PD lanes<>+4128(SB), Y6, Y9
-	VFMADD213PD lanes<>+4128(SB), Y7, Y8
-	VFMADD213PD lanes<>+2560(SB), Y6, Y9
-	VFMADD213PD lanes<>+2560(SB), Y7, Y8
-	VBROADCASTSD lanes<>+4584(SB), Y2
-	VBROADCASTSD lanes<>+2464(SB), Y0
+	VFMADD213PD lanes<>+2912(SB), Y7, Y8
+	VFMADD213PD lanes<>+3872(SB), Y6, Y9
+	VFMADD213PD lanes<>+3872(SB), Y7, Y8
+	VFMADD213PD lanes<>+4096(SB), Y6, Y9
+	VFMADD213PD lanes<>+4096(SB), Y7, Y8
+	VFMADD213PD lanes<>+2528(SB), Y6, Y9
+	VFMADD213PD lanes<>+2528(SB), Y7, Y8
+	VBROADCASTSD lanes<>+4552(SB), Y2
+	VBROADCASTSD lanes<>+2432(SB), Y0
 	VFMADD231PD Y6, Y2, Y0
-	VFMADD213PD lanes<>+2464(SB), Y7, Y2
-	VFMADD213PD lanes<>+3104(SB), Y6, Y0
-	VFMADD213PD lanes<>+3104(SB), Y7, Y2
-	VFMADD213PD lanes<>+3488(SB), Y6, Y0
-	VFMADD213PD lanes<>+3488(SB), Y7, Y2
-	VFMADD213PD lanes<>+2528(SB), Y6, Y0
-	VFMADD213PD lanes<>+2528(SB), Y7, Y2
+	VFMADD213PD lanes<>+2432(SB), Y7, Y2
+	VFMADD213PD lanes<>+3072(SB), Y6, Y0
+	VFMADD213PD lanes<>+3072(SB), Y7, Y2
+	VFMADD213PD lanes<>+3456(SB), Y6, Y0
+	VFMADD213PD lanes<>+3456(SB), Y7, Y2
+	VFMADD213PD lanes<>+2496(SB), Y6, Y0
+	VFMADD213PD lanes<>+2496(SB), Y7, Y2
 	VFMADD213PD Y14, Y6, Y0
 	VFMADD213PD Y14, Y7, Y2
 	VFMADD231PD Y1, Y9, Y0
@@ -5637,9 +5633,9 @@ main:
 	VFMADD231PD Y1, Y4, Y0
 	VFMADD231PD Y3, Y5, Y2
 	VMOVUPS (DI)(CX*8), Y1
-	VANDPD lanes<>+4384(SB), Y1, Y3
+	VANDPD lanes<>+4352(SB), Y1, Y3
 	VMOVUPS 32(DI)(CX*8), Y4
-	VANDPD lanes<>+4384(SB), Y4, Y5
+	VANDPD lanes<>+4352(SB), Y4, Y5
 	VCMPPD $17, lanes<>+672(SB), Y3, Y3
 	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VADDPD Y0, Y0, Y0
@@ -5669,24 +5665,24 @@ single:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4528(SB), Y4
-	VFMADD213PD lanes<>+2944(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4584(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+3488(SB), Y3, Y5
-	VFMADD213PD lanes<>+2528(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4496(SB), Y4
+	VFMADD213PD lanes<>+2912(SB), Y3, Y4
+	VFMADD213PD lanes<>+3872(SB), Y3, Y4
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+2528(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2432(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -5711,24 +5707,24 @@ tail:
 	VSUBPD Y15, Y2, Y3
 	VPSLLQ $52, Y2, Y2
 	VFNMADD231PD Y10, Y3, Y1
-	VFNMADD231PD lanes<>+2144(SB), Y3, Y1
+	VFNMADD231PD lanes<>+2112(SB), Y3, Y1
 	VMULPD Y1, Y1, Y3
-	VBROADCASTSD lanes<>+4528(SB), Y4
-	VFMADD213PD lanes<>+2944(SB), Y3, Y4
-	VFMADD213PD lanes<>+3904(SB), Y3, Y4
-	VFMADD213PD lanes<>+4128(SB), Y3, Y4
-	VFMADD213PD lanes<>+2560(SB), Y3, Y4
-	VBROADCASTSD lanes<>+4584(SB), Y5
-	VFMADD213PD lanes<>+2464(SB), Y3, Y5
-	VFMADD213PD lanes<>+3104(SB), Y3, Y5
-	VFMADD213PD lanes<>+3488(SB), Y3, Y5
-	VFMADD213PD lanes<>+2528(SB), Y3, Y5
+	VBROADCASTSD lanes<>+4496(SB), Y4
+	VFMADD213PD lanes<>+2912(SB), Y3, Y4
+	VFMADD213PD lanes<>+3872(SB), Y3, Y4
+	VFMADD213PD lanes<>+4096(SB), Y3, Y4
+	VFMADD213PD lanes<>+2528(SB), Y3, Y4
+	VBROADCASTSD lanes<>+4552(SB), Y5
+	VFMADD213PD lanes<>+2432(SB), Y3, Y5
+	VFMADD213PD lanes<>+3072(SB), Y3, Y5
+	VFMADD213PD lanes<>+3456(SB), Y3, Y5
+	VFMADD213PD lanes<>+2496(SB), Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD231PD Y1, Y4, Y5
 	VFMADD231PD Y5, Y3, Y1
 	VSUBPD Y14, Y2, Y3
 	VFMADD231PD Y1, Y2, Y3
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VADDPD Y3, Y3, Y2
 	VBLENDVPD Y1, Y0, Y2, Y0
@@ -5749,18 +5745,18 @@ TEXT ·expm1GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4600(SB), Z31
+	VBROADCASTSD lanes<>+4568(SB), Z31
 	VBROADCASTSD lanes<>+736(SB), Z30
-	VBROADCASTSD lanes<>+4480(SB), Z29
-	VBROADCASTSD lanes<>+4432(SB), Z28
-	VBROADCASTSD lanes<>+4224(SB), Z27
-	VBROADCASTSD lanes<>+3968(SB), Z26
-	VBROADCASTSD lanes<>+2144(SB), Z25
-	VBROADCASTSD lanes<>+4528(SB), Z24
-	VBROADCASTSD lanes<>+2944(SB), Z23
-	VBROADCASTSD lanes<>+3904(SB), Z22
-	VBROADCASTSD lanes<>+4128(SB), Z21
-	VBROADCASTSD lanes<>+2560(SB), Z20
+	VBROADCASTSD lanes<>+4448(SB), Z29
+	VBROADCASTSD lanes<>+4400(SB), Z28
+	VBROADCASTSD lanes<>+4192(SB), Z27
+	VBROADCASTSD lanes<>+3936(SB), Z26
+	VBROADCASTSD lanes<>+2112(SB), Z25
+	VBROADCASTSD lanes<>+4496(SB), Z24
+	VBROADCASTSD lanes<>+2912(SB), Z23
+	VBROADCASTSD lanes<>+3872(SB), Z22
+	VBROADCASTSD lanes<>+4096(SB), Z21
+	VBROADCASTSD lanes<>+2528(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5826,26 +5822,26 @@ main:
 	VFMADD213PD Z20, Z13, Z17
 	VFMADD213PD Z20, Z14, Z18
 	VFMADD213PD Z20, Z15, Z19
-	VBROADCASTSD lanes<>+4584(SB), Z6
-	VBROADCASTSD lanes<>+2464(SB), Z4
+	VBROADCASTSD lanes<>+4552(SB), Z6
+	VBROADCASTSD lanes<>+2432(SB), Z4
 	VFMADD231PD Z12, Z6, Z4
-	VBROADCASTSD lanes<>+2464(SB), Z2
+	VBROADCASTSD lanes<>+2432(SB), Z2
 	VFMADD231PD Z13, Z6, Z2
-	VBROADCASTSD lanes<>+2464(SB), Z0
+	VBROADCASTSD lanes<>+2432(SB), Z0
 	VFMADD231PD Z14, Z6, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3104(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3104(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3104(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3104(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+3488(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+3488(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+3488(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+3488(SB), Z15, Z6
-	VFMADD213PD.BCST lanes<>+2528(SB), Z12, Z4
-	VFMADD213PD.BCST lanes<>+2528(SB), Z13, Z2
-	VFMADD213PD.BCST lanes<>+2528(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2528(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3072(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3072(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3072(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3072(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+3456(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+3456(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+3456(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3456(SB), Z15, Z6
+	VFMADD213PD.BCST lanes<>+2496(SB), Z12, Z4
+	VFMADD213PD.BCST lanes<>+2496(SB), Z13, Z2
+	VFMADD213PD.BCST lanes<>+2496(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2496(SB), Z15, Z6
 	VFMADD213PD Z30, Z12, Z4
 	VFMADD213PD Z30, Z13, Z2
 	VFMADD213PD Z30, Z14, Z0
@@ -5867,13 +5863,13 @@ main:
 	VFMADD231PD Z5, Z10, Z4
 	VFMADD231PD Z7, Z11, Z6
 	VMOVUPS (DI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4352(SB), Z1, Z3
 	VMOVUPS 64(DI)(CX*8), Z5
-	VANDPD.BCST lanes<>+4384(SB), Z5, Z7
+	VANDPD.BCST lanes<>+4352(SB), Z5, Z7
 	VMOVUPS 128(DI)(CX*8), Z8
-	VANDPD.BCST lanes<>+4384(SB), Z8, Z9
+	VANDPD.BCST lanes<>+4352(SB), Z8, Z9
 	VMOVUPS 192(DI)(CX*8), Z10
-	VANDPD.BCST lanes<>+4384(SB), Z10, Z11
+	VANDPD.BCST lanes<>+4352(SB), Z10, Z11
 	VCMPPD.BCST $21, lanes<>+672(SB), Z3, K1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z7, K2
 	VCMPPD.BCST $21, lanes<>+672(SB), Z9, K3
@@ -5920,17 +5916,17 @@ masked:
 	VFMADD213PD Z22, Z3, Z4
 	VFMADD213PD Z21, Z3, Z4
 	VFMADD213PD Z20, Z3, Z4
-	VBROADCASTSD lanes<>+4584(SB), Z5
-	VFMADD213PD.BCST lanes<>+2464(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3104(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+3488(SB), Z3, Z5
-	VFMADD213PD.BCST lanes<>+2528(SB), Z3, Z5
+	VBROADCASTSD lanes<>+4552(SB), Z5
+	VFMADD213PD.BCST lanes<>+2432(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3072(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+3456(SB), Z3, Z5
+	VFMADD213PD.BCST lanes<>+2496(SB), Z3, Z5
 	VFMADD213PD Z30, Z3, Z5
 	VFMADD231PD Z1, Z4, Z5
 	VFMADD231PD Z5, Z3, Z1
 	VSUBPD Z30, Z2, Z3
 	VFMADD231PD Z1, Z2, Z3
-	VANDPD.BCST lanes<>+4384(SB), Z0, Z1
+	VANDPD.BCST lanes<>+4352(SB), Z0, Z1
 	VCMPPD.BCST $21, lanes<>+672(SB), Z1, K1
 	VADDPD Z3, Z3, K1, Z0
 	VADDPD.BCST lanes<>+800(SB), Z0, Z0
@@ -5957,45 +5953,45 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1184(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1184(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
-	VMULPS lanes<>+1056(SB), Y0, Y8
-	VMULPS lanes<>+1056(SB), Y2, Y9
-	VMULPS lanes<>+1056(SB), Y4, Y10
-	VMULPS lanes<>+1056(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1184(SB), Y6, Y7
+	VMULPS lanes<>+1024(SB), Y0, Y8
+	VMULPS lanes<>+1024(SB), Y2, Y9
+	VMULPS lanes<>+1024(SB), Y4, Y10
+	VMULPS lanes<>+1024(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3296(SB), Y8, Y12
-	VPSUBD lanes<>+3296(SB), Y9, Y13
-	VPSUBD lanes<>+3296(SB), Y10, Y14
-	VPSUBD lanes<>+3296(SB), Y11, Y15
-	VPAND lanes<>+1376(SB), Y12, Y12
-	VPAND lanes<>+1376(SB), Y13, Y13
-	VPAND lanes<>+1376(SB), Y14, Y14
-	VPAND lanes<>+1376(SB), Y15, Y15
+	VPSUBD lanes<>+3264(SB), Y8, Y12
+	VPSUBD lanes<>+3264(SB), Y9, Y13
+	VPSUBD lanes<>+3264(SB), Y10, Y14
+	VPSUBD lanes<>+3264(SB), Y11, Y15
+	VPAND lanes<>+1344(SB), Y12, Y12
+	VPAND lanes<>+1344(SB), Y13, Y13
+	VPAND lanes<>+1344(SB), Y14, Y14
+	VPAND lanes<>+1344(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1280(SB), Y8, Y8
-	VSUBPS lanes<>+1280(SB), Y9, Y9
-	VSUBPS lanes<>+1280(SB), Y10, Y10
-	VSUBPS lanes<>+1280(SB), Y11, Y11
+	VSUBPS lanes<>+1248(SB), Y8, Y8
+	VSUBPS lanes<>+1248(SB), Y9, Y9
+	VSUBPS lanes<>+1248(SB), Y10, Y10
+	VSUBPS lanes<>+1248(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1152(SB), Y1, Y1
-	VANDPS lanes<>+1152(SB), Y3, Y3
-	VANDPS lanes<>+1152(SB), Y5, Y5
-	VANDPS lanes<>+1152(SB), Y7, Y7
+	VANDPS lanes<>+1120(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y3, Y3
+	VANDPS lanes<>+1120(SB), Y5, Y5
+	VANDPS lanes<>+1120(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -6004,58 +6000,58 @@ line:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y6
-	VBROADCASTSS lanes<>+2208(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2208(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2208(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2208(SB), Y11, Y6
-	VFMADD213PS lanes<>+3264(SB), Y8, Y4
-	VFMADD213PS lanes<>+3264(SB), Y9, Y2
-	VFMADD213PS lanes<>+3264(SB), Y10, Y0
-	VFMADD213PS lanes<>+3264(SB), Y11, Y6
-	VFMADD213PS lanes<>+3424(SB), Y8, Y4
-	VFMADD213PS lanes<>+3424(SB), Y9, Y2
-	VFMADD213PS lanes<>+3424(SB), Y10, Y0
-	VFMADD213PS lanes<>+3424(SB), Y11, Y6
-	VFMADD213PS lanes<>+1568(SB), Y8, Y4
-	VFMADD213PS lanes<>+1568(SB), Y9, Y2
-	VFMADD213PS lanes<>+1568(SB), Y10, Y0
-	VFMADD213PS lanes<>+1568(SB), Y11, Y6
-	VFMADD213PS lanes<>+3552(SB), Y8, Y4
-	VFMADD213PS lanes<>+3552(SB), Y9, Y2
-	VFMADD213PS lanes<>+3552(SB), Y10, Y0
-	VFMADD213PS lanes<>+3552(SB), Y11, Y6
-	VFMADD213PS lanes<>+3616(SB), Y8, Y4
-	VFMADD213PS lanes<>+3616(SB), Y9, Y2
-	VFMADD213PS lanes<>+3616(SB), Y10, Y0
-	VFMADD213PS lanes<>+3616(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+1120(SB), Y8, Y4
-	VFMADD213PS lanes<>+1120(SB), Y9, Y2
-	VFMADD213PS lanes<>+1120(SB), Y10, Y0
-	VFMADD213PS lanes<>+1120(SB), Y11, Y6
-	VFMADD231PS lanes<>+1856(SB), Y1, Y8
-	VFMADD231PS lanes<>+1856(SB), Y3, Y9
-	VFMADD231PS lanes<>+1856(SB), Y5, Y10
-	VFMADD231PS lanes<>+1856(SB), Y7, Y11
+	VFMADD213PS lanes<>+2176(SB), Y11, Y6
+	VFMADD213PS lanes<>+3232(SB), Y8, Y4
+	VFMADD213PS lanes<>+3232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3232(SB), Y10, Y0
+	VFMADD213PS lanes<>+3232(SB), Y11, Y6
+	VFMADD213PS lanes<>+3392(SB), Y8, Y4
+	VFMADD213PS lanes<>+3392(SB), Y9, Y2
+	VFMADD213PS lanes<>+3392(SB), Y10, Y0
+	VFMADD213PS lanes<>+3392(SB), Y11, Y6
+	VFMADD213PS lanes<>+1536(SB), Y8, Y4
+	VFMADD213PS lanes<>+1536(SB), Y9, Y2
+	VFMADD213PS lanes<>+1536(SB), Y10, Y0
+	VFMADD213PS lanes<>+1536(SB), Y11, Y6
+	VFMADD213PS lanes<>+3520(SB), Y8, Y4
+	VFMADD213PS lanes<>+3520(SB), Y9, Y2
+	VFMADD213PS lanes<>+3520(SB), Y10, Y0
+	VFMADD213PS lanes<>+3520(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+2848(SB), Y8, Y4
+	VFMADD213PS lanes<>+2848(SB), Y9, Y2
+	VFMADD213PS lanes<>+2848(SB), Y10, Y0
+	VFMADD213PS lanes<>+2848(SB), Y11, Y6
+	VFMADD213PS lanes<>+1088(SB), Y8, Y4
+	VFMADD213PS lanes<>+1088(SB), Y9, Y2
+	VFMADD213PS lanes<>+1088(SB), Y10, Y0
+	VFMADD213PS lanes<>+1088(SB), Y11, Y6
+	VFMADD231PS lanes<>+1824(SB), Y1, Y8
+	VFMADD231PS lanes<>+1824(SB), Y3, Y9
+	VFMADD231PS lanes<>+1824(SB), Y5, Y10
+	VFMADD231PS lanes<>+1824(SB), Y7, Y11
 	VFMADD231PS Y4, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VFMADD231PS Y0, Y14, Y10
 	VFMADD231PS Y6, Y15, Y11
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1312(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1312(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1312(SB), Y6, Y7
+	VCMPPS $17, lanes<>+1280(SB), Y6, Y7
 	VBLENDVPS Y1, Y8, Y0, Y1
 	VBLENDVPS Y3, Y9, Y2, Y3
 	VBLENDVPS Y5, Y10, Y4, Y5
@@ -6065,8 +6061,8 @@ line:
 	VCMPPS $0, Y8, Y2, Y10
 	VCMPPS $0, Y8, Y4, Y11
 	VCMPPS $0, Y8, Y6, Y12
-	VBROADCASTSS lanes<>+4648(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+4616(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y14
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y10, Y14, Y13, Y10
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -6101,45 +6097,45 @@ TEXT ·logFloat32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1184(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1184(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
-	VMULPS lanes<>+1056(SB), Y0, Y8
-	VMULPS lanes<>+1056(SB), Y2, Y9
-	VMULPS lanes<>+1056(SB), Y4, Y10
-	VMULPS lanes<>+1056(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1184(SB), Y6, Y7
+	VMULPS lanes<>+1024(SB), Y0, Y8
+	VMULPS lanes<>+1024(SB), Y2, Y9
+	VMULPS lanes<>+1024(SB), Y4, Y10
+	VMULPS lanes<>+1024(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3296(SB), Y8, Y12
-	VPSUBD lanes<>+3296(SB), Y9, Y13
-	VPSUBD lanes<>+3296(SB), Y10, Y14
-	VPSUBD lanes<>+3296(SB), Y11, Y15
-	VPAND lanes<>+1376(SB), Y12, Y12
-	VPAND lanes<>+1376(SB), Y13, Y13
-	VPAND lanes<>+1376(SB), Y14, Y14
-	VPAND lanes<>+1376(SB), Y15, Y15
+	VPSUBD lanes<>+3264(SB), Y8, Y12
+	VPSUBD lanes<>+3264(SB), Y9, Y13
+	VPSUBD lanes<>+3264(SB), Y10, Y14
+	VPSUBD lanes<>+3264(SB), Y11, Y15
+	VPAND lanes<>+1344(SB), Y12, Y12
+	VPAND lanes<>+1344(SB), Y13, Y13
+	VPAND lanes<>+1344(SB), Y14, Y14
+	VPAND lanes<>+1344(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1280(SB), Y8, Y8
-	VSUBPS lanes<>+1280(SB), Y9, Y9
-	VSUBPS lanes<>+1280(SB), Y10, Y10
-	VSUBPS lanes<>+1280(SB), Y11, Y11
+	VSUBPS lanes<>+1248(SB), Y8, Y8
+	VSUBPS lanes<>+1248(SB), Y9, Y9
+	VSUBPS lanes<>+1248(SB), Y10, Y10
+	VSUBPS lanes<>+1248(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1152(SB), Y1, Y1
-	VANDPS lanes<>+1152(SB), Y3, Y3
-	VANDPS lanes<>+1152(SB), Y5, Y5
-	VANDPS lanes<>+1152(SB), Y7, Y7
+	VANDPS lanes<>+1120(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y3, Y3
+	VANDPS lanes<>+1120(SB), Y5, Y5
+	VANDPS lanes<>+1120(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -6148,58 +6144,58 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y6
-	VBROADCASTSS lanes<>+2208(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2208(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2208(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2208(SB), Y11, Y6
-	VFMADD213PS lanes<>+3264(SB), Y8, Y4
-	VFMADD213PS lanes<>+3264(SB), Y9, Y2
-	VFMADD213PS lanes<>+3264(SB), Y10, Y0
-	VFMADD213PS lanes<>+3264(SB), Y11, Y6
-	VFMADD213PS lanes<>+3424(SB), Y8, Y4
-	VFMADD213PS lanes<>+3424(SB), Y9, Y2
-	VFMADD213PS lanes<>+3424(SB), Y10, Y0
-	VFMADD213PS lanes<>+3424(SB), Y11, Y6
-	VFMADD213PS lanes<>+1568(SB), Y8, Y4
-	VFMADD213PS lanes<>+1568(SB), Y9, Y2
-	VFMADD213PS lanes<>+1568(SB), Y10, Y0
-	VFMADD213PS lanes<>+1568(SB), Y11, Y6
-	VFMADD213PS lanes<>+3552(SB), Y8, Y4
-	VFMADD213PS lanes<>+3552(SB), Y9, Y2
-	VFMADD213PS lanes<>+3552(SB), Y10, Y0
-	VFMADD213PS lanes<>+3552(SB), Y11, Y6
-	VFMADD213PS lanes<>+3616(SB), Y8, Y4
-	VFMADD213PS lanes<>+3616(SB), Y9, Y2
-	VFMADD213PS lanes<>+3616(SB), Y10, Y0
-	VFMADD213PS lanes<>+3616(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+1120(SB), Y8, Y4
-	VFMADD213PS lanes<>+1120(SB), Y9, Y2
-	VFMADD213PS lanes<>+1120(SB), Y10, Y0
-	VFMADD213PS lanes<>+1120(SB), Y11, Y6
-	VFMADD231PS lanes<>+1856(SB), Y1, Y8
-	VFMADD231PS lanes<>+1856(SB), Y3, Y9
-	VFMADD231PS lanes<>+1856(SB), Y5, Y10
-	VFMADD231PS lanes<>+1856(SB), Y7, Y11
+	VFMADD213PS lanes<>+2176(SB), Y11, Y6
+	VFMADD213PS lanes<>+3232(SB), Y8, Y4
+	VFMADD213PS lanes<>+3232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3232(SB), Y10, Y0
+	VFMADD213PS lanes<>+3232(SB), Y11, Y6
+	VFMADD213PS lanes<>+3392(SB), Y8, Y4
+	VFMADD213PS lanes<>+3392(SB), Y9, Y2
+	VFMADD213PS lanes<>+3392(SB), Y10, Y0
+	VFMADD213PS lanes<>+3392(SB), Y11, Y6
+	VFMADD213PS lanes<>+1536(SB), Y8, Y4
+	VFMADD213PS lanes<>+1536(SB), Y9, Y2
+	VFMADD213PS lanes<>+1536(SB), Y10, Y0
+	VFMADD213PS lanes<>+1536(SB), Y11, Y6
+	VFMADD213PS lanes<>+3520(SB), Y8, Y4
+	VFMADD213PS lanes<>+3520(SB), Y9, Y2
+	VFMADD213PS lanes<>+3520(SB), Y10, Y0
+	VFMADD213PS lanes<>+3520(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+2848(SB), Y8, Y4
+	VFMADD213PS lanes<>+2848(SB), Y9, Y2
+	VFMADD213PS lanes<>+2848(SB), Y10, Y0
+	VFMADD213PS lanes<>+2848(SB), Y11, Y6
+	VFMADD213PS lanes<>+1088(SB), Y8, Y4
+	VFMADD213PS lanes<>+1088(SB), Y9, Y2
+	VFMADD213PS lanes<>+1088(SB), Y10, Y0
+	VFMADD213PS lanes<>+1088(SB), Y11, Y6
+	VFMADD231PS lanes<>+1824(SB), Y1, Y8
+	VFMADD231PS lanes<>+1824(SB), Y3, Y9
+	VFMADD231PS lanes<>+1824(SB), Y5, Y10
+	VFMADD231PS lanes<>+1824(SB), Y7, Y11
 	VFMADD231PS Y4, Y12, Y8
 	VFMADD231PS Y2, Y13, Y9
 	VFMADD231PS Y0, Y14, Y10
 	VFMADD231PS Y6, Y15, Y11
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1312(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1312(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1312(SB), Y6, Y7
+	VCMPPS $17, lanes<>+1280(SB), Y6, Y7
 	VBLENDVPS Y1, Y8, Y0, Y1
 	VBLENDVPS Y3, Y9, Y2, Y3
 	VBLENDVPS Y5, Y10, Y4, Y5
@@ -6209,8 +6205,8 @@ main:
 	VCMPPS $0, Y8, Y2, Y10
 	VCMPPS $0, Y8, Y4, Y11
 	VCMPPS $0, Y8, Y6, Y12
-	VBROADCASTSS lanes<>+4648(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+4616(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y14
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y10, Y14, Y13, Y10
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -6237,34 +6233,34 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
-	VMULPS lanes<>+1056(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
+	VMULPS lanes<>+1024(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3296(SB), Y2, Y3
-	VPAND lanes<>+1376(SB), Y3, Y3
+	VPSUBD lanes<>+3264(SB), Y2, Y3
+	VPAND lanes<>+1344(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1280(SB), Y2, Y2
+	VSUBPS lanes<>+1248(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y2, Y4
-	VFMADD213PS lanes<>+3264(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+1568(SB), Y2, Y4
-	VFMADD213PS lanes<>+3552(SB), Y2, Y4
-	VFMADD213PS lanes<>+3616(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+1120(SB), Y2, Y4
-	VFMADD231PS lanes<>+1856(SB), Y1, Y2
+	VBROADCASTSS lanes<>+4656(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
+	VFMADD213PS lanes<>+3392(SB), Y2, Y4
+	VFMADD213PS lanes<>+1536(SB), Y2, Y4
+	VFMADD213PS lanes<>+3520(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2848(SB), Y2, Y4
+	VFMADD213PS lanes<>+1088(SB), Y2, Y4
+	VFMADD231PS lanes<>+1824(SB), Y1, Y2
 	VFMADD231PS Y4, Y3, Y2
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VBLENDVPS Y1, Y2, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
-	VBROADCASTSS lanes<>+1376(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y4
+	VBROADCASTSS lanes<>+1344(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -6280,34 +6276,34 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
-	VMULPS lanes<>+1056(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
+	VMULPS lanes<>+1024(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3296(SB), Y2, Y3
-	VPAND lanes<>+1376(SB), Y3, Y3
+	VPSUBD lanes<>+3264(SB), Y2, Y3
+	VPAND lanes<>+1344(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1280(SB), Y2, Y2
+	VSUBPS lanes<>+1248(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y2, Y4
-	VFMADD213PS lanes<>+3264(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+1568(SB), Y2, Y4
-	VFMADD213PS lanes<>+3552(SB), Y2, Y4
-	VFMADD213PS lanes<>+3616(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+1120(SB), Y2, Y4
-	VFMADD231PS lanes<>+1856(SB), Y1, Y2
+	VBROADCASTSS lanes<>+4656(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
+	VFMADD213PS lanes<>+3392(SB), Y2, Y4
+	VFMADD213PS lanes<>+1536(SB), Y2, Y4
+	VFMADD213PS lanes<>+3520(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2848(SB), Y2, Y4
+	VFMADD213PS lanes<>+1088(SB), Y2, Y4
+	VFMADD231PS lanes<>+1824(SB), Y1, Y2
 	VFMADD231PS Y4, Y3, Y2
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VBLENDVPS Y1, Y2, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
-	VBROADCASTSS lanes<>+1376(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y4
+	VBROADCASTSS lanes<>+1344(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -6329,9 +6325,9 @@ TEXT ·logFloat32PastAVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z28
 	VMOVUPS lanes<>+192(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+4692(SB), Z25
-	VBROADCASTSS lanes<>+4684(SB), Z24
-	VBROADCASTSS lanes<>+4676(SB), Z23
+	VBROADCASTSS lanes<>+4660(SB), Z25
+	VBROADCASTSS lanes<>+4652(SB), Z24
+	VBROADCASTSS lanes<>+4644(SB), Z23
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -6434,9 +6430,9 @@ TEXT ·logFloat32AVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z28
 	VMOVUPS lanes<>+192(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+4692(SB), Z25
-	VBROADCASTSS lanes<>+4684(SB), Z24
-	VBROADCASTSS lanes<>+4676(SB), Z23
+	VBROADCASTSS lanes<>+4660(SB), Z25
+	VBROADCASTSS lanes<>+4652(SB), Z24
+	VBROADCASTSS lanes<>+4644(SB), Z23
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -6540,7 +6536,7 @@ TEXT ·logFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4472(SB), Y15
+	VBROADCASTSD lanes<>+4440(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
 	VPXOR X13, X13, X13
 	VBROADCASTSD lanes<>+544(SB), Y12
@@ -6557,8 +6553,8 @@ main:
 	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3680(SB), Y4, Y6
-	VPSUBQ lanes<>+3680(SB), Y5, Y7
+	VPSUBQ lanes<>+3648(SB), Y4, Y6
+	VPSUBQ lanes<>+3648(SB), Y5, Y7
 	VPAND Y15, Y6, Y6
 	VPAND Y15, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -6571,8 +6567,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+576(SB), Y6, Y6
 	VPOR lanes<>+576(SB), Y7, Y7
-	VSUBPD lanes<>+4288(SB), Y6, Y6
-	VSUBPD lanes<>+4288(SB), Y7, Y7
+	VSUBPD lanes<>+4256(SB), Y6, Y6
+	VSUBPD lanes<>+4256(SB), Y7, Y7
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
@@ -6587,30 +6583,30 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+736(SB), Y6, Y6
 	VMULPD lanes<>+736(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4592(SB), Y2
-	VBROADCASTSD lanes<>+3936(SB), Y0
+	VBROADCASTSD lanes<>+4560(SB), Y2
+	VBROADCASTSD lanes<>+3904(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3936(SB), Y11, Y2
-	VFMADD213PD lanes<>+3712(SB), Y10, Y0
-	VFMADD213PD lanes<>+3712(SB), Y11, Y2
-	VFMADD213PD lanes<>+3648(SB), Y10, Y0
-	VFMADD213PD lanes<>+3648(SB), Y11, Y2
-	VFMADD213PD lanes<>+4032(SB), Y10, Y0
-	VFMADD213PD lanes<>+4032(SB), Y11, Y2
-	VFMADD213PD lanes<>+1440(SB), Y10, Y0
-	VFMADD213PD lanes<>+1440(SB), Y11, Y2
-	VFMADD213PD lanes<>+3136(SB), Y10, Y0
-	VFMADD213PD lanes<>+3136(SB), Y11, Y2
+	VFMADD213PD lanes<>+3904(SB), Y11, Y2
+	VFMADD213PD lanes<>+3680(SB), Y10, Y0
+	VFMADD213PD lanes<>+3680(SB), Y11, Y2
+	VFMADD213PD lanes<>+3616(SB), Y10, Y0
+	VFMADD213PD lanes<>+3616(SB), Y11, Y2
+	VFMADD213PD lanes<>+4000(SB), Y10, Y0
+	VFMADD213PD lanes<>+4000(SB), Y11, Y2
+	VFMADD213PD lanes<>+1408(SB), Y10, Y0
+	VFMADD213PD lanes<>+1408(SB), Y11, Y2
+	VFMADD213PD lanes<>+3104(SB), Y10, Y0
+	VFMADD213PD lanes<>+3104(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
-	VFMADD231PD lanes<>+2144(SB), Y1, Y6
-	VFMADD231PD lanes<>+2144(SB), Y3, Y7
+	VFMADD231PD lanes<>+2112(SB), Y1, Y6
+	VFMADD231PD lanes<>+2112(SB), Y3, Y7
 	VADDPD Y4, Y6, Y0
 	VADDPD Y5, Y7, Y2
-	VFMADD231PD lanes<>+3968(SB), Y1, Y0
-	VFMADD231PD lanes<>+3968(SB), Y3, Y2
+	VFMADD231PD lanes<>+3936(SB), Y1, Y0
+	VFMADD231PD lanes<>+3936(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
 	VCMPPD $17, lanes<>+832(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
@@ -6619,7 +6615,7 @@ main:
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y13, Y1, Y3
 	VCMPPD $0, Y13, Y4, Y5
-	VBROADCASTSD lanes<>+4504(SB), Y6
+	VBROADCASTSD lanes<>+4472(SB), Y6
 	VBLENDVPD Y3, Y15, Y6, Y3
 	VBLENDVPD Y5, Y15, Y6, Y5
 	VCMPPD $30, Y13, Y1, Y1
@@ -6641,14 +6637,14 @@ single:
 	VCMPPD $17, Y12, Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3680(SB), Y2, Y3
+	VPSUBQ lanes<>+3648(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4288(SB), Y3, Y3
+	VSUBPD lanes<>+4256(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -6656,22 +6652,22 @@ single:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3936(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y6
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+3616(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+1408(SB), Y5, Y6
+	VFMADD213PD lanes<>+3104(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2144(SB), Y1, Y3
+	VFMADD231PD lanes<>+2112(SB), Y1, Y3
 	VADDPD Y2, Y3, Y2
-	VFMADD231PD lanes<>+3968(SB), Y1, Y2
+	VFMADD231PD lanes<>+3936(SB), Y1, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y2, Y0, Y1
 	VCMPPD $0, Y13, Y0, Y2
-	VBROADCASTSD lanes<>+4504(SB), Y3
+	VBROADCASTSD lanes<>+4472(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y13, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -6690,14 +6686,14 @@ tail:
 	VCMPPD $17, Y12, Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3680(SB), Y2, Y3
+	VPSUBQ lanes<>+3648(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4288(SB), Y3, Y3
+	VSUBPD lanes<>+4256(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -6705,22 +6701,22 @@ tail:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3936(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y6
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+3616(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+1408(SB), Y5, Y6
+	VFMADD213PD lanes<>+3104(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
-	VFMADD231PD lanes<>+2144(SB), Y1, Y3
+	VFMADD231PD lanes<>+2112(SB), Y1, Y3
 	VADDPD Y2, Y3, Y2
-	VFMADD231PD lanes<>+3968(SB), Y1, Y2
+	VFMADD231PD lanes<>+3936(SB), Y1, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y2, Y0, Y1
 	VCMPPD $0, Y13, Y0, Y2
-	VBROADCASTSD lanes<>+4504(SB), Y3
+	VBROADCASTSD lanes<>+4472(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y13, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -6739,11 +6735,11 @@ TEXT ·logFloat64AVX512(SB), NOSPLIT, $0-64
 	VBROADCASTSD lanes<>+800(SB), Z31
 	VBROADCASTSD lanes<>+480(SB), Z30
 	VBROADCASTSD lanes<>+736(SB), Z29
-	VBROADCASTSD lanes<>+4568(SB), Z28
-	VBROADCASTSD lanes<>+2976(SB), Z27
-	VBROADCASTSD lanes<>+2592(SB), Z26
-	VBROADCASTSD lanes<>+2304(SB), Z25
-	VBROADCASTSD lanes<>+4000(SB), Z24
+	VBROADCASTSD lanes<>+4536(SB), Z28
+	VBROADCASTSD lanes<>+2944(SB), Z27
+	VBROADCASTSD lanes<>+2560(SB), Z26
+	VBROADCASTSD lanes<>+2272(SB), Z25
+	VBROADCASTSD lanes<>+3968(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -6813,18 +6809,18 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
+	VFMADD213PD.BCST lanes<>+2752(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2752(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2752(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2752(SB), Z19, Z23
 	VFMADD213PD.BCST lanes<>+2784(SB), Z16, Z20
 	VFMADD213PD.BCST lanes<>+2784(SB), Z17, Z21
 	VFMADD213PD.BCST lanes<>+2784(SB), Z18, Z22
 	VFMADD213PD.BCST lanes<>+2784(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2400(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2400(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2400(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2400(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -6833,18 +6829,18 @@ main:
 	VFMSUB231PD Z17, Z13, Z9
 	VFMSUB231PD Z18, Z14, Z10
 	VFMSUB231PD Z19, Z15, Z11
-	VFMADD231PD.BCST lanes<>+2144(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+2144(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+2144(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+2144(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+2112(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+2112(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+2112(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+2112(SB), Z6, Z11
 	VADDPD Z1, Z8, Z1
 	VADDPD Z3, Z9, Z3
 	VADDPD Z5, Z10, Z5
 	VADDPD Z7, Z11, Z7
-	VFMADD231PD.BCST lanes<>+3968(SB), Z0, Z1
-	VFMADD231PD.BCST lanes<>+3968(SB), Z2, Z3
-	VFMADD231PD.BCST lanes<>+3968(SB), Z4, Z5
-	VFMADD231PD.BCST lanes<>+3968(SB), Z6, Z7
+	VFMADD231PD.BCST lanes<>+3936(SB), Z0, Z1
+	VFMADD231PD.BCST lanes<>+3936(SB), Z2, Z3
+	VFMADD231PD.BCST lanes<>+3936(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+3936(SB), Z6, Z7
 	VMOVUPS Z1, (DX)(CX*8)
 	VMOVUPS Z3, 64(DX)(CX*8)
 	VMOVUPS Z5, 128(DX)(CX*8)
@@ -6876,14 +6872,14 @@ masked:
 	VFMADD213PD Z26, Z4, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
+	VFMADD213PD.BCST lanes<>+2752(SB), Z4, Z5
 	VFMADD213PD.BCST lanes<>+2784(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2400(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
-	VFMADD231PD.BCST lanes<>+2144(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+2112(SB), Z0, Z2
 	VADDPD Z1, Z2, Z1
-	VFMADD231PD.BCST lanes<>+3968(SB), Z0, Z1
+	VFMADD231PD.BCST lanes<>+3936(SB), Z0, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -6905,45 +6901,45 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1184(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1184(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
-	VMULPS lanes<>+1056(SB), Y0, Y8
-	VMULPS lanes<>+1056(SB), Y2, Y9
-	VMULPS lanes<>+1056(SB), Y4, Y10
-	VMULPS lanes<>+1056(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1184(SB), Y6, Y7
+	VMULPS lanes<>+1024(SB), Y0, Y8
+	VMULPS lanes<>+1024(SB), Y2, Y9
+	VMULPS lanes<>+1024(SB), Y4, Y10
+	VMULPS lanes<>+1024(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3296(SB), Y8, Y12
-	VPSUBD lanes<>+3296(SB), Y9, Y13
-	VPSUBD lanes<>+3296(SB), Y10, Y14
-	VPSUBD lanes<>+3296(SB), Y11, Y15
-	VPAND lanes<>+1376(SB), Y12, Y12
-	VPAND lanes<>+1376(SB), Y13, Y13
-	VPAND lanes<>+1376(SB), Y14, Y14
-	VPAND lanes<>+1376(SB), Y15, Y15
+	VPSUBD lanes<>+3264(SB), Y8, Y12
+	VPSUBD lanes<>+3264(SB), Y9, Y13
+	VPSUBD lanes<>+3264(SB), Y10, Y14
+	VPSUBD lanes<>+3264(SB), Y11, Y15
+	VPAND lanes<>+1344(SB), Y12, Y12
+	VPAND lanes<>+1344(SB), Y13, Y13
+	VPAND lanes<>+1344(SB), Y14, Y14
+	VPAND lanes<>+1344(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1280(SB), Y8, Y8
-	VSUBPS lanes<>+1280(SB), Y9, Y9
-	VSUBPS lanes<>+1280(SB), Y10, Y10
-	VSUBPS lanes<>+1280(SB), Y11, Y11
+	VSUBPS lanes<>+1248(SB), Y8, Y8
+	VSUBPS lanes<>+1248(SB), Y9, Y9
+	VSUBPS lanes<>+1248(SB), Y10, Y10
+	VSUBPS lanes<>+1248(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1152(SB), Y1, Y1
-	VANDPS lanes<>+1152(SB), Y3, Y3
-	VANDPS lanes<>+1152(SB), Y5, Y5
-	VANDPS lanes<>+1152(SB), Y7, Y7
+	VANDPS lanes<>+1120(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y3, Y3
+	VANDPS lanes<>+1120(SB), Y5, Y5
+	VANDPS lanes<>+1120(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -6952,74 +6948,74 @@ line:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y6
-	VBROADCASTSS lanes<>+2208(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2208(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2208(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2208(SB), Y11, Y6
-	VFMADD213PS lanes<>+3264(SB), Y8, Y4
-	VFMADD213PS lanes<>+3264(SB), Y9, Y2
-	VFMADD213PS lanes<>+3264(SB), Y10, Y0
-	VFMADD213PS lanes<>+3264(SB), Y11, Y6
-	VFMADD213PS lanes<>+3424(SB), Y8, Y4
-	VFMADD213PS lanes<>+3424(SB), Y9, Y2
-	VFMADD213PS lanes<>+3424(SB), Y10, Y0
-	VFMADD213PS lanes<>+3424(SB), Y11, Y6
-	VFMADD213PS lanes<>+1568(SB), Y8, Y4
-	VFMADD213PS lanes<>+1568(SB), Y9, Y2
-	VFMADD213PS lanes<>+1568(SB), Y10, Y0
-	VFMADD213PS lanes<>+1568(SB), Y11, Y6
-	VFMADD213PS lanes<>+3552(SB), Y8, Y4
-	VFMADD213PS lanes<>+3552(SB), Y9, Y2
-	VFMADD213PS lanes<>+3552(SB), Y10, Y0
-	VFMADD213PS lanes<>+3552(SB), Y11, Y6
-	VFMADD213PS lanes<>+3616(SB), Y8, Y4
-	VFMADD213PS lanes<>+3616(SB), Y9, Y2
-	VFMADD213PS lanes<>+3616(SB), Y10, Y0
-	VFMADD213PS lanes<>+3616(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+1120(SB), Y8, Y4
-	VFMADD213PS lanes<>+1120(SB), Y9, Y2
-	VFMADD213PS lanes<>+1120(SB), Y10, Y0
-	VFMADD213PS lanes<>+1120(SB), Y11, Y6
+	VFMADD213PS lanes<>+2176(SB), Y11, Y6
+	VFMADD213PS lanes<>+3232(SB), Y8, Y4
+	VFMADD213PS lanes<>+3232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3232(SB), Y10, Y0
+	VFMADD213PS lanes<>+3232(SB), Y11, Y6
+	VFMADD213PS lanes<>+3392(SB), Y8, Y4
+	VFMADD213PS lanes<>+3392(SB), Y9, Y2
+	VFMADD213PS lanes<>+3392(SB), Y10, Y0
+	VFMADD213PS lanes<>+3392(SB), Y11, Y6
+	VFMADD213PS lanes<>+1536(SB), Y8, Y4
+	VFMADD213PS lanes<>+1536(SB), Y9, Y2
+	VFMADD213PS lanes<>+1536(SB), Y10, Y0
+	VFMADD213PS lanes<>+1536(SB), Y11, Y6
+	VFMADD213PS lanes<>+3520(SB), Y8, Y4
+	VFMADD213PS lanes<>+3520(SB), Y9, Y2
+	VFMADD213PS lanes<>+3520(SB), Y10, Y0
+	VFMADD213PS lanes<>+3520(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+2848(SB), Y8, Y4
+	VFMADD213PS lanes<>+2848(SB), Y9, Y2
+	VFMADD213PS lanes<>+2848(SB), Y10, Y0
+	VFMADD213PS lanes<>+2848(SB), Y11, Y6
+	VFMADD213PS lanes<>+1088(SB), Y8, Y4
+	VFMADD213PS lanes<>+1088(SB), Y9, Y2
+	VFMADD213PS lanes<>+1088(SB), Y10, Y0
+	VFMADD213PS lanes<>+1088(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+3872(SB), Y4, Y4
-	VMULPS lanes<>+3872(SB), Y2, Y2
-	VMULPS lanes<>+3872(SB), Y0, Y0
-	VMULPS lanes<>+3872(SB), Y6, Y6
-	VFMADD231PS lanes<>+3328(SB), Y8, Y4
-	VFMADD231PS lanes<>+3328(SB), Y9, Y2
-	VFMADD231PS lanes<>+3328(SB), Y10, Y0
-	VFMADD231PS lanes<>+3328(SB), Y11, Y6
-	VFMADD231PS lanes<>+3776(SB), Y1, Y4
-	VFMADD231PS lanes<>+3776(SB), Y3, Y2
-	VFMADD231PS lanes<>+3776(SB), Y5, Y0
-	VFMADD231PS lanes<>+3776(SB), Y7, Y6
-	VFMADD231PS lanes<>+3872(SB), Y8, Y4
-	VFMADD231PS lanes<>+3872(SB), Y9, Y2
-	VFMADD231PS lanes<>+3872(SB), Y10, Y0
-	VFMADD231PS lanes<>+3872(SB), Y11, Y6
-	VFMADD231PS lanes<>+3232(SB), Y1, Y4
-	VFMADD231PS lanes<>+3232(SB), Y3, Y2
-	VFMADD231PS lanes<>+3232(SB), Y5, Y0
-	VFMADD231PS lanes<>+3232(SB), Y7, Y6
+	VMULPS lanes<>+3840(SB), Y4, Y4
+	VMULPS lanes<>+3840(SB), Y2, Y2
+	VMULPS lanes<>+3840(SB), Y0, Y0
+	VMULPS lanes<>+3840(SB), Y6, Y6
+	VFMADD231PS lanes<>+3296(SB), Y8, Y4
+	VFMADD231PS lanes<>+3296(SB), Y9, Y2
+	VFMADD231PS lanes<>+3296(SB), Y10, Y0
+	VFMADD231PS lanes<>+3296(SB), Y11, Y6
+	VFMADD231PS lanes<>+3744(SB), Y1, Y4
+	VFMADD231PS lanes<>+3744(SB), Y3, Y2
+	VFMADD231PS lanes<>+3744(SB), Y5, Y0
+	VFMADD231PS lanes<>+3744(SB), Y7, Y6
+	VFMADD231PS lanes<>+3840(SB), Y8, Y4
+	VFMADD231PS lanes<>+3840(SB), Y9, Y2
+	VFMADD231PS lanes<>+3840(SB), Y10, Y0
+	VFMADD231PS lanes<>+3840(SB), Y11, Y6
+	VFMADD231PS lanes<>+3200(SB), Y1, Y4
+	VFMADD231PS lanes<>+3200(SB), Y3, Y2
+	VFMADD231PS lanes<>+3200(SB), Y5, Y0
+	VFMADD231PS lanes<>+3200(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1280(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1280(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1280(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -7029,8 +7025,8 @@ line:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4648(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+4616(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -7065,45 +7061,45 @@ TEXT ·log10Float32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1184(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1184(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
-	VMULPS lanes<>+1056(SB), Y0, Y8
-	VMULPS lanes<>+1056(SB), Y2, Y9
-	VMULPS lanes<>+1056(SB), Y4, Y10
-	VMULPS lanes<>+1056(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1184(SB), Y6, Y7
+	VMULPS lanes<>+1024(SB), Y0, Y8
+	VMULPS lanes<>+1024(SB), Y2, Y9
+	VMULPS lanes<>+1024(SB), Y4, Y10
+	VMULPS lanes<>+1024(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3296(SB), Y8, Y12
-	VPSUBD lanes<>+3296(SB), Y9, Y13
-	VPSUBD lanes<>+3296(SB), Y10, Y14
-	VPSUBD lanes<>+3296(SB), Y11, Y15
-	VPAND lanes<>+1376(SB), Y12, Y12
-	VPAND lanes<>+1376(SB), Y13, Y13
-	VPAND lanes<>+1376(SB), Y14, Y14
-	VPAND lanes<>+1376(SB), Y15, Y15
+	VPSUBD lanes<>+3264(SB), Y8, Y12
+	VPSUBD lanes<>+3264(SB), Y9, Y13
+	VPSUBD lanes<>+3264(SB), Y10, Y14
+	VPSUBD lanes<>+3264(SB), Y11, Y15
+	VPAND lanes<>+1344(SB), Y12, Y12
+	VPAND lanes<>+1344(SB), Y13, Y13
+	VPAND lanes<>+1344(SB), Y14, Y14
+	VPAND lanes<>+1344(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1280(SB), Y8, Y8
-	VSUBPS lanes<>+1280(SB), Y9, Y9
-	VSUBPS lanes<>+1280(SB), Y10, Y10
-	VSUBPS lanes<>+1280(SB), Y11, Y11
+	VSUBPS lanes<>+1248(SB), Y8, Y8
+	VSUBPS lanes<>+1248(SB), Y9, Y9
+	VSUBPS lanes<>+1248(SB), Y10, Y10
+	VSUBPS lanes<>+1248(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1152(SB), Y1, Y1
-	VANDPS lanes<>+1152(SB), Y3, Y3
-	VANDPS lanes<>+1152(SB), Y5, Y5
-	VANDPS lanes<>+1152(SB), Y7, Y7
+	VANDPS lanes<>+1120(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y3, Y3
+	VANDPS lanes<>+1120(SB), Y5, Y5
+	VANDPS lanes<>+1120(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -7112,74 +7108,74 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y6
-	VBROADCASTSS lanes<>+2208(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2208(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2208(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2208(SB), Y11, Y6
-	VFMADD213PS lanes<>+3264(SB), Y8, Y4
-	VFMADD213PS lanes<>+3264(SB), Y9, Y2
-	VFMADD213PS lanes<>+3264(SB), Y10, Y0
-	VFMADD213PS lanes<>+3264(SB), Y11, Y6
-	VFMADD213PS lanes<>+3424(SB), Y8, Y4
-	VFMADD213PS lanes<>+3424(SB), Y9, Y2
-	VFMADD213PS lanes<>+3424(SB), Y10, Y0
-	VFMADD213PS lanes<>+3424(SB), Y11, Y6
-	VFMADD213PS lanes<>+1568(SB), Y8, Y4
-	VFMADD213PS lanes<>+1568(SB), Y9, Y2
-	VFMADD213PS lanes<>+1568(SB), Y10, Y0
-	VFMADD213PS lanes<>+1568(SB), Y11, Y6
-	VFMADD213PS lanes<>+3552(SB), Y8, Y4
-	VFMADD213PS lanes<>+3552(SB), Y9, Y2
-	VFMADD213PS lanes<>+3552(SB), Y10, Y0
-	VFMADD213PS lanes<>+3552(SB), Y11, Y6
-	VFMADD213PS lanes<>+3616(SB), Y8, Y4
-	VFMADD213PS lanes<>+3616(SB), Y9, Y2
-	VFMADD213PS lanes<>+3616(SB), Y10, Y0
-	VFMADD213PS lanes<>+3616(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+1120(SB), Y8, Y4
-	VFMADD213PS lanes<>+1120(SB), Y9, Y2
-	VFMADD213PS lanes<>+1120(SB), Y10, Y0
-	VFMADD213PS lanes<>+1120(SB), Y11, Y6
+	VFMADD213PS lanes<>+2176(SB), Y11, Y6
+	VFMADD213PS lanes<>+3232(SB), Y8, Y4
+	VFMADD213PS lanes<>+3232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3232(SB), Y10, Y0
+	VFMADD213PS lanes<>+3232(SB), Y11, Y6
+	VFMADD213PS lanes<>+3392(SB), Y8, Y4
+	VFMADD213PS lanes<>+3392(SB), Y9, Y2
+	VFMADD213PS lanes<>+3392(SB), Y10, Y0
+	VFMADD213PS lanes<>+3392(SB), Y11, Y6
+	VFMADD213PS lanes<>+1536(SB), Y8, Y4
+	VFMADD213PS lanes<>+1536(SB), Y9, Y2
+	VFMADD213PS lanes<>+1536(SB), Y10, Y0
+	VFMADD213PS lanes<>+1536(SB), Y11, Y6
+	VFMADD213PS lanes<>+3520(SB), Y8, Y4
+	VFMADD213PS lanes<>+3520(SB), Y9, Y2
+	VFMADD213PS lanes<>+3520(SB), Y10, Y0
+	VFMADD213PS lanes<>+3520(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+2848(SB), Y8, Y4
+	VFMADD213PS lanes<>+2848(SB), Y9, Y2
+	VFMADD213PS lanes<>+2848(SB), Y10, Y0
+	VFMADD213PS lanes<>+2848(SB), Y11, Y6
+	VFMADD213PS lanes<>+1088(SB), Y8, Y4
+	VFMADD213PS lanes<>+1088(SB), Y9, Y2
+	VFMADD213PS lanes<>+1088(SB), Y10, Y0
+	VFMADD213PS lanes<>+1088(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+3872(SB), Y4, Y4
-	VMULPS lanes<>+3872(SB), Y2, Y2
-	VMULPS lanes<>+3872(SB), Y0, Y0
-	VMULPS lanes<>+3872(SB), Y6, Y6
-	VFMADD231PS lanes<>+3328(SB), Y8, Y4
-	VFMADD231PS lanes<>+3328(SB), Y9, Y2
-	VFMADD231PS lanes<>+3328(SB), Y10, Y0
-	VFMADD231PS lanes<>+3328(SB), Y11, Y6
-	VFMADD231PS lanes<>+3776(SB), Y1, Y4
-	VFMADD231PS lanes<>+3776(SB), Y3, Y2
-	VFMADD231PS lanes<>+3776(SB), Y5, Y0
-	VFMADD231PS lanes<>+3776(SB), Y7, Y6
-	VFMADD231PS lanes<>+3872(SB), Y8, Y4
-	VFMADD231PS lanes<>+3872(SB), Y9, Y2
-	VFMADD231PS lanes<>+3872(SB), Y10, Y0
-	VFMADD231PS lanes<>+3872(SB), Y11, Y6
-	VFMADD231PS lanes<>+3232(SB), Y1, Y4
-	VFMADD231PS lanes<>+3232(SB), Y3, Y2
-	VFMADD231PS lanes<>+3232(SB), Y5, Y0
-	VFMADD231PS lanes<>+3232(SB), Y7, Y6
+	VMULPS lanes<>+3840(SB), Y4, Y4
+	VMULPS lanes<>+3840(SB), Y2, Y2
+	VMULPS lanes<>+3840(SB), Y0, Y0
+	VMULPS lanes<>+3840(SB), Y6, Y6
+	VFMADD231PS lanes<>+3296(SB), Y8, Y4
+	VFMADD231PS lanes<>+3296(SB), Y9, Y2
+	VFMADD231PS lanes<>+3296(SB), Y10, Y0
+	VFMADD231PS lanes<>+3296(SB), Y11, Y6
+	VFMADD231PS lanes<>+3744(SB), Y1, Y4
+	VFMADD231PS lanes<>+3744(SB), Y3, Y2
+	VFMADD231PS lanes<>+3744(SB), Y5, Y0
+	VFMADD231PS lanes<>+3744(SB), Y7, Y6
+	VFMADD231PS lanes<>+3840(SB), Y8, Y4
+	VFMADD231PS lanes<>+3840(SB), Y9, Y2
+	VFMADD231PS lanes<>+3840(SB), Y10, Y0
+	VFMADD231PS lanes<>+3840(SB), Y11, Y6
+	VFMADD231PS lanes<>+3200(SB), Y1, Y4
+	VFMADD231PS lanes<>+3200(SB), Y3, Y2
+	VFMADD231PS lanes<>+3200(SB), Y5, Y0
+	VFMADD231PS lanes<>+3200(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1280(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1280(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1280(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -7189,8 +7185,8 @@ main:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4648(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+4616(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -7217,38 +7213,38 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
-	VMULPS lanes<>+1056(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
+	VMULPS lanes<>+1024(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3296(SB), Y2, Y3
-	VPAND lanes<>+1376(SB), Y3, Y3
+	VPSUBD lanes<>+3264(SB), Y2, Y3
+	VPAND lanes<>+1344(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1280(SB), Y2, Y2
+	VSUBPS lanes<>+1248(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y2, Y4
-	VFMADD213PS lanes<>+3264(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+1568(SB), Y2, Y4
-	VFMADD213PS lanes<>+3552(SB), Y2, Y4
-	VFMADD213PS lanes<>+3616(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+1120(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
+	VFMADD213PS lanes<>+3392(SB), Y2, Y4
+	VFMADD213PS lanes<>+1536(SB), Y2, Y4
+	VFMADD213PS lanes<>+3520(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2848(SB), Y2, Y4
+	VFMADD213PS lanes<>+1088(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+3872(SB), Y3, Y3
-	VFMADD231PS lanes<>+3328(SB), Y2, Y3
-	VFMADD231PS lanes<>+3776(SB), Y1, Y3
-	VFMADD231PS lanes<>+3872(SB), Y2, Y3
-	VFMADD231PS lanes<>+3232(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VMULPS lanes<>+3840(SB), Y3, Y3
+	VFMADD231PS lanes<>+3296(SB), Y2, Y3
+	VFMADD231PS lanes<>+3744(SB), Y1, Y3
+	VFMADD231PS lanes<>+3840(SB), Y2, Y3
+	VFMADD231PS lanes<>+3200(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
-	VBROADCASTSS lanes<>+1376(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y4
+	VBROADCASTSS lanes<>+1344(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -7264,38 +7260,38 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
-	VMULPS lanes<>+1056(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
+	VMULPS lanes<>+1024(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3296(SB), Y2, Y3
-	VPAND lanes<>+1376(SB), Y3, Y3
+	VPSUBD lanes<>+3264(SB), Y2, Y3
+	VPAND lanes<>+1344(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1280(SB), Y2, Y2
+	VSUBPS lanes<>+1248(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y2, Y4
-	VFMADD213PS lanes<>+3264(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+1568(SB), Y2, Y4
-	VFMADD213PS lanes<>+3552(SB), Y2, Y4
-	VFMADD213PS lanes<>+3616(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+1120(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
+	VFMADD213PS lanes<>+3392(SB), Y2, Y4
+	VFMADD213PS lanes<>+1536(SB), Y2, Y4
+	VFMADD213PS lanes<>+3520(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2848(SB), Y2, Y4
+	VFMADD213PS lanes<>+1088(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+3872(SB), Y3, Y3
-	VFMADD231PS lanes<>+3328(SB), Y2, Y3
-	VFMADD231PS lanes<>+3776(SB), Y1, Y3
-	VFMADD231PS lanes<>+3872(SB), Y2, Y3
-	VFMADD231PS lanes<>+3232(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VMULPS lanes<>+3840(SB), Y3, Y3
+	VFMADD231PS lanes<>+3296(SB), Y2, Y3
+	VFMADD231PS lanes<>+3744(SB), Y1, Y3
+	VFMADD231PS lanes<>+3840(SB), Y2, Y3
+	VFMADD231PS lanes<>+3200(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
-	VBROADCASTSS lanes<>+1376(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y4
+	VBROADCASTSS lanes<>+1344(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -7312,19 +7308,19 @@ TEXT ·log10Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+3872(SB), Z30
-	VBROADCASTSS lanes<>+4700(SB), Z29
-	VBROADCASTSS lanes<>+1952(SB), Z28
-	VBROADCASTSS lanes<>+2400(SB), Z27
-	VBROADCASTSS lanes<>+3456(SB), Z26
-	VBROADCASTSS lanes<>+2272(SB), Z25
-	VBROADCASTSS lanes<>+3008(SB), Z24
-	VBROADCASTSS lanes<>+2240(SB), Z23
-	VBROADCASTSS lanes<>+3840(SB), Z22
-	VBROADCASTSS lanes<>+1120(SB), Z21
-	VBROADCASTSS lanes<>+3328(SB), Z20
-	VBROADCASTSS lanes<>+4712(SB), Z19
-	VBROADCASTSS lanes<>+4704(SB), Z18
+	VBROADCASTSS lanes<>+3840(SB), Z30
+	VBROADCASTSS lanes<>+4668(SB), Z29
+	VBROADCASTSS lanes<>+1920(SB), Z28
+	VBROADCASTSS lanes<>+2368(SB), Z27
+	VBROADCASTSS lanes<>+3424(SB), Z26
+	VBROADCASTSS lanes<>+2240(SB), Z25
+	VBROADCASTSS lanes<>+2976(SB), Z24
+	VBROADCASTSS lanes<>+2208(SB), Z23
+	VBROADCASTSS lanes<>+3808(SB), Z22
+	VBROADCASTSS lanes<>+1088(SB), Z21
+	VBROADCASTSS lanes<>+3296(SB), Z20
+	VBROADCASTSS lanes<>+4680(SB), Z19
+	VBROADCASTSS lanes<>+4672(SB), Z18
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -7454,19 +7450,19 @@ TEXT ·log10Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+3872(SB), Z30
-	VBROADCASTSS lanes<>+4700(SB), Z29
-	VBROADCASTSS lanes<>+1952(SB), Z28
-	VBROADCASTSS lanes<>+2400(SB), Z27
-	VBROADCASTSS lanes<>+3456(SB), Z26
-	VBROADCASTSS lanes<>+2272(SB), Z25
-	VBROADCASTSS lanes<>+3008(SB), Z24
-	VBROADCASTSS lanes<>+2240(SB), Z23
-	VBROADCASTSS lanes<>+3840(SB), Z22
-	VBROADCASTSS lanes<>+1120(SB), Z21
-	VBROADCASTSS lanes<>+3328(SB), Z20
-	VBROADCASTSS lanes<>+4712(SB), Z19
-	VBROADCASTSS lanes<>+4704(SB), Z18
+	VBROADCASTSS lanes<>+3840(SB), Z30
+	VBROADCASTSS lanes<>+4668(SB), Z29
+	VBROADCASTSS lanes<>+1920(SB), Z28
+	VBROADCASTSS lanes<>+2368(SB), Z27
+	VBROADCASTSS lanes<>+3424(SB), Z26
+	VBROADCASTSS lanes<>+2240(SB), Z25
+	VBROADCASTSS lanes<>+2976(SB), Z24
+	VBROADCASTSS lanes<>+2208(SB), Z23
+	VBROADCASTSS lanes<>+3808(SB), Z22
+	VBROADCASTSS lanes<>+1088(SB), Z21
+	VBROADCASTSS lanes<>+3296(SB), Z20
+	VBROADCASTSS lanes<>+4680(SB), Z19
+	VBROADCASTSS lanes<>+4672(SB), Z18
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -7610,9 +7606,9 @@ TEXT ·log10Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4472(SB), Y15
+	VBROADCASTSD lanes<>+4440(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4520(SB), Y13
+	VBROADCASTSD lanes<>+4488(SB), Y13
 	VPXOR X12, X12, X12
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -7627,8 +7623,8 @@ main:
 	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3680(SB), Y4, Y6
-	VPSUBQ lanes<>+3680(SB), Y5, Y7
+	VPSUBQ lanes<>+3648(SB), Y4, Y6
+	VPSUBQ lanes<>+3648(SB), Y5, Y7
 	VPAND Y15, Y6, Y6
 	VPAND Y15, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -7641,8 +7637,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+576(SB), Y6, Y6
 	VPOR lanes<>+576(SB), Y7, Y7
-	VSUBPD lanes<>+4288(SB), Y6, Y6
-	VSUBPD lanes<>+4288(SB), Y7, Y7
+	VSUBPD lanes<>+4256(SB), Y6, Y6
+	VSUBPD lanes<>+4256(SB), Y7, Y7
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
@@ -7657,34 +7653,34 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+736(SB), Y6, Y6
 	VMULPD lanes<>+736(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4592(SB), Y2
-	VBROADCASTSD lanes<>+3936(SB), Y0
+	VBROADCASTSD lanes<>+4560(SB), Y2
+	VBROADCASTSD lanes<>+3904(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3936(SB), Y11, Y2
-	VFMADD213PD lanes<>+3712(SB), Y10, Y0
-	VFMADD213PD lanes<>+3712(SB), Y11, Y2
-	VFMADD213PD lanes<>+3648(SB), Y10, Y0
-	VFMADD213PD lanes<>+3648(SB), Y11, Y2
-	VFMADD213PD lanes<>+4032(SB), Y10, Y0
-	VFMADD213PD lanes<>+4032(SB), Y11, Y2
-	VFMADD213PD lanes<>+1440(SB), Y10, Y0
-	VFMADD213PD lanes<>+1440(SB), Y11, Y2
-	VFMADD213PD lanes<>+3136(SB), Y10, Y0
-	VFMADD213PD lanes<>+3136(SB), Y11, Y2
+	VFMADD213PD lanes<>+3904(SB), Y11, Y2
+	VFMADD213PD lanes<>+3680(SB), Y10, Y0
+	VFMADD213PD lanes<>+3680(SB), Y11, Y2
+	VFMADD213PD lanes<>+3616(SB), Y10, Y0
+	VFMADD213PD lanes<>+3616(SB), Y11, Y2
+	VFMADD213PD lanes<>+4000(SB), Y10, Y0
+	VFMADD213PD lanes<>+4000(SB), Y11, Y2
+	VFMADD213PD lanes<>+1408(SB), Y10, Y0
+	VFMADD213PD lanes<>+1408(SB), Y11, Y2
+	VFMADD213PD lanes<>+3104(SB), Y10, Y0
+	VFMADD213PD lanes<>+3104(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
 	VMULPD Y13, Y6, Y0
 	VMULPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+3808(SB), Y4, Y0
-	VFMADD231PD lanes<>+3808(SB), Y5, Y2
-	VFMADD231PD lanes<>+2016(SB), Y1, Y0
-	VFMADD231PD lanes<>+2016(SB), Y3, Y2
+	VFMADD231PD lanes<>+3776(SB), Y4, Y0
+	VFMADD231PD lanes<>+3776(SB), Y5, Y2
+	VFMADD231PD lanes<>+1984(SB), Y1, Y0
+	VFMADD231PD lanes<>+1984(SB), Y3, Y2
 	VFMADD231PD Y13, Y4, Y0
 	VFMADD231PD Y13, Y5, Y2
-	VFMADD231PD lanes<>+4192(SB), Y1, Y0
-	VFMADD231PD lanes<>+4192(SB), Y3, Y2
+	VFMADD231PD lanes<>+4160(SB), Y1, Y0
+	VFMADD231PD lanes<>+4160(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
 	VCMPPD $17, lanes<>+832(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
@@ -7693,7 +7689,7 @@ main:
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y3
 	VCMPPD $0, Y12, Y4, Y5
-	VBROADCASTSD lanes<>+4504(SB), Y6
+	VBROADCASTSD lanes<>+4472(SB), Y6
 	VBLENDVPD Y3, Y15, Y6, Y3
 	VBLENDVPD Y5, Y15, Y6, Y5
 	VCMPPD $30, Y12, Y1, Y1
@@ -7715,14 +7711,14 @@ single:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3680(SB), Y2, Y3
+	VPSUBQ lanes<>+3648(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4288(SB), Y3, Y3
+	VSUBPD lanes<>+4256(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -7730,24 +7726,24 @@ single:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3936(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y6
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+3616(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+1408(SB), Y5, Y6
+	VFMADD213PD lanes<>+3104(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+3808(SB), Y2, Y3
-	VFMADD231PD lanes<>+2016(SB), Y1, Y3
+	VFMADD231PD lanes<>+3776(SB), Y2, Y3
+	VFMADD231PD lanes<>+1984(SB), Y1, Y3
 	VFMADD231PD Y13, Y2, Y3
-	VFMADD231PD lanes<>+4192(SB), Y1, Y3
+	VFMADD231PD lanes<>+4160(SB), Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4504(SB), Y3
+	VBROADCASTSD lanes<>+4472(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -7766,14 +7762,14 @@ tail:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3680(SB), Y2, Y3
+	VPSUBQ lanes<>+3648(SB), Y2, Y3
 	VPAND Y15, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y14, Y2, Y2
 	VPADDQ Y14, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4288(SB), Y3, Y3
+	VSUBPD lanes<>+4256(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -7781,24 +7777,24 @@ tail:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3936(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y6
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+3616(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+1408(SB), Y5, Y6
+	VFMADD213PD lanes<>+3104(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+3808(SB), Y2, Y3
-	VFMADD231PD lanes<>+2016(SB), Y1, Y3
+	VFMADD231PD lanes<>+3776(SB), Y2, Y3
+	VFMADD231PD lanes<>+1984(SB), Y1, Y3
 	VFMADD231PD Y13, Y2, Y3
-	VFMADD231PD lanes<>+4192(SB), Y1, Y3
+	VFMADD231PD lanes<>+4160(SB), Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4504(SB), Y3
+	VBROADCASTSD lanes<>+4472(SB), Y3
 	VBLENDVPD Y2, Y15, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -7815,13 +7811,13 @@ TEXT ·log10Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4520(SB), Z30
+	VBROADCASTSD lanes<>+4488(SB), Z30
 	VBROADCASTSD lanes<>+480(SB), Z29
 	VBROADCASTSD lanes<>+736(SB), Z28
-	VBROADCASTSD lanes<>+4568(SB), Z27
-	VBROADCASTSD lanes<>+2976(SB), Z26
-	VBROADCASTSD lanes<>+2592(SB), Z25
-	VBROADCASTSD lanes<>+2304(SB), Z24
+	VBROADCASTSD lanes<>+4536(SB), Z27
+	VBROADCASTSD lanes<>+2944(SB), Z26
+	VBROADCASTSD lanes<>+2560(SB), Z25
+	VBROADCASTSD lanes<>+2272(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7887,22 +7883,22 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VFMADD213PD.BCST lanes<>+4000(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+4000(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+4000(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+4000(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+3968(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+3968(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+3968(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+3968(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2752(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2752(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2752(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2752(SB), Z19, Z23
 	VFMADD213PD.BCST lanes<>+2784(SB), Z16, Z20
 	VFMADD213PD.BCST lanes<>+2784(SB), Z17, Z21
 	VFMADD213PD.BCST lanes<>+2784(SB), Z18, Z22
 	VFMADD213PD.BCST lanes<>+2784(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2400(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2400(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2400(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2400(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -7915,22 +7911,22 @@ main:
 	VMULPD Z30, Z9, Z9
 	VMULPD Z30, Z10, Z10
 	VMULPD Z30, Z11, Z11
-	VFMADD231PD.BCST lanes<>+3808(SB), Z1, Z8
-	VFMADD231PD.BCST lanes<>+3808(SB), Z3, Z9
-	VFMADD231PD.BCST lanes<>+3808(SB), Z5, Z10
-	VFMADD231PD.BCST lanes<>+3808(SB), Z7, Z11
-	VFMADD231PD.BCST lanes<>+2016(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+2016(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+2016(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+2016(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+3776(SB), Z1, Z8
+	VFMADD231PD.BCST lanes<>+3776(SB), Z3, Z9
+	VFMADD231PD.BCST lanes<>+3776(SB), Z5, Z10
+	VFMADD231PD.BCST lanes<>+3776(SB), Z7, Z11
+	VFMADD231PD.BCST lanes<>+1984(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+1984(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+1984(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+1984(SB), Z6, Z11
 	VFMADD231PD Z30, Z1, Z8
 	VFMADD231PD Z30, Z3, Z9
 	VFMADD231PD Z30, Z5, Z10
 	VFMADD231PD Z30, Z7, Z11
-	VFMADD231PD.BCST lanes<>+4192(SB), Z0, Z8
-	VFMADD231PD.BCST lanes<>+4192(SB), Z2, Z9
-	VFMADD231PD.BCST lanes<>+4192(SB), Z4, Z10
-	VFMADD231PD.BCST lanes<>+4192(SB), Z6, Z11
+	VFMADD231PD.BCST lanes<>+4160(SB), Z0, Z8
+	VFMADD231PD.BCST lanes<>+4160(SB), Z2, Z9
+	VFMADD231PD.BCST lanes<>+4160(SB), Z4, Z10
+	VFMADD231PD.BCST lanes<>+4160(SB), Z6, Z11
 	VMOVUPS Z8, (DX)(CX*8)
 	VMOVUPS Z9, 64(DX)(CX*8)
 	VMOVUPS Z10, 128(DX)(CX*8)
@@ -7961,17 +7957,17 @@ masked:
 	VFMADD231PD Z4, Z27, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VFMADD213PD.BCST lanes<>+4000(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+3968(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2752(SB), Z4, Z5
 	VFMADD213PD.BCST lanes<>+2784(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2400(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
 	VMULPD Z30, Z2, Z2
-	VFMADD231PD.BCST lanes<>+3808(SB), Z1, Z2
-	VFMADD231PD.BCST lanes<>+2016(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+3776(SB), Z1, Z2
+	VFMADD231PD.BCST lanes<>+1984(SB), Z0, Z2
 	VFMADD231PD Z30, Z1, Z2
-	VFMADD231PD.BCST lanes<>+4192(SB), Z0, Z2
+	VFMADD231PD.BCST lanes<>+4160(SB), Z0, Z2
 	VMOVUPD Z2, K7, (DX)(CX*8)
 	ADDQ $8, CX
 	SUBQ $8, AX
@@ -7986,7 +7982,7 @@ TEXT ·log10GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Y15
+	VBROADCASTSS lanes<>+3840(SB), Y15
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -8023,7 +8019,7 @@ TEXT ·log10GradXFloat32Float16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Y15
+	VBROADCASTSS lanes<>+3840(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8125,10 +8121,10 @@ TEXT ·log10GradXFloat32BFloat16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Y15
-	VBROADCASTSS lanes<>+4504(SB), Y14
-	VBROADCASTSS lanes<>+4716(SB), Y13
-	VBROADCASTSS lanes<>+4624(SB), Y12
+	VBROADCASTSS lanes<>+3840(SB), Y15
+	VBROADCASTSS lanes<>+4472(SB), Y14
+	VBROADCASTSS lanes<>+4684(SB), Y13
+	VBROADCASTSS lanes<>+4592(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8190,10 +8186,10 @@ main:
 	VPSRLD $16, Y1, Y1
 	VPSRLD $16, Y2, Y2
 	VPSRLD $16, Y3, Y3
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y1, Y1
-	VPSHUFB lanes<>+1408(SB), Y2, Y2
-	VPSHUFB lanes<>+1408(SB), Y3, Y3
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y1, Y1
+	VPSHUFB lanes<>+1376(SB), Y2, Y2
+	VPSHUFB lanes<>+1376(SB), Y3, Y3
 	VEXTRACTI128 $1, Y0, X4
 	VEXTRACTI128 $1, Y1, X5
 	VEXTRACTI128 $1, Y2, X6
@@ -8229,7 +8225,7 @@ single:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, (DX)(CX*2)
@@ -8280,7 +8276,7 @@ in2:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, 0(SP)
@@ -8302,7 +8298,7 @@ TEXT ·log10GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Y15
+	VBROADCASTSS lanes<>+3840(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8360,7 +8356,7 @@ TEXT ·log10GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Z31
+	VBROADCASTSS lanes<>+3840(SB), Z31
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -8418,7 +8414,7 @@ TEXT ·log10GradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Z31
+	VBROADCASTSS lanes<>+3840(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8480,10 +8476,10 @@ TEXT ·log10GradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Z31
-	VBROADCASTSS lanes<>+4504(SB), Z30
-	VBROADCASTSS lanes<>+4716(SB), Z29
-	VBROADCASTSS lanes<>+4624(SB), Z28
+	VBROADCASTSS lanes<>+3840(SB), Z31
+	VBROADCASTSS lanes<>+4472(SB), Z30
+	VBROADCASTSS lanes<>+4684(SB), Z29
+	VBROADCASTSS lanes<>+4592(SB), Z28
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8590,7 +8586,7 @@ TEXT ·log10GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+3872(SB), Z31
+	VBROADCASTSS lanes<>+3840(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -8637,7 +8633,7 @@ TEXT ·log10GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4520(SB), Y15
+	VBROADCASTSD lanes<>+4488(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8695,7 +8691,7 @@ TEXT ·log10GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4520(SB), Z31
+	VBROADCASTSD lanes<>+4488(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -8742,12 +8738,12 @@ TEXT ·log1pFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1376(SB), Y14
-	VBROADCASTSS lanes<>+1248(SB), Y13
-	VBROADCASTSS lanes<>+1344(SB), Y12
-	VBROADCASTSS lanes<>+1184(SB), Y11
-	VBROADCASTSS lanes<>+4636(SB), Y10
-	VBROADCASTSS lanes<>+4700(SB), Y9
+	VBROADCASTSS lanes<>+1344(SB), Y14
+	VBROADCASTSS lanes<>+1216(SB), Y13
+	VBROADCASTSS lanes<>+1312(SB), Y12
+	VBROADCASTSS lanes<>+1152(SB), Y11
+	VBROADCASTSS lanes<>+4604(SB), Y10
+	VBROADCASTSS lanes<>+4668(SB), Y9
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -8775,40 +8771,40 @@ line:
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y8, Y8, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1952(SB), Y6
+	VBROADCASTSS lanes<>+1920(SB), Y6
 	VFMADD231PS Y8, Y9, Y6
-	VBROADCASTSS lanes<>+1952(SB), Y7
+	VBROADCASTSS lanes<>+1920(SB), Y7
 	VFMADD231PS Y2, Y9, Y7
-	VFMADD213PS lanes<>+2400(SB), Y8, Y6
-	VFMADD213PS lanes<>+2400(SB), Y2, Y7
-	VFMADD213PS lanes<>+3456(SB), Y8, Y6
-	VFMADD213PS lanes<>+3456(SB), Y2, Y7
-	VFMADD213PS lanes<>+2272(SB), Y8, Y6
-	VFMADD213PS lanes<>+2272(SB), Y2, Y7
-	VFMADD213PS lanes<>+3008(SB), Y8, Y6
-	VFMADD213PS lanes<>+3008(SB), Y2, Y7
+	VFMADD213PS lanes<>+2368(SB), Y8, Y6
+	VFMADD213PS lanes<>+2368(SB), Y2, Y7
+	VFMADD213PS lanes<>+3424(SB), Y8, Y6
+	VFMADD213PS lanes<>+3424(SB), Y2, Y7
 	VFMADD213PS lanes<>+2240(SB), Y8, Y6
 	VFMADD213PS lanes<>+2240(SB), Y2, Y7
-	VFMADD213PS lanes<>+3840(SB), Y8, Y6
-	VFMADD213PS lanes<>+3840(SB), Y2, Y7
-	VFMADD213PS lanes<>+1120(SB), Y8, Y6
-	VFMADD213PS lanes<>+1120(SB), Y2, Y7
-	VFMADD231PS lanes<>+1856(SB), Y1, Y8
-	VFMADD231PS lanes<>+1856(SB), Y3, Y2
+	VFMADD213PS lanes<>+2976(SB), Y8, Y6
+	VFMADD213PS lanes<>+2976(SB), Y2, Y7
+	VFMADD213PS lanes<>+2208(SB), Y8, Y6
+	VFMADD213PS lanes<>+2208(SB), Y2, Y7
+	VFMADD213PS lanes<>+3808(SB), Y8, Y6
+	VFMADD213PS lanes<>+3808(SB), Y2, Y7
+	VFMADD213PS lanes<>+1088(SB), Y8, Y6
+	VFMADD213PS lanes<>+1088(SB), Y2, Y7
+	VFMADD231PS lanes<>+1824(SB), Y1, Y8
+	VFMADD231PS lanes<>+1824(SB), Y3, Y2
 	VFMADD231PS Y6, Y4, Y8
 	VFMADD231PS Y7, Y5, Y2
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+4352(SB), Y3, Y4
+	VANDPS lanes<>+4320(SB), Y3, Y4
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y3, Y6
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y3, Y6
 	VBLENDVPS Y5, Y8, Y0, Y5
 	VBLENDVPS Y6, Y2, Y3, Y2
 	VCMPPS $0, Y12, Y0, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+4616(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y0, Y8
@@ -8844,40 +8840,40 @@ line:
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y8, Y8, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1952(SB), Y6
+	VBROADCASTSS lanes<>+1920(SB), Y6
 	VFMADD231PS Y8, Y9, Y6
-	VBROADCASTSS lanes<>+1952(SB), Y7
+	VBROADCASTSS lanes<>+1920(SB), Y7
 	VFMADD231PS Y2, Y9, Y7
-	VFMADD213PS lanes<>+2400(SB), Y8, Y6
-	VFMADD213PS lanes<>+2400(SB), Y2, Y7
-	VFMADD213PS lanes<>+3456(SB), Y8, Y6
-	VFMADD213PS lanes<>+3456(SB), Y2, Y7
-	VFMADD213PS lanes<>+2272(SB), Y8, Y6
-	VFMADD213PS lanes<>+2272(SB), Y2, Y7
-	VFMADD213PS lanes<>+3008(SB), Y8, Y6
-	VFMADD213PS lanes<>+3008(SB), Y2, Y7
+	VFMADD213PS lanes<>+2368(SB), Y8, Y6
+	VFMADD213PS lanes<>+2368(SB), Y2, Y7
+	VFMADD213PS lanes<>+3424(SB), Y8, Y6
+	VFMADD213PS lanes<>+3424(SB), Y2, Y7
 	VFMADD213PS lanes<>+2240(SB), Y8, Y6
 	VFMADD213PS lanes<>+2240(SB), Y2, Y7
-	VFMADD213PS lanes<>+3840(SB), Y8, Y6
-	VFMADD213PS lanes<>+3840(SB), Y2, Y7
-	VFMADD213PS lanes<>+1120(SB), Y8, Y6
-	VFMADD213PS lanes<>+1120(SB), Y2, Y7
-	VFMADD231PS lanes<>+1856(SB), Y1, Y8
-	VFMADD231PS lanes<>+1856(SB), Y3, Y2
+	VFMADD213PS lanes<>+2976(SB), Y8, Y6
+	VFMADD213PS lanes<>+2976(SB), Y2, Y7
+	VFMADD213PS lanes<>+2208(SB), Y8, Y6
+	VFMADD213PS lanes<>+2208(SB), Y2, Y7
+	VFMADD213PS lanes<>+3808(SB), Y8, Y6
+	VFMADD213PS lanes<>+3808(SB), Y2, Y7
+	VFMADD213PS lanes<>+1088(SB), Y8, Y6
+	VFMADD213PS lanes<>+1088(SB), Y2, Y7
+	VFMADD231PS lanes<>+1824(SB), Y1, Y8
+	VFMADD231PS lanes<>+1824(SB), Y3, Y2
 	VFMADD231PS Y6, Y4, Y8
 	VFMADD231PS Y7, Y5, Y2
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VMOVUPS 96(SI)(CX*4), Y3
-	VANDPS lanes<>+4352(SB), Y3, Y4
+	VANDPS lanes<>+4320(SB), Y3, Y4
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y3, Y6
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y3, Y6
 	VBLENDVPS Y5, Y8, Y0, Y5
 	VBLENDVPS Y6, Y2, Y3, Y2
 	VCMPPS $0, Y12, Y0, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+4616(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y0, Y8
@@ -8902,12 +8898,12 @@ TEXT ·log1pFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1376(SB), Y14
-	VBROADCASTSS lanes<>+1248(SB), Y13
-	VBROADCASTSS lanes<>+1344(SB), Y12
-	VBROADCASTSS lanes<>+1184(SB), Y11
-	VBROADCASTSS lanes<>+4636(SB), Y10
-	VBROADCASTSS lanes<>+4700(SB), Y9
+	VBROADCASTSS lanes<>+1344(SB), Y14
+	VBROADCASTSS lanes<>+1216(SB), Y13
+	VBROADCASTSS lanes<>+1312(SB), Y12
+	VBROADCASTSS lanes<>+1152(SB), Y11
+	VBROADCASTSS lanes<>+4604(SB), Y10
+	VBROADCASTSS lanes<>+4668(SB), Y9
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -8935,40 +8931,40 @@ main:
 	VCVTDQ2PS Y3, Y3
 	VMULPS Y8, Y8, Y4
 	VMULPS Y2, Y2, Y5
-	VBROADCASTSS lanes<>+1952(SB), Y6
+	VBROADCASTSS lanes<>+1920(SB), Y6
 	VFMADD231PS Y8, Y9, Y6
-	VBROADCASTSS lanes<>+1952(SB), Y7
+	VBROADCASTSS lanes<>+1920(SB), Y7
 	VFMADD231PS Y2, Y9, Y7
-	VFMADD213PS lanes<>+2400(SB), Y8, Y6
-	VFMADD213PS lanes<>+2400(SB), Y2, Y7
-	VFMADD213PS lanes<>+3456(SB), Y8, Y6
-	VFMADD213PS lanes<>+3456(SB), Y2, Y7
-	VFMADD213PS lanes<>+2272(SB), Y8, Y6
-	VFMADD213PS lanes<>+2272(SB), Y2, Y7
-	VFMADD213PS lanes<>+3008(SB), Y8, Y6
-	VFMADD213PS lanes<>+3008(SB), Y2, Y7
+	VFMADD213PS lanes<>+2368(SB), Y8, Y6
+	VFMADD213PS lanes<>+2368(SB), Y2, Y7
+	VFMADD213PS lanes<>+3424(SB), Y8, Y6
+	VFMADD213PS lanes<>+3424(SB), Y2, Y7
 	VFMADD213PS lanes<>+2240(SB), Y8, Y6
 	VFMADD213PS lanes<>+2240(SB), Y2, Y7
-	VFMADD213PS lanes<>+3840(SB), Y8, Y6
-	VFMADD213PS lanes<>+3840(SB), Y2, Y7
-	VFMADD213PS lanes<>+1120(SB), Y8, Y6
-	VFMADD213PS lanes<>+1120(SB), Y2, Y7
-	VFMADD231PS lanes<>+1856(SB), Y1, Y8
-	VFMADD231PS lanes<>+1856(SB), Y3, Y2
+	VFMADD213PS lanes<>+2976(SB), Y8, Y6
+	VFMADD213PS lanes<>+2976(SB), Y2, Y7
+	VFMADD213PS lanes<>+2208(SB), Y8, Y6
+	VFMADD213PS lanes<>+2208(SB), Y2, Y7
+	VFMADD213PS lanes<>+3808(SB), Y8, Y6
+	VFMADD213PS lanes<>+3808(SB), Y2, Y7
+	VFMADD213PS lanes<>+1088(SB), Y8, Y6
+	VFMADD213PS lanes<>+1088(SB), Y2, Y7
+	VFMADD231PS lanes<>+1824(SB), Y1, Y8
+	VFMADD231PS lanes<>+1824(SB), Y3, Y2
 	VFMADD231PS Y6, Y4, Y8
 	VFMADD231PS Y7, Y5, Y2
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+4352(SB), Y3, Y4
+	VANDPS lanes<>+4320(SB), Y3, Y4
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y3, Y6
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y3, Y6
 	VBLENDVPS Y5, Y8, Y0, Y5
 	VBLENDVPS Y6, Y2, Y3, Y2
 	VCMPPS $0, Y12, Y0, Y6
 	VCMPPS $0, Y12, Y3, Y7
-	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+4616(SB), Y8
 	VBLENDVPS Y6, Y14, Y8, Y6
 	VBLENDVPS Y7, Y14, Y8, Y7
 	VCMPPS $30, Y12, Y0, Y8
@@ -9000,23 +8996,23 @@ single:
 	VFMADD231PS Y2, Y3, Y4
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y4, Y4, Y2
-	VBROADCASTSS lanes<>+1952(SB), Y3
+	VBROADCASTSS lanes<>+1920(SB), Y3
 	VFMADD231PS Y4, Y9, Y3
-	VFMADD213PS lanes<>+2400(SB), Y4, Y3
-	VFMADD213PS lanes<>+3456(SB), Y4, Y3
-	VFMADD213PS lanes<>+2272(SB), Y4, Y3
-	VFMADD213PS lanes<>+3008(SB), Y4, Y3
+	VFMADD213PS lanes<>+2368(SB), Y4, Y3
+	VFMADD213PS lanes<>+3424(SB), Y4, Y3
 	VFMADD213PS lanes<>+2240(SB), Y4, Y3
-	VFMADD213PS lanes<>+3840(SB), Y4, Y3
-	VFMADD213PS lanes<>+1120(SB), Y4, Y3
-	VFMADD231PS lanes<>+1856(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y4, Y3
+	VFMADD213PS lanes<>+2208(SB), Y4, Y3
+	VFMADD213PS lanes<>+3808(SB), Y4, Y3
+	VFMADD213PS lanes<>+1088(SB), Y4, Y3
+	VFMADD231PS lanes<>+1824(SB), Y1, Y4
 	VFMADD231PS Y3, Y2, Y4
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y4, Y0, Y2
 	VCMPPS $0, Y12, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+4616(SB), Y4
 	VBLENDVPS Y3, Y14, Y4, Y3
 	VCMPPS $30, Y12, Y0, Y4
 	VBLENDVPS Y4, Y2, Y3, Y2
@@ -9043,23 +9039,23 @@ tail:
 	VFMADD231PS Y2, Y3, Y4
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y4, Y4, Y2
-	VBROADCASTSS lanes<>+1952(SB), Y3
+	VBROADCASTSS lanes<>+1920(SB), Y3
 	VFMADD231PS Y4, Y9, Y3
-	VFMADD213PS lanes<>+2400(SB), Y4, Y3
-	VFMADD213PS lanes<>+3456(SB), Y4, Y3
-	VFMADD213PS lanes<>+2272(SB), Y4, Y3
-	VFMADD213PS lanes<>+3008(SB), Y4, Y3
+	VFMADD213PS lanes<>+2368(SB), Y4, Y3
+	VFMADD213PS lanes<>+3424(SB), Y4, Y3
 	VFMADD213PS lanes<>+2240(SB), Y4, Y3
-	VFMADD213PS lanes<>+3840(SB), Y4, Y3
-	VFMADD213PS lanes<>+1120(SB), Y4, Y3
-	VFMADD231PS lanes<>+1856(SB), Y1, Y4
+	VFMADD213PS lanes<>+2976(SB), Y4, Y3
+	VFMADD213PS lanes<>+2208(SB), Y4, Y3
+	VFMADD213PS lanes<>+3808(SB), Y4, Y3
+	VFMADD213PS lanes<>+1088(SB), Y4, Y3
+	VFMADD231PS lanes<>+1824(SB), Y1, Y4
 	VFMADD231PS Y3, Y2, Y4
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y4, Y0, Y2
 	VCMPPS $0, Y12, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
+	VBROADCASTSS lanes<>+4616(SB), Y4
 	VBLENDVPS Y3, Y14, Y4, Y3
 	VCMPPS $30, Y12, Y0, Y4
 	VBLENDVPS Y4, Y2, Y3, Y2
@@ -9077,25 +9073,25 @@ TEXT ·log1pFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1376(SB), Z30
-	VBROADCASTSS lanes<>+1248(SB), Z29
-	VBROADCASTSS lanes<>+1344(SB), Z28
-	VBROADCASTSS lanes<>+1184(SB), Z27
-	VBROADCASTSS lanes<>+4636(SB), Z26
-	VBROADCASTSS lanes<>+4700(SB), Z25
-	VBROADCASTSS lanes<>+1952(SB), Z24
-	VBROADCASTSS lanes<>+2400(SB), Z23
-	VBROADCASTSS lanes<>+3456(SB), Z22
-	VBROADCASTSS lanes<>+2272(SB), Z21
-	VBROADCASTSS lanes<>+3008(SB), Z20
-	VBROADCASTSS lanes<>+2240(SB), Z19
-	VBROADCASTSS lanes<>+3840(SB), Z18
-	VBROADCASTSS lanes<>+1120(SB), Z17
-	VBROADCASTSS lanes<>+1856(SB), Z16
-	VBROADCASTSS lanes<>+4352(SB), Z15
+	VBROADCASTSS lanes<>+1344(SB), Z30
+	VBROADCASTSS lanes<>+1216(SB), Z29
+	VBROADCASTSS lanes<>+1312(SB), Z28
+	VBROADCASTSS lanes<>+1152(SB), Z27
+	VBROADCASTSS lanes<>+4604(SB), Z26
+	VBROADCASTSS lanes<>+4668(SB), Z25
+	VBROADCASTSS lanes<>+1920(SB), Z24
+	VBROADCASTSS lanes<>+2368(SB), Z23
+	VBROADCASTSS lanes<>+3424(SB), Z22
+	VBROADCASTSS lanes<>+2240(SB), Z21
+	VBROADCASTSS lanes<>+2976(SB), Z20
+	VBROADCASTSS lanes<>+2208(SB), Z19
+	VBROADCASTSS lanes<>+3808(SB), Z18
+	VBROADCASTSS lanes<>+1088(SB), Z17
+	VBROADCASTSS lanes<>+1824(SB), Z16
+	VBROADCASTSS lanes<>+4320(SB), Z15
 	VBROADCASTSS lanes<>+928(SB), Z14
-	VBROADCASTSS lanes<>+1312(SB), Z13
-	VBROADCASTSS lanes<>+4648(SB), Z12
+	VBROADCASTSS lanes<>+1280(SB), Z13
+	VBROADCASTSS lanes<>+4616(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -9261,25 +9257,25 @@ TEXT ·log1pFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1376(SB), Z30
-	VBROADCASTSS lanes<>+1248(SB), Z29
-	VBROADCASTSS lanes<>+1344(SB), Z28
-	VBROADCASTSS lanes<>+1184(SB), Z27
-	VBROADCASTSS lanes<>+4636(SB), Z26
-	VBROADCASTSS lanes<>+4700(SB), Z25
-	VBROADCASTSS lanes<>+1952(SB), Z24
-	VBROADCASTSS lanes<>+2400(SB), Z23
-	VBROADCASTSS lanes<>+3456(SB), Z22
-	VBROADCASTSS lanes<>+2272(SB), Z21
-	VBROADCASTSS lanes<>+3008(SB), Z20
-	VBROADCASTSS lanes<>+2240(SB), Z19
-	VBROADCASTSS lanes<>+3840(SB), Z18
-	VBROADCASTSS lanes<>+1120(SB), Z17
-	VBROADCASTSS lanes<>+1856(SB), Z16
-	VBROADCASTSS lanes<>+4352(SB), Z15
+	VBROADCASTSS lanes<>+1344(SB), Z30
+	VBROADCASTSS lanes<>+1216(SB), Z29
+	VBROADCASTSS lanes<>+1312(SB), Z28
+	VBROADCASTSS lanes<>+1152(SB), Z27
+	VBROADCASTSS lanes<>+4604(SB), Z26
+	VBROADCASTSS lanes<>+4668(SB), Z25
+	VBROADCASTSS lanes<>+1920(SB), Z24
+	VBROADCASTSS lanes<>+2368(SB), Z23
+	VBROADCASTSS lanes<>+3424(SB), Z22
+	VBROADCASTSS lanes<>+2240(SB), Z21
+	VBROADCASTSS lanes<>+2976(SB), Z20
+	VBROADCASTSS lanes<>+2208(SB), Z19
+	VBROADCASTSS lanes<>+3808(SB), Z18
+	VBROADCASTSS lanes<>+1088(SB), Z17
+	VBROADCASTSS lanes<>+1824(SB), Z16
+	VBROADCASTSS lanes<>+4320(SB), Z15
 	VBROADCASTSS lanes<>+928(SB), Z14
-	VBROADCASTSS lanes<>+1312(SB), Z13
-	VBROADCASTSS lanes<>+4648(SB), Z12
+	VBROADCASTSS lanes<>+1280(SB), Z13
+	VBROADCASTSS lanes<>+4616(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -9405,7 +9401,7 @@ TEXT ·log1pFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+4472(SB), Y14
+	VBROADCASTSD lanes<>+4440(SB), Y14
 	VBROADCASTSD lanes<>+704(SB), Y13
 	VBROADCASTSD lanes<>+864(SB), Y12
 	XORQ CX, CX
@@ -9421,7 +9417,7 @@ main:
 	VPSUBQ lanes<>+768(SB), Y3, Y3
 	VPAND Y14, Y1, Y1
 	VPAND Y14, Y3, Y3
-	VBROADCASTSD lanes<>+4416(SB), Y4
+	VBROADCASTSD lanes<>+4384(SB), Y4
 	VPSUBQ Y1, Y4, Y5
 	VPSUBQ Y3, Y4, Y4
 	VMULPD Y13, Y0, Y6
@@ -9438,8 +9434,8 @@ main:
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y1, Y1
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4288(SB), Y1, Y1
-	VSUBPD lanes<>+4288(SB), Y3, Y3
+	VSUBPD lanes<>+4256(SB), Y1, Y1
+	VSUBPD lanes<>+4256(SB), Y3, Y3
 	VMULPD Y8, Y8, Y4
 	VMULPD Y9, Y9, Y5
 	VADDPD lanes<>+480(SB), Y8, Y6
@@ -9450,36 +9446,36 @@ main:
 	VMULPD Y7, Y7, Y11
 	VMULPD lanes<>+736(SB), Y4, Y4
 	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4568(SB), Y2
-	VBROADCASTSD lanes<>+2976(SB), Y0
+	VBROADCASTSD lanes<>+4536(SB), Y2
+	VBROADCASTSD lanes<>+2944(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+2976(SB), Y11, Y2
-	VFMADD213PD lanes<>+2592(SB), Y10, Y0
-	VFMADD213PD lanes<>+2592(SB), Y11, Y2
-	VFMADD213PD lanes<>+2304(SB), Y10, Y0
-	VFMADD213PD lanes<>+2304(SB), Y11, Y2
-	VFMADD213PD lanes<>+4000(SB), Y10, Y0
-	VFMADD213PD lanes<>+4000(SB), Y11, Y2
+	VFMADD213PD lanes<>+2944(SB), Y11, Y2
+	VFMADD213PD lanes<>+2560(SB), Y10, Y0
+	VFMADD213PD lanes<>+2560(SB), Y11, Y2
+	VFMADD213PD lanes<>+2272(SB), Y10, Y0
+	VFMADD213PD lanes<>+2272(SB), Y11, Y2
+	VFMADD213PD lanes<>+3968(SB), Y10, Y0
+	VFMADD213PD lanes<>+3968(SB), Y11, Y2
+	VFMADD213PD lanes<>+2752(SB), Y10, Y0
+	VFMADD213PD lanes<>+2752(SB), Y11, Y2
 	VFMADD213PD lanes<>+2784(SB), Y10, Y0
 	VFMADD213PD lanes<>+2784(SB), Y11, Y2
-	VFMADD213PD lanes<>+2816(SB), Y10, Y0
-	VFMADD213PD lanes<>+2816(SB), Y11, Y2
-	VFMADD213PD lanes<>+2432(SB), Y10, Y0
-	VFMADD213PD lanes<>+2432(SB), Y11, Y2
+	VFMADD213PD lanes<>+2400(SB), Y10, Y0
+	VFMADD213PD lanes<>+2400(SB), Y11, Y2
 	VFMADD213PD Y4, Y0, Y10
 	VFMADD213PD Y5, Y2, Y11
 	VFMSUB231PD Y10, Y6, Y4
 	VFMSUB231PD Y11, Y7, Y5
-	VFMADD231PD lanes<>+2144(SB), Y1, Y4
-	VFMADD231PD lanes<>+2144(SB), Y3, Y5
+	VFMADD231PD lanes<>+2112(SB), Y1, Y4
+	VFMADD231PD lanes<>+2112(SB), Y3, Y5
 	VADDPD Y8, Y4, Y0
 	VADDPD Y9, Y5, Y2
-	VFMADD231PD lanes<>+3968(SB), Y1, Y0
-	VFMADD231PD lanes<>+3968(SB), Y3, Y2
+	VFMADD231PD lanes<>+3936(SB), Y1, Y0
+	VFMADD231PD lanes<>+3936(SB), Y3, Y2
 	VMOVUPS (SI)(CX*8), Y1
-	VANDPD lanes<>+4384(SB), Y1, Y3
+	VANDPD lanes<>+4352(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*8), Y4
-	VANDPD lanes<>+4384(SB), Y4, Y5
+	VANDPD lanes<>+4352(SB), Y4, Y5
 	VCMPPD $17, lanes<>+672(SB), Y3, Y3
 	VCMPPD $17, lanes<>+672(SB), Y5, Y5
 	VCMPPD $17, lanes<>+832(SB), Y1, Y6
@@ -9488,7 +9484,7 @@ main:
 	VBLENDVPD Y7, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y6
 	VCMPPD $0, Y12, Y4, Y7
-	VBROADCASTSD lanes<>+4504(SB), Y8
+	VBROADCASTSD lanes<>+4472(SB), Y8
 	VBLENDVPD Y6, Y14, Y8, Y6
 	VBLENDVPD Y7, Y14, Y8, Y7
 	VCMPPD $30, Y12, Y1, Y8
@@ -9512,7 +9508,7 @@ single:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y14, Y1, Y1
-	VBROADCASTSD lanes<>+4416(SB), Y2
+	VBROADCASTSD lanes<>+4384(SB), Y2
 	VPSUBQ Y1, Y2, Y2
 	VMULPD Y13, Y0, Y3
 	VMOVAPS Y15, Y4
@@ -9521,31 +9517,31 @@ single:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VSUBPD lanes<>+4256(SB), Y1, Y1
 	VMULPD Y4, Y4, Y2
 	VADDPD lanes<>+480(SB), Y4, Y3
 	VDIVPD Y3, Y4, Y3
 	VMULPD Y3, Y3, Y5
 	VMULPD lanes<>+736(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4568(SB), Y6
-	VFMADD213PD lanes<>+2976(SB), Y5, Y6
-	VFMADD213PD lanes<>+2592(SB), Y5, Y6
-	VFMADD213PD lanes<>+2304(SB), Y5, Y6
-	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4536(SB), Y6
+	VFMADD213PD lanes<>+2944(SB), Y5, Y6
+	VFMADD213PD lanes<>+2560(SB), Y5, Y6
+	VFMADD213PD lanes<>+2272(SB), Y5, Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+2752(SB), Y5, Y6
 	VFMADD213PD lanes<>+2784(SB), Y5, Y6
-	VFMADD213PD lanes<>+2816(SB), Y5, Y6
-	VFMADD213PD lanes<>+2432(SB), Y5, Y6
+	VFMADD213PD lanes<>+2400(SB), Y5, Y6
 	VFMADD213PD Y2, Y6, Y5
 	VFMSUB231PD Y5, Y3, Y2
-	VFMADD231PD lanes<>+2144(SB), Y1, Y2
+	VFMADD231PD lanes<>+2112(SB), Y1, Y2
 	VADDPD Y4, Y2, Y2
-	VFMADD231PD lanes<>+3968(SB), Y1, Y2
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VFMADD231PD lanes<>+3936(SB), Y1, Y2
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y3
 	VBLENDVPD Y3, Y2, Y0, Y2
 	VCMPPD $0, Y12, Y0, Y3
-	VBROADCASTSD lanes<>+4504(SB), Y4
+	VBROADCASTSD lanes<>+4472(SB), Y4
 	VBLENDVPD Y3, Y14, Y4, Y3
 	VCMPPD $30, Y12, Y0, Y4
 	VBLENDVPD Y4, Y2, Y3, Y2
@@ -9565,7 +9561,7 @@ tail:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y14, Y1, Y1
-	VBROADCASTSD lanes<>+4416(SB), Y2
+	VBROADCASTSD lanes<>+4384(SB), Y2
 	VPSUBQ Y1, Y2, Y2
 	VMULPD Y13, Y0, Y3
 	VMOVAPS Y15, Y4
@@ -9574,31 +9570,31 @@ tail:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VSUBPD lanes<>+4256(SB), Y1, Y1
 	VMULPD Y4, Y4, Y2
 	VADDPD lanes<>+480(SB), Y4, Y3
 	VDIVPD Y3, Y4, Y3
 	VMULPD Y3, Y3, Y5
 	VMULPD lanes<>+736(SB), Y2, Y2
-	VBROADCASTSD lanes<>+4568(SB), Y6
-	VFMADD213PD lanes<>+2976(SB), Y5, Y6
-	VFMADD213PD lanes<>+2592(SB), Y5, Y6
-	VFMADD213PD lanes<>+2304(SB), Y5, Y6
-	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4536(SB), Y6
+	VFMADD213PD lanes<>+2944(SB), Y5, Y6
+	VFMADD213PD lanes<>+2560(SB), Y5, Y6
+	VFMADD213PD lanes<>+2272(SB), Y5, Y6
+	VFMADD213PD lanes<>+3968(SB), Y5, Y6
+	VFMADD213PD lanes<>+2752(SB), Y5, Y6
 	VFMADD213PD lanes<>+2784(SB), Y5, Y6
-	VFMADD213PD lanes<>+2816(SB), Y5, Y6
-	VFMADD213PD lanes<>+2432(SB), Y5, Y6
+	VFMADD213PD lanes<>+2400(SB), Y5, Y6
 	VFMADD213PD Y2, Y6, Y5
 	VFMSUB231PD Y5, Y3, Y2
-	VFMADD231PD lanes<>+2144(SB), Y1, Y2
+	VFMADD231PD lanes<>+2112(SB), Y1, Y2
 	VADDPD Y4, Y2, Y2
-	VFMADD231PD lanes<>+3968(SB), Y1, Y2
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VFMADD231PD lanes<>+3936(SB), Y1, Y2
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y3
 	VBLENDVPD Y3, Y2, Y0, Y2
 	VCMPPD $0, Y12, Y0, Y3
-	VBROADCASTSD lanes<>+4504(SB), Y4
+	VBROADCASTSD lanes<>+4472(SB), Y4
 	VBLENDVPD Y3, Y14, Y4, Y3
 	VCMPPD $30, Y12, Y0, Y4
 	VBLENDVPD Y4, Y2, Y3, Y2
@@ -9616,25 +9612,25 @@ TEXT ·log1pFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4472(SB), Z30
+	VBROADCASTSD lanes<>+4440(SB), Z30
 	VBROADCASTSD lanes<>+704(SB), Z29
 	VBROADCASTSD lanes<>+864(SB), Z28
 	VBROADCASTSD lanes<>+768(SB), Z27
-	VBROADCASTSD lanes<>+4416(SB), Z26
+	VBROADCASTSD lanes<>+4384(SB), Z26
 	VBROADCASTSD lanes<>+576(SB), Z25
-	VBROADCASTSD lanes<>+4288(SB), Z24
+	VBROADCASTSD lanes<>+4256(SB), Z24
 	VBROADCASTSD lanes<>+480(SB), Z23
 	VBROADCASTSD lanes<>+736(SB), Z22
-	VBROADCASTSD lanes<>+4568(SB), Z21
-	VBROADCASTSD lanes<>+2976(SB), Z20
-	VBROADCASTSD lanes<>+2592(SB), Z19
-	VBROADCASTSD lanes<>+2304(SB), Z18
-	VBROADCASTSD lanes<>+4000(SB), Z17
-	VBROADCASTSD lanes<>+2784(SB), Z16
-	VBROADCASTSD lanes<>+2816(SB), Z15
-	VBROADCASTSD lanes<>+2432(SB), Z14
-	VBROADCASTSD lanes<>+2144(SB), Z13
-	VBROADCASTSD lanes<>+3968(SB), Z12
+	VBROADCASTSD lanes<>+4536(SB), Z21
+	VBROADCASTSD lanes<>+2944(SB), Z20
+	VBROADCASTSD lanes<>+2560(SB), Z19
+	VBROADCASTSD lanes<>+2272(SB), Z18
+	VBROADCASTSD lanes<>+3968(SB), Z17
+	VBROADCASTSD lanes<>+2752(SB), Z16
+	VBROADCASTSD lanes<>+2784(SB), Z15
+	VBROADCASTSD lanes<>+2400(SB), Z14
+	VBROADCASTSD lanes<>+2112(SB), Z13
+	VBROADCASTSD lanes<>+3936(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -9703,9 +9699,9 @@ main:
 	VFMADD231PD Z12, Z1, Z0
 	VFMADD231PD Z12, Z3, Z2
 	VMOVUPS (SI)(CX*8), Z1
-	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4352(SB), Z1, Z3
 	VMOVUPS 64(SI)(CX*8), Z4
-	VANDPD.BCST lanes<>+4384(SB), Z4, Z5
+	VANDPD.BCST lanes<>+4352(SB), Z4, Z5
 	VCMPPD.BCST $17, lanes<>+672(SB), Z3, K1
 	VCMPPD.BCST $17, lanes<>+672(SB), Z5, K2
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
@@ -9714,7 +9710,7 @@ main:
 	VBLENDMPD Z2, Z4, K4, Z2
 	VCMPPD $0, Z28, Z1, K3
 	VCMPPD $0, Z28, Z4, K4
-	VBROADCASTSD lanes<>+4504(SB), Z3
+	VBROADCASTSD lanes<>+4472(SB), Z3
 	VBLENDMPD Z30, Z3, K3, Z5
 	VBLENDMPD Z30, Z3, K4, Z3
 	VCMPPD $30, Z28, Z1, K3
@@ -9767,12 +9763,12 @@ masked:
 	VFMADD231PD Z13, Z1, Z2
 	VADDPD Z4, Z2, Z2
 	VFMADD231PD Z12, Z1, Z2
-	VANDPD.BCST lanes<>+4384(SB), Z0, Z1
+	VANDPD.BCST lanes<>+4352(SB), Z0, Z1
 	VCMPPD.BCST $17, lanes<>+672(SB), Z1, K1
 	VCMPPD.BCST $17, lanes<>+832(SB), Z0, K2
 	VBLENDMPD Z2, Z0, K2, Z1
 	VCMPPD $0, Z28, Z0, K2
-	VBROADCASTSD lanes<>+4504(SB), Z2
+	VBROADCASTSD lanes<>+4472(SB), Z2
 	VBLENDMPD Z30, Z2, K2, Z2
 	VCMPPD $30, Z28, Z0, K2
 	VBLENDMPD Z1, Z2, K2, Z1
@@ -10133,45 +10129,45 @@ line:
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1184(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1184(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
-	VMULPS lanes<>+1056(SB), Y0, Y8
-	VMULPS lanes<>+1056(SB), Y2, Y9
-	VMULPS lanes<>+1056(SB), Y4, Y10
-	VMULPS lanes<>+1056(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1184(SB), Y6, Y7
+	VMULPS lanes<>+1024(SB), Y0, Y8
+	VMULPS lanes<>+1024(SB), Y2, Y9
+	VMULPS lanes<>+1024(SB), Y4, Y10
+	VMULPS lanes<>+1024(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3296(SB), Y8, Y12
-	VPSUBD lanes<>+3296(SB), Y9, Y13
-	VPSUBD lanes<>+3296(SB), Y10, Y14
-	VPSUBD lanes<>+3296(SB), Y11, Y15
-	VPAND lanes<>+1376(SB), Y12, Y12
-	VPAND lanes<>+1376(SB), Y13, Y13
-	VPAND lanes<>+1376(SB), Y14, Y14
-	VPAND lanes<>+1376(SB), Y15, Y15
+	VPSUBD lanes<>+3264(SB), Y8, Y12
+	VPSUBD lanes<>+3264(SB), Y9, Y13
+	VPSUBD lanes<>+3264(SB), Y10, Y14
+	VPSUBD lanes<>+3264(SB), Y11, Y15
+	VPAND lanes<>+1344(SB), Y12, Y12
+	VPAND lanes<>+1344(SB), Y13, Y13
+	VPAND lanes<>+1344(SB), Y14, Y14
+	VPAND lanes<>+1344(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1280(SB), Y8, Y8
-	VSUBPS lanes<>+1280(SB), Y9, Y9
-	VSUBPS lanes<>+1280(SB), Y10, Y10
-	VSUBPS lanes<>+1280(SB), Y11, Y11
+	VSUBPS lanes<>+1248(SB), Y8, Y8
+	VSUBPS lanes<>+1248(SB), Y9, Y9
+	VSUBPS lanes<>+1248(SB), Y10, Y10
+	VSUBPS lanes<>+1248(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1152(SB), Y1, Y1
-	VANDPS lanes<>+1152(SB), Y3, Y3
-	VANDPS lanes<>+1152(SB), Y5, Y5
-	VANDPS lanes<>+1152(SB), Y7, Y7
+	VANDPS lanes<>+1120(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y3, Y3
+	VANDPS lanes<>+1120(SB), Y5, Y5
+	VANDPS lanes<>+1120(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -10180,70 +10176,70 @@ line:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y6
-	VBROADCASTSS lanes<>+2208(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2208(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2208(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2208(SB), Y11, Y6
-	VFMADD213PS lanes<>+3264(SB), Y8, Y4
-	VFMADD213PS lanes<>+3264(SB), Y9, Y2
-	VFMADD213PS lanes<>+3264(SB), Y10, Y0
-	VFMADD213PS lanes<>+3264(SB), Y11, Y6
-	VFMADD213PS lanes<>+3424(SB), Y8, Y4
-	VFMADD213PS lanes<>+3424(SB), Y9, Y2
-	VFMADD213PS lanes<>+3424(SB), Y10, Y0
-	VFMADD213PS lanes<>+3424(SB), Y11, Y6
-	VFMADD213PS lanes<>+1568(SB), Y8, Y4
-	VFMADD213PS lanes<>+1568(SB), Y9, Y2
-	VFMADD213PS lanes<>+1568(SB), Y10, Y0
-	VFMADD213PS lanes<>+1568(SB), Y11, Y6
-	VFMADD213PS lanes<>+3552(SB), Y8, Y4
-	VFMADD213PS lanes<>+3552(SB), Y9, Y2
-	VFMADD213PS lanes<>+3552(SB), Y10, Y0
-	VFMADD213PS lanes<>+3552(SB), Y11, Y6
-	VFMADD213PS lanes<>+3616(SB), Y8, Y4
-	VFMADD213PS lanes<>+3616(SB), Y9, Y2
-	VFMADD213PS lanes<>+3616(SB), Y10, Y0
-	VFMADD213PS lanes<>+3616(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+1120(SB), Y8, Y4
-	VFMADD213PS lanes<>+1120(SB), Y9, Y2
-	VFMADD213PS lanes<>+1120(SB), Y10, Y0
-	VFMADD213PS lanes<>+1120(SB), Y11, Y6
+	VFMADD213PS lanes<>+2176(SB), Y11, Y6
+	VFMADD213PS lanes<>+3232(SB), Y8, Y4
+	VFMADD213PS lanes<>+3232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3232(SB), Y10, Y0
+	VFMADD213PS lanes<>+3232(SB), Y11, Y6
+	VFMADD213PS lanes<>+3392(SB), Y8, Y4
+	VFMADD213PS lanes<>+3392(SB), Y9, Y2
+	VFMADD213PS lanes<>+3392(SB), Y10, Y0
+	VFMADD213PS lanes<>+3392(SB), Y11, Y6
+	VFMADD213PS lanes<>+1536(SB), Y8, Y4
+	VFMADD213PS lanes<>+1536(SB), Y9, Y2
+	VFMADD213PS lanes<>+1536(SB), Y10, Y0
+	VFMADD213PS lanes<>+1536(SB), Y11, Y6
+	VFMADD213PS lanes<>+3520(SB), Y8, Y4
+	VFMADD213PS lanes<>+3520(SB), Y9, Y2
+	VFMADD213PS lanes<>+3520(SB), Y10, Y0
+	VFMADD213PS lanes<>+3520(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+2848(SB), Y8, Y4
+	VFMADD213PS lanes<>+2848(SB), Y9, Y2
+	VFMADD213PS lanes<>+2848(SB), Y10, Y0
+	VFMADD213PS lanes<>+2848(SB), Y11, Y6
+	VFMADD213PS lanes<>+1088(SB), Y8, Y4
+	VFMADD213PS lanes<>+1088(SB), Y9, Y2
+	VFMADD213PS lanes<>+1088(SB), Y10, Y0
+	VFMADD213PS lanes<>+1088(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+2080(SB), Y4, Y4
-	VMULPS lanes<>+2080(SB), Y2, Y2
-	VMULPS lanes<>+2080(SB), Y0, Y0
-	VMULPS lanes<>+2080(SB), Y6, Y6
-	VFMADD231PS lanes<>+2624(SB), Y8, Y4
-	VFMADD231PS lanes<>+2624(SB), Y9, Y2
-	VFMADD231PS lanes<>+2624(SB), Y10, Y0
-	VFMADD231PS lanes<>+2624(SB), Y11, Y6
-	VFMADD231PS lanes<>+2080(SB), Y8, Y4
-	VFMADD231PS lanes<>+2080(SB), Y9, Y2
-	VFMADD231PS lanes<>+2080(SB), Y10, Y0
-	VFMADD231PS lanes<>+2080(SB), Y11, Y6
+	VMULPS lanes<>+2048(SB), Y4, Y4
+	VMULPS lanes<>+2048(SB), Y2, Y2
+	VMULPS lanes<>+2048(SB), Y0, Y0
+	VMULPS lanes<>+2048(SB), Y6, Y6
+	VFMADD231PS lanes<>+2592(SB), Y8, Y4
+	VFMADD231PS lanes<>+2592(SB), Y9, Y2
+	VFMADD231PS lanes<>+2592(SB), Y10, Y0
+	VFMADD231PS lanes<>+2592(SB), Y11, Y6
+	VFMADD231PS lanes<>+2048(SB), Y8, Y4
+	VFMADD231PS lanes<>+2048(SB), Y9, Y2
+	VFMADD231PS lanes<>+2048(SB), Y10, Y0
+	VFMADD231PS lanes<>+2048(SB), Y11, Y6
 	VFMADD231PS lanes<>+960(SB), Y1, Y4
 	VFMADD231PS lanes<>+960(SB), Y3, Y2
 	VFMADD231PS lanes<>+960(SB), Y5, Y0
 	VFMADD231PS lanes<>+960(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1280(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1280(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1280(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -10253,8 +10249,8 @@ line:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4648(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+4616(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -10289,45 +10285,45 @@ TEXT ·log2Float32AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $32
 main:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
-	VCMPPS $17, lanes<>+1216(SB), Y2, Y3
+	VCMPPS $17, lanes<>+1184(SB), Y2, Y3
 	VMOVUPS 64(SI)(CX*4), Y4
-	VCMPPS $17, lanes<>+1216(SB), Y4, Y5
+	VCMPPS $17, lanes<>+1184(SB), Y4, Y5
 	VMOVUPS 96(SI)(CX*4), Y6
-	VCMPPS $17, lanes<>+1216(SB), Y6, Y7
-	VMULPS lanes<>+1056(SB), Y0, Y8
-	VMULPS lanes<>+1056(SB), Y2, Y9
-	VMULPS lanes<>+1056(SB), Y4, Y10
-	VMULPS lanes<>+1056(SB), Y6, Y11
+	VCMPPS $17, lanes<>+1184(SB), Y6, Y7
+	VMULPS lanes<>+1024(SB), Y0, Y8
+	VMULPS lanes<>+1024(SB), Y2, Y9
+	VMULPS lanes<>+1024(SB), Y4, Y10
+	VMULPS lanes<>+1024(SB), Y6, Y11
 	VBLENDVPS Y1, Y8, Y0, Y8
 	VBLENDVPS Y3, Y9, Y2, Y9
 	VBLENDVPS Y5, Y10, Y4, Y10
 	VBLENDVPS Y7, Y11, Y6, Y11
-	VPSUBD lanes<>+3296(SB), Y8, Y12
-	VPSUBD lanes<>+3296(SB), Y9, Y13
-	VPSUBD lanes<>+3296(SB), Y10, Y14
-	VPSUBD lanes<>+3296(SB), Y11, Y15
-	VPAND lanes<>+1376(SB), Y12, Y12
-	VPAND lanes<>+1376(SB), Y13, Y13
-	VPAND lanes<>+1376(SB), Y14, Y14
-	VPAND lanes<>+1376(SB), Y15, Y15
+	VPSUBD lanes<>+3264(SB), Y8, Y12
+	VPSUBD lanes<>+3264(SB), Y9, Y13
+	VPSUBD lanes<>+3264(SB), Y10, Y14
+	VPSUBD lanes<>+3264(SB), Y11, Y15
+	VPAND lanes<>+1344(SB), Y12, Y12
+	VPAND lanes<>+1344(SB), Y13, Y13
+	VPAND lanes<>+1344(SB), Y14, Y14
+	VPAND lanes<>+1344(SB), Y15, Y15
 	VPSUBD Y12, Y8, Y8
 	VPSUBD Y13, Y9, Y9
 	VPSUBD Y14, Y10, Y10
 	VPSUBD Y15, Y11, Y11
-	VSUBPS lanes<>+1280(SB), Y8, Y8
-	VSUBPS lanes<>+1280(SB), Y9, Y9
-	VSUBPS lanes<>+1280(SB), Y10, Y10
-	VSUBPS lanes<>+1280(SB), Y11, Y11
+	VSUBPS lanes<>+1248(SB), Y8, Y8
+	VSUBPS lanes<>+1248(SB), Y9, Y9
+	VSUBPS lanes<>+1248(SB), Y10, Y10
+	VSUBPS lanes<>+1248(SB), Y11, Y11
 	VCVTDQ2PS Y12, Y12
 	VCVTDQ2PS Y13, Y13
 	VCVTDQ2PS Y14, Y14
 	VCVTDQ2PS Y15, Y15
-	VANDPS lanes<>+1152(SB), Y1, Y1
-	VANDPS lanes<>+1152(SB), Y3, Y3
-	VANDPS lanes<>+1152(SB), Y5, Y5
-	VANDPS lanes<>+1152(SB), Y7, Y7
+	VANDPS lanes<>+1120(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y3, Y3
+	VANDPS lanes<>+1120(SB), Y5, Y5
+	VANDPS lanes<>+1120(SB), Y7, Y7
 	VSUBPS Y1, Y12, Y1
 	VSUBPS Y3, Y13, Y3
 	VSUBPS Y5, Y14, Y5
@@ -10336,70 +10332,70 @@ main:
 	VMULPS Y9, Y9, Y13
 	VMULPS Y10, Y10, Y14
 	VMULPS Y11, Y11, Y15
-	VBROADCASTSS lanes<>+4688(SB), Y6
-	VBROADCASTSS lanes<>+2208(SB), Y4
+	VBROADCASTSS lanes<>+4656(SB), Y6
+	VBROADCASTSS lanes<>+2176(SB), Y4
 	VFMADD231PS Y8, Y6, Y4
-	VBROADCASTSS lanes<>+2208(SB), Y2
+	VBROADCASTSS lanes<>+2176(SB), Y2
 	VFMADD231PS Y9, Y6, Y2
-	VBROADCASTSS lanes<>+2208(SB), Y0
+	VBROADCASTSS lanes<>+2176(SB), Y0
 	VFMADD231PS Y10, Y6, Y0
-	VFMADD213PS lanes<>+2208(SB), Y11, Y6
-	VFMADD213PS lanes<>+3264(SB), Y8, Y4
-	VFMADD213PS lanes<>+3264(SB), Y9, Y2
-	VFMADD213PS lanes<>+3264(SB), Y10, Y0
-	VFMADD213PS lanes<>+3264(SB), Y11, Y6
-	VFMADD213PS lanes<>+3424(SB), Y8, Y4
-	VFMADD213PS lanes<>+3424(SB), Y9, Y2
-	VFMADD213PS lanes<>+3424(SB), Y10, Y0
-	VFMADD213PS lanes<>+3424(SB), Y11, Y6
-	VFMADD213PS lanes<>+1568(SB), Y8, Y4
-	VFMADD213PS lanes<>+1568(SB), Y9, Y2
-	VFMADD213PS lanes<>+1568(SB), Y10, Y0
-	VFMADD213PS lanes<>+1568(SB), Y11, Y6
-	VFMADD213PS lanes<>+3552(SB), Y8, Y4
-	VFMADD213PS lanes<>+3552(SB), Y9, Y2
-	VFMADD213PS lanes<>+3552(SB), Y10, Y0
-	VFMADD213PS lanes<>+3552(SB), Y11, Y6
-	VFMADD213PS lanes<>+3616(SB), Y8, Y4
-	VFMADD213PS lanes<>+3616(SB), Y9, Y2
-	VFMADD213PS lanes<>+3616(SB), Y10, Y0
-	VFMADD213PS lanes<>+3616(SB), Y11, Y6
-	VFMADD213PS lanes<>+2880(SB), Y8, Y4
-	VFMADD213PS lanes<>+2880(SB), Y9, Y2
-	VFMADD213PS lanes<>+2880(SB), Y10, Y0
-	VFMADD213PS lanes<>+2880(SB), Y11, Y6
-	VFMADD213PS lanes<>+1120(SB), Y8, Y4
-	VFMADD213PS lanes<>+1120(SB), Y9, Y2
-	VFMADD213PS lanes<>+1120(SB), Y10, Y0
-	VFMADD213PS lanes<>+1120(SB), Y11, Y6
+	VFMADD213PS lanes<>+2176(SB), Y11, Y6
+	VFMADD213PS lanes<>+3232(SB), Y8, Y4
+	VFMADD213PS lanes<>+3232(SB), Y9, Y2
+	VFMADD213PS lanes<>+3232(SB), Y10, Y0
+	VFMADD213PS lanes<>+3232(SB), Y11, Y6
+	VFMADD213PS lanes<>+3392(SB), Y8, Y4
+	VFMADD213PS lanes<>+3392(SB), Y9, Y2
+	VFMADD213PS lanes<>+3392(SB), Y10, Y0
+	VFMADD213PS lanes<>+3392(SB), Y11, Y6
+	VFMADD213PS lanes<>+1536(SB), Y8, Y4
+	VFMADD213PS lanes<>+1536(SB), Y9, Y2
+	VFMADD213PS lanes<>+1536(SB), Y10, Y0
+	VFMADD213PS lanes<>+1536(SB), Y11, Y6
+	VFMADD213PS lanes<>+3520(SB), Y8, Y4
+	VFMADD213PS lanes<>+3520(SB), Y9, Y2
+	VFMADD213PS lanes<>+3520(SB), Y10, Y0
+	VFMADD213PS lanes<>+3520(SB), Y11, Y6
+	VFMADD213PS lanes<>+3584(SB), Y8, Y4
+	VFMADD213PS lanes<>+3584(SB), Y9, Y2
+	VFMADD213PS lanes<>+3584(SB), Y10, Y0
+	VFMADD213PS lanes<>+3584(SB), Y11, Y6
+	VFMADD213PS lanes<>+2848(SB), Y8, Y4
+	VFMADD213PS lanes<>+2848(SB), Y9, Y2
+	VFMADD213PS lanes<>+2848(SB), Y10, Y0
+	VFMADD213PS lanes<>+2848(SB), Y11, Y6
+	VFMADD213PS lanes<>+1088(SB), Y8, Y4
+	VFMADD213PS lanes<>+1088(SB), Y9, Y2
+	VFMADD213PS lanes<>+1088(SB), Y10, Y0
+	VFMADD213PS lanes<>+1088(SB), Y11, Y6
 	VMULPS Y4, Y12, Y4
 	VMULPS Y2, Y13, Y2
 	VMULPS Y0, Y14, Y0
 	VMULPS Y6, Y15, Y6
-	VMULPS lanes<>+2080(SB), Y4, Y4
-	VMULPS lanes<>+2080(SB), Y2, Y2
-	VMULPS lanes<>+2080(SB), Y0, Y0
-	VMULPS lanes<>+2080(SB), Y6, Y6
-	VFMADD231PS lanes<>+2624(SB), Y8, Y4
-	VFMADD231PS lanes<>+2624(SB), Y9, Y2
-	VFMADD231PS lanes<>+2624(SB), Y10, Y0
-	VFMADD231PS lanes<>+2624(SB), Y11, Y6
-	VFMADD231PS lanes<>+2080(SB), Y8, Y4
-	VFMADD231PS lanes<>+2080(SB), Y9, Y2
-	VFMADD231PS lanes<>+2080(SB), Y10, Y0
-	VFMADD231PS lanes<>+2080(SB), Y11, Y6
+	VMULPS lanes<>+2048(SB), Y4, Y4
+	VMULPS lanes<>+2048(SB), Y2, Y2
+	VMULPS lanes<>+2048(SB), Y0, Y0
+	VMULPS lanes<>+2048(SB), Y6, Y6
+	VFMADD231PS lanes<>+2592(SB), Y8, Y4
+	VFMADD231PS lanes<>+2592(SB), Y9, Y2
+	VFMADD231PS lanes<>+2592(SB), Y10, Y0
+	VFMADD231PS lanes<>+2592(SB), Y11, Y6
+	VFMADD231PS lanes<>+2048(SB), Y8, Y4
+	VFMADD231PS lanes<>+2048(SB), Y9, Y2
+	VFMADD231PS lanes<>+2048(SB), Y10, Y0
+	VFMADD231PS lanes<>+2048(SB), Y11, Y6
 	VFMADD231PS lanes<>+960(SB), Y1, Y4
 	VFMADD231PS lanes<>+960(SB), Y3, Y2
 	VFMADD231PS lanes<>+960(SB), Y5, Y0
 	VFMADD231PS lanes<>+960(SB), Y7, Y6
 	VMOVUPS (SI)(CX*4), Y1
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y3
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y3
 	VMOVUPS 32(SI)(CX*4), Y5
-	VCMPPS $17, lanes<>+1312(SB), Y5, Y7
+	VCMPPS $17, lanes<>+1280(SB), Y5, Y7
 	VMOVUPS 64(SI)(CX*4), Y8
-	VCMPPS $17, lanes<>+1312(SB), Y8, Y9
+	VCMPPS $17, lanes<>+1280(SB), Y8, Y9
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, lanes<>+1312(SB), Y10, Y11
+	VCMPPS $17, lanes<>+1280(SB), Y10, Y11
 	VBLENDVPS Y3, Y4, Y1, Y3
 	VBLENDVPS Y7, Y2, Y5, Y2
 	VBLENDVPS Y9, Y0, Y8, Y0
@@ -10409,8 +10405,8 @@ main:
 	VCMPPS $0, Y6, Y5, Y9
 	VCMPPS $0, Y6, Y8, Y11
 	VCMPPS $0, Y6, Y10, Y12
-	VBROADCASTSS lanes<>+4648(SB), Y13
-	VBROADCASTSS lanes<>+1376(SB), Y14
+	VBROADCASTSS lanes<>+4616(SB), Y13
+	VBROADCASTSS lanes<>+1344(SB), Y14
 	VBLENDVPS Y7, Y14, Y13, Y7
 	VBLENDVPS Y9, Y14, Y13, Y9
 	VBLENDVPS Y11, Y14, Y13, Y11
@@ -10437,37 +10433,37 @@ singles:
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
-	VMULPS lanes<>+1056(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
+	VMULPS lanes<>+1024(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3296(SB), Y2, Y3
-	VPAND lanes<>+1376(SB), Y3, Y3
+	VPSUBD lanes<>+3264(SB), Y2, Y3
+	VPAND lanes<>+1344(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1280(SB), Y2, Y2
+	VSUBPS lanes<>+1248(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y2, Y4
-	VFMADD213PS lanes<>+3264(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+1568(SB), Y2, Y4
-	VFMADD213PS lanes<>+3552(SB), Y2, Y4
-	VFMADD213PS lanes<>+3616(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+1120(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
+	VFMADD213PS lanes<>+3392(SB), Y2, Y4
+	VFMADD213PS lanes<>+1536(SB), Y2, Y4
+	VFMADD213PS lanes<>+3520(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2848(SB), Y2, Y4
+	VFMADD213PS lanes<>+1088(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+2080(SB), Y3, Y3
-	VFMADD231PS lanes<>+2624(SB), Y2, Y3
-	VFMADD231PS lanes<>+2080(SB), Y2, Y3
+	VMULPS lanes<>+2048(SB), Y3, Y3
+	VFMADD231PS lanes<>+2592(SB), Y2, Y3
+	VFMADD231PS lanes<>+2048(SB), Y2, Y3
 	VFMADD231PS lanes<>+960(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
-	VBROADCASTSS lanes<>+1376(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y4
+	VBROADCASTSS lanes<>+1344(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -10483,37 +10479,37 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
-	VCMPPS $17, lanes<>+1216(SB), Y0, Y1
-	VMULPS lanes<>+1056(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1184(SB), Y0, Y1
+	VMULPS lanes<>+1024(SB), Y0, Y2
 	VBLENDVPS Y1, Y2, Y0, Y2
-	VPSUBD lanes<>+3296(SB), Y2, Y3
-	VPAND lanes<>+1376(SB), Y3, Y3
+	VPSUBD lanes<>+3264(SB), Y2, Y3
+	VPAND lanes<>+1344(SB), Y3, Y3
 	VPSUBD Y3, Y2, Y2
-	VSUBPS lanes<>+1280(SB), Y2, Y2
+	VSUBPS lanes<>+1248(SB), Y2, Y2
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1152(SB), Y1, Y1
+	VANDPS lanes<>+1120(SB), Y1, Y1
 	VSUBPS Y1, Y3, Y1
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+4688(SB), Y4
-	VFMADD213PS lanes<>+2208(SB), Y2, Y4
-	VFMADD213PS lanes<>+3264(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+1568(SB), Y2, Y4
-	VFMADD213PS lanes<>+3552(SB), Y2, Y4
-	VFMADD213PS lanes<>+3616(SB), Y2, Y4
-	VFMADD213PS lanes<>+2880(SB), Y2, Y4
-	VFMADD213PS lanes<>+1120(SB), Y2, Y4
+	VBROADCASTSS lanes<>+4656(SB), Y4
+	VFMADD213PS lanes<>+2176(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
+	VFMADD213PS lanes<>+3392(SB), Y2, Y4
+	VFMADD213PS lanes<>+1536(SB), Y2, Y4
+	VFMADD213PS lanes<>+3520(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2848(SB), Y2, Y4
+	VFMADD213PS lanes<>+1088(SB), Y2, Y4
 	VMULPS Y4, Y3, Y3
-	VMULPS lanes<>+2080(SB), Y3, Y3
-	VFMADD231PS lanes<>+2624(SB), Y2, Y3
-	VFMADD231PS lanes<>+2080(SB), Y2, Y3
+	VMULPS lanes<>+2048(SB), Y3, Y3
+	VFMADD231PS lanes<>+2592(SB), Y2, Y3
+	VFMADD231PS lanes<>+2048(SB), Y2, Y3
 	VFMADD231PS lanes<>+960(SB), Y1, Y3
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y1
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y1
 	VBLENDVPS Y1, Y3, Y0, Y1
 	VPXOR X2, X2, X2
 	VCMPPS $0, Y2, Y0, Y3
-	VBROADCASTSS lanes<>+4648(SB), Y4
-	VBROADCASTSS lanes<>+1376(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y4
+	VBROADCASTSS lanes<>+1344(SB), Y5
 	VBLENDVPS Y3, Y5, Y4, Y3
 	VCMPPS $30, Y2, Y0, Y0
 	VBLENDVPS Y0, Y1, Y3, Y0
@@ -10530,17 +10526,17 @@ TEXT ·log2Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+2080(SB), Z30
-	VBROADCASTSS lanes<>+4700(SB), Z29
-	VBROADCASTSS lanes<>+1952(SB), Z28
-	VBROADCASTSS lanes<>+2400(SB), Z27
-	VBROADCASTSS lanes<>+3456(SB), Z26
-	VBROADCASTSS lanes<>+2272(SB), Z25
-	VBROADCASTSS lanes<>+3008(SB), Z24
-	VBROADCASTSS lanes<>+2240(SB), Z23
-	VBROADCASTSS lanes<>+3840(SB), Z22
-	VBROADCASTSS lanes<>+1120(SB), Z21
-	VBROADCASTSS lanes<>+2624(SB), Z20
+	VBROADCASTSS lanes<>+2048(SB), Z30
+	VBROADCASTSS lanes<>+4668(SB), Z29
+	VBROADCASTSS lanes<>+1920(SB), Z28
+	VBROADCASTSS lanes<>+2368(SB), Z27
+	VBROADCASTSS lanes<>+3424(SB), Z26
+	VBROADCASTSS lanes<>+2240(SB), Z25
+	VBROADCASTSS lanes<>+2976(SB), Z24
+	VBROADCASTSS lanes<>+2208(SB), Z23
+	VBROADCASTSS lanes<>+3808(SB), Z22
+	VBROADCASTSS lanes<>+1088(SB), Z21
+	VBROADCASTSS lanes<>+2592(SB), Z20
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -10666,17 +10662,17 @@ TEXT ·log2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+2080(SB), Z30
-	VBROADCASTSS lanes<>+4700(SB), Z29
-	VBROADCASTSS lanes<>+1952(SB), Z28
-	VBROADCASTSS lanes<>+2400(SB), Z27
-	VBROADCASTSS lanes<>+3456(SB), Z26
-	VBROADCASTSS lanes<>+2272(SB), Z25
-	VBROADCASTSS lanes<>+3008(SB), Z24
-	VBROADCASTSS lanes<>+2240(SB), Z23
-	VBROADCASTSS lanes<>+3840(SB), Z22
-	VBROADCASTSS lanes<>+1120(SB), Z21
-	VBROADCASTSS lanes<>+2624(SB), Z20
+	VBROADCASTSS lanes<>+2048(SB), Z30
+	VBROADCASTSS lanes<>+4668(SB), Z29
+	VBROADCASTSS lanes<>+1920(SB), Z28
+	VBROADCASTSS lanes<>+2368(SB), Z27
+	VBROADCASTSS lanes<>+3424(SB), Z26
+	VBROADCASTSS lanes<>+2240(SB), Z25
+	VBROADCASTSS lanes<>+2976(SB), Z24
+	VBROADCASTSS lanes<>+2208(SB), Z23
+	VBROADCASTSS lanes<>+3808(SB), Z22
+	VBROADCASTSS lanes<>+1088(SB), Z21
+	VBROADCASTSS lanes<>+2592(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -10816,8 +10812,8 @@ TEXT ·log2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+4472(SB), Y14
-	VBROADCASTSD lanes<>+4224(SB), Y13
+	VBROADCASTSD lanes<>+4440(SB), Y14
+	VBROADCASTSD lanes<>+4192(SB), Y13
 	VPXOR X12, X12, X12
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -10832,8 +10828,8 @@ main:
 	VMULPD lanes<>+640(SB), Y2, Y5
 	VBLENDVPD Y1, Y4, Y0, Y4
 	VBLENDVPD Y3, Y5, Y2, Y5
-	VPSUBQ lanes<>+3680(SB), Y4, Y6
-	VPSUBQ lanes<>+3680(SB), Y5, Y7
+	VPSUBQ lanes<>+3648(SB), Y4, Y6
+	VPSUBQ lanes<>+3648(SB), Y5, Y7
 	VPAND Y14, Y6, Y6
 	VPAND Y14, Y7, Y7
 	VPSUBQ Y6, Y4, Y4
@@ -10846,8 +10842,8 @@ main:
 	VPSRLQ $52, Y7, Y7
 	VPOR lanes<>+576(SB), Y6, Y6
 	VPOR lanes<>+576(SB), Y7, Y7
-	VSUBPD lanes<>+4288(SB), Y6, Y6
-	VSUBPD lanes<>+4288(SB), Y7, Y7
+	VSUBPD lanes<>+4256(SB), Y6, Y6
+	VSUBPD lanes<>+4256(SB), Y7, Y7
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VANDPS lanes<>+608(SB), Y3, Y3
 	VSUBPD Y1, Y6, Y1
@@ -10862,28 +10858,28 @@ main:
 	VMULPD Y9, Y9, Y11
 	VMULPD lanes<>+736(SB), Y6, Y6
 	VMULPD lanes<>+736(SB), Y7, Y7
-	VBROADCASTSD lanes<>+4592(SB), Y2
-	VBROADCASTSD lanes<>+3936(SB), Y0
+	VBROADCASTSD lanes<>+4560(SB), Y2
+	VBROADCASTSD lanes<>+3904(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+3936(SB), Y11, Y2
-	VFMADD213PD lanes<>+3712(SB), Y10, Y0
-	VFMADD213PD lanes<>+3712(SB), Y11, Y2
-	VFMADD213PD lanes<>+3648(SB), Y10, Y0
-	VFMADD213PD lanes<>+3648(SB), Y11, Y2
-	VFMADD213PD lanes<>+4032(SB), Y10, Y0
-	VFMADD213PD lanes<>+4032(SB), Y11, Y2
-	VFMADD213PD lanes<>+1440(SB), Y10, Y0
-	VFMADD213PD lanes<>+1440(SB), Y11, Y2
-	VFMADD213PD lanes<>+3136(SB), Y10, Y0
-	VFMADD213PD lanes<>+3136(SB), Y11, Y2
+	VFMADD213PD lanes<>+3904(SB), Y11, Y2
+	VFMADD213PD lanes<>+3680(SB), Y10, Y0
+	VFMADD213PD lanes<>+3680(SB), Y11, Y2
+	VFMADD213PD lanes<>+3616(SB), Y10, Y0
+	VFMADD213PD lanes<>+3616(SB), Y11, Y2
+	VFMADD213PD lanes<>+4000(SB), Y10, Y0
+	VFMADD213PD lanes<>+4000(SB), Y11, Y2
+	VFMADD213PD lanes<>+1408(SB), Y10, Y0
+	VFMADD213PD lanes<>+1408(SB), Y11, Y2
+	VFMADD213PD lanes<>+3104(SB), Y10, Y0
+	VFMADD213PD lanes<>+3104(SB), Y11, Y2
 	VFMADD213PD Y6, Y0, Y10
 	VFMADD213PD Y7, Y2, Y11
 	VFMSUB231PD Y10, Y8, Y6
 	VFMSUB231PD Y11, Y9, Y7
 	VMULPD Y13, Y6, Y0
 	VMULPD Y13, Y7, Y2
-	VFMADD231PD lanes<>+1888(SB), Y4, Y0
-	VFMADD231PD lanes<>+1888(SB), Y5, Y2
+	VFMADD231PD lanes<>+1856(SB), Y4, Y0
+	VFMADD231PD lanes<>+1856(SB), Y5, Y2
 	VFMADD231PD Y13, Y4, Y0
 	VFMADD231PD Y13, Y5, Y2
 	VFMADD231PD Y15, Y1, Y0
@@ -10896,7 +10892,7 @@ main:
 	VBLENDVPD Y5, Y2, Y4, Y2
 	VCMPPD $0, Y12, Y1, Y3
 	VCMPPD $0, Y12, Y4, Y5
-	VBROADCASTSD lanes<>+4504(SB), Y6
+	VBROADCASTSD lanes<>+4472(SB), Y6
 	VBLENDVPD Y3, Y14, Y6, Y3
 	VBLENDVPD Y5, Y14, Y6, Y5
 	VCMPPD $30, Y12, Y1, Y1
@@ -10918,14 +10914,14 @@ single:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3680(SB), Y2, Y3
+	VPSUBQ lanes<>+3648(SB), Y2, Y3
 	VPAND Y14, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y15, Y2, Y2
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4288(SB), Y3, Y3
+	VSUBPD lanes<>+4256(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -10933,23 +10929,23 @@ single:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3936(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y6
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+3616(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+1408(SB), Y5, Y6
+	VFMADD213PD lanes<>+3104(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+1888(SB), Y2, Y3
+	VFMADD231PD lanes<>+1856(SB), Y2, Y3
 	VFMADD231PD Y13, Y2, Y3
 	VFMADD231PD Y15, Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4504(SB), Y3
+	VBROADCASTSD lanes<>+4472(SB), Y3
 	VBLENDVPD Y2, Y14, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -10968,14 +10964,14 @@ tail:
 	VCMPPD $17, lanes<>+544(SB), Y0, Y1
 	VMULPD lanes<>+640(SB), Y0, Y2
 	VBLENDVPD Y1, Y2, Y0, Y2
-	VPSUBQ lanes<>+3680(SB), Y2, Y3
+	VPSUBQ lanes<>+3648(SB), Y2, Y3
 	VPAND Y14, Y3, Y3
 	VPSUBQ Y3, Y2, Y2
 	VSUBPD Y15, Y2, Y2
 	VPADDQ Y15, Y3, Y3
 	VPSRLQ $52, Y3, Y3
 	VPOR lanes<>+576(SB), Y3, Y3
-	VSUBPD lanes<>+4288(SB), Y3, Y3
+	VSUBPD lanes<>+4256(SB), Y3, Y3
 	VANDPS lanes<>+608(SB), Y1, Y1
 	VSUBPD Y1, Y3, Y1
 	VMULPD Y2, Y2, Y3
@@ -10983,23 +10979,23 @@ tail:
 	VDIVPD Y4, Y2, Y4
 	VMULPD Y4, Y4, Y5
 	VMULPD lanes<>+736(SB), Y3, Y3
-	VBROADCASTSD lanes<>+4592(SB), Y6
-	VFMADD213PD lanes<>+3936(SB), Y5, Y6
-	VFMADD213PD lanes<>+3712(SB), Y5, Y6
-	VFMADD213PD lanes<>+3648(SB), Y5, Y6
-	VFMADD213PD lanes<>+4032(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+3136(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y6
+	VFMADD213PD lanes<>+3904(SB), Y5, Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+3616(SB), Y5, Y6
+	VFMADD213PD lanes<>+4000(SB), Y5, Y6
+	VFMADD213PD lanes<>+1408(SB), Y5, Y6
+	VFMADD213PD lanes<>+3104(SB), Y5, Y6
 	VFMADD213PD Y3, Y6, Y5
 	VFMSUB231PD Y5, Y4, Y3
 	VMULPD Y13, Y3, Y3
-	VFMADD231PD lanes<>+1888(SB), Y2, Y3
+	VFMADD231PD lanes<>+1856(SB), Y2, Y3
 	VFMADD231PD Y13, Y2, Y3
 	VFMADD231PD Y15, Y1, Y3
 	VCMPPD $17, lanes<>+832(SB), Y0, Y1
 	VBLENDVPD Y1, Y3, Y0, Y1
 	VCMPPD $0, Y12, Y0, Y2
-	VBROADCASTSD lanes<>+4504(SB), Y3
+	VBROADCASTSD lanes<>+4472(SB), Y3
 	VBLENDVPD Y2, Y14, Y3, Y2
 	VCMPPD $30, Y12, Y0, Y0
 	VBLENDVPD Y0, Y1, Y2, Y0
@@ -11016,13 +11012,13 @@ TEXT ·log2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4224(SB), Z30
+	VBROADCASTSD lanes<>+4192(SB), Z30
 	VBROADCASTSD lanes<>+480(SB), Z29
 	VBROADCASTSD lanes<>+736(SB), Z28
-	VBROADCASTSD lanes<>+4568(SB), Z27
-	VBROADCASTSD lanes<>+2976(SB), Z26
-	VBROADCASTSD lanes<>+2592(SB), Z25
-	VBROADCASTSD lanes<>+2304(SB), Z24
+	VBROADCASTSD lanes<>+4536(SB), Z27
+	VBROADCASTSD lanes<>+2944(SB), Z26
+	VBROADCASTSD lanes<>+2560(SB), Z25
+	VBROADCASTSD lanes<>+2272(SB), Z24
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11088,22 +11084,22 @@ main:
 	VFMADD213PD Z24, Z17, Z21
 	VFMADD213PD Z24, Z18, Z22
 	VFMADD213PD Z24, Z19, Z23
-	VFMADD213PD.BCST lanes<>+4000(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+4000(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+4000(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+4000(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+3968(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+3968(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+3968(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+3968(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2752(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2752(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2752(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2752(SB), Z19, Z23
 	VFMADD213PD.BCST lanes<>+2784(SB), Z16, Z20
 	VFMADD213PD.BCST lanes<>+2784(SB), Z17, Z21
 	VFMADD213PD.BCST lanes<>+2784(SB), Z18, Z22
 	VFMADD213PD.BCST lanes<>+2784(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2816(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2816(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2816(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2816(SB), Z19, Z23
-	VFMADD213PD.BCST lanes<>+2432(SB), Z16, Z20
-	VFMADD213PD.BCST lanes<>+2432(SB), Z17, Z21
-	VFMADD213PD.BCST lanes<>+2432(SB), Z18, Z22
-	VFMADD213PD.BCST lanes<>+2432(SB), Z19, Z23
+	VFMADD213PD.BCST lanes<>+2400(SB), Z16, Z20
+	VFMADD213PD.BCST lanes<>+2400(SB), Z17, Z21
+	VFMADD213PD.BCST lanes<>+2400(SB), Z18, Z22
+	VFMADD213PD.BCST lanes<>+2400(SB), Z19, Z23
 	VFMADD213PD Z8, Z20, Z16
 	VFMADD213PD Z9, Z21, Z17
 	VFMADD213PD Z10, Z22, Z18
@@ -11116,10 +11112,10 @@ main:
 	VMULPD Z30, Z9, Z9
 	VMULPD Z30, Z10, Z10
 	VMULPD Z30, Z11, Z11
-	VFMADD231PD.BCST lanes<>+1888(SB), Z1, Z8
-	VFMADD231PD.BCST lanes<>+1888(SB), Z3, Z9
-	VFMADD231PD.BCST lanes<>+1888(SB), Z5, Z10
-	VFMADD231PD.BCST lanes<>+1888(SB), Z7, Z11
+	VFMADD231PD.BCST lanes<>+1856(SB), Z1, Z8
+	VFMADD231PD.BCST lanes<>+1856(SB), Z3, Z9
+	VFMADD231PD.BCST lanes<>+1856(SB), Z5, Z10
+	VFMADD231PD.BCST lanes<>+1856(SB), Z7, Z11
 	VFMADD231PD Z30, Z1, Z8
 	VFMADD231PD Z30, Z3, Z9
 	VFMADD231PD Z30, Z5, Z10
@@ -11158,14 +11154,14 @@ masked:
 	VFMADD231PD Z4, Z27, Z5
 	VFMADD213PD Z25, Z4, Z5
 	VFMADD213PD Z24, Z4, Z5
-	VFMADD213PD.BCST lanes<>+4000(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+3968(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2752(SB), Z4, Z5
 	VFMADD213PD.BCST lanes<>+2784(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2816(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2432(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2400(SB), Z4, Z5
 	VFMADD213PD Z2, Z5, Z4
 	VFMSUB231PD Z4, Z3, Z2
 	VMULPD Z30, Z2, Z2
-	VFMADD231PD.BCST lanes<>+1888(SB), Z1, Z2
+	VFMADD231PD.BCST lanes<>+1856(SB), Z1, Z2
 	VFMADD231PD Z30, Z1, Z2
 	VFMADD231PD Z31, Z0, Z2
 	VMOVUPD Z2, K7, (DX)(CX*8)
@@ -11182,7 +11178,7 @@ TEXT ·log2GradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Y15
+	VBROADCASTSS lanes<>+2048(SB), Y15
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -11219,7 +11215,7 @@ TEXT ·log2GradXFloat32Float16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Y15
+	VBROADCASTSS lanes<>+2048(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11321,10 +11317,10 @@ TEXT ·log2GradXFloat32BFloat16AVX2(SB), 0, $96-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Y15
-	VBROADCASTSS lanes<>+4504(SB), Y14
-	VBROADCASTSS lanes<>+4716(SB), Y13
-	VBROADCASTSS lanes<>+4624(SB), Y12
+	VBROADCASTSS lanes<>+2048(SB), Y15
+	VBROADCASTSS lanes<>+4472(SB), Y14
+	VBROADCASTSS lanes<>+4684(SB), Y13
+	VBROADCASTSS lanes<>+4592(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11386,10 +11382,10 @@ main:
 	VPSRLD $16, Y1, Y1
 	VPSRLD $16, Y2, Y2
 	VPSRLD $16, Y3, Y3
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y1, Y1
-	VPSHUFB lanes<>+1408(SB), Y2, Y2
-	VPSHUFB lanes<>+1408(SB), Y3, Y3
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y1, Y1
+	VPSHUFB lanes<>+1376(SB), Y2, Y2
+	VPSHUFB lanes<>+1376(SB), Y3, Y3
 	VEXTRACTI128 $1, Y0, X4
 	VEXTRACTI128 $1, Y1, X5
 	VEXTRACTI128 $1, Y2, X6
@@ -11425,7 +11421,7 @@ single:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, (DX)(CX*2)
@@ -11476,7 +11472,7 @@ in2:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, 0(SP)
@@ -11498,7 +11494,7 @@ TEXT ·log2GradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Y15
+	VBROADCASTSS lanes<>+2048(SB), Y15
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11556,7 +11552,7 @@ TEXT ·log2GradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Z31
+	VBROADCASTSS lanes<>+2048(SB), Z31
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -11614,7 +11610,7 @@ TEXT ·log2GradXFloat32Float16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Z31
+	VBROADCASTSS lanes<>+2048(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -11676,10 +11672,10 @@ TEXT ·log2GradXFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Z31
-	VBROADCASTSS lanes<>+4504(SB), Z30
-	VBROADCASTSS lanes<>+4716(SB), Z29
-	VBROADCASTSS lanes<>+4624(SB), Z28
+	VBROADCASTSS lanes<>+2048(SB), Z31
+	VBROADCASTSS lanes<>+4472(SB), Z30
+	VBROADCASTSS lanes<>+4684(SB), Z29
+	VBROADCASTSS lanes<>+4592(SB), Z28
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -11786,7 +11782,7 @@ TEXT ·log2GradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+2080(SB), Z31
+	VBROADCASTSS lanes<>+2048(SB), Z31
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -11833,7 +11829,7 @@ TEXT ·log2GradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4224(SB), Y15
+	VBROADCASTSD lanes<>+4192(SB), Y15
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -11891,7 +11887,7 @@ TEXT ·log2GradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+4224(SB), Z31
+	VBROADCASTSD lanes<>+4192(SB), Z31
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -11951,8 +11947,8 @@ line:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1824(SB), Y0, Y6
-	VADDPS lanes<>+1824(SB), Y3, Y7
+	VADDPS lanes<>+1792(SB), Y0, Y6
+	VADDPS lanes<>+1792(SB), Y3, Y7
 	VCMPPS $30, Y1, Y0, Y8
 	VCMPPS $30, Y4, Y3, Y9
 	VBLENDVPS Y8, Y0, Y1, Y10
@@ -11963,40 +11959,40 @@ line:
 	VSUBPS Y4, Y3, Y1
 	VBLENDVPS Y8, Y12, Y0, Y0
 	VBLENDVPS Y9, Y13, Y1, Y1
-	VBROADCASTSS lanes<>+4644(SB), Y3
+	VBROADCASTSS lanes<>+4612(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4656(SB), Y3
+	VBROADCASTSS lanes<>+4624(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+2080(SB), Y3
-	VBROADCASTSS lanes<>+2912(SB), Y4
+	VBROADCASTSS lanes<>+2048(SB), Y3
+	VBROADCASTSS lanes<>+2880(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VFMADD213PS lanes<>+2912(SB), Y1, Y3
-	VSUBPS lanes<>+2912(SB), Y4, Y8
-	VSUBPS lanes<>+2912(SB), Y3, Y9
+	VFMADD213PS lanes<>+2880(SB), Y1, Y3
+	VSUBPS lanes<>+2880(SB), Y4, Y8
+	VSUBPS lanes<>+2880(SB), Y3, Y9
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1568(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1568(SB), Y9, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3008(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VFMADD213PS lanes<>+3040(SB), Y13, Y8
-	VFMADD213PS lanes<>+1984(SB), Y12, Y9
-	VFMADD213PS lanes<>+1984(SB), Y13, Y8
-	VFMADD213PS lanes<>+2336(SB), Y12, Y9
-	VFMADD213PS lanes<>+2336(SB), Y13, Y8
-	VFMADD213PS lanes<>+4256(SB), Y12, Y9
-	VFMADD213PS lanes<>+4256(SB), Y13, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y8
+	VFMADD213PS lanes<>+3008(SB), Y13, Y8
+	VFMADD213PS lanes<>+1952(SB), Y12, Y9
+	VFMADD213PS lanes<>+1952(SB), Y13, Y8
+	VFMADD213PS lanes<>+2304(SB), Y12, Y9
+	VFMADD213PS lanes<>+2304(SB), Y13, Y8
+	VFMADD213PS lanes<>+4224(SB), Y12, Y9
+	VFMADD213PS lanes<>+4224(SB), Y13, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPAND lanes<>+896(SB), Y0, Y0
@@ -12010,65 +12006,65 @@ line:
 	VMULPS Y3, Y8, Y3
 	VMULPS Y0, Y4, Y0
 	VMULPS Y1, Y3, Y1
-	VADDPS lanes<>+1280(SB), Y0, Y3
-	VADDPS lanes<>+1280(SB), Y1, Y4
-	VPSUBD lanes<>+1184(SB), Y3, Y3
-	VPSUBD lanes<>+1184(SB), Y4, Y4
-	VPAND lanes<>+1376(SB), Y3, Y3
-	VPAND lanes<>+1376(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4636(SB), Y8
+	VADDPS lanes<>+1248(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y1, Y4
+	VPSUBD lanes<>+1152(SB), Y3, Y3
+	VPSUBD lanes<>+1152(SB), Y4, Y4
+	VPAND lanes<>+1344(SB), Y3, Y3
+	VPAND lanes<>+1344(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4604(SB), Y8
 	VPSUBD Y3, Y8, Y9
 	VPSUBD Y4, Y8, Y8
-	VMULPS lanes<>+1248(SB), Y0, Y12
-	VMULPS lanes<>+1248(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1248(SB), Y14
+	VMULPS lanes<>+1216(SB), Y0, Y12
+	VMULPS lanes<>+1216(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1216(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y9, Y15
-	VFMSUB213PS lanes<>+1280(SB), Y8, Y14
+	VFMSUB213PS lanes<>+1248(SB), Y8, Y14
 	VFMADD231PS Y9, Y12, Y15
 	VFMADD231PS Y8, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y8
 	VMULPS Y14, Y14, Y9
-	VBROADCASTSS lanes<>+4700(SB), Y12
-	VBROADCASTSS lanes<>+1952(SB), Y13
+	VBROADCASTSS lanes<>+4668(SB), Y12
+	VBROADCASTSS lanes<>+1920(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1952(SB), Y14, Y12
-	VFMADD213PS lanes<>+2400(SB), Y15, Y13
-	VFMADD213PS lanes<>+2400(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+2272(SB), Y15, Y13
-	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3008(SB), Y15, Y13
-	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+1920(SB), Y14, Y12
+	VFMADD213PS lanes<>+2368(SB), Y15, Y13
+	VFMADD213PS lanes<>+2368(SB), Y14, Y12
+	VFMADD213PS lanes<>+3424(SB), Y15, Y13
+	VFMADD213PS lanes<>+3424(SB), Y14, Y12
 	VFMADD213PS lanes<>+2240(SB), Y15, Y13
 	VFMADD213PS lanes<>+2240(SB), Y14, Y12
-	VFMADD213PS lanes<>+3840(SB), Y15, Y13
-	VFMADD213PS lanes<>+3840(SB), Y14, Y12
-	VFMADD213PS lanes<>+1120(SB), Y15, Y13
-	VFMADD213PS lanes<>+1120(SB), Y14, Y12
-	VFMADD231PS lanes<>+1856(SB), Y3, Y15
-	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD213PS lanes<>+2976(SB), Y15, Y13
+	VFMADD213PS lanes<>+2976(SB), Y14, Y12
+	VFMADD213PS lanes<>+2208(SB), Y15, Y13
+	VFMADD213PS lanes<>+2208(SB), Y14, Y12
+	VFMADD213PS lanes<>+3808(SB), Y15, Y13
+	VFMADD213PS lanes<>+3808(SB), Y14, Y12
+	VFMADD213PS lanes<>+1088(SB), Y15, Y13
+	VFMADD213PS lanes<>+1088(SB), Y14, Y12
+	VFMADD231PS lanes<>+1824(SB), Y3, Y15
+	VFMADD231PS lanes<>+1824(SB), Y4, Y14
 	VFMADD231PS Y13, Y8, Y15
 	VFMADD231PS Y12, Y9, Y14
-	VANDPS lanes<>+4352(SB), Y0, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y4
+	VANDPS lanes<>+4320(SB), Y0, Y3
+	VANDPS lanes<>+4320(SB), Y1, Y4
 	VCMPPS $17, lanes<>+928(SB), Y3, Y3
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y8
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y9
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y8
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y9
 	VBLENDVPS Y8, Y15, Y0, Y8
 	VBLENDVPS Y9, Y14, Y1, Y9
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4648(SB), Y14
-	VBROADCASTSS lanes<>+1376(SB), Y15
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1312(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4616(SB), Y14
+	VBROADCASTSS lanes<>+1344(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1312(SB), Y1, Y15
 	VBLENDVPS Y14, Y8, Y12, Y8
 	VBLENDVPS Y15, Y9, Y13, Y9
 	VBLENDVPS Y3, Y0, Y8, Y0
@@ -12089,8 +12085,8 @@ line:
 	VMOVUPS 96(SI)(CX*4), Y3
 	VMOVUPS 96(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1824(SB), Y0, Y6
-	VADDPS lanes<>+1824(SB), Y3, Y7
+	VADDPS lanes<>+1792(SB), Y0, Y6
+	VADDPS lanes<>+1792(SB), Y3, Y7
 	VCMPPS $30, Y1, Y0, Y8
 	VCMPPS $30, Y4, Y3, Y9
 	VBLENDVPS Y8, Y0, Y1, Y10
@@ -12101,40 +12097,40 @@ line:
 	VSUBPS Y4, Y3, Y1
 	VBLENDVPS Y8, Y12, Y0, Y0
 	VBLENDVPS Y9, Y13, Y1, Y1
-	VBROADCASTSS lanes<>+4644(SB), Y3
+	VBROADCASTSS lanes<>+4612(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4656(SB), Y3
+	VBROADCASTSS lanes<>+4624(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+2080(SB), Y3
-	VBROADCASTSS lanes<>+2912(SB), Y4
+	VBROADCASTSS lanes<>+2048(SB), Y3
+	VBROADCASTSS lanes<>+2880(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VFMADD213PS lanes<>+2912(SB), Y1, Y3
-	VSUBPS lanes<>+2912(SB), Y4, Y8
-	VSUBPS lanes<>+2912(SB), Y3, Y9
+	VFMADD213PS lanes<>+2880(SB), Y1, Y3
+	VSUBPS lanes<>+2880(SB), Y4, Y8
+	VSUBPS lanes<>+2880(SB), Y3, Y9
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1568(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1568(SB), Y9, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3008(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VFMADD213PS lanes<>+3040(SB), Y13, Y8
-	VFMADD213PS lanes<>+1984(SB), Y12, Y9
-	VFMADD213PS lanes<>+1984(SB), Y13, Y8
-	VFMADD213PS lanes<>+2336(SB), Y12, Y9
-	VFMADD213PS lanes<>+2336(SB), Y13, Y8
-	VFMADD213PS lanes<>+4256(SB), Y12, Y9
-	VFMADD213PS lanes<>+4256(SB), Y13, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y8
+	VFMADD213PS lanes<>+3008(SB), Y13, Y8
+	VFMADD213PS lanes<>+1952(SB), Y12, Y9
+	VFMADD213PS lanes<>+1952(SB), Y13, Y8
+	VFMADD213PS lanes<>+2304(SB), Y12, Y9
+	VFMADD213PS lanes<>+2304(SB), Y13, Y8
+	VFMADD213PS lanes<>+4224(SB), Y12, Y9
+	VFMADD213PS lanes<>+4224(SB), Y13, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPAND lanes<>+896(SB), Y0, Y0
@@ -12148,65 +12144,65 @@ line:
 	VMULPS Y3, Y8, Y3
 	VMULPS Y0, Y4, Y0
 	VMULPS Y1, Y3, Y1
-	VADDPS lanes<>+1280(SB), Y0, Y3
-	VADDPS lanes<>+1280(SB), Y1, Y4
-	VPSUBD lanes<>+1184(SB), Y3, Y3
-	VPSUBD lanes<>+1184(SB), Y4, Y4
-	VPAND lanes<>+1376(SB), Y3, Y3
-	VPAND lanes<>+1376(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4636(SB), Y8
+	VADDPS lanes<>+1248(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y1, Y4
+	VPSUBD lanes<>+1152(SB), Y3, Y3
+	VPSUBD lanes<>+1152(SB), Y4, Y4
+	VPAND lanes<>+1344(SB), Y3, Y3
+	VPAND lanes<>+1344(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4604(SB), Y8
 	VPSUBD Y3, Y8, Y9
 	VPSUBD Y4, Y8, Y8
-	VMULPS lanes<>+1248(SB), Y0, Y12
-	VMULPS lanes<>+1248(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1248(SB), Y14
+	VMULPS lanes<>+1216(SB), Y0, Y12
+	VMULPS lanes<>+1216(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1216(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y9, Y15
-	VFMSUB213PS lanes<>+1280(SB), Y8, Y14
+	VFMSUB213PS lanes<>+1248(SB), Y8, Y14
 	VFMADD231PS Y9, Y12, Y15
 	VFMADD231PS Y8, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y8
 	VMULPS Y14, Y14, Y9
-	VBROADCASTSS lanes<>+4700(SB), Y12
-	VBROADCASTSS lanes<>+1952(SB), Y13
+	VBROADCASTSS lanes<>+4668(SB), Y12
+	VBROADCASTSS lanes<>+1920(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1952(SB), Y14, Y12
-	VFMADD213PS lanes<>+2400(SB), Y15, Y13
-	VFMADD213PS lanes<>+2400(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+2272(SB), Y15, Y13
-	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3008(SB), Y15, Y13
-	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+1920(SB), Y14, Y12
+	VFMADD213PS lanes<>+2368(SB), Y15, Y13
+	VFMADD213PS lanes<>+2368(SB), Y14, Y12
+	VFMADD213PS lanes<>+3424(SB), Y15, Y13
+	VFMADD213PS lanes<>+3424(SB), Y14, Y12
 	VFMADD213PS lanes<>+2240(SB), Y15, Y13
 	VFMADD213PS lanes<>+2240(SB), Y14, Y12
-	VFMADD213PS lanes<>+3840(SB), Y15, Y13
-	VFMADD213PS lanes<>+3840(SB), Y14, Y12
-	VFMADD213PS lanes<>+1120(SB), Y15, Y13
-	VFMADD213PS lanes<>+1120(SB), Y14, Y12
-	VFMADD231PS lanes<>+1856(SB), Y3, Y15
-	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD213PS lanes<>+2976(SB), Y15, Y13
+	VFMADD213PS lanes<>+2976(SB), Y14, Y12
+	VFMADD213PS lanes<>+2208(SB), Y15, Y13
+	VFMADD213PS lanes<>+2208(SB), Y14, Y12
+	VFMADD213PS lanes<>+3808(SB), Y15, Y13
+	VFMADD213PS lanes<>+3808(SB), Y14, Y12
+	VFMADD213PS lanes<>+1088(SB), Y15, Y13
+	VFMADD213PS lanes<>+1088(SB), Y14, Y12
+	VFMADD231PS lanes<>+1824(SB), Y3, Y15
+	VFMADD231PS lanes<>+1824(SB), Y4, Y14
 	VFMADD231PS Y13, Y8, Y15
 	VFMADD231PS Y12, Y9, Y14
-	VANDPS lanes<>+4352(SB), Y0, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y4
+	VANDPS lanes<>+4320(SB), Y0, Y3
+	VANDPS lanes<>+4320(SB), Y1, Y4
 	VCMPPS $17, lanes<>+928(SB), Y3, Y3
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y8
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y9
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y8
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y9
 	VBLENDVPS Y8, Y15, Y0, Y8
 	VBLENDVPS Y9, Y14, Y1, Y9
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4648(SB), Y14
-	VBROADCASTSS lanes<>+1376(SB), Y15
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1312(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4616(SB), Y14
+	VBROADCASTSS lanes<>+1344(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1312(SB), Y1, Y15
 	VBLENDVPS Y14, Y8, Y12, Y8
 	VBLENDVPS Y15, Y9, Y13, Y9
 	VBLENDVPS Y3, Y0, Y8, Y0
@@ -12241,8 +12237,8 @@ main:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1824(SB), Y0, Y6
-	VADDPS lanes<>+1824(SB), Y3, Y7
+	VADDPS lanes<>+1792(SB), Y0, Y6
+	VADDPS lanes<>+1792(SB), Y3, Y7
 	VCMPPS $30, Y1, Y0, Y8
 	VCMPPS $30, Y4, Y3, Y9
 	VBLENDVPS Y8, Y0, Y1, Y10
@@ -12253,40 +12249,40 @@ main:
 	VSUBPS Y4, Y3, Y1
 	VBLENDVPS Y8, Y12, Y0, Y0
 	VBLENDVPS Y9, Y13, Y1, Y1
-	VBROADCASTSS lanes<>+4644(SB), Y3
+	VBROADCASTSS lanes<>+4612(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4656(SB), Y3
+	VBROADCASTSS lanes<>+4624(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+2080(SB), Y3
-	VBROADCASTSS lanes<>+2912(SB), Y4
+	VBROADCASTSS lanes<>+2048(SB), Y3
+	VBROADCASTSS lanes<>+2880(SB), Y4
 	VFMADD231PS Y3, Y0, Y4
-	VFMADD213PS lanes<>+2912(SB), Y1, Y3
-	VSUBPS lanes<>+2912(SB), Y4, Y8
-	VSUBPS lanes<>+2912(SB), Y3, Y9
+	VFMADD213PS lanes<>+2880(SB), Y1, Y3
+	VSUBPS lanes<>+2880(SB), Y4, Y8
+	VSUBPS lanes<>+2880(SB), Y3, Y9
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1824(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1792(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1824(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3040(SB), Y9
+	VFNMADD231PS lanes<>+1792(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1568(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1568(SB), Y9, Y13
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3008(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VFMADD213PS lanes<>+3040(SB), Y13, Y8
-	VFMADD213PS lanes<>+1984(SB), Y12, Y9
-	VFMADD213PS lanes<>+1984(SB), Y13, Y8
-	VFMADD213PS lanes<>+2336(SB), Y12, Y9
-	VFMADD213PS lanes<>+2336(SB), Y13, Y8
-	VFMADD213PS lanes<>+4256(SB), Y12, Y9
-	VFMADD213PS lanes<>+4256(SB), Y13, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y8
-	VFMADD213PS lanes<>+1280(SB), Y12, Y9
-	VFMADD213PS lanes<>+1280(SB), Y13, Y8
+	VFMADD213PS lanes<>+3008(SB), Y13, Y8
+	VFMADD213PS lanes<>+1952(SB), Y12, Y9
+	VFMADD213PS lanes<>+1952(SB), Y13, Y8
+	VFMADD213PS lanes<>+2304(SB), Y12, Y9
+	VFMADD213PS lanes<>+2304(SB), Y13, Y8
+	VFMADD213PS lanes<>+4224(SB), Y12, Y9
+	VFMADD213PS lanes<>+4224(SB), Y13, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y8
+	VFMADD213PS lanes<>+1248(SB), Y12, Y9
+	VFMADD213PS lanes<>+1248(SB), Y13, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPAND lanes<>+896(SB), Y0, Y0
@@ -12300,65 +12296,65 @@ main:
 	VMULPS Y3, Y8, Y3
 	VMULPS Y0, Y4, Y0
 	VMULPS Y1, Y3, Y1
-	VADDPS lanes<>+1280(SB), Y0, Y3
-	VADDPS lanes<>+1280(SB), Y1, Y4
-	VPSUBD lanes<>+1184(SB), Y3, Y3
-	VPSUBD lanes<>+1184(SB), Y4, Y4
-	VPAND lanes<>+1376(SB), Y3, Y3
-	VPAND lanes<>+1376(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4636(SB), Y8
+	VADDPS lanes<>+1248(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y1, Y4
+	VPSUBD lanes<>+1152(SB), Y3, Y3
+	VPSUBD lanes<>+1152(SB), Y4, Y4
+	VPAND lanes<>+1344(SB), Y3, Y3
+	VPAND lanes<>+1344(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4604(SB), Y8
 	VPSUBD Y3, Y8, Y9
 	VPSUBD Y4, Y8, Y8
-	VMULPS lanes<>+1248(SB), Y0, Y12
-	VMULPS lanes<>+1248(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1248(SB), Y14
+	VMULPS lanes<>+1216(SB), Y0, Y12
+	VMULPS lanes<>+1216(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1216(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y9, Y15
-	VFMSUB213PS lanes<>+1280(SB), Y8, Y14
+	VFMSUB213PS lanes<>+1248(SB), Y8, Y14
 	VFMADD231PS Y9, Y12, Y15
 	VFMADD231PS Y8, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y8
 	VMULPS Y14, Y14, Y9
-	VBROADCASTSS lanes<>+4700(SB), Y12
-	VBROADCASTSS lanes<>+1952(SB), Y13
+	VBROADCASTSS lanes<>+4668(SB), Y12
+	VBROADCASTSS lanes<>+1920(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1952(SB), Y14, Y12
-	VFMADD213PS lanes<>+2400(SB), Y15, Y13
-	VFMADD213PS lanes<>+2400(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+2272(SB), Y15, Y13
-	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3008(SB), Y15, Y13
-	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+1920(SB), Y14, Y12
+	VFMADD213PS lanes<>+2368(SB), Y15, Y13
+	VFMADD213PS lanes<>+2368(SB), Y14, Y12
+	VFMADD213PS lanes<>+3424(SB), Y15, Y13
+	VFMADD213PS lanes<>+3424(SB), Y14, Y12
 	VFMADD213PS lanes<>+2240(SB), Y15, Y13
 	VFMADD213PS lanes<>+2240(SB), Y14, Y12
-	VFMADD213PS lanes<>+3840(SB), Y15, Y13
-	VFMADD213PS lanes<>+3840(SB), Y14, Y12
-	VFMADD213PS lanes<>+1120(SB), Y15, Y13
-	VFMADD213PS lanes<>+1120(SB), Y14, Y12
-	VFMADD231PS lanes<>+1856(SB), Y3, Y15
-	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD213PS lanes<>+2976(SB), Y15, Y13
+	VFMADD213PS lanes<>+2976(SB), Y14, Y12
+	VFMADD213PS lanes<>+2208(SB), Y15, Y13
+	VFMADD213PS lanes<>+2208(SB), Y14, Y12
+	VFMADD213PS lanes<>+3808(SB), Y15, Y13
+	VFMADD213PS lanes<>+3808(SB), Y14, Y12
+	VFMADD213PS lanes<>+1088(SB), Y15, Y13
+	VFMADD213PS lanes<>+1088(SB), Y14, Y12
+	VFMADD231PS lanes<>+1824(SB), Y3, Y15
+	VFMADD231PS lanes<>+1824(SB), Y4, Y14
 	VFMADD231PS Y13, Y8, Y15
 	VFMADD231PS Y12, Y9, Y14
-	VANDPS lanes<>+4352(SB), Y0, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y4
+	VANDPS lanes<>+4320(SB), Y0, Y3
+	VANDPS lanes<>+4320(SB), Y1, Y4
 	VCMPPS $17, lanes<>+928(SB), Y3, Y3
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y8
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y9
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y8
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y9
 	VBLENDVPS Y8, Y15, Y0, Y8
 	VBLENDVPS Y9, Y14, Y1, Y9
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4648(SB), Y14
-	VBROADCASTSS lanes<>+1376(SB), Y15
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1312(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4616(SB), Y14
+	VBROADCASTSS lanes<>+1344(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1312(SB), Y1, Y15
 	VBLENDVPS Y14, Y8, Y12, Y8
 	VBLENDVPS Y15, Y9, Y13, Y9
 	VBLENDVPS Y3, Y0, Y8, Y0
@@ -12381,30 +12377,30 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1824(SB), Y0, Y3
+	VADDPS lanes<>+1792(SB), Y0, Y3
 	VCMPPS $30, Y1, Y0, Y4
 	VBLENDVPS Y4, Y0, Y1, Y5
 	VSUBPS Y0, Y1, Y6
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y4, Y6, Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4612(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y1
-	VFMADD213PS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y4
+	VBROADCASTSS lanes<>+2048(SB), Y1
+	VFMADD213PS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y4
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1824(SB), Y4, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y6
-	VBROADCASTSS lanes<>+4680(SB), Y4
-	VFMADD213PS lanes<>+3040(SB), Y6, Y4
-	VFMADD213PS lanes<>+1984(SB), Y6, Y4
-	VFMADD213PS lanes<>+2336(SB), Y6, Y4
-	VFMADD213PS lanes<>+4256(SB), Y6, Y4
-	VFMADD213PS lanes<>+1280(SB), Y6, Y4
-	VFMADD213PS lanes<>+1280(SB), Y6, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1568(SB), Y4, Y6
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VFMADD213PS lanes<>+3008(SB), Y6, Y4
+	VFMADD213PS lanes<>+1952(SB), Y6, Y4
+	VFMADD213PS lanes<>+2304(SB), Y6, Y4
+	VFMADD213PS lanes<>+4224(SB), Y6, Y4
+	VFMADD213PS lanes<>+1248(SB), Y6, Y4
+	VFMADD213PS lanes<>+1248(SB), Y6, Y4
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -12412,37 +12408,37 @@ single:
 	VPSUBD Y0, Y6, Y0
 	VMULPS Y1, Y4, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1280(SB), Y0, Y1
-	VPSUBD lanes<>+1184(SB), Y1, Y1
-	VPAND lanes<>+1376(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4636(SB), Y4
+	VADDPS lanes<>+1248(SB), Y0, Y1
+	VPSUBD lanes<>+1152(SB), Y1, Y1
+	VPAND lanes<>+1344(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4604(SB), Y4
 	VPSUBD Y1, Y4, Y4
-	VMULPS lanes<>+1248(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1248(SB), Y7
-	VFMSUB213PS lanes<>+1280(SB), Y4, Y7
+	VMULPS lanes<>+1216(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1216(SB), Y7
+	VFMSUB213PS lanes<>+1248(SB), Y4, Y7
 	VFMADD231PS Y4, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y4
-	VBROADCASTSS lanes<>+4700(SB), Y6
-	VFMADD213PS lanes<>+1952(SB), Y7, Y6
-	VFMADD213PS lanes<>+2400(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VBROADCASTSS lanes<>+4668(SB), Y6
+	VFMADD213PS lanes<>+1920(SB), Y7, Y6
+	VFMADD213PS lanes<>+2368(SB), Y7, Y6
+	VFMADD213PS lanes<>+3424(SB), Y7, Y6
 	VFMADD213PS lanes<>+2240(SB), Y7, Y6
-	VFMADD213PS lanes<>+3840(SB), Y7, Y6
-	VFMADD213PS lanes<>+1120(SB), Y7, Y6
-	VFMADD231PS lanes<>+1856(SB), Y1, Y7
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+2208(SB), Y7, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y6
+	VFMADD213PS lanes<>+1088(SB), Y7, Y6
+	VFMADD231PS lanes<>+1824(SB), Y1, Y7
 	VFMADD231PS Y6, Y4, Y7
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y4
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y4
 	VBLENDVPS Y4, Y7, Y0, Y4
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4648(SB), Y7
-	VBROADCASTSS lanes<>+1376(SB), Y8
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4616(SB), Y7
+	VBROADCASTSS lanes<>+1344(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y7
 	VBLENDVPS Y7, Y4, Y6, Y4
 	VBLENDVPS Y1, Y0, Y4, Y0
 	VADDPS Y0, Y5, Y0
@@ -12462,30 +12458,30 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1824(SB), Y0, Y3
+	VADDPS lanes<>+1792(SB), Y0, Y3
 	VCMPPS $30, Y1, Y0, Y4
 	VBLENDVPS Y4, Y0, Y1, Y5
 	VSUBPS Y0, Y1, Y6
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y4, Y6, Y0, Y0
-	VBROADCASTSS lanes<>+4644(SB), Y1
+	VBROADCASTSS lanes<>+4612(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2080(SB), Y1
-	VFMADD213PS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y4
+	VBROADCASTSS lanes<>+2048(SB), Y1
+	VFMADD213PS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y4
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1824(SB), Y4, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y6
-	VBROADCASTSS lanes<>+4680(SB), Y4
-	VFMADD213PS lanes<>+3040(SB), Y6, Y4
-	VFMADD213PS lanes<>+1984(SB), Y6, Y4
-	VFMADD213PS lanes<>+2336(SB), Y6, Y4
-	VFMADD213PS lanes<>+4256(SB), Y6, Y4
-	VFMADD213PS lanes<>+1280(SB), Y6, Y4
-	VFMADD213PS lanes<>+1280(SB), Y6, Y4
+	VFNMADD231PS lanes<>+1792(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1568(SB), Y4, Y6
+	VBROADCASTSS lanes<>+4648(SB), Y4
+	VFMADD213PS lanes<>+3008(SB), Y6, Y4
+	VFMADD213PS lanes<>+1952(SB), Y6, Y4
+	VFMADD213PS lanes<>+2304(SB), Y6, Y4
+	VFMADD213PS lanes<>+4224(SB), Y6, Y4
+	VFMADD213PS lanes<>+1248(SB), Y6, Y4
+	VFMADD213PS lanes<>+1248(SB), Y6, Y4
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -12493,37 +12489,37 @@ tail:
 	VPSUBD Y0, Y6, Y0
 	VMULPS Y1, Y4, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1280(SB), Y0, Y1
-	VPSUBD lanes<>+1184(SB), Y1, Y1
-	VPAND lanes<>+1376(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4636(SB), Y4
+	VADDPS lanes<>+1248(SB), Y0, Y1
+	VPSUBD lanes<>+1152(SB), Y1, Y1
+	VPAND lanes<>+1344(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4604(SB), Y4
 	VPSUBD Y1, Y4, Y4
-	VMULPS lanes<>+1248(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1248(SB), Y7
-	VFMSUB213PS lanes<>+1280(SB), Y4, Y7
+	VMULPS lanes<>+1216(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1216(SB), Y7
+	VFMSUB213PS lanes<>+1248(SB), Y4, Y7
 	VFMADD231PS Y4, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y4
-	VBROADCASTSS lanes<>+4700(SB), Y6
-	VFMADD213PS lanes<>+1952(SB), Y7, Y6
-	VFMADD213PS lanes<>+2400(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VBROADCASTSS lanes<>+4668(SB), Y6
+	VFMADD213PS lanes<>+1920(SB), Y7, Y6
+	VFMADD213PS lanes<>+2368(SB), Y7, Y6
+	VFMADD213PS lanes<>+3424(SB), Y7, Y6
 	VFMADD213PS lanes<>+2240(SB), Y7, Y6
-	VFMADD213PS lanes<>+3840(SB), Y7, Y6
-	VFMADD213PS lanes<>+1120(SB), Y7, Y6
-	VFMADD231PS lanes<>+1856(SB), Y1, Y7
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+2208(SB), Y7, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y6
+	VFMADD213PS lanes<>+1088(SB), Y7, Y6
+	VFMADD231PS lanes<>+1824(SB), Y1, Y7
 	VFMADD231PS Y6, Y4, Y7
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y4
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y4
 	VBLENDVPS Y4, Y7, Y0, Y4
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4648(SB), Y7
-	VBROADCASTSS lanes<>+1376(SB), Y8
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4616(SB), Y7
+	VBROADCASTSS lanes<>+1344(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y7
 	VBLENDVPS Y7, Y4, Y6, Y4
 	VBLENDVPS Y1, Y0, Y4, Y0
 	VADDPS Y0, Y5, Y0
@@ -12542,25 +12538,25 @@ TEXT ·logaddexpFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4628(SB), Z30
+	VBROADCASTSS lanes<>+4596(SB), Z30
 	VBROADCASTSS lanes<>+252(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1248(SB), Z27
-	VBROADCASTSS lanes<>+1344(SB), Z26
-	VBROADCASTSS lanes<>+2080(SB), Z25
-	VBROADCASTSS lanes<>+1600(SB), Z24
+	VBROADCASTSS lanes<>+1344(SB), Z28
+	VBROADCASTSS lanes<>+1216(SB), Z27
+	VBROADCASTSS lanes<>+1312(SB), Z26
+	VBROADCASTSS lanes<>+2048(SB), Z25
+	VBROADCASTSS lanes<>+1568(SB), Z24
 	VMOVUPS lanes<>+64(SB), Z23
-	VBROADCASTSS lanes<>+4708(SB), Z22
-	VBROADCASTSS lanes<>+4668(SB), Z21
-	VBROADCASTSS lanes<>+1184(SB), Z20
-	VBROADCASTSS lanes<>+4636(SB), Z19
-	VBROADCASTSS lanes<>+4700(SB), Z18
-	VBROADCASTSS lanes<>+1952(SB), Z17
-	VBROADCASTSS lanes<>+2400(SB), Z16
-	VBROADCASTSS lanes<>+3456(SB), Z15
-	VBROADCASTSS lanes<>+2272(SB), Z14
-	VBROADCASTSS lanes<>+3008(SB), Z13
-	VBROADCASTSS lanes<>+2240(SB), Z12
+	VBROADCASTSS lanes<>+4676(SB), Z22
+	VBROADCASTSS lanes<>+4636(SB), Z21
+	VBROADCASTSS lanes<>+1152(SB), Z20
+	VBROADCASTSS lanes<>+4604(SB), Z19
+	VBROADCASTSS lanes<>+4668(SB), Z18
+	VBROADCASTSS lanes<>+1920(SB), Z17
+	VBROADCASTSS lanes<>+2368(SB), Z16
+	VBROADCASTSS lanes<>+3424(SB), Z15
+	VBROADCASTSS lanes<>+2240(SB), Z14
+	VBROADCASTSS lanes<>+2976(SB), Z13
+	VBROADCASTSS lanes<>+2208(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -12650,25 +12646,25 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3808(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3808(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1088(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1088(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1824(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1824(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VANDPS.BCST lanes<>+4320(SB), Z1, Z6
+	VANDPS.BCST lanes<>+4320(SB), Z3, Z7
 	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBROADCASTSS lanes<>+4616(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -12767,25 +12763,25 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3808(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3808(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1088(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1088(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1824(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1824(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VANDPS.BCST lanes<>+4320(SB), Z1, Z6
+	VANDPS.BCST lanes<>+4320(SB), Z3, Z7
 	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBROADCASTSS lanes<>+4616(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -12825,25 +12821,25 @@ TEXT ·logaddexpFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4628(SB), Z30
+	VBROADCASTSS lanes<>+4596(SB), Z30
 	VBROADCASTSS lanes<>+252(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1248(SB), Z27
-	VBROADCASTSS lanes<>+1344(SB), Z26
-	VBROADCASTSS lanes<>+2080(SB), Z25
-	VBROADCASTSS lanes<>+1600(SB), Z24
+	VBROADCASTSS lanes<>+1344(SB), Z28
+	VBROADCASTSS lanes<>+1216(SB), Z27
+	VBROADCASTSS lanes<>+1312(SB), Z26
+	VBROADCASTSS lanes<>+2048(SB), Z25
+	VBROADCASTSS lanes<>+1568(SB), Z24
 	VMOVUPS lanes<>+64(SB), Z23
-	VBROADCASTSS lanes<>+4708(SB), Z22
-	VBROADCASTSS lanes<>+4668(SB), Z21
-	VBROADCASTSS lanes<>+1184(SB), Z20
-	VBROADCASTSS lanes<>+4636(SB), Z19
-	VBROADCASTSS lanes<>+4700(SB), Z18
-	VBROADCASTSS lanes<>+1952(SB), Z17
-	VBROADCASTSS lanes<>+2400(SB), Z16
-	VBROADCASTSS lanes<>+3456(SB), Z15
-	VBROADCASTSS lanes<>+2272(SB), Z14
-	VBROADCASTSS lanes<>+3008(SB), Z13
-	VBROADCASTSS lanes<>+2240(SB), Z12
+	VBROADCASTSS lanes<>+4676(SB), Z22
+	VBROADCASTSS lanes<>+4636(SB), Z21
+	VBROADCASTSS lanes<>+1152(SB), Z20
+	VBROADCASTSS lanes<>+4604(SB), Z19
+	VBROADCASTSS lanes<>+4668(SB), Z18
+	VBROADCASTSS lanes<>+1920(SB), Z17
+	VBROADCASTSS lanes<>+2368(SB), Z16
+	VBROADCASTSS lanes<>+3424(SB), Z15
+	VBROADCASTSS lanes<>+2240(SB), Z14
+	VBROADCASTSS lanes<>+2976(SB), Z13
+	VBROADCASTSS lanes<>+2208(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -12923,25 +12919,25 @@ main:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3808(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3808(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1088(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1088(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1824(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1824(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
+	VANDPS.BCST lanes<>+4320(SB), Z1, Z6
+	VANDPS.BCST lanes<>+4320(SB), Z3, Z7
 	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBROADCASTSS lanes<>+4616(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -13006,16 +13002,16 @@ masked:
 	VFMADD213PS Z14, Z6, Z5
 	VFMADD213PS Z13, Z6, Z5
 	VFMADD213PS Z12, Z6, Z5
-	VFMADD213PS.BCST lanes<>+3840(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+1120(SB), Z6, Z5
-	VFMADD231PS.BCST lanes<>+1856(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+3808(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+1088(SB), Z6, Z5
+	VFMADD231PS.BCST lanes<>+1824(SB), Z3, Z6
 	VFMADD231PS Z5, Z4, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z3
+	VANDPS.BCST lanes<>+4320(SB), Z1, Z3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K3
 	VBLENDMPS Z6, Z1, K3, Z3
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+4648(SB), Z4
+	VBROADCASTSS lanes<>+4616(SB), Z4
 	VBLENDMPS Z28, Z4, K3, Z4
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z3, Z4, K3, Z3
@@ -13037,11 +13033,11 @@ TEXT ·logaddexpFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+3968(SB), Y14
-	VBROADCASTSD lanes<>+4600(SB), Y13
-	VBROADCASTSD lanes<>+2144(SB), Y12
+	VBROADCASTSD lanes<>+3936(SB), Y14
+	VBROADCASTSD lanes<>+4568(SB), Y13
+	VBROADCASTSD lanes<>+2112(SB), Y12
 	VBROADCASTSD lanes<>+480(SB), Y11
-	VBROADCASTSD lanes<>+4472(SB), Y10
+	VBROADCASTSD lanes<>+4440(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -13057,28 +13053,28 @@ single:
 	VSUBPD Y0, Y1, Y6
 	VSUBPD Y1, Y0, Y0
 	VBLENDVPD Y4, Y6, Y0, Y0
-	VBROADCASTSD lanes<>+4480(SB), Y1
+	VBROADCASTSD lanes<>+4448(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4488(SB), Y1
+	VBROADCASTSD lanes<>+4456(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y13, Y1
-	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VFMADD231PD lanes<>+4192(SB), Y0, Y1
 	VSUBPD Y13, Y1, Y4
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y6
 	VFNMADD231PD Y14, Y4, Y6
 	VFNMADD231PD Y12, Y4, Y6
 	VMULPD Y6, Y6, Y4
-	VBROADCASTSD lanes<>+4536(SB), Y7
-	VFMADD213PD lanes<>+1696(SB), Y4, Y7
-	VFMADD213PD lanes<>+3168(SB), Y4, Y7
-	VFMADD213PD lanes<>+3360(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VBROADCASTSD lanes<>+4512(SB), Y8
-	VFMADD213PD lanes<>+2656(SB), Y4, Y8
-	VFMADD213PD lanes<>+4064(SB), Y4, Y8
-	VFMADD213PD lanes<>+1664(SB), Y4, Y8
+	VBROADCASTSD lanes<>+4504(SB), Y7
+	VFMADD213PD lanes<>+1664(SB), Y4, Y7
+	VFMADD213PD lanes<>+3136(SB), Y4, Y7
+	VFMADD213PD lanes<>+3328(SB), Y4, Y7
+	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+4480(SB), Y8
+	VFMADD213PD lanes<>+2624(SB), Y4, Y8
+	VFMADD213PD lanes<>+4032(SB), Y4, Y8
 	VFMADD213PD lanes<>+1632(SB), Y4, Y8
+	VFMADD213PD lanes<>+1600(SB), Y4, Y8
 	VFMADD231PD Y6, Y7, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VFMADD213PD Y15, Y6, Y8
@@ -13092,7 +13088,7 @@ single:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4416(SB), Y4
+	VBROADCASTSD lanes<>+4384(SB), Y4
 	VPSUBQ Y1, Y4, Y4
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
@@ -13101,31 +13097,31 @@ single:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VSUBPD lanes<>+4256(SB), Y1, Y1
 	VMULPD Y7, Y7, Y4
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
 	VMULPD lanes<>+736(SB), Y4, Y4
-	VBROADCASTSD lanes<>+4568(SB), Y9
-	VFMADD213PD lanes<>+2976(SB), Y8, Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2304(SB), Y8, Y9
-	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VBROADCASTSD lanes<>+4536(SB), Y9
+	VFMADD213PD lanes<>+2944(SB), Y8, Y9
+	VFMADD213PD lanes<>+2560(SB), Y8, Y9
+	VFMADD213PD lanes<>+2272(SB), Y8, Y9
+	VFMADD213PD lanes<>+3968(SB), Y8, Y9
+	VFMADD213PD lanes<>+2752(SB), Y8, Y9
 	VFMADD213PD lanes<>+2784(SB), Y8, Y9
-	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
+	VFMADD213PD lanes<>+2400(SB), Y8, Y9
 	VFMADD213PD Y4, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y4
 	VFMADD231PD Y12, Y1, Y4
 	VADDPD Y7, Y4, Y4
 	VFMADD231PD Y14, Y1, Y4
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y4, Y0, Y4
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4504(SB), Y7
+	VBROADCASTSD lanes<>+4472(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y4, Y6, Y4
@@ -13153,28 +13149,28 @@ tail:
 	VSUBPD Y0, Y1, Y6
 	VSUBPD Y1, Y0, Y0
 	VBLENDVPD Y4, Y6, Y0, Y0
-	VBROADCASTSD lanes<>+4480(SB), Y1
+	VBROADCASTSD lanes<>+4448(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4488(SB), Y1
+	VBROADCASTSD lanes<>+4456(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y13, Y1
-	VFMADD231PD lanes<>+4224(SB), Y0, Y1
+	VFMADD231PD lanes<>+4192(SB), Y0, Y1
 	VSUBPD Y13, Y1, Y4
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y6
 	VFNMADD231PD Y14, Y4, Y6
 	VFNMADD231PD Y12, Y4, Y6
 	VMULPD Y6, Y6, Y4
-	VBROADCASTSD lanes<>+4536(SB), Y7
-	VFMADD213PD lanes<>+1696(SB), Y4, Y7
-	VFMADD213PD lanes<>+3168(SB), Y4, Y7
-	VFMADD213PD lanes<>+3360(SB), Y4, Y7
-	VFMADD213PD lanes<>+1472(SB), Y4, Y7
-	VBROADCASTSD lanes<>+4512(SB), Y8
-	VFMADD213PD lanes<>+2656(SB), Y4, Y8
-	VFMADD213PD lanes<>+4064(SB), Y4, Y8
-	VFMADD213PD lanes<>+1664(SB), Y4, Y8
+	VBROADCASTSD lanes<>+4504(SB), Y7
+	VFMADD213PD lanes<>+1664(SB), Y4, Y7
+	VFMADD213PD lanes<>+3136(SB), Y4, Y7
+	VFMADD213PD lanes<>+3328(SB), Y4, Y7
+	VFMADD213PD lanes<>+1440(SB), Y4, Y7
+	VBROADCASTSD lanes<>+4480(SB), Y8
+	VFMADD213PD lanes<>+2624(SB), Y4, Y8
+	VFMADD213PD lanes<>+4032(SB), Y4, Y8
 	VFMADD213PD lanes<>+1632(SB), Y4, Y8
+	VFMADD213PD lanes<>+1600(SB), Y4, Y8
 	VFMADD231PD Y6, Y7, Y8
 	VFMADD213PD Y15, Y6, Y8
 	VFMADD213PD Y15, Y6, Y8
@@ -13188,7 +13184,7 @@ tail:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4416(SB), Y4
+	VBROADCASTSD lanes<>+4384(SB), Y4
 	VPSUBQ Y1, Y4, Y4
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
@@ -13197,31 +13193,31 @@ tail:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VSUBPD lanes<>+4256(SB), Y1, Y1
 	VMULPD Y7, Y7, Y4
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
 	VMULPD lanes<>+736(SB), Y4, Y4
-	VBROADCASTSD lanes<>+4568(SB), Y9
-	VFMADD213PD lanes<>+2976(SB), Y8, Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2304(SB), Y8, Y9
-	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VBROADCASTSD lanes<>+4536(SB), Y9
+	VFMADD213PD lanes<>+2944(SB), Y8, Y9
+	VFMADD213PD lanes<>+2560(SB), Y8, Y9
+	VFMADD213PD lanes<>+2272(SB), Y8, Y9
+	VFMADD213PD lanes<>+3968(SB), Y8, Y9
+	VFMADD213PD lanes<>+2752(SB), Y8, Y9
 	VFMADD213PD lanes<>+2784(SB), Y8, Y9
-	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
+	VFMADD213PD lanes<>+2400(SB), Y8, Y9
 	VFMADD213PD Y4, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y4
 	VFMADD231PD Y12, Y1, Y4
 	VADDPD Y7, Y4, Y4
 	VFMADD231PD Y14, Y1, Y4
-	VANDPD lanes<>+4384(SB), Y0, Y1
+	VANDPD lanes<>+4352(SB), Y0, Y1
 	VCMPPD $17, lanes<>+672(SB), Y1, Y1
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y4, Y0, Y4
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4504(SB), Y7
+	VBROADCASTSD lanes<>+4472(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y4, Y6, Y4
@@ -13242,21 +13238,21 @@ TEXT ·logaddexpFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+3968(SB), Z30
-	VBROADCASTSD lanes<>+4424(SB), Z29
-	VBROADCASTSD lanes<>+2144(SB), Z28
-	VBROADCASTSD lanes<>+4472(SB), Z27
+	VBROADCASTSD lanes<>+3936(SB), Z30
+	VBROADCASTSD lanes<>+4392(SB), Z29
+	VBROADCASTSD lanes<>+2112(SB), Z28
+	VBROADCASTSD lanes<>+4440(SB), Z27
 	VBROADCASTSD lanes<>+704(SB), Z26
 	VBROADCASTSD lanes<>+864(SB), Z25
-	VBROADCASTSD lanes<>+4224(SB), Z24
-	VBROADCASTSD lanes<>+4536(SB), Z23
-	VBROADCASTSD lanes<>+1696(SB), Z22
-	VBROADCASTSD lanes<>+3168(SB), Z21
-	VBROADCASTSD lanes<>+3360(SB), Z20
-	VBROADCASTSD lanes<>+1472(SB), Z19
-	VBROADCASTSD lanes<>+4512(SB), Z18
-	VBROADCASTSD lanes<>+2656(SB), Z17
-	VBROADCASTSD lanes<>+4064(SB), Z16
+	VBROADCASTSD lanes<>+4192(SB), Z24
+	VBROADCASTSD lanes<>+4504(SB), Z23
+	VBROADCASTSD lanes<>+1664(SB), Z22
+	VBROADCASTSD lanes<>+3136(SB), Z21
+	VBROADCASTSD lanes<>+3328(SB), Z20
+	VBROADCASTSD lanes<>+1440(SB), Z19
+	VBROADCASTSD lanes<>+4480(SB), Z18
+	VBROADCASTSD lanes<>+2624(SB), Z17
+	VBROADCASTSD lanes<>+4032(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -13306,10 +13302,10 @@ main:
 	VFMADD231PD Z9, Z18, Z13
 	VFMADD213PD Z16, Z8, Z12
 	VFMADD213PD Z16, Z9, Z13
-	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z13
 	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z12
 	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1600(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1600(SB), Z9, Z13
 	VFMADD231PD Z6, Z10, Z12
 	VFMADD231PD Z7, Z11, Z13
 	VFMADD213PD Z31, Z6, Z12
@@ -13324,7 +13320,7 @@ main:
 	VPSUBQ.BCST lanes<>+768(SB), Z7, Z7
 	VPANDQ Z27, Z6, Z6
 	VPANDQ Z27, Z7, Z7
-	VBROADCASTSD lanes<>+4416(SB), Z8
+	VBROADCASTSD lanes<>+4384(SB), Z8
 	VPSUBQ Z6, Z8, Z9
 	VPSUBQ Z7, Z8, Z8
 	VMULPD Z26, Z1, Z10
@@ -13341,8 +13337,8 @@ main:
 	VPSRLQ $52, Z7, Z7
 	VPORQ.BCST lanes<>+576(SB), Z6, Z6
 	VPORQ.BCST lanes<>+576(SB), Z7, Z7
-	VSUBPD.BCST lanes<>+4288(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+4288(SB), Z7, Z7
+	VSUBPD.BCST lanes<>+4256(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+4256(SB), Z7, Z7
 	VMULPD Z12, Z12, Z8
 	VMULPD Z13, Z13, Z9
 	VADDPD.BCST lanes<>+480(SB), Z12, Z10
@@ -13353,22 +13349,22 @@ main:
 	VMULPD Z11, Z11, Z15
 	VMULPD.BCST lanes<>+736(SB), Z8, Z8
 	VMULPD.BCST lanes<>+736(SB), Z9, Z9
-	VBROADCASTSD lanes<>+4568(SB), Z2
-	VBROADCASTSD lanes<>+2976(SB), Z0
+	VBROADCASTSD lanes<>+4536(SB), Z2
+	VBROADCASTSD lanes<>+2944(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+2976(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2592(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2592(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2304(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2304(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+4000(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4000(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2944(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2560(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2560(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2272(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2272(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+3968(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3968(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2752(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2752(SB), Z15, Z2
 	VFMADD213PD.BCST lanes<>+2784(SB), Z14, Z0
 	VFMADD213PD.BCST lanes<>+2784(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2816(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2816(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2432(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2400(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2400(SB), Z15, Z2
 	VFMADD213PD Z8, Z0, Z14
 	VFMADD213PD Z9, Z2, Z15
 	VFMSUB231PD Z14, Z10, Z8
@@ -13379,8 +13375,8 @@ main:
 	VADDPD Z13, Z9, Z2
 	VFMADD231PD Z30, Z6, Z0
 	VFMADD231PD Z30, Z7, Z2
-	VANDPD.BCST lanes<>+4384(SB), Z1, Z6
-	VANDPD.BCST lanes<>+4384(SB), Z3, Z7
+	VANDPD.BCST lanes<>+4352(SB), Z1, Z6
+	VANDPD.BCST lanes<>+4352(SB), Z3, Z7
 	VCMPPD.BCST $17, lanes<>+672(SB), Z6, K3
 	VCMPPD.BCST $17, lanes<>+672(SB), Z7, K4
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K5
@@ -13389,7 +13385,7 @@ main:
 	VBLENDMPD Z2, Z3, K6, Z2
 	VCMPPD $0, Z25, Z1, K5
 	VCMPPD $0, Z25, Z3, K6
-	VBROADCASTSD lanes<>+4504(SB), Z6
+	VBROADCASTSD lanes<>+4472(SB), Z6
 	VBLENDMPD Z27, Z6, K5, Z7
 	VBLENDMPD Z27, Z6, K6, Z6
 	VCMPPD $30, Z25, Z1, K5
@@ -13439,8 +13435,8 @@ masked:
 	VMOVAPS Z17, Z6
 	VFMADD231PD Z4, Z18, Z6
 	VFMADD213PD Z16, Z4, Z6
-	VFMADD213PD.BCST lanes<>+1664(SB), Z4, Z6
 	VFMADD213PD.BCST lanes<>+1632(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1600(SB), Z4, Z6
 	VFMADD231PD Z3, Z5, Z6
 	VFMADD213PD Z31, Z3, Z6
 	VFMADD213PD Z31, Z3, Z6
@@ -13448,7 +13444,7 @@ masked:
 	VADDPD Z31, Z1, Z3
 	VPSUBQ.BCST lanes<>+768(SB), Z3, Z3
 	VPANDQ Z27, Z3, Z3
-	VBROADCASTSD lanes<>+4416(SB), Z4
+	VBROADCASTSD lanes<>+4384(SB), Z4
 	VPSUBQ Z3, Z4, Z4
 	VMULPD Z26, Z1, Z5
 	VMOVAPS Z31, Z6
@@ -13457,31 +13453,31 @@ masked:
 	VPADDQ Z31, Z3, Z3
 	VPSRLQ $52, Z3, Z3
 	VPORQ.BCST lanes<>+576(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+4288(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+4256(SB), Z3, Z3
 	VMULPD Z6, Z6, Z4
 	VADDPD.BCST lanes<>+480(SB), Z6, Z5
 	VDIVPD Z5, Z6, Z5
 	VMULPD Z5, Z5, Z7
 	VMULPD.BCST lanes<>+736(SB), Z4, Z4
-	VBROADCASTSD lanes<>+4568(SB), Z8
-	VFMADD213PD.BCST lanes<>+2976(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2592(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2304(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+4000(SB), Z7, Z8
+	VBROADCASTSD lanes<>+4536(SB), Z8
+	VFMADD213PD.BCST lanes<>+2944(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2560(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2272(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+3968(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2752(SB), Z7, Z8
 	VFMADD213PD.BCST lanes<>+2784(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2816(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2432(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2400(SB), Z7, Z8
 	VFMADD213PD Z4, Z8, Z7
 	VFMSUB231PD Z7, Z5, Z4
 	VFMADD231PD Z28, Z3, Z4
 	VADDPD Z6, Z4, Z4
 	VFMADD231PD Z30, Z3, Z4
-	VANDPD.BCST lanes<>+4384(SB), Z1, Z3
+	VANDPD.BCST lanes<>+4352(SB), Z1, Z3
 	VCMPPD.BCST $17, lanes<>+672(SB), Z3, K2
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
 	VBLENDMPD Z4, Z1, K3, Z3
 	VCMPPD $0, Z25, Z1, K3
-	VBROADCASTSD lanes<>+4504(SB), Z4
+	VBROADCASTSD lanes<>+4472(SB), Z4
 	VBLENDMPD Z27, Z4, K3, Z4
 	VCMPPD $30, Z25, Z1, K3
 	VBLENDMPD Z3, Z4, K3, Z3
@@ -13515,8 +13511,8 @@ line:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1280(SB), Y0, Y6
-	VADDPS lanes<>+1280(SB), Y3, Y7
+	VADDPS lanes<>+1248(SB), Y0, Y6
+	VADDPS lanes<>+1248(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -13531,38 +13527,38 @@ line:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4352(SB), Y0, Y0
-	VANDPS lanes<>+4352(SB), Y1, Y1
-	VXORPS lanes<>+1088(SB), Y0, Y0
-	VXORPS lanes<>+1088(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4616(SB), Y3
+	VANDPS lanes<>+4320(SB), Y0, Y0
+	VANDPS lanes<>+4320(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4584(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4620(SB), Y3
+	VBROADCASTSS lanes<>+4588(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VADDPS lanes<>+2912(SB), Y0, Y3
-	VADDPS lanes<>+2912(SB), Y1, Y4
-	VSUBPS lanes<>+2912(SB), Y3, Y10
-	VSUBPS lanes<>+2912(SB), Y4, Y11
+	VADDPS lanes<>+2880(SB), Y0, Y3
+	VADDPS lanes<>+2880(SB), Y1, Y4
+	VSUBPS lanes<>+2880(SB), Y3, Y10
+	VSUBPS lanes<>+2880(SB), Y4, Y11
 	VPSLLD $23, Y3, Y3
 	VPSLLD $23, Y4, Y4
 	VSUBPS Y10, Y0, Y10
 	VSUBPS Y11, Y1, Y11
-	VBROADCASTSS lanes<>+4660(SB), Y12
-	VBROADCASTSS lanes<>+2720(SB), Y13
+	VBROADCASTSS lanes<>+4628(SB), Y12
+	VBROADCASTSS lanes<>+2688(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+2720(SB), Y11, Y12
-	VFMADD213PS lanes<>+1536(SB), Y10, Y13
-	VFMADD213PS lanes<>+1536(SB), Y11, Y12
-	VFMADD213PS lanes<>+3744(SB), Y10, Y13
-	VFMADD213PS lanes<>+3744(SB), Y11, Y12
-	VFMADD213PS lanes<>+3584(SB), Y10, Y13
-	VFMADD213PS lanes<>+3584(SB), Y11, Y12
-	VFMADD213PS lanes<>+1824(SB), Y10, Y13
-	VFMADD213PS lanes<>+1824(SB), Y11, Y12
-	VFMADD213PS lanes<>+1280(SB), Y10, Y13
-	VFMADD213PS lanes<>+1280(SB), Y11, Y12
+	VFMADD213PS lanes<>+2688(SB), Y11, Y12
+	VFMADD213PS lanes<>+1504(SB), Y10, Y13
+	VFMADD213PS lanes<>+1504(SB), Y11, Y12
+	VFMADD213PS lanes<>+3712(SB), Y10, Y13
+	VFMADD213PS lanes<>+3712(SB), Y11, Y12
+	VFMADD213PS lanes<>+3552(SB), Y10, Y13
+	VFMADD213PS lanes<>+3552(SB), Y11, Y12
+	VFMADD213PS lanes<>+1792(SB), Y10, Y13
+	VFMADD213PS lanes<>+1792(SB), Y11, Y12
+	VFMADD213PS lanes<>+1248(SB), Y10, Y13
+	VFMADD213PS lanes<>+1248(SB), Y11, Y12
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPAND lanes<>+896(SB), Y0, Y0
@@ -13576,71 +13572,71 @@ line:
 	VMULPS Y4, Y12, Y4
 	VMULPS Y0, Y3, Y0
 	VMULPS Y1, Y4, Y1
-	VADDPS lanes<>+1280(SB), Y0, Y3
-	VADDPS lanes<>+1280(SB), Y1, Y4
-	VPSUBD lanes<>+1184(SB), Y3, Y3
-	VPSUBD lanes<>+1184(SB), Y4, Y4
-	VPAND lanes<>+1376(SB), Y3, Y3
-	VPAND lanes<>+1376(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4636(SB), Y10
+	VADDPS lanes<>+1248(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y1, Y4
+	VPSUBD lanes<>+1152(SB), Y3, Y3
+	VPSUBD lanes<>+1152(SB), Y4, Y4
+	VPAND lanes<>+1344(SB), Y3, Y3
+	VPAND lanes<>+1344(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4604(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1248(SB), Y0, Y12
-	VMULPS lanes<>+1248(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1248(SB), Y14
+	VMULPS lanes<>+1216(SB), Y0, Y12
+	VMULPS lanes<>+1216(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1216(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1280(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1248(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4700(SB), Y12
-	VBROADCASTSS lanes<>+1952(SB), Y13
+	VBROADCASTSS lanes<>+4668(SB), Y12
+	VBROADCASTSS lanes<>+1920(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1952(SB), Y14, Y12
-	VFMADD213PS lanes<>+2400(SB), Y15, Y13
-	VFMADD213PS lanes<>+2400(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+2272(SB), Y15, Y13
-	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3008(SB), Y15, Y13
-	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+1920(SB), Y14, Y12
+	VFMADD213PS lanes<>+2368(SB), Y15, Y13
+	VFMADD213PS lanes<>+2368(SB), Y14, Y12
+	VFMADD213PS lanes<>+3424(SB), Y15, Y13
+	VFMADD213PS lanes<>+3424(SB), Y14, Y12
 	VFMADD213PS lanes<>+2240(SB), Y15, Y13
 	VFMADD213PS lanes<>+2240(SB), Y14, Y12
-	VFMADD213PS lanes<>+3840(SB), Y15, Y13
-	VFMADD213PS lanes<>+3840(SB), Y14, Y12
-	VFMADD213PS lanes<>+1120(SB), Y15, Y13
-	VFMADD213PS lanes<>+1120(SB), Y14, Y12
-	VFMADD231PS lanes<>+1856(SB), Y3, Y15
-	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD213PS lanes<>+2976(SB), Y15, Y13
+	VFMADD213PS lanes<>+2976(SB), Y14, Y12
+	VFMADD213PS lanes<>+2208(SB), Y15, Y13
+	VFMADD213PS lanes<>+2208(SB), Y14, Y12
+	VFMADD213PS lanes<>+3808(SB), Y15, Y13
+	VFMADD213PS lanes<>+3808(SB), Y14, Y12
+	VFMADD213PS lanes<>+1088(SB), Y15, Y13
+	VFMADD213PS lanes<>+1088(SB), Y14, Y12
+	VFMADD231PS lanes<>+1824(SB), Y3, Y15
+	VFMADD231PS lanes<>+1824(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4352(SB), Y0, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y4
+	VANDPS lanes<>+4320(SB), Y0, Y3
+	VANDPS lanes<>+4320(SB), Y1, Y4
 	VCMPPS $17, lanes<>+928(SB), Y3, Y3
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y11
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4648(SB), Y14
-	VBROADCASTSS lanes<>+1376(SB), Y15
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1312(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4616(SB), Y14
+	VBROADCASTSS lanes<>+1344(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1312(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
 	VBLENDVPS Y4, Y1, Y11, Y1
-	VMULPS lanes<>+2080(SB), Y0, Y0
-	VMULPS lanes<>+2080(SB), Y1, Y1
+	VMULPS lanes<>+2048(SB), Y0, Y0
+	VMULPS lanes<>+2048(SB), Y1, Y1
 	VADDPS Y0, Y8, Y0
 	VADDPS Y1, Y9, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
@@ -13657,8 +13653,8 @@ line:
 	VMOVUPS 96(SI)(CX*4), Y3
 	VMOVUPS 96(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1280(SB), Y0, Y6
-	VADDPS lanes<>+1280(SB), Y3, Y7
+	VADDPS lanes<>+1248(SB), Y0, Y6
+	VADDPS lanes<>+1248(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -13673,38 +13669,38 @@ line:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4352(SB), Y0, Y0
-	VANDPS lanes<>+4352(SB), Y1, Y1
-	VXORPS lanes<>+1088(SB), Y0, Y0
-	VXORPS lanes<>+1088(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4616(SB), Y3
+	VANDPS lanes<>+4320(SB), Y0, Y0
+	VANDPS lanes<>+4320(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4584(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4620(SB), Y3
+	VBROADCASTSS lanes<>+4588(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VADDPS lanes<>+2912(SB), Y0, Y3
-	VADDPS lanes<>+2912(SB), Y1, Y4
-	VSUBPS lanes<>+2912(SB), Y3, Y10
-	VSUBPS lanes<>+2912(SB), Y4, Y11
+	VADDPS lanes<>+2880(SB), Y0, Y3
+	VADDPS lanes<>+2880(SB), Y1, Y4
+	VSUBPS lanes<>+2880(SB), Y3, Y10
+	VSUBPS lanes<>+2880(SB), Y4, Y11
 	VPSLLD $23, Y3, Y3
 	VPSLLD $23, Y4, Y4
 	VSUBPS Y10, Y0, Y10
 	VSUBPS Y11, Y1, Y11
-	VBROADCASTSS lanes<>+4660(SB), Y12
-	VBROADCASTSS lanes<>+2720(SB), Y13
+	VBROADCASTSS lanes<>+4628(SB), Y12
+	VBROADCASTSS lanes<>+2688(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+2720(SB), Y11, Y12
-	VFMADD213PS lanes<>+1536(SB), Y10, Y13
-	VFMADD213PS lanes<>+1536(SB), Y11, Y12
-	VFMADD213PS lanes<>+3744(SB), Y10, Y13
-	VFMADD213PS lanes<>+3744(SB), Y11, Y12
-	VFMADD213PS lanes<>+3584(SB), Y10, Y13
-	VFMADD213PS lanes<>+3584(SB), Y11, Y12
-	VFMADD213PS lanes<>+1824(SB), Y10, Y13
-	VFMADD213PS lanes<>+1824(SB), Y11, Y12
-	VFMADD213PS lanes<>+1280(SB), Y10, Y13
-	VFMADD213PS lanes<>+1280(SB), Y11, Y12
+	VFMADD213PS lanes<>+2688(SB), Y11, Y12
+	VFMADD213PS lanes<>+1504(SB), Y10, Y13
+	VFMADD213PS lanes<>+1504(SB), Y11, Y12
+	VFMADD213PS lanes<>+3712(SB), Y10, Y13
+	VFMADD213PS lanes<>+3712(SB), Y11, Y12
+	VFMADD213PS lanes<>+3552(SB), Y10, Y13
+	VFMADD213PS lanes<>+3552(SB), Y11, Y12
+	VFMADD213PS lanes<>+1792(SB), Y10, Y13
+	VFMADD213PS lanes<>+1792(SB), Y11, Y12
+	VFMADD213PS lanes<>+1248(SB), Y10, Y13
+	VFMADD213PS lanes<>+1248(SB), Y11, Y12
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPAND lanes<>+896(SB), Y0, Y0
@@ -13718,71 +13714,71 @@ line:
 	VMULPS Y4, Y12, Y4
 	VMULPS Y0, Y3, Y0
 	VMULPS Y1, Y4, Y1
-	VADDPS lanes<>+1280(SB), Y0, Y3
-	VADDPS lanes<>+1280(SB), Y1, Y4
-	VPSUBD lanes<>+1184(SB), Y3, Y3
-	VPSUBD lanes<>+1184(SB), Y4, Y4
-	VPAND lanes<>+1376(SB), Y3, Y3
-	VPAND lanes<>+1376(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4636(SB), Y10
+	VADDPS lanes<>+1248(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y1, Y4
+	VPSUBD lanes<>+1152(SB), Y3, Y3
+	VPSUBD lanes<>+1152(SB), Y4, Y4
+	VPAND lanes<>+1344(SB), Y3, Y3
+	VPAND lanes<>+1344(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4604(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1248(SB), Y0, Y12
-	VMULPS lanes<>+1248(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1248(SB), Y14
+	VMULPS lanes<>+1216(SB), Y0, Y12
+	VMULPS lanes<>+1216(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1216(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1280(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1248(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4700(SB), Y12
-	VBROADCASTSS lanes<>+1952(SB), Y13
+	VBROADCASTSS lanes<>+4668(SB), Y12
+	VBROADCASTSS lanes<>+1920(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1952(SB), Y14, Y12
-	VFMADD213PS lanes<>+2400(SB), Y15, Y13
-	VFMADD213PS lanes<>+2400(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+2272(SB), Y15, Y13
-	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3008(SB), Y15, Y13
-	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+1920(SB), Y14, Y12
+	VFMADD213PS lanes<>+2368(SB), Y15, Y13
+	VFMADD213PS lanes<>+2368(SB), Y14, Y12
+	VFMADD213PS lanes<>+3424(SB), Y15, Y13
+	VFMADD213PS lanes<>+3424(SB), Y14, Y12
 	VFMADD213PS lanes<>+2240(SB), Y15, Y13
 	VFMADD213PS lanes<>+2240(SB), Y14, Y12
-	VFMADD213PS lanes<>+3840(SB), Y15, Y13
-	VFMADD213PS lanes<>+3840(SB), Y14, Y12
-	VFMADD213PS lanes<>+1120(SB), Y15, Y13
-	VFMADD213PS lanes<>+1120(SB), Y14, Y12
-	VFMADD231PS lanes<>+1856(SB), Y3, Y15
-	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD213PS lanes<>+2976(SB), Y15, Y13
+	VFMADD213PS lanes<>+2976(SB), Y14, Y12
+	VFMADD213PS lanes<>+2208(SB), Y15, Y13
+	VFMADD213PS lanes<>+2208(SB), Y14, Y12
+	VFMADD213PS lanes<>+3808(SB), Y15, Y13
+	VFMADD213PS lanes<>+3808(SB), Y14, Y12
+	VFMADD213PS lanes<>+1088(SB), Y15, Y13
+	VFMADD213PS lanes<>+1088(SB), Y14, Y12
+	VFMADD231PS lanes<>+1824(SB), Y3, Y15
+	VFMADD231PS lanes<>+1824(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4352(SB), Y0, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y4
+	VANDPS lanes<>+4320(SB), Y0, Y3
+	VANDPS lanes<>+4320(SB), Y1, Y4
 	VCMPPS $17, lanes<>+928(SB), Y3, Y3
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y11
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4648(SB), Y14
-	VBROADCASTSS lanes<>+1376(SB), Y15
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1312(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4616(SB), Y14
+	VBROADCASTSS lanes<>+1344(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1312(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
 	VBLENDVPS Y4, Y1, Y11, Y1
-	VMULPS lanes<>+2080(SB), Y0, Y0
-	VMULPS lanes<>+2080(SB), Y1, Y1
+	VMULPS lanes<>+2048(SB), Y0, Y0
+	VMULPS lanes<>+2048(SB), Y1, Y1
 	VADDPS Y0, Y8, Y0
 	VADDPS Y1, Y9, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
@@ -13813,8 +13809,8 @@ main:
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMOVUPS 32(DI)(CX*4), Y4
 	VCMPPS $0, Y4, Y3, Y5
-	VADDPS lanes<>+1280(SB), Y0, Y6
-	VADDPS lanes<>+1280(SB), Y3, Y7
+	VADDPS lanes<>+1248(SB), Y0, Y6
+	VADDPS lanes<>+1248(SB), Y3, Y7
 	VCMPPS $3, Y1, Y0, Y8
 	VCMPPS $3, Y4, Y3, Y9
 	VADDPS Y1, Y0, Y10
@@ -13829,38 +13825,38 @@ main:
 	VBLENDVPS Y9, Y11, Y13, Y9
 	VSUBPS Y1, Y0, Y0
 	VSUBPS Y4, Y3, Y1
-	VANDPS lanes<>+4352(SB), Y0, Y0
-	VANDPS lanes<>+4352(SB), Y1, Y1
-	VXORPS lanes<>+1088(SB), Y0, Y0
-	VXORPS lanes<>+1088(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4616(SB), Y3
+	VANDPS lanes<>+4320(SB), Y0, Y0
+	VANDPS lanes<>+4320(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4584(SB), Y3
 	VMINPS Y0, Y3, Y0
 	VMINPS Y1, Y3, Y1
-	VBROADCASTSS lanes<>+4620(SB), Y3
+	VBROADCASTSS lanes<>+4588(SB), Y3
 	VMAXPS Y0, Y3, Y0
 	VMAXPS Y1, Y3, Y1
-	VADDPS lanes<>+2912(SB), Y0, Y3
-	VADDPS lanes<>+2912(SB), Y1, Y4
-	VSUBPS lanes<>+2912(SB), Y3, Y10
-	VSUBPS lanes<>+2912(SB), Y4, Y11
+	VADDPS lanes<>+2880(SB), Y0, Y3
+	VADDPS lanes<>+2880(SB), Y1, Y4
+	VSUBPS lanes<>+2880(SB), Y3, Y10
+	VSUBPS lanes<>+2880(SB), Y4, Y11
 	VPSLLD $23, Y3, Y3
 	VPSLLD $23, Y4, Y4
 	VSUBPS Y10, Y0, Y10
 	VSUBPS Y11, Y1, Y11
-	VBROADCASTSS lanes<>+4660(SB), Y12
-	VBROADCASTSS lanes<>+2720(SB), Y13
+	VBROADCASTSS lanes<>+4628(SB), Y12
+	VBROADCASTSS lanes<>+2688(SB), Y13
 	VFMADD231PS Y10, Y12, Y13
-	VFMADD213PS lanes<>+2720(SB), Y11, Y12
-	VFMADD213PS lanes<>+1536(SB), Y10, Y13
-	VFMADD213PS lanes<>+1536(SB), Y11, Y12
-	VFMADD213PS lanes<>+3744(SB), Y10, Y13
-	VFMADD213PS lanes<>+3744(SB), Y11, Y12
-	VFMADD213PS lanes<>+3584(SB), Y10, Y13
-	VFMADD213PS lanes<>+3584(SB), Y11, Y12
-	VFMADD213PS lanes<>+1824(SB), Y10, Y13
-	VFMADD213PS lanes<>+1824(SB), Y11, Y12
-	VFMADD213PS lanes<>+1280(SB), Y10, Y13
-	VFMADD213PS lanes<>+1280(SB), Y11, Y12
+	VFMADD213PS lanes<>+2688(SB), Y11, Y12
+	VFMADD213PS lanes<>+1504(SB), Y10, Y13
+	VFMADD213PS lanes<>+1504(SB), Y11, Y12
+	VFMADD213PS lanes<>+3712(SB), Y10, Y13
+	VFMADD213PS lanes<>+3712(SB), Y11, Y12
+	VFMADD213PS lanes<>+3552(SB), Y10, Y13
+	VFMADD213PS lanes<>+3552(SB), Y11, Y12
+	VFMADD213PS lanes<>+1792(SB), Y10, Y13
+	VFMADD213PS lanes<>+1792(SB), Y11, Y12
+	VFMADD213PS lanes<>+1248(SB), Y10, Y13
+	VFMADD213PS lanes<>+1248(SB), Y11, Y12
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPAND lanes<>+896(SB), Y0, Y0
@@ -13874,71 +13870,71 @@ main:
 	VMULPS Y4, Y12, Y4
 	VMULPS Y0, Y3, Y0
 	VMULPS Y1, Y4, Y1
-	VADDPS lanes<>+1280(SB), Y0, Y3
-	VADDPS lanes<>+1280(SB), Y1, Y4
-	VPSUBD lanes<>+1184(SB), Y3, Y3
-	VPSUBD lanes<>+1184(SB), Y4, Y4
-	VPAND lanes<>+1376(SB), Y3, Y3
-	VPAND lanes<>+1376(SB), Y4, Y4
-	VBROADCASTSS lanes<>+4636(SB), Y10
+	VADDPS lanes<>+1248(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y1, Y4
+	VPSUBD lanes<>+1152(SB), Y3, Y3
+	VPSUBD lanes<>+1152(SB), Y4, Y4
+	VPAND lanes<>+1344(SB), Y3, Y3
+	VPAND lanes<>+1344(SB), Y4, Y4
+	VBROADCASTSS lanes<>+4604(SB), Y10
 	VPSUBD Y3, Y10, Y11
 	VPSUBD Y4, Y10, Y10
-	VMULPS lanes<>+1248(SB), Y0, Y12
-	VMULPS lanes<>+1248(SB), Y1, Y13
-	VBROADCASTSS lanes<>+1248(SB), Y14
+	VMULPS lanes<>+1216(SB), Y0, Y12
+	VMULPS lanes<>+1216(SB), Y1, Y13
+	VBROADCASTSS lanes<>+1216(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VFMSUB231PS Y14, Y11, Y15
-	VFMSUB213PS lanes<>+1280(SB), Y10, Y14
+	VFMSUB213PS lanes<>+1248(SB), Y10, Y14
 	VFMADD231PS Y11, Y12, Y15
 	VFMADD231PS Y10, Y13, Y14
 	VCVTDQ2PS Y3, Y3
 	VCVTDQ2PS Y4, Y4
 	VMULPS Y15, Y15, Y10
 	VMULPS Y14, Y14, Y11
-	VBROADCASTSS lanes<>+4700(SB), Y12
-	VBROADCASTSS lanes<>+1952(SB), Y13
+	VBROADCASTSS lanes<>+4668(SB), Y12
+	VBROADCASTSS lanes<>+1920(SB), Y13
 	VFMADD231PS Y15, Y12, Y13
-	VFMADD213PS lanes<>+1952(SB), Y14, Y12
-	VFMADD213PS lanes<>+2400(SB), Y15, Y13
-	VFMADD213PS lanes<>+2400(SB), Y14, Y12
-	VFMADD213PS lanes<>+3456(SB), Y15, Y13
-	VFMADD213PS lanes<>+3456(SB), Y14, Y12
-	VFMADD213PS lanes<>+2272(SB), Y15, Y13
-	VFMADD213PS lanes<>+2272(SB), Y14, Y12
-	VFMADD213PS lanes<>+3008(SB), Y15, Y13
-	VFMADD213PS lanes<>+3008(SB), Y14, Y12
+	VFMADD213PS lanes<>+1920(SB), Y14, Y12
+	VFMADD213PS lanes<>+2368(SB), Y15, Y13
+	VFMADD213PS lanes<>+2368(SB), Y14, Y12
+	VFMADD213PS lanes<>+3424(SB), Y15, Y13
+	VFMADD213PS lanes<>+3424(SB), Y14, Y12
 	VFMADD213PS lanes<>+2240(SB), Y15, Y13
 	VFMADD213PS lanes<>+2240(SB), Y14, Y12
-	VFMADD213PS lanes<>+3840(SB), Y15, Y13
-	VFMADD213PS lanes<>+3840(SB), Y14, Y12
-	VFMADD213PS lanes<>+1120(SB), Y15, Y13
-	VFMADD213PS lanes<>+1120(SB), Y14, Y12
-	VFMADD231PS lanes<>+1856(SB), Y3, Y15
-	VFMADD231PS lanes<>+1856(SB), Y4, Y14
+	VFMADD213PS lanes<>+2976(SB), Y15, Y13
+	VFMADD213PS lanes<>+2976(SB), Y14, Y12
+	VFMADD213PS lanes<>+2208(SB), Y15, Y13
+	VFMADD213PS lanes<>+2208(SB), Y14, Y12
+	VFMADD213PS lanes<>+3808(SB), Y15, Y13
+	VFMADD213PS lanes<>+3808(SB), Y14, Y12
+	VFMADD213PS lanes<>+1088(SB), Y15, Y13
+	VFMADD213PS lanes<>+1088(SB), Y14, Y12
+	VFMADD231PS lanes<>+1824(SB), Y3, Y15
+	VFMADD231PS lanes<>+1824(SB), Y4, Y14
 	VFMADD231PS Y13, Y10, Y15
 	VFMADD231PS Y12, Y11, Y14
-	VANDPS lanes<>+4352(SB), Y0, Y3
-	VANDPS lanes<>+4352(SB), Y1, Y4
+	VANDPS lanes<>+4320(SB), Y0, Y3
+	VANDPS lanes<>+4320(SB), Y1, Y4
 	VCMPPS $17, lanes<>+928(SB), Y3, Y3
 	VCMPPS $17, lanes<>+928(SB), Y4, Y4
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y10
-	VCMPPS $17, lanes<>+1312(SB), Y1, Y11
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y10
+	VCMPPS $17, lanes<>+1280(SB), Y1, Y11
 	VBLENDVPS Y10, Y15, Y0, Y10
 	VBLENDVPS Y11, Y14, Y1, Y11
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y12
-	VCMPPS $0, lanes<>+1344(SB), Y1, Y13
-	VBROADCASTSS lanes<>+4648(SB), Y14
-	VBROADCASTSS lanes<>+1376(SB), Y15
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y12
+	VCMPPS $0, lanes<>+1312(SB), Y1, Y13
+	VBROADCASTSS lanes<>+4616(SB), Y14
+	VBROADCASTSS lanes<>+1344(SB), Y15
 	VBLENDVPS Y12, Y15, Y14, Y12
 	VBLENDVPS Y13, Y15, Y14, Y13
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y14
-	VCMPPS $30, lanes<>+1344(SB), Y1, Y15
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y14
+	VCMPPS $30, lanes<>+1312(SB), Y1, Y15
 	VBLENDVPS Y14, Y10, Y12, Y10
 	VBLENDVPS Y15, Y11, Y13, Y11
 	VBLENDVPS Y3, Y0, Y10, Y0
 	VBLENDVPS Y4, Y1, Y11, Y1
-	VMULPS lanes<>+2080(SB), Y0, Y0
-	VMULPS lanes<>+2080(SB), Y1, Y1
+	VMULPS lanes<>+2048(SB), Y0, Y0
+	VMULPS lanes<>+2048(SB), Y1, Y1
 	VADDPS Y0, Y8, Y0
 	VADDPS Y1, Y9, Y1
 	VBLENDVPS Y2, Y6, Y0, Y0
@@ -13957,7 +13953,7 @@ single:
 	VMOVUPS (SI)(CX*4), Y0
 	VMOVUPS (DI)(CX*4), Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -13965,23 +13961,23 @@ single:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+4352(SB), Y0, Y0
-	VXORPS lanes<>+1088(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4616(SB), Y1
+	VANDPS lanes<>+4320(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4584(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y1
+	VBROADCASTSS lanes<>+4588(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y5
+	VADDPS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y5, Y0, Y5
-	VBROADCASTSS lanes<>+4660(SB), Y6
-	VFMADD213PS lanes<>+2720(SB), Y5, Y6
-	VFMADD213PS lanes<>+1536(SB), Y5, Y6
-	VFMADD213PS lanes<>+3744(SB), Y5, Y6
-	VFMADD213PS lanes<>+3584(SB), Y5, Y6
-	VFMADD213PS lanes<>+1824(SB), Y5, Y6
-	VFMADD213PS lanes<>+1280(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4628(SB), Y6
+	VFMADD213PS lanes<>+2688(SB), Y5, Y6
+	VFMADD213PS lanes<>+1504(SB), Y5, Y6
+	VFMADD213PS lanes<>+3712(SB), Y5, Y6
+	VFMADD213PS lanes<>+3552(SB), Y5, Y6
+	VFMADD213PS lanes<>+1792(SB), Y5, Y6
+	VFMADD213PS lanes<>+1248(SB), Y5, Y6
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -13989,40 +13985,40 @@ single:
 	VPSUBD Y0, Y5, Y0
 	VMULPS Y1, Y6, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1280(SB), Y0, Y1
-	VPSUBD lanes<>+1184(SB), Y1, Y1
-	VPAND lanes<>+1376(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4636(SB), Y5
+	VADDPS lanes<>+1248(SB), Y0, Y1
+	VPSUBD lanes<>+1152(SB), Y1, Y1
+	VPAND lanes<>+1344(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4604(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+1248(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1248(SB), Y7
-	VFMSUB213PS lanes<>+1280(SB), Y5, Y7
+	VMULPS lanes<>+1216(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1216(SB), Y7
+	VFMSUB213PS lanes<>+1248(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4700(SB), Y6
-	VFMADD213PS lanes<>+1952(SB), Y7, Y6
-	VFMADD213PS lanes<>+2400(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VBROADCASTSS lanes<>+4668(SB), Y6
+	VFMADD213PS lanes<>+1920(SB), Y7, Y6
+	VFMADD213PS lanes<>+2368(SB), Y7, Y6
+	VFMADD213PS lanes<>+3424(SB), Y7, Y6
 	VFMADD213PS lanes<>+2240(SB), Y7, Y6
-	VFMADD213PS lanes<>+3840(SB), Y7, Y6
-	VFMADD213PS lanes<>+1120(SB), Y7, Y6
-	VFMADD231PS lanes<>+1856(SB), Y1, Y7
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+2208(SB), Y7, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y6
+	VFMADD213PS lanes<>+1088(SB), Y7, Y6
+	VFMADD231PS lanes<>+1824(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4648(SB), Y7
-	VBROADCASTSS lanes<>+1376(SB), Y8
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4616(SB), Y7
+	VBROADCASTSS lanes<>+1344(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
-	VMULPS lanes<>+2080(SB), Y0, Y0
+	VMULPS lanes<>+2048(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -14040,7 +14036,7 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (DI)(CX*4), Y1, Y1
 	VCMPPS $0, Y1, Y0, Y2
-	VADDPS lanes<>+1280(SB), Y0, Y3
+	VADDPS lanes<>+1248(SB), Y0, Y3
 	VCMPPS $3, Y1, Y0, Y4
 	VADDPS Y1, Y0, Y5
 	VMAXPS Y1, Y0, Y6
@@ -14048,23 +14044,23 @@ tail:
 	VANDPS Y7, Y6, Y6
 	VBLENDVPS Y4, Y5, Y6, Y4
 	VSUBPS Y1, Y0, Y0
-	VANDPS lanes<>+4352(SB), Y0, Y0
-	VXORPS lanes<>+1088(SB), Y0, Y0
-	VBROADCASTSS lanes<>+4616(SB), Y1
+	VANDPS lanes<>+4320(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VBROADCASTSS lanes<>+4584(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+4620(SB), Y1
+	VBROADCASTSS lanes<>+4588(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VADDPS lanes<>+2912(SB), Y0, Y1
-	VSUBPS lanes<>+2912(SB), Y1, Y5
+	VADDPS lanes<>+2880(SB), Y0, Y1
+	VSUBPS lanes<>+2880(SB), Y1, Y5
 	VPSLLD $23, Y1, Y1
 	VSUBPS Y5, Y0, Y5
-	VBROADCASTSS lanes<>+4660(SB), Y6
-	VFMADD213PS lanes<>+2720(SB), Y5, Y6
-	VFMADD213PS lanes<>+1536(SB), Y5, Y6
-	VFMADD213PS lanes<>+3744(SB), Y5, Y6
-	VFMADD213PS lanes<>+3584(SB), Y5, Y6
-	VFMADD213PS lanes<>+1824(SB), Y5, Y6
-	VFMADD213PS lanes<>+1280(SB), Y5, Y6
+	VBROADCASTSS lanes<>+4628(SB), Y6
+	VFMADD213PS lanes<>+2688(SB), Y5, Y6
+	VFMADD213PS lanes<>+1504(SB), Y5, Y6
+	VFMADD213PS lanes<>+3712(SB), Y5, Y6
+	VFMADD213PS lanes<>+3552(SB), Y5, Y6
+	VFMADD213PS lanes<>+1792(SB), Y5, Y6
+	VFMADD213PS lanes<>+1248(SB), Y5, Y6
 	VPSRAD $31, Y0, Y0
 	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
@@ -14072,40 +14068,40 @@ tail:
 	VPSUBD Y0, Y5, Y0
 	VMULPS Y1, Y6, Y1
 	VMULPS Y0, Y1, Y0
-	VADDPS lanes<>+1280(SB), Y0, Y1
-	VPSUBD lanes<>+1184(SB), Y1, Y1
-	VPAND lanes<>+1376(SB), Y1, Y1
-	VBROADCASTSS lanes<>+4636(SB), Y5
+	VADDPS lanes<>+1248(SB), Y0, Y1
+	VPSUBD lanes<>+1152(SB), Y1, Y1
+	VPAND lanes<>+1344(SB), Y1, Y1
+	VBROADCASTSS lanes<>+4604(SB), Y5
 	VPSUBD Y1, Y5, Y5
-	VMULPS lanes<>+1248(SB), Y0, Y6
-	VBROADCASTSS lanes<>+1248(SB), Y7
-	VFMSUB213PS lanes<>+1280(SB), Y5, Y7
+	VMULPS lanes<>+1216(SB), Y0, Y6
+	VBROADCASTSS lanes<>+1216(SB), Y7
+	VFMSUB213PS lanes<>+1248(SB), Y5, Y7
 	VFMADD231PS Y5, Y6, Y7
 	VCVTDQ2PS Y1, Y1
 	VMULPS Y7, Y7, Y5
-	VBROADCASTSS lanes<>+4700(SB), Y6
-	VFMADD213PS lanes<>+1952(SB), Y7, Y6
-	VFMADD213PS lanes<>+2400(SB), Y7, Y6
-	VFMADD213PS lanes<>+3456(SB), Y7, Y6
-	VFMADD213PS lanes<>+2272(SB), Y7, Y6
-	VFMADD213PS lanes<>+3008(SB), Y7, Y6
+	VBROADCASTSS lanes<>+4668(SB), Y6
+	VFMADD213PS lanes<>+1920(SB), Y7, Y6
+	VFMADD213PS lanes<>+2368(SB), Y7, Y6
+	VFMADD213PS lanes<>+3424(SB), Y7, Y6
 	VFMADD213PS lanes<>+2240(SB), Y7, Y6
-	VFMADD213PS lanes<>+3840(SB), Y7, Y6
-	VFMADD213PS lanes<>+1120(SB), Y7, Y6
-	VFMADD231PS lanes<>+1856(SB), Y1, Y7
+	VFMADD213PS lanes<>+2976(SB), Y7, Y6
+	VFMADD213PS lanes<>+2208(SB), Y7, Y6
+	VFMADD213PS lanes<>+3808(SB), Y7, Y6
+	VFMADD213PS lanes<>+1088(SB), Y7, Y6
+	VFMADD231PS lanes<>+1824(SB), Y1, Y7
 	VFMADD231PS Y6, Y5, Y7
-	VANDPS lanes<>+4352(SB), Y0, Y1
+	VANDPS lanes<>+4320(SB), Y0, Y1
 	VCMPPS $17, lanes<>+928(SB), Y1, Y1
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y5
 	VBLENDVPS Y5, Y7, Y0, Y5
-	VCMPPS $0, lanes<>+1344(SB), Y0, Y6
-	VBROADCASTSS lanes<>+4648(SB), Y7
-	VBROADCASTSS lanes<>+1376(SB), Y8
+	VCMPPS $0, lanes<>+1312(SB), Y0, Y6
+	VBROADCASTSS lanes<>+4616(SB), Y7
+	VBROADCASTSS lanes<>+1344(SB), Y8
 	VBLENDVPS Y6, Y8, Y7, Y6
-	VCMPPS $30, lanes<>+1344(SB), Y0, Y7
+	VCMPPS $30, lanes<>+1312(SB), Y0, Y7
 	VBLENDVPS Y7, Y5, Y6, Y5
 	VBLENDVPS Y1, Y0, Y5, Y0
-	VMULPS lanes<>+2080(SB), Y0, Y0
+	VMULPS lanes<>+2048(SB), Y0, Y0
 	VADDPS Y0, Y4, Y0
 	VBLENDVPS Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -14122,25 +14118,25 @@ TEXT ·logaddexp2Float32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4352(SB), Z30
-	VBROADCASTSS lanes<>+2912(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1248(SB), Z27
-	VBROADCASTSS lanes<>+1344(SB), Z26
-	VBROADCASTSS lanes<>+4616(SB), Z25
-	VBROADCASTSS lanes<>+4620(SB), Z24
-	VBROADCASTSS lanes<>+4660(SB), Z23
-	VBROADCASTSS lanes<>+2720(SB), Z22
-	VBROADCASTSS lanes<>+1536(SB), Z21
-	VBROADCASTSS lanes<>+3744(SB), Z20
-	VBROADCASTSS lanes<>+3584(SB), Z19
+	VBROADCASTSS lanes<>+4320(SB), Z30
+	VBROADCASTSS lanes<>+2880(SB), Z29
+	VBROADCASTSS lanes<>+1344(SB), Z28
+	VBROADCASTSS lanes<>+1216(SB), Z27
+	VBROADCASTSS lanes<>+1312(SB), Z26
+	VBROADCASTSS lanes<>+4584(SB), Z25
+	VBROADCASTSS lanes<>+4588(SB), Z24
+	VBROADCASTSS lanes<>+4628(SB), Z23
+	VBROADCASTSS lanes<>+2688(SB), Z22
+	VBROADCASTSS lanes<>+1504(SB), Z21
+	VBROADCASTSS lanes<>+3712(SB), Z20
+	VBROADCASTSS lanes<>+3552(SB), Z19
 	VBROADCASTSS lanes<>+252(SB), Z18
-	VBROADCASTSS lanes<>+1184(SB), Z17
-	VBROADCASTSS lanes<>+4636(SB), Z16
-	VBROADCASTSS lanes<>+4700(SB), Z15
-	VBROADCASTSS lanes<>+1952(SB), Z14
-	VBROADCASTSS lanes<>+2400(SB), Z13
-	VBROADCASTSS lanes<>+3456(SB), Z12
+	VBROADCASTSS lanes<>+1152(SB), Z17
+	VBROADCASTSS lanes<>+4604(SB), Z16
+	VBROADCASTSS lanes<>+4668(SB), Z15
+	VBROADCASTSS lanes<>+1920(SB), Z14
+	VBROADCASTSS lanes<>+2368(SB), Z13
+	VBROADCASTSS lanes<>+3424(SB), Z12
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -14230,31 +14226,31 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3008(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3008(SB), Z0, Z11
 	VFMADD213PS.BCST lanes<>+2240(SB), Z2, Z10
 	VFMADD213PS.BCST lanes<>+2240(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2976(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2976(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2208(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2208(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3808(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3808(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1088(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1088(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1824(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1824(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
 	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBROADCASTSS lanes<>+4616(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -14263,8 +14259,8 @@ line:
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
 	VBLENDMPS Z3, Z0, K4, Z0
-	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
-	VMULPS.BCST lanes<>+2080(SB), Z0, Z0
+	VMULPS.BCST lanes<>+2048(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2048(SB), Z0, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS (SI)(CX*4), Z2
@@ -14355,31 +14351,31 @@ line:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3008(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3008(SB), Z0, Z11
 	VFMADD213PS.BCST lanes<>+2240(SB), Z2, Z10
 	VFMADD213PS.BCST lanes<>+2240(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2976(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2976(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2208(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2208(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3808(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3808(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1088(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1088(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1824(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1824(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
 	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBROADCASTSS lanes<>+4616(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -14388,8 +14384,8 @@ line:
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
 	VBLENDMPS Z3, Z0, K4, Z0
-	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
-	VMULPS.BCST lanes<>+2080(SB), Z0, Z0
+	VMULPS.BCST lanes<>+2048(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2048(SB), Z0, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS 8192(SI)(CX*4), Z2
@@ -14421,25 +14417,25 @@ TEXT ·logaddexp2Float32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+4352(SB), Z30
-	VBROADCASTSS lanes<>+2912(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1248(SB), Z27
-	VBROADCASTSS lanes<>+1344(SB), Z26
-	VBROADCASTSS lanes<>+4616(SB), Z25
-	VBROADCASTSS lanes<>+4620(SB), Z24
-	VBROADCASTSS lanes<>+4660(SB), Z23
-	VBROADCASTSS lanes<>+2720(SB), Z22
-	VBROADCASTSS lanes<>+1536(SB), Z21
-	VBROADCASTSS lanes<>+3744(SB), Z20
-	VBROADCASTSS lanes<>+3584(SB), Z19
+	VBROADCASTSS lanes<>+4320(SB), Z30
+	VBROADCASTSS lanes<>+2880(SB), Z29
+	VBROADCASTSS lanes<>+1344(SB), Z28
+	VBROADCASTSS lanes<>+1216(SB), Z27
+	VBROADCASTSS lanes<>+1312(SB), Z26
+	VBROADCASTSS lanes<>+4584(SB), Z25
+	VBROADCASTSS lanes<>+4588(SB), Z24
+	VBROADCASTSS lanes<>+4628(SB), Z23
+	VBROADCASTSS lanes<>+2688(SB), Z22
+	VBROADCASTSS lanes<>+1504(SB), Z21
+	VBROADCASTSS lanes<>+3712(SB), Z20
+	VBROADCASTSS lanes<>+3552(SB), Z19
 	VBROADCASTSS lanes<>+252(SB), Z18
-	VBROADCASTSS lanes<>+1184(SB), Z17
-	VBROADCASTSS lanes<>+4636(SB), Z16
-	VBROADCASTSS lanes<>+4700(SB), Z15
-	VBROADCASTSS lanes<>+1952(SB), Z14
-	VBROADCASTSS lanes<>+2400(SB), Z13
-	VBROADCASTSS lanes<>+3456(SB), Z12
+	VBROADCASTSS lanes<>+1152(SB), Z17
+	VBROADCASTSS lanes<>+4604(SB), Z16
+	VBROADCASTSS lanes<>+4668(SB), Z15
+	VBROADCASTSS lanes<>+1920(SB), Z14
+	VBROADCASTSS lanes<>+2368(SB), Z13
+	VBROADCASTSS lanes<>+3424(SB), Z12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -14519,31 +14515,31 @@ main:
 	VFMADD213PS Z13, Z0, Z11
 	VFMADD213PS Z12, Z2, Z10
 	VFMADD213PS Z12, Z0, Z11
-	VFMADD213PS.BCST lanes<>+2272(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+2272(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3008(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3008(SB), Z0, Z11
 	VFMADD213PS.BCST lanes<>+2240(SB), Z2, Z10
 	VFMADD213PS.BCST lanes<>+2240(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+3840(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+3840(SB), Z0, Z11
-	VFMADD213PS.BCST lanes<>+1120(SB), Z2, Z10
-	VFMADD213PS.BCST lanes<>+1120(SB), Z0, Z11
-	VFMADD231PS.BCST lanes<>+1856(SB), Z6, Z2
-	VFMADD231PS.BCST lanes<>+1856(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2976(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2976(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+2208(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+2208(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+3808(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+3808(SB), Z0, Z11
+	VFMADD213PS.BCST lanes<>+1088(SB), Z2, Z10
+	VFMADD213PS.BCST lanes<>+1088(SB), Z0, Z11
+	VFMADD231PS.BCST lanes<>+1824(SB), Z6, Z2
+	VFMADD231PS.BCST lanes<>+1824(SB), Z7, Z0
 	VFMADD231PS Z10, Z8, Z2
 	VFMADD231PS Z11, Z9, Z0
 	VANDPS Z30, Z1, Z6
 	VANDPS Z30, Z3, Z7
 	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K5
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K6
 	VBLENDMPS Z2, Z1, K5, Z2
 	VBLENDMPS Z0, Z3, K6, Z0
 	VCMPPS $0, Z26, Z1, K5
 	VCMPPS $0, Z26, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z6
+	VBROADCASTSS lanes<>+4616(SB), Z6
 	VBLENDMPS Z28, Z6, K5, Z7
 	VBLENDMPS Z28, Z6, K6, Z6
 	VCMPPS $30, Z26, Z1, K5
@@ -14552,8 +14548,8 @@ main:
 	VBLENDMPS Z0, Z6, K6, Z0
 	VBLENDMPS Z1, Z2, K3, Z1
 	VBLENDMPS Z3, Z0, K4, Z0
-	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
-	VMULPS.BCST lanes<>+2080(SB), Z0, Z0
+	VMULPS.BCST lanes<>+2048(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2048(SB), Z0, Z0
 	VADDPS Z1, Z4, Z1
 	VADDPS Z0, Z5, Z0
 	VMOVUPS (SI)(CX*4), Z2
@@ -14610,24 +14606,24 @@ masked:
 	VFMADD231PS Z6, Z15, Z5
 	VFMADD213PS Z13, Z6, Z5
 	VFMADD213PS Z12, Z6, Z5
-	VFMADD213PS.BCST lanes<>+2272(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+3008(SB), Z6, Z5
 	VFMADD213PS.BCST lanes<>+2240(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+3840(SB), Z6, Z5
-	VFMADD213PS.BCST lanes<>+1120(SB), Z6, Z5
-	VFMADD231PS.BCST lanes<>+1856(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+2976(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+2208(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+3808(SB), Z6, Z5
+	VFMADD213PS.BCST lanes<>+1088(SB), Z6, Z5
+	VFMADD231PS.BCST lanes<>+1824(SB), Z3, Z6
 	VFMADD231PS Z5, Z4, Z6
 	VANDPS Z30, Z1, Z3
 	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K3
+	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K3
 	VBLENDMPS Z6, Z1, K3, Z3
 	VCMPPS $0, Z26, Z1, K3
-	VBROADCASTSS lanes<>+4648(SB), Z4
+	VBROADCASTSS lanes<>+4616(SB), Z4
 	VBLENDMPS Z28, Z4, K3, Z4
 	VCMPPS $30, Z26, Z1, K3
 	VBLENDMPS Z3, Z4, K3, Z3
 	VBLENDMPS Z1, Z3, K2, Z1
-	VMULPS.BCST lanes<>+2080(SB), Z1, Z1
+	VMULPS.BCST lanes<>+2048(SB), Z1, Z1
 	VADDPS Z1, Z2, Z1
 	VADDPS Z31, Z0, K1, Z1
 	VMOVUPS Z1, K7, (DX)(CX*4)
@@ -14645,11 +14641,11 @@ TEXT ·logaddexp2Float64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+4384(SB), Y14
-	VBROADCASTSD lanes<>+4600(SB), Y13
-	VBROADCASTSD lanes<>+3968(SB), Y12
+	VBROADCASTSD lanes<>+4352(SB), Y14
+	VBROADCASTSD lanes<>+4568(SB), Y13
+	VBROADCASTSD lanes<>+3936(SB), Y12
 	VBROADCASTSD lanes<>+480(SB), Y11
-	VBROADCASTSD lanes<>+4472(SB), Y10
+	VBROADCASTSD lanes<>+4440(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -14669,26 +14665,26 @@ single:
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y14, Y0, Y0
 	VXORPD lanes<>+512(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4448(SB), Y1
+	VBROADCASTSD lanes<>+4416(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4496(SB), Y1
+	VBROADCASTSD lanes<>+4464(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VADDPD Y13, Y0, Y1
 	VSUBPD Y13, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y5, Y0, Y5
 	VMULPD Y5, Y5, Y6
-	VBROADCASTSD lanes<>+4560(SB), Y7
-	VFMADD213PD lanes<>+3520(SB), Y6, Y7
-	VFMADD213PD lanes<>+4096(SB), Y6, Y7
-	VFMADD213PD lanes<>+1792(SB), Y6, Y7
-	VFMADD213PD lanes<>+2048(SB), Y6, Y7
-	VFMADD213PD lanes<>+2752(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4552(SB), Y8
-	VFMADD213PD lanes<>+2848(SB), Y6, Y8
-	VFMADD213PD lanes<>+2176(SB), Y6, Y8
-	VFMADD213PD lanes<>+1760(SB), Y6, Y8
-	VFMADD213PD lanes<>+4160(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4528(SB), Y7
+	VFMADD213PD lanes<>+3488(SB), Y6, Y7
+	VFMADD213PD lanes<>+4064(SB), Y6, Y7
+	VFMADD213PD lanes<>+1760(SB), Y6, Y7
+	VFMADD213PD lanes<>+2016(SB), Y6, Y7
+	VFMADD213PD lanes<>+2720(SB), Y6, Y7
+	VBROADCASTSD lanes<>+4520(SB), Y8
+	VFMADD213PD lanes<>+2816(SB), Y6, Y8
+	VFMADD213PD lanes<>+2144(SB), Y6, Y8
+	VFMADD213PD lanes<>+1728(SB), Y6, Y8
+	VFMADD213PD lanes<>+4128(SB), Y6, Y8
 	VFMADD213PD Y12, Y6, Y8
 	VFMADD231PD Y5, Y7, Y8
 	VFMADD213PD Y15, Y5, Y8
@@ -14702,7 +14698,7 @@ single:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4416(SB), Y5
+	VBROADCASTSD lanes<>+4384(SB), Y5
 	VPSUBQ Y1, Y5, Y5
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
@@ -14711,23 +14707,23 @@ single:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VSUBPD lanes<>+4256(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
 	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4568(SB), Y9
-	VFMADD213PD lanes<>+2976(SB), Y8, Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2304(SB), Y8, Y9
-	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VBROADCASTSD lanes<>+4536(SB), Y9
+	VFMADD213PD lanes<>+2944(SB), Y8, Y9
+	VFMADD213PD lanes<>+2560(SB), Y8, Y9
+	VFMADD213PD lanes<>+2272(SB), Y8, Y9
+	VFMADD213PD lanes<>+3968(SB), Y8, Y9
+	VFMADD213PD lanes<>+2752(SB), Y8, Y9
 	VFMADD213PD lanes<>+2784(SB), Y8, Y9
-	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
+	VFMADD213PD lanes<>+2400(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD lanes<>+2144(SB), Y1, Y5
+	VFMADD231PD lanes<>+2112(SB), Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y12, Y1, Y5
 	VANDPD Y14, Y0, Y1
@@ -14735,12 +14731,12 @@ single:
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4504(SB), Y7
+	VBROADCASTSD lanes<>+4472(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
-	VMULPD lanes<>+4224(SB), Y0, Y0
+	VMULPD lanes<>+4192(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -14768,26 +14764,26 @@ tail:
 	VSUBPD Y1, Y0, Y0
 	VANDPD Y14, Y0, Y0
 	VXORPD lanes<>+512(SB), Y0, Y0
-	VBROADCASTSD lanes<>+4448(SB), Y1
+	VBROADCASTSD lanes<>+4416(SB), Y1
 	VMINPD Y0, Y1, Y0
-	VBROADCASTSD lanes<>+4496(SB), Y1
+	VBROADCASTSD lanes<>+4464(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VADDPD Y13, Y0, Y1
 	VSUBPD Y13, Y1, Y5
 	VPSLLQ $52, Y1, Y1
 	VSUBPD Y5, Y0, Y5
 	VMULPD Y5, Y5, Y6
-	VBROADCASTSD lanes<>+4560(SB), Y7
-	VFMADD213PD lanes<>+3520(SB), Y6, Y7
-	VFMADD213PD lanes<>+4096(SB), Y6, Y7
-	VFMADD213PD lanes<>+1792(SB), Y6, Y7
-	VFMADD213PD lanes<>+2048(SB), Y6, Y7
-	VFMADD213PD lanes<>+2752(SB), Y6, Y7
-	VBROADCASTSD lanes<>+4552(SB), Y8
-	VFMADD213PD lanes<>+2848(SB), Y6, Y8
-	VFMADD213PD lanes<>+2176(SB), Y6, Y8
-	VFMADD213PD lanes<>+1760(SB), Y6, Y8
-	VFMADD213PD lanes<>+4160(SB), Y6, Y8
+	VBROADCASTSD lanes<>+4528(SB), Y7
+	VFMADD213PD lanes<>+3488(SB), Y6, Y7
+	VFMADD213PD lanes<>+4064(SB), Y6, Y7
+	VFMADD213PD lanes<>+1760(SB), Y6, Y7
+	VFMADD213PD lanes<>+2016(SB), Y6, Y7
+	VFMADD213PD lanes<>+2720(SB), Y6, Y7
+	VBROADCASTSD lanes<>+4520(SB), Y8
+	VFMADD213PD lanes<>+2816(SB), Y6, Y8
+	VFMADD213PD lanes<>+2144(SB), Y6, Y8
+	VFMADD213PD lanes<>+1728(SB), Y6, Y8
+	VFMADD213PD lanes<>+4128(SB), Y6, Y8
 	VFMADD213PD Y12, Y6, Y8
 	VFMADD231PD Y5, Y7, Y8
 	VFMADD213PD Y15, Y5, Y8
@@ -14801,7 +14797,7 @@ tail:
 	VADDPD Y15, Y0, Y1
 	VPSUBQ lanes<>+768(SB), Y1, Y1
 	VPAND Y10, Y1, Y1
-	VBROADCASTSD lanes<>+4416(SB), Y5
+	VBROADCASTSD lanes<>+4384(SB), Y5
 	VPSUBQ Y1, Y5, Y5
 	VMULPD lanes<>+704(SB), Y0, Y6
 	VMOVAPS Y15, Y7
@@ -14810,23 +14806,23 @@ tail:
 	VPADDQ Y15, Y1, Y1
 	VPSRLQ $52, Y1, Y1
 	VPOR lanes<>+576(SB), Y1, Y1
-	VSUBPD lanes<>+4288(SB), Y1, Y1
+	VSUBPD lanes<>+4256(SB), Y1, Y1
 	VMULPD Y7, Y7, Y5
 	VADDPD Y11, Y7, Y6
 	VDIVPD Y6, Y7, Y6
 	VMULPD Y6, Y6, Y8
 	VMULPD lanes<>+736(SB), Y5, Y5
-	VBROADCASTSD lanes<>+4568(SB), Y9
-	VFMADD213PD lanes<>+2976(SB), Y8, Y9
-	VFMADD213PD lanes<>+2592(SB), Y8, Y9
-	VFMADD213PD lanes<>+2304(SB), Y8, Y9
-	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VBROADCASTSD lanes<>+4536(SB), Y9
+	VFMADD213PD lanes<>+2944(SB), Y8, Y9
+	VFMADD213PD lanes<>+2560(SB), Y8, Y9
+	VFMADD213PD lanes<>+2272(SB), Y8, Y9
+	VFMADD213PD lanes<>+3968(SB), Y8, Y9
+	VFMADD213PD lanes<>+2752(SB), Y8, Y9
 	VFMADD213PD lanes<>+2784(SB), Y8, Y9
-	VFMADD213PD lanes<>+2816(SB), Y8, Y9
-	VFMADD213PD lanes<>+2432(SB), Y8, Y9
+	VFMADD213PD lanes<>+2400(SB), Y8, Y9
 	VFMADD213PD Y5, Y9, Y8
 	VFMSUB231PD Y8, Y6, Y5
-	VFMADD231PD lanes<>+2144(SB), Y1, Y5
+	VFMADD231PD lanes<>+2112(SB), Y1, Y5
 	VADDPD Y7, Y5, Y5
 	VFMADD231PD Y12, Y1, Y5
 	VANDPD Y14, Y0, Y1
@@ -14834,12 +14830,12 @@ tail:
 	VCMPPD $17, lanes<>+832(SB), Y0, Y6
 	VBLENDVPD Y6, Y5, Y0, Y5
 	VCMPPD $0, lanes<>+864(SB), Y0, Y6
-	VBROADCASTSD lanes<>+4504(SB), Y7
+	VBROADCASTSD lanes<>+4472(SB), Y7
 	VBLENDVPD Y6, Y10, Y7, Y6
 	VCMPPD $30, lanes<>+864(SB), Y0, Y7
 	VBLENDVPD Y7, Y5, Y6, Y5
 	VBLENDVPD Y1, Y0, Y5, Y0
-	VMULPD lanes<>+4224(SB), Y0, Y0
+	VMULPD lanes<>+4192(SB), Y0, Y0
 	VADDPD Y0, Y4, Y0
 	VBLENDVPD Y2, Y3, Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -14856,21 +14852,21 @@ TEXT ·logaddexp2Float64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4384(SB), Z30
-	VBROADCASTSD lanes<>+4600(SB), Z29
-	VBROADCASTSD lanes<>+3968(SB), Z28
-	VBROADCASTSD lanes<>+4472(SB), Z27
+	VBROADCASTSD lanes<>+4352(SB), Z30
+	VBROADCASTSD lanes<>+4568(SB), Z29
+	VBROADCASTSD lanes<>+3936(SB), Z28
+	VBROADCASTSD lanes<>+4440(SB), Z27
 	VBROADCASTSD lanes<>+704(SB), Z26
 	VBROADCASTSD lanes<>+864(SB), Z25
-	VBROADCASTSD lanes<>+4448(SB), Z24
-	VBROADCASTSD lanes<>+4496(SB), Z23
-	VBROADCASTSD lanes<>+4560(SB), Z22
-	VBROADCASTSD lanes<>+3520(SB), Z21
-	VBROADCASTSD lanes<>+4096(SB), Z20
-	VBROADCASTSD lanes<>+1792(SB), Z19
-	VBROADCASTSD lanes<>+2048(SB), Z18
-	VBROADCASTSD lanes<>+2752(SB), Z17
-	VBROADCASTSD lanes<>+4552(SB), Z16
+	VBROADCASTSD lanes<>+4416(SB), Z24
+	VBROADCASTSD lanes<>+4464(SB), Z23
+	VBROADCASTSD lanes<>+4528(SB), Z22
+	VBROADCASTSD lanes<>+3488(SB), Z21
+	VBROADCASTSD lanes<>+4064(SB), Z20
+	VBROADCASTSD lanes<>+1760(SB), Z19
+	VBROADCASTSD lanes<>+2016(SB), Z18
+	VBROADCASTSD lanes<>+2720(SB), Z17
+	VBROADCASTSD lanes<>+4520(SB), Z16
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -14920,16 +14916,16 @@ main:
 	VFMADD213PD Z18, Z9, Z11
 	VFMADD213PD Z17, Z8, Z10
 	VFMADD213PD Z17, Z9, Z11
-	VBROADCASTSD lanes<>+2848(SB), Z12
+	VBROADCASTSD lanes<>+2816(SB), Z12
 	VFMADD231PD Z8, Z16, Z12
-	VBROADCASTSD lanes<>+2848(SB), Z13
+	VBROADCASTSD lanes<>+2816(SB), Z13
 	VFMADD231PD Z9, Z16, Z13
-	VFMADD213PD.BCST lanes<>+2176(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+2176(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1760(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1760(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+4160(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+4160(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+2144(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+2144(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1728(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1728(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+4128(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+4128(SB), Z9, Z13
 	VFMADD213PD Z28, Z8, Z12
 	VFMADD213PD Z28, Z9, Z13
 	VFMADD231PD Z1, Z10, Z12
@@ -14944,7 +14940,7 @@ main:
 	VPSUBQ.BCST lanes<>+768(SB), Z7, Z7
 	VPANDQ Z27, Z6, Z6
 	VPANDQ Z27, Z7, Z7
-	VBROADCASTSD lanes<>+4416(SB), Z8
+	VBROADCASTSD lanes<>+4384(SB), Z8
 	VPSUBQ Z6, Z8, Z9
 	VPSUBQ Z7, Z8, Z8
 	VMULPD Z26, Z1, Z10
@@ -14961,8 +14957,8 @@ main:
 	VPSRLQ $52, Z7, Z7
 	VPORQ.BCST lanes<>+576(SB), Z6, Z6
 	VPORQ.BCST lanes<>+576(SB), Z7, Z7
-	VSUBPD.BCST lanes<>+4288(SB), Z6, Z6
-	VSUBPD.BCST lanes<>+4288(SB), Z7, Z7
+	VSUBPD.BCST lanes<>+4256(SB), Z6, Z6
+	VSUBPD.BCST lanes<>+4256(SB), Z7, Z7
 	VMULPD Z12, Z12, Z8
 	VMULPD Z13, Z13, Z9
 	VADDPD.BCST lanes<>+480(SB), Z12, Z10
@@ -14973,28 +14969,28 @@ main:
 	VMULPD Z11, Z11, Z15
 	VMULPD.BCST lanes<>+736(SB), Z8, Z8
 	VMULPD.BCST lanes<>+736(SB), Z9, Z9
-	VBROADCASTSD lanes<>+4568(SB), Z2
-	VBROADCASTSD lanes<>+2976(SB), Z0
+	VBROADCASTSD lanes<>+4536(SB), Z2
+	VBROADCASTSD lanes<>+2944(SB), Z0
 	VFMADD231PD Z14, Z2, Z0
-	VFMADD213PD.BCST lanes<>+2976(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2592(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2592(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2304(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2304(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+4000(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+4000(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2944(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2560(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2560(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2272(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2272(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+3968(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+3968(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2752(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2752(SB), Z15, Z2
 	VFMADD213PD.BCST lanes<>+2784(SB), Z14, Z0
 	VFMADD213PD.BCST lanes<>+2784(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2816(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2816(SB), Z15, Z2
-	VFMADD213PD.BCST lanes<>+2432(SB), Z14, Z0
-	VFMADD213PD.BCST lanes<>+2432(SB), Z15, Z2
+	VFMADD213PD.BCST lanes<>+2400(SB), Z14, Z0
+	VFMADD213PD.BCST lanes<>+2400(SB), Z15, Z2
 	VFMADD213PD Z8, Z0, Z14
 	VFMADD213PD Z9, Z2, Z15
 	VFMSUB231PD Z14, Z10, Z8
 	VFMSUB231PD Z15, Z11, Z9
-	VFMADD231PD.BCST lanes<>+2144(SB), Z6, Z8
-	VFMADD231PD.BCST lanes<>+2144(SB), Z7, Z9
+	VFMADD231PD.BCST lanes<>+2112(SB), Z6, Z8
+	VFMADD231PD.BCST lanes<>+2112(SB), Z7, Z9
 	VADDPD Z12, Z8, Z0
 	VADDPD Z13, Z9, Z2
 	VFMADD231PD Z28, Z6, Z0
@@ -15009,7 +15005,7 @@ main:
 	VBLENDMPD Z2, Z3, K6, Z2
 	VCMPPD $0, Z25, Z1, K5
 	VCMPPD $0, Z25, Z3, K6
-	VBROADCASTSD lanes<>+4504(SB), Z6
+	VBROADCASTSD lanes<>+4472(SB), Z6
 	VBLENDMPD Z27, Z6, K5, Z7
 	VBLENDMPD Z27, Z6, K6, Z6
 	VCMPPD $30, Z25, Z1, K5
@@ -15018,8 +15014,8 @@ main:
 	VBLENDMPD Z2, Z6, K6, Z2
 	VBLENDMPD Z1, Z0, K3, Z0
 	VBLENDMPD Z3, Z2, K4, Z1
-	VMULPD.BCST lanes<>+4224(SB), Z0, Z0
-	VMULPD.BCST lanes<>+4224(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4192(SB), Z0, Z0
+	VMULPD.BCST lanes<>+4192(SB), Z1, Z1
 	VADDPD Z0, Z4, Z0
 	VADDPD Z1, Z5, Z1
 	VMOVUPS (SI)(CX*8), Z2
@@ -15061,11 +15057,11 @@ masked:
 	VFMADD213PD Z19, Z4, Z5
 	VFMADD213PD Z18, Z4, Z5
 	VFMADD213PD Z17, Z4, Z5
-	VBROADCASTSD lanes<>+2848(SB), Z6
+	VBROADCASTSD lanes<>+2816(SB), Z6
 	VFMADD231PD Z4, Z16, Z6
-	VFMADD213PD.BCST lanes<>+2176(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+1760(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4160(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2144(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+1728(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4128(SB), Z4, Z6
 	VFMADD213PD Z28, Z4, Z6
 	VFMADD231PD Z1, Z5, Z6
 	VFMADD213PD Z31, Z1, Z6
@@ -15073,7 +15069,7 @@ masked:
 	VADDPD Z31, Z1, Z3
 	VPSUBQ.BCST lanes<>+768(SB), Z3, Z3
 	VPANDQ Z27, Z3, Z3
-	VBROADCASTSD lanes<>+4416(SB), Z4
+	VBROADCASTSD lanes<>+4384(SB), Z4
 	VPSUBQ Z3, Z4, Z4
 	VMULPD Z26, Z1, Z5
 	VMOVAPS Z31, Z6
@@ -15082,23 +15078,23 @@ masked:
 	VPADDQ Z31, Z3, Z3
 	VPSRLQ $52, Z3, Z3
 	VPORQ.BCST lanes<>+576(SB), Z3, Z3
-	VSUBPD.BCST lanes<>+4288(SB), Z3, Z3
+	VSUBPD.BCST lanes<>+4256(SB), Z3, Z3
 	VMULPD Z6, Z6, Z4
 	VADDPD.BCST lanes<>+480(SB), Z6, Z5
 	VDIVPD Z5, Z6, Z5
 	VMULPD Z5, Z5, Z7
 	VMULPD.BCST lanes<>+736(SB), Z4, Z4
-	VBROADCASTSD lanes<>+4568(SB), Z8
-	VFMADD213PD.BCST lanes<>+2976(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2592(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2304(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+4000(SB), Z7, Z8
+	VBROADCASTSD lanes<>+4536(SB), Z8
+	VFMADD213PD.BCST lanes<>+2944(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2560(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2272(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+3968(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2752(SB), Z7, Z8
 	VFMADD213PD.BCST lanes<>+2784(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2816(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2432(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2400(SB), Z7, Z8
 	VFMADD213PD Z4, Z8, Z7
 	VFMSUB231PD Z7, Z5, Z4
-	VFMADD231PD.BCST lanes<>+2144(SB), Z3, Z4
+	VFMADD231PD.BCST lanes<>+2112(SB), Z3, Z4
 	VADDPD Z6, Z4, Z4
 	VFMADD231PD Z28, Z3, Z4
 	VANDPD Z30, Z1, Z3
@@ -15106,12 +15102,12 @@ masked:
 	VCMPPD.BCST $17, lanes<>+832(SB), Z1, K3
 	VBLENDMPD Z4, Z1, K3, Z3
 	VCMPPD $0, Z25, Z1, K3
-	VBROADCASTSD lanes<>+4504(SB), Z4
+	VBROADCASTSD lanes<>+4472(SB), Z4
 	VBLENDMPD Z27, Z4, K3, Z4
 	VCMPPD $30, Z25, Z1, K3
 	VBLENDMPD Z3, Z4, K3, Z3
 	VBLENDMPD Z1, Z3, K2, Z1
-	VMULPD.BCST lanes<>+4224(SB), Z1, Z1
+	VMULPD.BCST lanes<>+4192(SB), Z1, Z1
 	VADDPD Z1, Z2, Z1
 	VADDPD Z31, Z0, K1, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
@@ -15122,7 +15118,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·logitFloat32PastAVX2(SB), 0, $0-48
+TEXT ·logitFloat32PastAVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -15131,6 +15127,11 @@ TEXT ·logitFloat32PastAVX2(SB), 0, $0-48
 	VBROADCASTSS 0(R13), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
 	VPXOR X13, X13, X13
+	VBROADCASTSS lanes<>+1344(SB), Y12
+	VBROADCASTSS lanes<>+1216(SB), Y11
+	VBROADCASTSS lanes<>+484(SB), Y10
+	VBROADCASTSS lanes<>+1184(SB), Y9
+	VBROADCASTSS lanes<>+1024(SB), Y8
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -15148,21 +15149,51 @@ line:
 	VMINPS Y3, Y2, Y4
 	VMINPS Y2, Y3, Y2
 	VORPS Y2, Y4, Y2
-	VBLENDVPS Y0, Y1, Y2, Y10
-	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1088(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1024(SB), Y10, Y0
-	VSUBPS Y14, Y0, Y0
-	VSUBPS Y10, Y14, Y1
-	VDIVPS Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VBLENDVPS Y11, Y12, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VCMPPS $17, Y11, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPS Y0, Y10, Y3
+	VSUBPS Y14, Y3, Y3
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VSUBPS Y0, Y14, Y4
+	VDIVPS Y4, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VCMPPS $17, Y9, Y2, Y4
+	VMULPS Y8, Y2, Y5
+	VBLENDVPS Y4, Y5, Y2, Y5
+	VPSUBD lanes<>+3264(SB), Y5, Y6
+	VPAND Y12, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y14, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS lanes<>+1120(SB), Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VBROADCASTSS lanes<>+4656(SB), Y7
+	VFMADD213PS lanes<>+2176(SB), Y5, Y7
+	VFMADD213PS lanes<>+3232(SB), Y5, Y7
+	VFMADD213PS lanes<>+3392(SB), Y5, Y7
+	VFMADD213PS lanes<>+1536(SB), Y5, Y7
+	VFMADD213PS lanes<>+3520(SB), Y5, Y7
+	VFMADD213PS lanes<>+3584(SB), Y5, Y7
+	VFMADD213PS lanes<>+2848(SB), Y5, Y7
+	VFMADD213PS lanes<>+1088(SB), Y5, Y7
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
+	VFMADD231PS Y7, Y6, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y4
+	VBLENDVPS Y4, Y5, Y2, Y4
+	VCMPPS $0, Y13, Y2, Y5
+	VBROADCASTSS lanes<>+4616(SB), Y6
+	VBLENDVPS Y5, Y12, Y6, Y5
+	VCMPPS $30, Y13, Y2, Y2
+	VBLENDVPS Y2, Y4, Y5, Y2
+	VCMPPS $30, lanes<>+1152(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPS Y3, Y14, Y1
+	VSUBPS Y14, Y1, Y1
+	VSUBPS Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPS Y0, Y2, Y0
 	VMOVNTPS Y0, (DX)(CX*4)
 	VCMPPS $17, Y13, Y15, Y0
 	VMOVUPS 32(SI)(CX*4), Y1
@@ -15176,21 +15207,51 @@ line:
 	VMINPS Y3, Y2, Y4
 	VMINPS Y2, Y3, Y2
 	VORPS Y2, Y4, Y2
-	VBLENDVPS Y0, Y1, Y2, Y10
-	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1088(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1024(SB), Y10, Y0
-	VSUBPS Y14, Y0, Y0
-	VSUBPS Y10, Y14, Y1
-	VDIVPS Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VBLENDVPS Y11, Y12, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VCMPPS $17, Y11, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPS Y0, Y10, Y3
+	VSUBPS Y14, Y3, Y3
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VSUBPS Y0, Y14, Y4
+	VDIVPS Y4, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VCMPPS $17, Y9, Y2, Y4
+	VMULPS Y8, Y2, Y5
+	VBLENDVPS Y4, Y5, Y2, Y5
+	VPSUBD lanes<>+3264(SB), Y5, Y6
+	VPAND Y12, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y14, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS lanes<>+1120(SB), Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VBROADCASTSS lanes<>+4656(SB), Y7
+	VFMADD213PS lanes<>+2176(SB), Y5, Y7
+	VFMADD213PS lanes<>+3232(SB), Y5, Y7
+	VFMADD213PS lanes<>+3392(SB), Y5, Y7
+	VFMADD213PS lanes<>+1536(SB), Y5, Y7
+	VFMADD213PS lanes<>+3520(SB), Y5, Y7
+	VFMADD213PS lanes<>+3584(SB), Y5, Y7
+	VFMADD213PS lanes<>+2848(SB), Y5, Y7
+	VFMADD213PS lanes<>+1088(SB), Y5, Y7
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
+	VFMADD231PS Y7, Y6, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y4
+	VBLENDVPS Y4, Y5, Y2, Y4
+	VCMPPS $0, Y13, Y2, Y5
+	VBROADCASTSS lanes<>+4616(SB), Y6
+	VBLENDVPS Y5, Y12, Y6, Y5
+	VCMPPS $30, Y13, Y2, Y2
+	VBLENDVPS Y2, Y4, Y5, Y2
+	VCMPPS $30, lanes<>+1152(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPS Y3, Y14, Y1
+	VSUBPS Y14, Y1, Y1
+	VSUBPS Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPS Y0, Y2, Y0
 	VMOVNTPS Y0, 32(DX)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
@@ -15206,21 +15267,51 @@ line:
 	VMINPS Y3, Y2, Y4
 	VMINPS Y2, Y3, Y2
 	VORPS Y2, Y4, Y2
-	VBLENDVPS Y0, Y1, Y2, Y10
-	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1088(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1024(SB), Y10, Y0
-	VSUBPS Y14, Y0, Y0
-	VSUBPS Y10, Y14, Y1
-	VDIVPS Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VBLENDVPS Y11, Y12, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VCMPPS $17, Y11, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPS Y0, Y10, Y3
+	VSUBPS Y14, Y3, Y3
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VSUBPS Y0, Y14, Y4
+	VDIVPS Y4, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VCMPPS $17, Y9, Y2, Y4
+	VMULPS Y8, Y2, Y5
+	VBLENDVPS Y4, Y5, Y2, Y5
+	VPSUBD lanes<>+3264(SB), Y5, Y6
+	VPAND Y12, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y14, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS lanes<>+1120(SB), Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VBROADCASTSS lanes<>+4656(SB), Y7
+	VFMADD213PS lanes<>+2176(SB), Y5, Y7
+	VFMADD213PS lanes<>+3232(SB), Y5, Y7
+	VFMADD213PS lanes<>+3392(SB), Y5, Y7
+	VFMADD213PS lanes<>+1536(SB), Y5, Y7
+	VFMADD213PS lanes<>+3520(SB), Y5, Y7
+	VFMADD213PS lanes<>+3584(SB), Y5, Y7
+	VFMADD213PS lanes<>+2848(SB), Y5, Y7
+	VFMADD213PS lanes<>+1088(SB), Y5, Y7
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
+	VFMADD231PS Y7, Y6, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y4
+	VBLENDVPS Y4, Y5, Y2, Y4
+	VCMPPS $0, Y13, Y2, Y5
+	VBROADCASTSS lanes<>+4616(SB), Y6
+	VBLENDVPS Y5, Y12, Y6, Y5
+	VCMPPS $30, Y13, Y2, Y2
+	VBLENDVPS Y2, Y4, Y5, Y2
+	VCMPPS $30, lanes<>+1152(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPS Y3, Y14, Y1
+	VSUBPS Y14, Y1, Y1
+	VSUBPS Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPS Y0, Y2, Y0
 	VMOVNTPS Y0, 64(DX)(CX*4)
 	VCMPPS $17, Y13, Y15, Y0
 	VMOVUPS 96(SI)(CX*4), Y1
@@ -15234,21 +15325,51 @@ line:
 	VMINPS Y3, Y2, Y4
 	VMINPS Y2, Y3, Y2
 	VORPS Y2, Y4, Y2
-	VBLENDVPS Y0, Y1, Y2, Y10
-	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1088(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1024(SB), Y10, Y0
-	VSUBPS Y14, Y0, Y0
-	VSUBPS Y10, Y14, Y1
-	VDIVPS Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VBLENDVPS Y11, Y12, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VCMPPS $17, Y11, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPS Y0, Y10, Y3
+	VSUBPS Y14, Y3, Y3
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VSUBPS Y0, Y14, Y4
+	VDIVPS Y4, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VCMPPS $17, Y9, Y2, Y4
+	VMULPS Y8, Y2, Y5
+	VBLENDVPS Y4, Y5, Y2, Y5
+	VPSUBD lanes<>+3264(SB), Y5, Y6
+	VPAND Y12, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y14, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS lanes<>+1120(SB), Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VBROADCASTSS lanes<>+4656(SB), Y7
+	VFMADD213PS lanes<>+2176(SB), Y5, Y7
+	VFMADD213PS lanes<>+3232(SB), Y5, Y7
+	VFMADD213PS lanes<>+3392(SB), Y5, Y7
+	VFMADD213PS lanes<>+1536(SB), Y5, Y7
+	VFMADD213PS lanes<>+3520(SB), Y5, Y7
+	VFMADD213PS lanes<>+3584(SB), Y5, Y7
+	VFMADD213PS lanes<>+2848(SB), Y5, Y7
+	VFMADD213PS lanes<>+1088(SB), Y5, Y7
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
+	VFMADD231PS Y7, Y6, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y4
+	VBLENDVPS Y4, Y5, Y2, Y4
+	VCMPPS $0, Y13, Y2, Y5
+	VBROADCASTSS lanes<>+4616(SB), Y6
+	VBLENDVPS Y5, Y12, Y6, Y5
+	VCMPPS $30, Y13, Y2, Y2
+	VBLENDVPS Y2, Y4, Y5, Y2
+	VCMPPS $30, lanes<>+1152(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPS Y3, Y14, Y1
+	VSUBPS Y14, Y1, Y1
+	VSUBPS Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPS Y0, Y2, Y0
 	VMOVNTPS Y0, 96(DX)(CX*4)
 	ADDQ $32, CX
 	CMPQ CX, AX
@@ -15257,7 +15378,7 @@ line:
 	VZEROUPPER
 	RET
 
-TEXT ·logitFloat32AVX2(SB), 0, $0-48
+TEXT ·logitFloat32AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -15266,6 +15387,11 @@ TEXT ·logitFloat32AVX2(SB), 0, $0-48
 	VBROADCASTSS 0(R13), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
 	VPXOR X13, X13, X13
+	VBROADCASTSS lanes<>+1344(SB), Y12
+	VBROADCASTSS lanes<>+1216(SB), Y11
+	VBROADCASTSS lanes<>+484(SB), Y10
+	VBROADCASTSS lanes<>+1184(SB), Y9
+	VBROADCASTSS lanes<>+1024(SB), Y8
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -15284,21 +15410,51 @@ single:
 	VMINPS Y3, Y2, Y4
 	VMINPS Y2, Y3, Y2
 	VORPS Y2, Y4, Y2
-	VBLENDVPS Y0, Y1, Y2, Y10
-	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1088(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1024(SB), Y10, Y0
-	VSUBPS Y14, Y0, Y0
-	VSUBPS Y10, Y14, Y1
-	VDIVPS Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VBLENDVPS Y11, Y12, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VCMPPS $17, Y11, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPS Y0, Y10, Y3
+	VSUBPS Y14, Y3, Y3
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VSUBPS Y0, Y14, Y4
+	VDIVPS Y4, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VCMPPS $17, Y9, Y2, Y4
+	VMULPS Y8, Y2, Y5
+	VBLENDVPS Y4, Y5, Y2, Y5
+	VPSUBD lanes<>+3264(SB), Y5, Y6
+	VPAND Y12, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y14, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS lanes<>+1120(SB), Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VBROADCASTSS lanes<>+4656(SB), Y7
+	VFMADD213PS lanes<>+2176(SB), Y5, Y7
+	VFMADD213PS lanes<>+3232(SB), Y5, Y7
+	VFMADD213PS lanes<>+3392(SB), Y5, Y7
+	VFMADD213PS lanes<>+1536(SB), Y5, Y7
+	VFMADD213PS lanes<>+3520(SB), Y5, Y7
+	VFMADD213PS lanes<>+3584(SB), Y5, Y7
+	VFMADD213PS lanes<>+2848(SB), Y5, Y7
+	VFMADD213PS lanes<>+1088(SB), Y5, Y7
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
+	VFMADD231PS Y7, Y6, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y4
+	VBLENDVPS Y4, Y5, Y2, Y4
+	VCMPPS $0, Y13, Y2, Y5
+	VBROADCASTSS lanes<>+4616(SB), Y6
+	VBLENDVPS Y5, Y12, Y6, Y5
+	VCMPPS $30, Y13, Y2, Y2
+	VBLENDVPS Y2, Y4, Y5, Y2
+	VCMPPS $30, lanes<>+1152(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPS Y3, Y14, Y1
+	VSUBPS Y14, Y1, Y1
+	VSUBPS Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPS Y0, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -15322,21 +15478,51 @@ tail:
 	VMINPS Y3, Y2, Y4
 	VMINPS Y2, Y3, Y2
 	VORPS Y2, Y4, Y2
-	VBLENDVPS Y0, Y1, Y2, Y10
-	VCMPPS $17, lanes<>+1248(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF32AVX2(SB)
-	VXORPS lanes<>+1088(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VSUBPS Y0, Y12, Y12
-	VMULPS lanes<>+1024(SB), Y10, Y0
-	VSUBPS Y14, Y0, Y0
-	VSUBPS Y10, Y14, Y1
-	VDIVPS Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF32AVX2(SB)
-	VBLENDVPS Y11, Y12, Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VCMPPS $17, Y11, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPS Y0, Y10, Y3
+	VSUBPS Y14, Y3, Y3
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VSUBPS Y0, Y14, Y4
+	VDIVPS Y4, Y3, Y3
+	VADDPS Y3, Y2, Y2
+	VCMPPS $17, Y9, Y2, Y4
+	VMULPS Y8, Y2, Y5
+	VBLENDVPS Y4, Y5, Y2, Y5
+	VPSUBD lanes<>+3264(SB), Y5, Y6
+	VPAND Y12, Y6, Y6
+	VPSUBD Y6, Y5, Y5
+	VSUBPS Y14, Y5, Y5
+	VCVTDQ2PS Y6, Y6
+	VANDPS lanes<>+1120(SB), Y4, Y4
+	VSUBPS Y4, Y6, Y4
+	VMULPS Y5, Y5, Y6
+	VBROADCASTSS lanes<>+4656(SB), Y7
+	VFMADD213PS lanes<>+2176(SB), Y5, Y7
+	VFMADD213PS lanes<>+3232(SB), Y5, Y7
+	VFMADD213PS lanes<>+3392(SB), Y5, Y7
+	VFMADD213PS lanes<>+1536(SB), Y5, Y7
+	VFMADD213PS lanes<>+3520(SB), Y5, Y7
+	VFMADD213PS lanes<>+3584(SB), Y5, Y7
+	VFMADD213PS lanes<>+2848(SB), Y5, Y7
+	VFMADD213PS lanes<>+1088(SB), Y5, Y7
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
+	VFMADD231PS Y7, Y6, Y5
+	VCMPPS $17, lanes<>+1280(SB), Y2, Y4
+	VBLENDVPS Y4, Y5, Y2, Y4
+	VCMPPS $0, Y13, Y2, Y5
+	VBROADCASTSS lanes<>+4616(SB), Y6
+	VBLENDVPS Y5, Y12, Y6, Y5
+	VCMPPS $30, Y13, Y2, Y2
+	VBLENDVPS Y2, Y4, Y5, Y2
+	VCMPPS $30, lanes<>+1152(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPS Y3, Y14, Y1
+	VSUBPS Y14, Y1, Y1
+	VSUBPS Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPS Y0, Y2, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -15352,21 +15538,18 @@ TEXT ·logitFloat32PastAVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+1248(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1344(SB), Z27
-	VBROADCASTSS lanes<>+1184(SB), Z26
-	VBROADCASTSS lanes<>+4636(SB), Z25
-	VBROADCASTSS lanes<>+4700(SB), Z24
-	VBROADCASTSS lanes<>+1952(SB), Z23
-	VBROADCASTSS lanes<>+2400(SB), Z22
-	VBROADCASTSS lanes<>+3456(SB), Z21
-	VBROADCASTSS lanes<>+2272(SB), Z20
-	VBROADCASTSS lanes<>+3008(SB), Z19
-	VBROADCASTSS lanes<>+2240(SB), Z18
-	VBROADCASTSS lanes<>+3840(SB), Z17
-	VBROADCASTSS lanes<>+1120(SB), Z16
-	VBROADCASTSS lanes<>+1856(SB), Z15
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+1216(SB), Z28
+	VBROADCASTSS lanes<>+484(SB), Z27
+	VMOVUPS lanes<>+128(SB), Z26
+	VMOVUPS lanes<>+320(SB), Z25
+	VMOVUPS lanes<>+0(SB), Z24
+	VMOVUPS lanes<>+192(SB), Z23
+	VBROADCASTSS lanes<>+252(SB), Z22
+	VBROADCASTSS lanes<>+4660(SB), Z21
+	VBROADCASTSS lanes<>+4652(SB), Z20
+	VBROADCASTSS lanes<>+4644(SB), Z19
+	VBROADCASTSS lanes<>+1152(SB), Z18
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -15378,9 +15561,8 @@ line:
 	PREFETCHT0 192(SI)(CX*4)
 	PREFETCHT1 5120(SI)(R10*1)
 	PREFETCHT0 4288(SI)(CX*4)
-	VPXOR X0, X0, X0
-	VCMPPS $17, Z0, Z31, K1
-	VCMPPS $17, Z0, Z31, K2
+	VCMPPS $17, Z29, Z31, K1
+	VCMPPS $17, Z29, Z31, K2
 	VMOVUPS (SI)(CX*4), Z0
 	VCMPPS $3, Z31, Z0, K3
 	VMOVUPS 4096(SI)(CX*4), Z1
@@ -15403,178 +15585,70 @@ line:
 	VORPS Z3, Z7, Z3
 	VBLENDMPS Z0, Z2, K1, Z0
 	VBLENDMPS Z1, Z3, K2, Z1
-	VCMPPS $17, Z29, Z0, K1
-	VCMPPS $17, Z29, Z1, K2
-	VGETMANTPS $8, Z0, Z2
-	VGETMANTPS $8, Z1, Z3
-	VPSRLD $18, Z2, Z4
-	VPSRLD $18, Z3, Z5
-	VMOVUPS lanes<>+128(SB), Z6
-	VMOVAPS Z4, Z7
-	VPERMI2PS lanes<>+320(SB), Z6, Z7
-	VMOVAPS Z5, Z8
-	VPERMI2PS lanes<>+320(SB), Z6, Z8
-	VFMSUB213PS Z30, Z7, Z2
-	VFMSUB213PS Z30, Z8, Z3
-	VGETEXPPS Z0, Z6
-	VGETEXPPS Z1, Z7
-	VMOVUPS lanes<>+0(SB), Z8
-	VPERMI2PS lanes<>+192(SB), Z8, Z4
-	VPERMI2PS lanes<>+192(SB), Z8, Z5
-	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
-	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
-	VBROADCASTSS lanes<>+4692(SB), Z6
-	VBROADCASTSS lanes<>+4684(SB), Z7
-	VFMADD231PS Z2, Z6, Z7
-	VFMADD213PS.BCST lanes<>+4684(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+4676(SB), Z2, Z7
-	VFMADD213PS.BCST lanes<>+4676(SB), Z3, Z6
-	VFMADD213PS Z30, Z2, Z7
-	VFMADD213PS Z30, Z3, Z6
-	VFMADD231PS Z2, Z7, Z4
-	VFMADD231PS Z3, Z6, Z5
-	VXORPS.BCST lanes<>+516(SB), Z0, Z2
-	VXORPS.BCST lanes<>+516(SB), Z1, Z3
-	VADDPS Z30, Z2, Z6
-	VADDPS Z30, Z3, Z7
-	VPSUBD Z26, Z6, Z6
-	VPSUBD Z26, Z7, Z7
-	VPANDD Z28, Z6, Z6
-	VPANDD Z28, Z7, Z7
-	VPSUBD Z6, Z25, Z8
-	VPSUBD Z7, Z25, Z9
-	VMULPS Z29, Z2, Z10
-	VMULPS Z29, Z3, Z11
-	VMOVAPS Z30, Z12
-	VFMSUB231PS Z29, Z8, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z29, Z9, Z13
-	VFMADD231PS Z8, Z10, Z12
-	VFMADD231PS Z9, Z11, Z13
-	VCVTDQ2PS Z6, Z6
-	VCVTDQ2PS Z7, Z7
-	VMULPS Z12, Z12, Z8
-	VMULPS Z13, Z13, Z9
-	VMOVAPS Z23, Z10
-	VFMADD231PS Z12, Z24, Z10
-	VMOVAPS Z23, Z11
-	VFMADD231PS Z13, Z24, Z11
-	VFMADD213PS Z22, Z12, Z10
-	VFMADD213PS Z22, Z13, Z11
-	VFMADD213PS Z21, Z12, Z10
-	VFMADD213PS Z21, Z13, Z11
-	VFMADD213PS Z20, Z12, Z10
-	VFMADD213PS Z20, Z13, Z11
-	VFMADD213PS Z19, Z12, Z10
-	VFMADD213PS Z19, Z13, Z11
-	VFMADD213PS Z18, Z12, Z10
-	VFMADD213PS Z18, Z13, Z11
-	VFMADD213PS Z17, Z12, Z10
-	VFMADD213PS Z17, Z13, Z11
-	VFMADD213PS Z16, Z12, Z10
-	VFMADD213PS Z16, Z13, Z11
-	VFMADD231PS Z15, Z6, Z12
-	VFMADD231PS Z15, Z7, Z13
-	VFMADD231PS Z10, Z8, Z12
-	VFMADD231PS Z11, Z9, Z13
-	VANDPS.BCST lanes<>+4352(SB), Z2, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
-	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
-	VBLENDMPS Z12, Z2, K5, Z6
-	VBLENDMPS Z13, Z3, K6, Z7
-	VCMPPS $0, Z27, Z2, K5
-	VCMPPS $0, Z27, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z8
-	VBLENDMPS Z28, Z8, K5, Z9
-	VBLENDMPS Z28, Z8, K6, Z10
-	VCMPPS $30, Z27, Z2, K5
-	VCMPPS $30, Z27, Z3, K6
-	VBLENDMPS Z6, Z9, K5, Z6
-	VBLENDMPS Z7, Z10, K6, Z7
-	VBLENDMPS Z2, Z6, K3, Z2
-	VBLENDMPS Z3, Z7, K4, Z3
-	VMULPS.BCST lanes<>+484(SB), Z0, Z6
-	VMULPS.BCST lanes<>+484(SB), Z1, Z7
-	VSUBPS Z30, Z6, Z6
-	VSUBPS Z30, Z7, Z7
-	VSUBPS Z0, Z30, Z0
-	VSUBPS Z1, Z30, Z1
-	VDIVPS Z0, Z6, Z0
-	VDIVPS Z1, Z7, Z1
-	VADDPS Z30, Z0, Z6
-	VADDPS Z30, Z1, Z7
-	VPSUBD Z26, Z6, Z6
-	VPSUBD Z26, Z7, Z7
-	VPANDD Z28, Z6, Z6
-	VPANDD Z28, Z7, Z7
-	VPSUBD Z6, Z25, Z9
-	VPSUBD Z7, Z25, Z10
-	VMULPS Z29, Z0, Z11
-	VMULPS Z29, Z1, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z29, Z9, Z13
-	VMOVAPS Z30, Z14
-	VFMSUB231PS Z29, Z10, Z14
-	VFMADD231PS Z9, Z11, Z13
-	VFMADD231PS Z10, Z12, Z14
-	VCVTDQ2PS Z6, Z6
-	VCVTDQ2PS Z7, Z7
-	VMULPS Z13, Z13, Z9
-	VMULPS Z14, Z14, Z10
-	VMOVAPS Z23, Z11
-	VFMADD231PS Z13, Z24, Z11
-	VMOVAPS Z23, Z12
-	VFMADD231PS Z14, Z24, Z12
-	VFMADD213PS Z22, Z13, Z11
-	VFMADD213PS Z22, Z14, Z12
-	VFMADD213PS Z21, Z13, Z11
-	VFMADD213PS Z21, Z14, Z12
-	VFMADD213PS Z20, Z13, Z11
-	VFMADD213PS Z20, Z14, Z12
-	VFMADD213PS Z19, Z13, Z11
-	VFMADD213PS Z19, Z14, Z12
-	VFMADD213PS Z18, Z13, Z11
-	VFMADD213PS Z18, Z14, Z12
-	VFMADD213PS Z17, Z13, Z11
-	VFMADD213PS Z17, Z14, Z12
-	VFMADD213PS Z16, Z13, Z11
-	VFMADD213PS Z16, Z14, Z12
-	VFMADD231PS Z15, Z6, Z13
-	VFMADD231PS Z15, Z7, Z14
-	VFMADD231PS Z11, Z9, Z13
-	VFMADD231PS Z12, Z10, Z14
-	VANDPS.BCST lanes<>+4352(SB), Z0, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z7
-	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K6
-	VBLENDMPS Z13, Z0, K5, Z6
-	VBLENDMPS Z14, Z1, K6, Z7
-	VCMPPS $0, Z27, Z0, K5
-	VCMPPS $0, Z27, Z1, K6
-	VBLENDMPS Z28, Z8, K5, Z9
-	VBLENDMPS Z28, Z8, K6, Z8
-	VCMPPS $30, Z27, Z0, K5
-	VCMPPS $30, Z27, Z1, K6
-	VBLENDMPS Z6, Z9, K5, Z6
-	VBLENDMPS Z7, Z8, K6, Z7
-	VBLENDMPS Z0, Z6, K3, Z0
-	VBLENDMPS Z1, Z7, K4, Z1
-	VSUBPS Z2, Z4, K1, Z0
-	VSUBPS Z3, Z5, K2, Z1
+	VCMPPS $17, Z28, Z0, K1
+	VCMPPS $17, Z28, Z1, K2
+	VBLENDMPS Z29, Z30, K1, Z2
+	VBLENDMPS Z29, Z30, K2, Z3
+	VMULPS Z0, Z27, Z4
+	VMULPS Z1, Z27, Z5
+	VSUBPS Z30, Z4, Z4
+	VSUBPS Z30, Z5, Z5
+	VBLENDMPS Z0, Z4, K1, Z4
+	VBLENDMPS Z1, Z5, K2, Z5
+	VSUBPS Z0, Z30, Z6
+	VSUBPS Z1, Z30, Z7
+	VDIVPS Z6, Z4, Z4
+	VDIVPS Z7, Z5, Z5
+	VADDPS Z4, Z2, Z2
+	VADDPS Z5, Z3, Z3
+	VGETMANTPS $8, Z2, Z6
+	VGETMANTPS $8, Z3, Z7
+	VPSRLD $18, Z6, Z8
+	VPSRLD $18, Z7, Z9
+	VMOVAPS Z8, Z10
+	VPERMI2PS Z25, Z26, Z10
+	VMOVAPS Z9, Z11
+	VPERMI2PS Z25, Z26, Z11
+	VFMSUB213PS Z30, Z10, Z6
+	VFMSUB213PS Z30, Z11, Z7
+	VGETEXPPS Z2, Z2
+	VGETEXPPS Z3, Z3
+	VPERMI2PS Z23, Z24, Z8
+	VPERMI2PS Z23, Z24, Z9
+	VFMADD231PS Z22, Z2, Z8
+	VFMADD231PS Z22, Z3, Z9
+	VMOVAPS Z20, Z2
+	VFMADD231PS Z6, Z21, Z2
+	VMOVAPS Z20, Z3
+	VFMADD231PS Z7, Z21, Z3
+	VFMADD213PS Z19, Z6, Z2
+	VFMADD213PS Z19, Z7, Z3
+	VFMADD213PS Z30, Z6, Z2
+	VFMADD213PS Z30, Z7, Z3
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z7, Z3, Z9
+	VCMPPS $30, Z18, Z0, K3
+	VCMPPS $30, Z18, Z1, K4
+	KORQ K3, K1, K1
+	KORQ K4, K2, K2
+	VADDPS Z4, Z30, Z0
+	VADDPS Z5, Z30, Z1
+	VSUBPS Z30, Z0, Z0
+	VSUBPS Z30, Z1, Z1
+	VSUBPS Z0, Z4, Z0
+	VSUBPS Z1, Z5, Z1
+	VBLENDMPS Z29, Z0, K1, Z0
+	VBLENDMPS Z29, Z1, K2, Z1
+	VADDPS Z0, Z8, Z0
+	VADDPS Z1, Z9, Z1
 	VMOVNTPS Z0, (DX)(CX*4)
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	PREFETCHT1 9216(SI)(R10*1)
 	PREFETCHT0 8384(SI)(CX*4)
 	PREFETCHT1 13312(SI)(R10*1)
 	PREFETCHT0 12480(SI)(CX*4)
-	VPXOR X0, X0, X0
-	VCMPPS $17, Z0, Z31, K1
-	VCMPPS $17, Z0, Z31, K2
+	VCMPPS $17, Z29, Z31, K1
+	VCMPPS $17, Z29, Z31, K2
 	VMOVUPS 8192(SI)(CX*4), Z0
 	VCMPPS $3, Z31, Z0, K3
 	VMOVUPS 12288(SI)(CX*4), Z1
@@ -15597,169 +15671,62 @@ line:
 	VORPS Z3, Z7, Z3
 	VBLENDMPS Z0, Z2, K1, Z0
 	VBLENDMPS Z1, Z3, K2, Z1
-	VCMPPS $17, Z29, Z0, K1
-	VCMPPS $17, Z29, Z1, K2
-	VGETMANTPS $8, Z0, Z2
-	VGETMANTPS $8, Z1, Z3
-	VPSRLD $18, Z2, Z4
-	VPSRLD $18, Z3, Z5
-	VMOVUPS lanes<>+128(SB), Z6
-	VMOVAPS Z4, Z7
-	VPERMI2PS lanes<>+320(SB), Z6, Z7
-	VMOVAPS Z5, Z8
-	VPERMI2PS lanes<>+320(SB), Z6, Z8
-	VFMSUB213PS Z30, Z7, Z2
-	VFMSUB213PS Z30, Z8, Z3
-	VGETEXPPS Z0, Z6
-	VGETEXPPS Z1, Z7
-	VMOVUPS lanes<>+0(SB), Z8
-	VPERMI2PS lanes<>+192(SB), Z8, Z4
-	VPERMI2PS lanes<>+192(SB), Z8, Z5
-	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
-	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
-	VBROADCASTSS lanes<>+4692(SB), Z6
-	VBROADCASTSS lanes<>+4684(SB), Z7
-	VFMADD231PS Z2, Z6, Z7
-	VFMADD213PS.BCST lanes<>+4684(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+4676(SB), Z2, Z7
-	VFMADD213PS.BCST lanes<>+4676(SB), Z3, Z6
-	VFMADD213PS Z30, Z2, Z7
-	VFMADD213PS Z30, Z3, Z6
-	VFMADD231PS Z2, Z7, Z4
-	VFMADD231PS Z3, Z6, Z5
-	VXORPS.BCST lanes<>+516(SB), Z0, Z2
-	VXORPS.BCST lanes<>+516(SB), Z1, Z3
-	VADDPS Z30, Z2, Z6
-	VADDPS Z30, Z3, Z7
-	VPSUBD Z26, Z6, Z6
-	VPSUBD Z26, Z7, Z7
-	VPANDD Z28, Z6, Z6
-	VPANDD Z28, Z7, Z7
-	VPSUBD Z6, Z25, Z8
-	VPSUBD Z7, Z25, Z9
-	VMULPS Z29, Z2, Z10
-	VMULPS Z29, Z3, Z11
-	VMOVAPS Z30, Z12
-	VFMSUB231PS Z29, Z8, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z29, Z9, Z13
-	VFMADD231PS Z8, Z10, Z12
-	VFMADD231PS Z9, Z11, Z13
-	VCVTDQ2PS Z6, Z6
-	VCVTDQ2PS Z7, Z7
-	VMULPS Z12, Z12, Z8
-	VMULPS Z13, Z13, Z9
-	VMOVAPS Z23, Z10
-	VFMADD231PS Z12, Z24, Z10
-	VMOVAPS Z23, Z11
-	VFMADD231PS Z13, Z24, Z11
-	VFMADD213PS Z22, Z12, Z10
-	VFMADD213PS Z22, Z13, Z11
-	VFMADD213PS Z21, Z12, Z10
-	VFMADD213PS Z21, Z13, Z11
-	VFMADD213PS Z20, Z12, Z10
-	VFMADD213PS Z20, Z13, Z11
-	VFMADD213PS Z19, Z12, Z10
-	VFMADD213PS Z19, Z13, Z11
-	VFMADD213PS Z18, Z12, Z10
-	VFMADD213PS Z18, Z13, Z11
-	VFMADD213PS Z17, Z12, Z10
-	VFMADD213PS Z17, Z13, Z11
-	VFMADD213PS Z16, Z12, Z10
-	VFMADD213PS Z16, Z13, Z11
-	VFMADD231PS Z15, Z6, Z12
-	VFMADD231PS Z15, Z7, Z13
-	VFMADD231PS Z10, Z8, Z12
-	VFMADD231PS Z11, Z9, Z13
-	VANDPS.BCST lanes<>+4352(SB), Z2, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
-	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
-	VBLENDMPS Z12, Z2, K5, Z6
-	VBLENDMPS Z13, Z3, K6, Z7
-	VCMPPS $0, Z27, Z2, K5
-	VCMPPS $0, Z27, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z8
-	VBLENDMPS Z28, Z8, K5, Z9
-	VBLENDMPS Z28, Z8, K6, Z10
-	VCMPPS $30, Z27, Z2, K5
-	VCMPPS $30, Z27, Z3, K6
-	VBLENDMPS Z6, Z9, K5, Z6
-	VBLENDMPS Z7, Z10, K6, Z7
-	VBLENDMPS Z2, Z6, K3, Z2
-	VBLENDMPS Z3, Z7, K4, Z3
-	VMULPS.BCST lanes<>+484(SB), Z0, Z6
-	VMULPS.BCST lanes<>+484(SB), Z1, Z7
-	VSUBPS Z30, Z6, Z6
-	VSUBPS Z30, Z7, Z7
-	VSUBPS Z0, Z30, Z0
-	VSUBPS Z1, Z30, Z1
-	VDIVPS Z0, Z6, Z0
-	VDIVPS Z1, Z7, Z1
-	VADDPS Z30, Z0, Z6
-	VADDPS Z30, Z1, Z7
-	VPSUBD Z26, Z6, Z6
-	VPSUBD Z26, Z7, Z7
-	VPANDD Z28, Z6, Z6
-	VPANDD Z28, Z7, Z7
-	VPSUBD Z6, Z25, Z9
-	VPSUBD Z7, Z25, Z10
-	VMULPS Z29, Z0, Z11
-	VMULPS Z29, Z1, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z29, Z9, Z13
-	VMOVAPS Z30, Z14
-	VFMSUB231PS Z29, Z10, Z14
-	VFMADD231PS Z9, Z11, Z13
-	VFMADD231PS Z10, Z12, Z14
-	VCVTDQ2PS Z6, Z6
-	VCVTDQ2PS Z7, Z7
-	VMULPS Z13, Z13, Z9
-	VMULPS Z14, Z14, Z10
-	VMOVAPS Z23, Z11
-	VFMADD231PS Z13, Z24, Z11
-	VMOVAPS Z23, Z12
-	VFMADD231PS Z14, Z24, Z12
-	VFMADD213PS Z22, Z13, Z11
-	VFMADD213PS Z22, Z14, Z12
-	VFMADD213PS Z21, Z13, Z11
-	VFMADD213PS Z21, Z14, Z12
-	VFMADD213PS Z20, Z13, Z11
-	VFMADD213PS Z20, Z14, Z12
-	VFMADD213PS Z19, Z13, Z11
-	VFMADD213PS Z19, Z14, Z12
-	VFMADD213PS Z18, Z13, Z11
-	VFMADD213PS Z18, Z14, Z12
-	VFMADD213PS Z17, Z13, Z11
-	VFMADD213PS Z17, Z14, Z12
-	VFMADD213PS Z16, Z13, Z11
-	VFMADD213PS Z16, Z14, Z12
-	VFMADD231PS Z15, Z6, Z13
-	VFMADD231PS Z15, Z7, Z14
-	VFMADD231PS Z11, Z9, Z13
-	VFMADD231PS Z12, Z10, Z14
-	VANDPS.BCST lanes<>+4352(SB), Z0, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z7
-	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K6
-	VBLENDMPS Z13, Z0, K5, Z6
-	VBLENDMPS Z14, Z1, K6, Z7
-	VCMPPS $0, Z27, Z0, K5
-	VCMPPS $0, Z27, Z1, K6
-	VBLENDMPS Z28, Z8, K5, Z9
-	VBLENDMPS Z28, Z8, K6, Z8
-	VCMPPS $30, Z27, Z0, K5
-	VCMPPS $30, Z27, Z1, K6
-	VBLENDMPS Z6, Z9, K5, Z6
-	VBLENDMPS Z7, Z8, K6, Z7
-	VBLENDMPS Z0, Z6, K3, Z0
-	VBLENDMPS Z1, Z7, K4, Z1
-	VSUBPS Z2, Z4, K1, Z0
-	VSUBPS Z3, Z5, K2, Z1
+	VCMPPS $17, Z28, Z0, K1
+	VCMPPS $17, Z28, Z1, K2
+	VBLENDMPS Z29, Z30, K1, Z2
+	VBLENDMPS Z29, Z30, K2, Z3
+	VMULPS Z0, Z27, Z4
+	VMULPS Z1, Z27, Z5
+	VSUBPS Z30, Z4, Z4
+	VSUBPS Z30, Z5, Z5
+	VBLENDMPS Z0, Z4, K1, Z4
+	VBLENDMPS Z1, Z5, K2, Z5
+	VSUBPS Z0, Z30, Z6
+	VSUBPS Z1, Z30, Z7
+	VDIVPS Z6, Z4, Z4
+	VDIVPS Z7, Z5, Z5
+	VADDPS Z4, Z2, Z2
+	VADDPS Z5, Z3, Z3
+	VGETMANTPS $8, Z2, Z6
+	VGETMANTPS $8, Z3, Z7
+	VPSRLD $18, Z6, Z8
+	VPSRLD $18, Z7, Z9
+	VMOVAPS Z8, Z10
+	VPERMI2PS Z25, Z26, Z10
+	VMOVAPS Z9, Z11
+	VPERMI2PS Z25, Z26, Z11
+	VFMSUB213PS Z30, Z10, Z6
+	VFMSUB213PS Z30, Z11, Z7
+	VGETEXPPS Z2, Z2
+	VGETEXPPS Z3, Z3
+	VPERMI2PS Z23, Z24, Z8
+	VPERMI2PS Z23, Z24, Z9
+	VFMADD231PS Z22, Z2, Z8
+	VFMADD231PS Z22, Z3, Z9
+	VMOVAPS Z20, Z2
+	VFMADD231PS Z6, Z21, Z2
+	VMOVAPS Z20, Z3
+	VFMADD231PS Z7, Z21, Z3
+	VFMADD213PS Z19, Z6, Z2
+	VFMADD213PS Z19, Z7, Z3
+	VFMADD213PS Z30, Z6, Z2
+	VFMADD213PS Z30, Z7, Z3
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z7, Z3, Z9
+	VCMPPS $30, Z18, Z0, K3
+	VCMPPS $30, Z18, Z1, K4
+	KORQ K3, K1, K1
+	KORQ K4, K2, K2
+	VADDPS Z4, Z30, Z0
+	VADDPS Z5, Z30, Z1
+	VSUBPS Z30, Z0, Z0
+	VSUBPS Z30, Z1, Z1
+	VSUBPS Z0, Z4, Z0
+	VSUBPS Z1, Z5, Z1
+	VBLENDMPS Z29, Z0, K1, Z0
+	VBLENDMPS Z29, Z1, K2, Z1
+	VADDPS Z0, Z8, Z0
+	VADDPS Z1, Z9, Z1
 	VMOVNTPS Z0, 8192(DX)(CX*4)
 	VMOVNTPS Z1, 12288(DX)(CX*4)
 	ADDQ $16, CX
@@ -15786,29 +15753,25 @@ TEXT ·logitFloat32AVX512(SB), NOSPLIT, $0-48
 	MOVQ s+32(FP), R13
 	VBROADCASTSS 0(R13), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
-	VBROADCASTSS lanes<>+1248(SB), Z29
-	VBROADCASTSS lanes<>+1376(SB), Z28
-	VBROADCASTSS lanes<>+1344(SB), Z27
-	VBROADCASTSS lanes<>+1184(SB), Z26
-	VBROADCASTSS lanes<>+4636(SB), Z25
-	VBROADCASTSS lanes<>+4700(SB), Z24
-	VBROADCASTSS lanes<>+1952(SB), Z23
-	VBROADCASTSS lanes<>+2400(SB), Z22
-	VBROADCASTSS lanes<>+3456(SB), Z21
-	VBROADCASTSS lanes<>+2272(SB), Z20
-	VBROADCASTSS lanes<>+3008(SB), Z19
-	VBROADCASTSS lanes<>+2240(SB), Z18
-	VBROADCASTSS lanes<>+3840(SB), Z17
-	VBROADCASTSS lanes<>+1120(SB), Z16
-	VBROADCASTSS lanes<>+1856(SB), Z15
+	VPXORD X29, X29, X29
+	VBROADCASTSS lanes<>+1216(SB), Z28
+	VBROADCASTSS lanes<>+484(SB), Z27
+	VMOVUPS lanes<>+128(SB), Z26
+	VMOVUPS lanes<>+320(SB), Z25
+	VMOVUPS lanes<>+0(SB), Z24
+	VMOVUPS lanes<>+192(SB), Z23
+	VBROADCASTSS lanes<>+252(SB), Z22
+	VBROADCASTSS lanes<>+4660(SB), Z21
+	VBROADCASTSS lanes<>+4652(SB), Z20
+	VBROADCASTSS lanes<>+4644(SB), Z19
+	VBROADCASTSS lanes<>+1152(SB), Z18
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
 	PCALIGN $32
 main:
-	VPXOR X0, X0, X0
-	VCMPPS $17, Z0, Z31, K1
-	VCMPPS $17, Z0, Z31, K2
+	VCMPPS $17, Z29, Z31, K1
+	VCMPPS $17, Z29, Z31, K2
 	VMOVUPS (SI)(CX*4), Z0
 	VCMPPS $3, Z31, Z0, K3
 	VMOVUPS 64(SI)(CX*4), Z1
@@ -15831,169 +15794,62 @@ main:
 	VORPS Z3, Z7, Z3
 	VBLENDMPS Z0, Z2, K1, Z0
 	VBLENDMPS Z1, Z3, K2, Z1
-	VCMPPS $17, Z29, Z0, K1
-	VCMPPS $17, Z29, Z1, K2
-	VGETMANTPS $8, Z0, Z2
-	VGETMANTPS $8, Z1, Z3
-	VPSRLD $18, Z2, Z4
-	VPSRLD $18, Z3, Z5
-	VMOVUPS lanes<>+128(SB), Z6
-	VMOVAPS Z4, Z7
-	VPERMI2PS lanes<>+320(SB), Z6, Z7
-	VMOVAPS Z5, Z8
-	VPERMI2PS lanes<>+320(SB), Z6, Z8
-	VFMSUB213PS Z30, Z7, Z2
-	VFMSUB213PS Z30, Z8, Z3
-	VGETEXPPS Z0, Z6
-	VGETEXPPS Z1, Z7
-	VMOVUPS lanes<>+0(SB), Z8
-	VPERMI2PS lanes<>+192(SB), Z8, Z4
-	VPERMI2PS lanes<>+192(SB), Z8, Z5
-	VFMADD231PS.BCST lanes<>+252(SB), Z6, Z4
-	VFMADD231PS.BCST lanes<>+252(SB), Z7, Z5
-	VBROADCASTSS lanes<>+4692(SB), Z6
-	VBROADCASTSS lanes<>+4684(SB), Z7
-	VFMADD231PS Z2, Z6, Z7
-	VFMADD213PS.BCST lanes<>+4684(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+4676(SB), Z2, Z7
-	VFMADD213PS.BCST lanes<>+4676(SB), Z3, Z6
-	VFMADD213PS Z30, Z2, Z7
-	VFMADD213PS Z30, Z3, Z6
-	VFMADD231PS Z2, Z7, Z4
-	VFMADD231PS Z3, Z6, Z5
-	VXORPS.BCST lanes<>+516(SB), Z0, Z2
-	VXORPS.BCST lanes<>+516(SB), Z1, Z3
-	VADDPS Z30, Z2, Z6
-	VADDPS Z30, Z3, Z7
-	VPSUBD Z26, Z6, Z6
-	VPSUBD Z26, Z7, Z7
-	VPANDD Z28, Z6, Z6
-	VPANDD Z28, Z7, Z7
-	VPSUBD Z6, Z25, Z8
-	VPSUBD Z7, Z25, Z9
-	VMULPS Z29, Z2, Z10
-	VMULPS Z29, Z3, Z11
-	VMOVAPS Z30, Z12
-	VFMSUB231PS Z29, Z8, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z29, Z9, Z13
-	VFMADD231PS Z8, Z10, Z12
-	VFMADD231PS Z9, Z11, Z13
-	VCVTDQ2PS Z6, Z6
-	VCVTDQ2PS Z7, Z7
-	VMULPS Z12, Z12, Z8
-	VMULPS Z13, Z13, Z9
-	VMOVAPS Z23, Z10
-	VFMADD231PS Z12, Z24, Z10
-	VMOVAPS Z23, Z11
-	VFMADD231PS Z13, Z24, Z11
-	VFMADD213PS Z22, Z12, Z10
-	VFMADD213PS Z22, Z13, Z11
-	VFMADD213PS Z21, Z12, Z10
-	VFMADD213PS Z21, Z13, Z11
-	VFMADD213PS Z20, Z12, Z10
-	VFMADD213PS Z20, Z13, Z11
-	VFMADD213PS Z19, Z12, Z10
-	VFMADD213PS Z19, Z13, Z11
-	VFMADD213PS Z18, Z12, Z10
-	VFMADD213PS Z18, Z13, Z11
-	VFMADD213PS Z17, Z12, Z10
-	VFMADD213PS Z17, Z13, Z11
-	VFMADD213PS Z16, Z12, Z10
-	VFMADD213PS Z16, Z13, Z11
-	VFMADD231PS Z15, Z6, Z12
-	VFMADD231PS Z15, Z7, Z13
-	VFMADD231PS Z10, Z8, Z12
-	VFMADD231PS Z11, Z9, Z13
-	VANDPS.BCST lanes<>+4352(SB), Z2, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z3, Z7
-	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z2, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z3, K6
-	VBLENDMPS Z12, Z2, K5, Z6
-	VBLENDMPS Z13, Z3, K6, Z7
-	VCMPPS $0, Z27, Z2, K5
-	VCMPPS $0, Z27, Z3, K6
-	VBROADCASTSS lanes<>+4648(SB), Z8
-	VBLENDMPS Z28, Z8, K5, Z9
-	VBLENDMPS Z28, Z8, K6, Z10
-	VCMPPS $30, Z27, Z2, K5
-	VCMPPS $30, Z27, Z3, K6
-	VBLENDMPS Z6, Z9, K5, Z6
-	VBLENDMPS Z7, Z10, K6, Z7
-	VBLENDMPS Z2, Z6, K3, Z2
-	VBLENDMPS Z3, Z7, K4, Z3
-	VMULPS.BCST lanes<>+484(SB), Z0, Z6
-	VMULPS.BCST lanes<>+484(SB), Z1, Z7
-	VSUBPS Z30, Z6, Z6
-	VSUBPS Z30, Z7, Z7
-	VSUBPS Z0, Z30, Z0
-	VSUBPS Z1, Z30, Z1
-	VDIVPS Z0, Z6, Z0
-	VDIVPS Z1, Z7, Z1
-	VADDPS Z30, Z0, Z6
-	VADDPS Z30, Z1, Z7
-	VPSUBD Z26, Z6, Z6
-	VPSUBD Z26, Z7, Z7
-	VPANDD Z28, Z6, Z6
-	VPANDD Z28, Z7, Z7
-	VPSUBD Z6, Z25, Z9
-	VPSUBD Z7, Z25, Z10
-	VMULPS Z29, Z0, Z11
-	VMULPS Z29, Z1, Z12
-	VMOVAPS Z30, Z13
-	VFMSUB231PS Z29, Z9, Z13
-	VMOVAPS Z30, Z14
-	VFMSUB231PS Z29, Z10, Z14
-	VFMADD231PS Z9, Z11, Z13
-	VFMADD231PS Z10, Z12, Z14
-	VCVTDQ2PS Z6, Z6
-	VCVTDQ2PS Z7, Z7
-	VMULPS Z13, Z13, Z9
-	VMULPS Z14, Z14, Z10
-	VMOVAPS Z23, Z11
-	VFMADD231PS Z13, Z24, Z11
-	VMOVAPS Z23, Z12
-	VFMADD231PS Z14, Z24, Z12
-	VFMADD213PS Z22, Z13, Z11
-	VFMADD213PS Z22, Z14, Z12
-	VFMADD213PS Z21, Z13, Z11
-	VFMADD213PS Z21, Z14, Z12
-	VFMADD213PS Z20, Z13, Z11
-	VFMADD213PS Z20, Z14, Z12
-	VFMADD213PS Z19, Z13, Z11
-	VFMADD213PS Z19, Z14, Z12
-	VFMADD213PS Z18, Z13, Z11
-	VFMADD213PS Z18, Z14, Z12
-	VFMADD213PS Z17, Z13, Z11
-	VFMADD213PS Z17, Z14, Z12
-	VFMADD213PS Z16, Z13, Z11
-	VFMADD213PS Z16, Z14, Z12
-	VFMADD231PS Z15, Z6, Z13
-	VFMADD231PS Z15, Z7, Z14
-	VFMADD231PS Z11, Z9, Z13
-	VFMADD231PS Z12, Z10, Z14
-	VANDPS.BCST lanes<>+4352(SB), Z0, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z7
-	VCMPPS.BCST $17, lanes<>+928(SB), Z6, K3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z7, K4
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K5
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K6
-	VBLENDMPS Z13, Z0, K5, Z6
-	VBLENDMPS Z14, Z1, K6, Z7
-	VCMPPS $0, Z27, Z0, K5
-	VCMPPS $0, Z27, Z1, K6
-	VBLENDMPS Z28, Z8, K5, Z9
-	VBLENDMPS Z28, Z8, K6, Z8
-	VCMPPS $30, Z27, Z0, K5
-	VCMPPS $30, Z27, Z1, K6
-	VBLENDMPS Z6, Z9, K5, Z6
-	VBLENDMPS Z7, Z8, K6, Z7
-	VBLENDMPS Z0, Z6, K3, Z0
-	VBLENDMPS Z1, Z7, K4, Z1
-	VSUBPS Z2, Z4, K1, Z0
-	VSUBPS Z3, Z5, K2, Z1
+	VCMPPS $17, Z28, Z0, K1
+	VCMPPS $17, Z28, Z1, K2
+	VBLENDMPS Z29, Z30, K1, Z2
+	VBLENDMPS Z29, Z30, K2, Z3
+	VMULPS Z0, Z27, Z4
+	VMULPS Z1, Z27, Z5
+	VSUBPS Z30, Z4, Z4
+	VSUBPS Z30, Z5, Z5
+	VBLENDMPS Z0, Z4, K1, Z4
+	VBLENDMPS Z1, Z5, K2, Z5
+	VSUBPS Z0, Z30, Z6
+	VSUBPS Z1, Z30, Z7
+	VDIVPS Z6, Z4, Z4
+	VDIVPS Z7, Z5, Z5
+	VADDPS Z4, Z2, Z2
+	VADDPS Z5, Z3, Z3
+	VGETMANTPS $8, Z2, Z6
+	VGETMANTPS $8, Z3, Z7
+	VPSRLD $18, Z6, Z8
+	VPSRLD $18, Z7, Z9
+	VMOVAPS Z8, Z10
+	VPERMI2PS Z25, Z26, Z10
+	VMOVAPS Z9, Z11
+	VPERMI2PS Z25, Z26, Z11
+	VFMSUB213PS Z30, Z10, Z6
+	VFMSUB213PS Z30, Z11, Z7
+	VGETEXPPS Z2, Z2
+	VGETEXPPS Z3, Z3
+	VPERMI2PS Z23, Z24, Z8
+	VPERMI2PS Z23, Z24, Z9
+	VFMADD231PS Z22, Z2, Z8
+	VFMADD231PS Z22, Z3, Z9
+	VMOVAPS Z20, Z2
+	VFMADD231PS Z6, Z21, Z2
+	VMOVAPS Z20, Z3
+	VFMADD231PS Z7, Z21, Z3
+	VFMADD213PS Z19, Z6, Z2
+	VFMADD213PS Z19, Z7, Z3
+	VFMADD213PS Z30, Z6, Z2
+	VFMADD213PS Z30, Z7, Z3
+	VFMADD231PS Z6, Z2, Z8
+	VFMADD231PS Z7, Z3, Z9
+	VCMPPS $30, Z18, Z0, K3
+	VCMPPS $30, Z18, Z1, K4
+	KORQ K3, K1, K1
+	KORQ K4, K2, K2
+	VADDPS Z4, Z30, Z0
+	VADDPS Z5, Z30, Z1
+	VSUBPS Z30, Z0, Z0
+	VSUBPS Z30, Z1, Z1
+	VSUBPS Z0, Z4, Z0
+	VSUBPS Z1, Z5, Z1
+	VBLENDMPS Z29, Z0, K1, Z0
+	VBLENDMPS Z29, Z1, K2, Z1
+	VADDPS Z0, Z8, Z0
+	VADDPS Z1, Z9, Z1
 	VMOVUPS Z0, (DX)(CX*4)
 	VMOVUPS Z1, 64(DX)(CX*4)
 	ADDQ $32, CX
@@ -16007,8 +15863,7 @@ masked:
 	MOVQ $65535, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
-	VPXOR X0, X0, X0
-	VCMPPS $17, Z0, Z31, K1
+	VCMPPS $17, Z29, Z31, K1
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
 	VCMPPS $3, Z31, Z0, K2
 	VMAXPS Z31, Z0, Z1
@@ -16020,89 +15875,34 @@ masked:
 	VMINPS Z1, Z2, Z1
 	VORPS Z1, Z3, Z1
 	VBLENDMPS Z0, Z1, K1, Z0
-	VCMPPS $17, Z29, Z0, K1
-	VGETMANTPS $8, Z0, Z1
-	VPSRLD $18, Z1, Z2
-	VMOVUPS lanes<>+128(SB), Z3
-	VMOVAPS Z2, Z4
-	VPERMI2PS lanes<>+320(SB), Z3, Z4
-	VFMSUB213PS Z30, Z4, Z1
-	VGETEXPPS Z0, Z3
-	VMOVUPS lanes<>+0(SB), Z4
-	VPERMI2PS lanes<>+192(SB), Z4, Z2
-	VFMADD231PS.BCST lanes<>+252(SB), Z3, Z2
-	VBROADCASTSS lanes<>+4692(SB), Z3
-	VFMADD213PS.BCST lanes<>+4684(SB), Z1, Z3
-	VFMADD213PS.BCST lanes<>+4676(SB), Z1, Z3
-	VFMADD213PS Z30, Z1, Z3
-	VFMADD231PS Z1, Z3, Z2
-	VXORPS.BCST lanes<>+516(SB), Z0, Z1
-	VADDPS Z30, Z1, Z3
-	VPSUBD Z26, Z3, Z3
-	VPANDD Z28, Z3, Z3
-	VPSUBD Z3, Z25, Z4
-	VMULPS Z29, Z1, Z5
-	VMOVAPS Z30, Z6
-	VFMSUB231PS Z29, Z4, Z6
-	VFMADD231PS Z4, Z5, Z6
-	VCVTDQ2PS Z3, Z3
-	VMULPS Z6, Z6, Z4
-	VMOVAPS Z23, Z5
-	VFMADD231PS Z6, Z24, Z5
-	VFMADD213PS Z22, Z6, Z5
-	VFMADD213PS Z21, Z6, Z5
-	VFMADD213PS Z20, Z6, Z5
-	VFMADD213PS Z19, Z6, Z5
-	VFMADD213PS Z18, Z6, Z5
-	VFMADD213PS Z17, Z6, Z5
-	VFMADD213PS Z16, Z6, Z5
-	VFMADD231PS Z15, Z3, Z6
-	VFMADD231PS Z5, Z4, Z6
-	VANDPS.BCST lanes<>+4352(SB), Z1, Z3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z1, K3
-	VBLENDMPS Z6, Z1, K3, Z3
-	VCMPPS $0, Z27, Z1, K3
-	VBROADCASTSS lanes<>+4648(SB), Z4
-	VBLENDMPS Z28, Z4, K3, Z5
-	VCMPPS $30, Z27, Z1, K3
-	VBLENDMPS Z3, Z5, K3, Z3
-	VBLENDMPS Z1, Z3, K2, Z1
-	VMULPS.BCST lanes<>+484(SB), Z0, Z3
-	VSUBPS Z30, Z3, Z3
-	VSUBPS Z0, Z30, Z0
-	VDIVPS Z0, Z3, Z0
-	VADDPS Z30, Z0, Z3
-	VPSUBD Z26, Z3, Z3
-	VPANDD Z28, Z3, Z3
-	VPSUBD Z3, Z25, Z5
-	VMULPS Z29, Z0, Z6
-	VMOVAPS Z30, Z7
-	VFMSUB231PS Z29, Z5, Z7
-	VFMADD231PS Z5, Z6, Z7
-	VCVTDQ2PS Z3, Z3
-	VMULPS Z7, Z7, Z5
-	VMOVAPS Z23, Z6
-	VFMADD231PS Z7, Z24, Z6
-	VFMADD213PS Z22, Z7, Z6
-	VFMADD213PS Z21, Z7, Z6
-	VFMADD213PS Z20, Z7, Z6
-	VFMADD213PS Z19, Z7, Z6
-	VFMADD213PS Z18, Z7, Z6
-	VFMADD213PS Z17, Z7, Z6
-	VFMADD213PS Z16, Z7, Z6
-	VFMADD231PS Z15, Z3, Z7
-	VFMADD231PS Z6, Z5, Z7
-	VANDPS.BCST lanes<>+4352(SB), Z0, Z3
-	VCMPPS.BCST $17, lanes<>+928(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1312(SB), Z0, K3
-	VBLENDMPS Z7, Z0, K3, Z3
-	VCMPPS $0, Z27, Z0, K3
-	VBLENDMPS Z28, Z4, K3, Z4
-	VCMPPS $30, Z27, Z0, K3
-	VBLENDMPS Z3, Z4, K3, Z3
-	VBLENDMPS Z0, Z3, K2, Z0
-	VSUBPS Z1, Z2, K1, Z0
+	VCMPPS $17, Z28, Z0, K1
+	VBLENDMPS Z29, Z30, K1, Z1
+	VMULPS Z0, Z27, Z2
+	VSUBPS Z30, Z2, Z2
+	VBLENDMPS Z0, Z2, K1, Z2
+	VSUBPS Z0, Z30, Z3
+	VDIVPS Z3, Z2, Z2
+	VADDPS Z2, Z1, Z1
+	VGETMANTPS $8, Z1, Z3
+	VPSRLD $18, Z3, Z4
+	VMOVAPS Z4, Z5
+	VPERMI2PS Z25, Z26, Z5
+	VFMSUB213PS Z30, Z5, Z3
+	VGETEXPPS Z1, Z1
+	VPERMI2PS Z23, Z24, Z4
+	VFMADD231PS Z22, Z1, Z4
+	VMOVAPS Z20, Z1
+	VFMADD231PS Z3, Z21, Z1
+	VFMADD213PS Z19, Z3, Z1
+	VFMADD213PS Z30, Z3, Z1
+	VFMADD231PS Z3, Z1, Z4
+	VCMPPS $30, Z18, Z0, K2
+	KORQ K2, K1, K1
+	VADDPS Z2, Z30, Z0
+	VSUBPS Z30, Z0, Z0
+	VSUBPS Z0, Z2, Z0
+	VBLENDMPS Z29, Z0, K1, Z0
+	VADDPS Z0, Z4, Z0
 	VMOVUPS Z0, K7, (DX)(CX*4)
 	ADDQ $16, CX
 	SUBQ $16, AX
@@ -16111,7 +15911,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·logitFloat64AVX2(SB), 0, $0-48
+TEXT ·logitFloat64AVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -16120,6 +15920,9 @@ TEXT ·logitFloat64AVX2(SB), 0, $0-48
 	VBROADCASTSD 0(R13), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
 	VPXOR X13, X13, X13
+	VBROADCASTSD lanes<>+480(SB), Y12
+	VBROADCASTSD lanes<>+4440(SB), Y11
+	VBROADCASTSD lanes<>+704(SB), Y10
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -16138,21 +15941,59 @@ single:
 	VMINPD Y3, Y2, Y4
 	VMINPD Y2, Y3, Y2
 	VORPD Y2, Y4, Y2
-	VBLENDVPD Y0, Y1, Y2, Y10
-	VCMPPD $17, lanes<>+704(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF64AVX2(SB)
-	VXORPD lanes<>+512(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF64AVX2(SB)
-	VSUBPD Y0, Y12, Y12
-	VMULPD lanes<>+480(SB), Y10, Y0
-	VSUBPD Y14, Y0, Y0
-	VSUBPD Y10, Y14, Y1
-	VDIVPD Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF64AVX2(SB)
-	VBLENDVPD Y11, Y12, Y0, Y0
+	VBLENDVPD Y0, Y1, Y2, Y0
+	VCMPPD $17, Y10, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPD Y0, Y12, Y3
+	VSUBPD Y14, Y3, Y3
+	VBLENDVPD Y1, Y0, Y3, Y3
+	VSUBPD Y0, Y14, Y4
+	VDIVPD Y4, Y3, Y3
+	VADDPD Y3, Y2, Y2
+	VCMPPD $17, lanes<>+544(SB), Y2, Y4
+	VMULPD lanes<>+640(SB), Y2, Y5
+	VBLENDVPD Y4, Y5, Y2, Y5
+	VPSUBQ lanes<>+3648(SB), Y5, Y6
+	VPAND Y11, Y6, Y6
+	VPSUBQ Y6, Y5, Y5
+	VSUBPD Y14, Y5, Y5
+	VPADDQ Y14, Y6, Y6
+	VPSRLQ $52, Y6, Y6
+	VPOR lanes<>+576(SB), Y6, Y6
+	VSUBPD lanes<>+4256(SB), Y6, Y6
+	VANDPS lanes<>+608(SB), Y4, Y4
+	VSUBPD Y4, Y6, Y4
+	VMULPD Y5, Y5, Y6
+	VADDPD Y12, Y5, Y7
+	VDIVPD Y7, Y5, Y7
+	VMULPD Y7, Y7, Y8
+	VMULPD lanes<>+736(SB), Y6, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y9
+	VFMADD213PD lanes<>+3904(SB), Y8, Y9
+	VFMADD213PD lanes<>+3680(SB), Y8, Y9
+	VFMADD213PD lanes<>+3616(SB), Y8, Y9
+	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VFMADD213PD lanes<>+1408(SB), Y8, Y9
+	VFMADD213PD lanes<>+3104(SB), Y8, Y9
+	VFMADD213PD Y6, Y9, Y8
+	VFMSUB231PD Y8, Y7, Y6
+	VFMADD231PD lanes<>+2112(SB), Y4, Y6
+	VADDPD Y5, Y6, Y5
+	VFMADD231PD lanes<>+3936(SB), Y4, Y5
+	VCMPPD $17, lanes<>+832(SB), Y2, Y4
+	VBLENDVPD Y4, Y5, Y2, Y4
+	VCMPPD $0, Y13, Y2, Y5
+	VBROADCASTSD lanes<>+4472(SB), Y6
+	VBLENDVPD Y5, Y11, Y6, Y5
+	VCMPPD $30, Y13, Y2, Y2
+	VBLENDVPD Y2, Y4, Y5, Y2
+	VCMPPD $30, lanes<>+768(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPD Y3, Y14, Y1
+	VSUBPD Y14, Y1, Y1
+	VSUBPD Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPD Y0, Y2, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
 	CMPQ CX, AX
@@ -16176,21 +16017,59 @@ tail:
 	VMINPD Y3, Y2, Y4
 	VMINPD Y2, Y3, Y2
 	VORPD Y2, Y4, Y2
-	VBLENDVPD Y0, Y1, Y2, Y10
-	VCMPPD $17, lanes<>+704(SB), Y10, Y11
-	VMOVAPS Y10, Y0
-	CALL sinter∕vmath·logF64AVX2(SB)
-	VXORPD lanes<>+512(SB), Y10, Y1
-	VMOVAPS Y0, Y12
-	VMOVAPS Y1, Y0
-	CALL sinter∕vmath·log1pF64AVX2(SB)
-	VSUBPD Y0, Y12, Y12
-	VMULPD lanes<>+480(SB), Y10, Y0
-	VSUBPD Y14, Y0, Y0
-	VSUBPD Y10, Y14, Y1
-	VDIVPD Y1, Y0, Y0
-	CALL sinter∕vmath·log1pF64AVX2(SB)
-	VBLENDVPD Y11, Y12, Y0, Y0
+	VBLENDVPD Y0, Y1, Y2, Y0
+	VCMPPD $17, Y10, Y0, Y1
+	VANDNPS Y14, Y1, Y2
+	VMULPD Y0, Y12, Y3
+	VSUBPD Y14, Y3, Y3
+	VBLENDVPD Y1, Y0, Y3, Y3
+	VSUBPD Y0, Y14, Y4
+	VDIVPD Y4, Y3, Y3
+	VADDPD Y3, Y2, Y2
+	VCMPPD $17, lanes<>+544(SB), Y2, Y4
+	VMULPD lanes<>+640(SB), Y2, Y5
+	VBLENDVPD Y4, Y5, Y2, Y5
+	VPSUBQ lanes<>+3648(SB), Y5, Y6
+	VPAND Y11, Y6, Y6
+	VPSUBQ Y6, Y5, Y5
+	VSUBPD Y14, Y5, Y5
+	VPADDQ Y14, Y6, Y6
+	VPSRLQ $52, Y6, Y6
+	VPOR lanes<>+576(SB), Y6, Y6
+	VSUBPD lanes<>+4256(SB), Y6, Y6
+	VANDPS lanes<>+608(SB), Y4, Y4
+	VSUBPD Y4, Y6, Y4
+	VMULPD Y5, Y5, Y6
+	VADDPD Y12, Y5, Y7
+	VDIVPD Y7, Y5, Y7
+	VMULPD Y7, Y7, Y8
+	VMULPD lanes<>+736(SB), Y6, Y6
+	VBROADCASTSD lanes<>+4560(SB), Y9
+	VFMADD213PD lanes<>+3904(SB), Y8, Y9
+	VFMADD213PD lanes<>+3680(SB), Y8, Y9
+	VFMADD213PD lanes<>+3616(SB), Y8, Y9
+	VFMADD213PD lanes<>+4000(SB), Y8, Y9
+	VFMADD213PD lanes<>+1408(SB), Y8, Y9
+	VFMADD213PD lanes<>+3104(SB), Y8, Y9
+	VFMADD213PD Y6, Y9, Y8
+	VFMSUB231PD Y8, Y7, Y6
+	VFMADD231PD lanes<>+2112(SB), Y4, Y6
+	VADDPD Y5, Y6, Y5
+	VFMADD231PD lanes<>+3936(SB), Y4, Y5
+	VCMPPD $17, lanes<>+832(SB), Y2, Y4
+	VBLENDVPD Y4, Y5, Y2, Y4
+	VCMPPD $0, Y13, Y2, Y5
+	VBROADCASTSD lanes<>+4472(SB), Y6
+	VBLENDVPD Y5, Y11, Y6, Y5
+	VCMPPD $30, Y13, Y2, Y2
+	VBLENDVPD Y2, Y4, Y5, Y2
+	VCMPPD $30, lanes<>+768(SB), Y0, Y0
+	VPOR Y0, Y1, Y0
+	VADDPD Y3, Y14, Y1
+	VSUBPD Y14, Y1, Y1
+	VSUBPD Y1, Y3, Y1
+	VANDNPS Y1, Y0, Y0
+	VADDPD Y0, Y2, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD Y0, Y1, (DX)(CX*8)
 	NEGQ AX
@@ -16198,7 +16077,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·logitFloat64AVX512(SB), 0, $0-48
+TEXT ·logitFloat64AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -16207,50 +16086,134 @@ TEXT ·logitFloat64AVX512(SB), 0, $0-48
 	VBROADCASTSD 0(R13), Z31
 	VBROADCASTSD lanes<>+800(SB), Z30
 	VPXORD X29, X29, X29
-	VBROADCASTSD lanes<>+704(SB), Z28
-	VBROADCASTSD lanes<>+512(SB), Z27
-	VBROADCASTSD lanes<>+480(SB), Z26
+	VBROADCASTSD lanes<>+480(SB), Z28
+	VBROADCASTSD lanes<>+704(SB), Z27
+	VBROADCASTSD lanes<>+736(SB), Z26
+	VBROADCASTSD lanes<>+4536(SB), Z25
+	VBROADCASTSD lanes<>+2944(SB), Z24
+	VBROADCASTSD lanes<>+2560(SB), Z23
+	VBROADCASTSD lanes<>+2272(SB), Z22
+	VBROADCASTSD lanes<>+3968(SB), Z21
+	VBROADCASTSD lanes<>+2752(SB), Z20
+	VBROADCASTSD lanes<>+2784(SB), Z19
+	VBROADCASTSD lanes<>+2400(SB), Z18
+	VBROADCASTSD lanes<>+2112(SB), Z17
+	VBROADCASTSD lanes<>+3936(SB), Z16
 	XORQ CX, CX
-	SUBQ $8, AX
-	CMPQ CX, AX
-	JGT tail
+	SUBQ $16, AX
+	JLT singles
 	PCALIGN $32
-single:
+main:
 	VCMPPD $17, Z29, Z31, K1
+	VCMPPD $17, Z29, Z31, K2
 	VMOVUPS (SI)(CX*8), Z0
-	VCMPPD $3, Z31, Z0, K2
-	VMAXPD Z31, Z0, Z1
-	VMAXPD Z0, Z31, Z2
-	VANDPD Z2, Z1, Z1
-	VADDPD Z31, Z0, K2, Z1
-	VSUBPD Z31, Z30, Z2
-	VMINPD Z2, Z1, Z3
-	VMINPD Z1, Z2, Z1
-	VORPD Z1, Z3, Z1
-	VBLENDMPD Z0, Z1, K1, Z16
-	VCMPPD $17, Z28, Z16, K5
-	VMOVAPS Z16, Z0
-	CALL sinter∕vmath·logF64AVX512(SB)
-	VXORPD Z27, Z16, Z1
-	VMOVAPS Z0, Z17
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF64AVX512(SB)
-	VMULPD Z16, Z26, Z1
+	VCMPPD $3, Z31, Z0, K3
+	VMOVUPS 64(SI)(CX*8), Z1
+	VCMPPD $3, Z31, Z1, K4
+	VMAXPD Z31, Z0, Z2
+	VMAXPD Z31, Z1, Z3
+	VMAXPD Z0, Z31, Z4
+	VMAXPD Z1, Z31, Z5
+	VANDPD Z4, Z2, Z2
+	VANDPD Z5, Z3, Z3
+	VADDPD Z31, Z0, K3, Z2
+	VADDPD Z31, Z1, K4, Z3
+	VSUBPD Z31, Z30, Z4
+	VSUBPD Z31, Z30, Z5
+	VMINPD Z4, Z2, Z6
+	VMINPD Z5, Z3, Z7
+	VMINPD Z2, Z4, Z2
+	VMINPD Z3, Z5, Z3
+	VORPD Z2, Z6, Z2
+	VORPD Z3, Z7, Z3
+	VBLENDMPD Z0, Z2, K1, Z0
+	VBLENDMPD Z1, Z3, K2, Z1
+	VCMPPD $17, Z27, Z0, K1
+	VCMPPD $17, Z27, Z1, K2
+	VBLENDMPD Z29, Z30, K1, Z2
+	VBLENDMPD Z29, Z30, K2, Z3
+	VMULPD Z0, Z28, Z4
+	VMULPD Z1, Z28, Z5
+	VSUBPD Z30, Z4, Z4
+	VSUBPD Z30, Z5, Z5
+	VBLENDMPD Z0, Z4, K1, Z4
+	VBLENDMPD Z1, Z5, K2, Z5
+	VSUBPD Z0, Z30, Z6
+	VSUBPD Z1, Z30, Z7
+	VDIVPD Z6, Z4, Z4
+	VDIVPD Z7, Z5, Z5
+	VADDPD Z4, Z2, Z2
+	VADDPD Z5, Z3, Z3
+	VGETMANTPD $11, Z2, Z6
+	VGETMANTPD $11, Z3, Z7
+	VCMPPD $17, Z30, Z6, K3
+	VCMPPD $17, Z30, Z7, K4
+	VGETEXPPD Z2, Z2
+	VGETEXPPD Z3, Z3
+	VSUBPD Z30, Z6, Z6
+	VSUBPD Z30, Z7, Z7
+	VADDPD Z30, Z2, K3, Z2
+	VADDPD Z30, Z3, K4, Z3
+	VMULPD Z6, Z6, Z8
+	VMULPD Z7, Z7, Z9
+	VADDPD Z28, Z6, Z10
+	VADDPD Z28, Z7, Z11
+	VDIVPD Z10, Z6, Z10
+	VDIVPD Z11, Z7, Z11
+	VMULPD Z10, Z10, Z12
+	VMULPD Z11, Z11, Z13
+	VMULPD Z26, Z8, Z8
+	VMULPD Z26, Z9, Z9
+	VMOVAPS Z24, Z14
+	VFMADD231PD Z12, Z25, Z14
+	VMOVAPS Z24, Z15
+	VFMADD231PD Z13, Z25, Z15
+	VFMADD213PD Z23, Z12, Z14
+	VFMADD213PD Z23, Z13, Z15
+	VFMADD213PD Z22, Z12, Z14
+	VFMADD213PD Z22, Z13, Z15
+	VFMADD213PD Z21, Z12, Z14
+	VFMADD213PD Z21, Z13, Z15
+	VFMADD213PD Z20, Z12, Z14
+	VFMADD213PD Z20, Z13, Z15
+	VFMADD213PD Z19, Z12, Z14
+	VFMADD213PD Z19, Z13, Z15
+	VFMADD213PD Z18, Z12, Z14
+	VFMADD213PD Z18, Z13, Z15
+	VFMADD213PD Z8, Z14, Z12
+	VFMADD213PD Z9, Z15, Z13
+	VFMSUB231PD Z12, Z10, Z8
+	VFMSUB231PD Z13, Z11, Z9
+	VFMADD231PD Z17, Z2, Z8
+	VFMADD231PD Z17, Z3, Z9
+	VADDPD Z6, Z8, Z6
+	VADDPD Z7, Z9, Z7
+	VFMADD231PD Z16, Z2, Z6
+	VFMADD231PD Z16, Z3, Z7
+	VCMPPD.BCST $30, lanes<>+768(SB), Z0, K3
+	VCMPPD.BCST $30, lanes<>+768(SB), Z1, K4
+	KORQ K3, K1, K1
+	KORQ K4, K2, K2
+	VADDPD Z4, Z30, Z0
+	VADDPD Z5, Z30, Z1
+	VSUBPD Z30, Z0, Z0
 	VSUBPD Z30, Z1, Z1
-	VSUBPD Z16, Z30, Z2
-	VDIVPD Z2, Z1, Z1
-	VMOVAPS Z0, Z16
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF64AVX512(SB)
-	VSUBPD Z16, Z17, K5, Z0
+	VSUBPD Z0, Z4, Z0
+	VSUBPD Z1, Z5, Z1
+	VBLENDMPD Z29, Z0, K1, Z0
+	VBLENDMPD Z29, Z1, K2, Z1
+	VADDPD Z0, Z6, Z0
+	VADDPD Z1, Z7, Z1
 	VMOVUPS Z0, (DX)(CX*8)
-	ADDQ $8, CX
+	VMOVUPS Z1, 64(DX)(CX*8)
+	ADDQ $16, CX
 	CMPQ CX, AX
-	JLE single
-tail:
-	ADDQ $8, AX
+	JLE main
+singles:
+	ADDQ $16, AX
 	SUBQ CX, AX
 	JEQ done
+masked:
 	MOVQ $255, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
@@ -16265,23 +16228,49 @@ tail:
 	VMINPD Z2, Z1, Z3
 	VMINPD Z1, Z2, Z1
 	VORPD Z1, Z3, Z1
-	VBLENDMPD Z0, Z1, K1, Z16
-	VCMPPD $17, Z28, Z16, K5
-	VMOVAPS Z16, Z0
-	CALL sinter∕vmath·logF64AVX512(SB)
-	VXORPD Z27, Z16, Z1
-	VMOVAPS Z0, Z17
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF64AVX512(SB)
-	VMULPD Z16, Z26, Z1
-	VSUBPD Z30, Z1, Z1
-	VSUBPD Z16, Z30, Z2
-	VDIVPD Z2, Z1, Z1
-	VMOVAPS Z0, Z16
-	VMOVAPS Z1, Z0
-	CALL sinter∕vmath·log1pF64AVX512(SB)
-	VSUBPD Z16, Z17, K5, Z0
+	VBLENDMPD Z0, Z1, K1, Z0
+	VCMPPD $17, Z27, Z0, K1
+	VBLENDMPD Z29, Z30, K1, Z1
+	VMULPD Z0, Z28, Z2
+	VSUBPD Z30, Z2, Z2
+	VBLENDMPD Z0, Z2, K1, Z2
+	VSUBPD Z0, Z30, Z3
+	VDIVPD Z3, Z2, Z2
+	VADDPD Z2, Z1, Z1
+	VGETMANTPD $11, Z1, Z3
+	VCMPPD $17, Z30, Z3, K2
+	VGETEXPPD Z1, Z1
+	VSUBPD Z30, Z3, Z3
+	VADDPD Z30, Z1, K2, Z1
+	VMULPD Z3, Z3, Z4
+	VADDPD Z28, Z3, Z5
+	VDIVPD Z5, Z3, Z5
+	VMULPD Z5, Z5, Z6
+	VMULPD Z26, Z4, Z4
+	VMOVAPS Z24, Z7
+	VFMADD231PD Z6, Z25, Z7
+	VFMADD213PD Z23, Z6, Z7
+	VFMADD213PD Z22, Z6, Z7
+	VFMADD213PD Z21, Z6, Z7
+	VFMADD213PD Z20, Z6, Z7
+	VFMADD213PD Z19, Z6, Z7
+	VFMADD213PD Z18, Z6, Z7
+	VFMADD213PD Z4, Z7, Z6
+	VFMSUB231PD Z6, Z5, Z4
+	VFMADD231PD Z17, Z1, Z4
+	VADDPD Z3, Z4, Z3
+	VFMADD231PD Z16, Z1, Z3
+	VCMPPD.BCST $30, lanes<>+768(SB), Z0, K2
+	KORQ K2, K1, K1
+	VADDPD Z2, Z30, Z0
+	VSUBPD Z30, Z0, Z0
+	VSUBPD Z0, Z2, Z0
+	VBLENDMPD Z29, Z0, K1, Z0
+	VADDPD Z0, Z3, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
+	ADDQ $8, CX
+	SUBQ $8, AX
+	JGT masked
 done:
 	VZEROUPPER
 	RET
@@ -16296,7 +16285,7 @@ TEXT ·logitGradFloat32PastAVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Y15
 	VPXOR X14, X14, X14
 	VBROADCASTSS lanes<>+64(SB), Y13
-	VBROADCASTSS lanes<>+4648(SB), Y12
+	VBROADCASTSS lanes<>+4616(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -16401,7 +16390,7 @@ TEXT ·logitGradFloat32AVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Y15
 	VPXOR X14, X14, X14
 	VBROADCASTSS lanes<>+64(SB), Y13
-	VBROADCASTSS lanes<>+4648(SB), Y12
+	VBROADCASTSS lanes<>+4616(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -16519,7 +16508,7 @@ TEXT ·logitGradFloat32PastAVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Z31
 	VPXORD X30, X30, X30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+4648(SB), Z28
+	VBROADCASTSS lanes<>+4616(SB), Z28
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -16645,7 +16634,7 @@ TEXT ·logitGradFloat32AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS 0(R13), Z31
 	VPXORD X30, X30, X30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+4648(SB), Z28
+	VBROADCASTSS lanes<>+4616(SB), Z28
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -16714,7 +16703,7 @@ TEXT ·logitGradFloat64AVX2(SB), NOSPLIT, $0-48
 	VBROADCASTSD 0(R13), Y15
 	VPXOR X14, X14, X14
 	VBROADCASTSD lanes<>+800(SB), Y13
-	VBROADCASTSD lanes<>+4504(SB), Y12
+	VBROADCASTSD lanes<>+4472(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -16832,7 +16821,7 @@ TEXT ·logitGradFloat64AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSD 0(R13), Z31
 	VPXORD X30, X30, X30
 	VBROADCASTSD lanes<>+800(SB), Z29
-	VBROADCASTSD lanes<>+4504(SB), Z28
+	VBROADCASTSD lanes<>+4472(SB), Z28
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -18339,9 +18328,9 @@ TEXT ·rsqrtFloat32BFloat16AVX2(SB), 0, $64-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+4504(SB), Y14
-	VBROADCASTSS lanes<>+4716(SB), Y13
-	VBROADCASTSS lanes<>+4624(SB), Y12
+	VBROADCASTSS lanes<>+4472(SB), Y14
+	VBROADCASTSS lanes<>+4684(SB), Y13
+	VBROADCASTSS lanes<>+4592(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18395,10 +18384,10 @@ main:
 	VPSRLD $16, Y1, Y1
 	VPSRLD $16, Y2, Y2
 	VPSRLD $16, Y3, Y3
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y1, Y1
-	VPSHUFB lanes<>+1408(SB), Y2, Y2
-	VPSHUFB lanes<>+1408(SB), Y3, Y3
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y1, Y1
+	VPSHUFB lanes<>+1376(SB), Y2, Y2
+	VPSHUFB lanes<>+1376(SB), Y3, Y3
 	VEXTRACTI128 $1, Y0, X4
 	VEXTRACTI128 $1, Y1, X5
 	VEXTRACTI128 $1, Y2, X6
@@ -18432,7 +18421,7 @@ single:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, (DX)(CX*2)
@@ -18468,7 +18457,7 @@ in1:
 	VCMPPS $3, Y0, Y0, Y0
 	VBLENDVPS Y0, Y2, Y1, Y0
 	VPSRLD $16, Y0, Y0
-	VPSHUFB lanes<>+1408(SB), Y0, Y0
+	VPSHUFB lanes<>+1376(SB), Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPUNPCKLQDQ X1, X0, X0
 	VMOVUPS X0, 0(SP)
@@ -18795,7 +18784,7 @@ TEXT ·rsqrtGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1120(SB), Y14
+	VBROADCASTSS lanes<>+1088(SB), Y14
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -18849,7 +18838,7 @@ TEXT ·rsqrtGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+1120(SB), Y14
+	VBROADCASTSS lanes<>+1088(SB), Y14
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -18932,7 +18921,7 @@ TEXT ·rsqrtGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+380(SB), Z30
-	VBROADCASTSS lanes<>+1120(SB), Z29
+	VBROADCASTSS lanes<>+1088(SB), Z29
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -19028,7 +19017,7 @@ TEXT ·rsqrtGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+380(SB), Z30
-	VBROADCASTSS lanes<>+1120(SB), Z29
+	VBROADCASTSS lanes<>+1088(SB), Z29
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -19120,7 +19109,7 @@ TEXT ·rsqrtGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Y15
-	VBROADCASTSD lanes<>+4456(SB), Y14
+	VBROADCASTSD lanes<>+4424(SB), Y14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -19202,7 +19191,7 @@ TEXT ·rsqrtGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+800(SB), Z31
-	VBROADCASTSD lanes<>+4456(SB), Z30
+	VBROADCASTSD lanes<>+4424(SB), Z30
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19267,10 +19256,10 @@ TEXT ·sigmoidFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4696(SB), Y15
+	VBROADCASTSS lanes<>+4664(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+4632(SB), Y13
-	VBROADCASTSS lanes<>+4652(SB), Y12
+	VBROADCASTSS lanes<>+4600(SB), Y13
+	VBROADCASTSS lanes<>+4620(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -19282,19 +19271,19 @@ line:
 	VMINPS 32(SI)(CX*4), Y12, Y1
 	VMINPS 64(SI)(CX*4), Y12, Y2
 	VMINPS 96(SI)(CX*4), Y12, Y3
-	VBROADCASTSS lanes<>+4656(SB), Y4
+	VBROADCASTSS lanes<>+4624(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2112(SB), Y0, Y4
+	VFMADD231PS lanes<>+2080(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2112(SB), Y1, Y5
+	VFMADD231PS lanes<>+2080(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2112(SB), Y2, Y6
+	VFMADD231PS lanes<>+2080(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2112(SB), Y3, Y7
+	VFMADD231PS lanes<>+2080(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -19303,34 +19292,34 @@ line:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFMADD231PS lanes<>+1824(SB), Y8, Y0
-	VFMADD231PS lanes<>+1824(SB), Y9, Y1
-	VFMADD231PS lanes<>+1824(SB), Y10, Y2
-	VFMADD231PS lanes<>+1824(SB), Y11, Y3
-	VFMADD231PS lanes<>+1600(SB), Y8, Y0
-	VFMADD231PS lanes<>+1600(SB), Y9, Y1
-	VFMADD231PS lanes<>+1600(SB), Y10, Y2
-	VFMADD231PS lanes<>+1600(SB), Y11, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFMADD231PS lanes<>+1792(SB), Y8, Y0
+	VFMADD231PS lanes<>+1792(SB), Y9, Y1
+	VFMADD231PS lanes<>+1792(SB), Y10, Y2
+	VFMADD231PS lanes<>+1792(SB), Y11, Y3
+	VFMADD231PS lanes<>+1568(SB), Y8, Y0
+	VFMADD231PS lanes<>+1568(SB), Y9, Y1
+	VFMADD231PS lanes<>+1568(SB), Y10, Y2
+	VFMADD231PS lanes<>+1568(SB), Y11, Y3
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3072(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
+	VBROADCASTSS lanes<>+3040(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3072(SB), Y3, Y8
-	VFMADD213PS lanes<>+1984(SB), Y0, Y9
-	VFMADD213PS lanes<>+1984(SB), Y1, Y10
-	VFMADD213PS lanes<>+1984(SB), Y2, Y11
-	VFMADD213PS lanes<>+1984(SB), Y3, Y8
-	VFMADD213PS lanes<>+2368(SB), Y0, Y9
-	VFMADD213PS lanes<>+2368(SB), Y1, Y10
-	VFMADD213PS lanes<>+2368(SB), Y2, Y11
-	VFMADD213PS lanes<>+2368(SB), Y3, Y8
-	VFMADD213PS lanes<>+4256(SB), Y0, Y9
-	VFMADD213PS lanes<>+4256(SB), Y1, Y10
-	VFMADD213PS lanes<>+4256(SB), Y2, Y11
-	VFMADD213PS lanes<>+4256(SB), Y3, Y8
+	VFMADD213PS lanes<>+3040(SB), Y3, Y8
+	VFMADD213PS lanes<>+1952(SB), Y0, Y9
+	VFMADD213PS lanes<>+1952(SB), Y1, Y10
+	VFMADD213PS lanes<>+1952(SB), Y2, Y11
+	VFMADD213PS lanes<>+1952(SB), Y3, Y8
+	VFMADD213PS lanes<>+2336(SB), Y0, Y9
+	VFMADD213PS lanes<>+2336(SB), Y1, Y10
+	VFMADD213PS lanes<>+2336(SB), Y2, Y11
+	VFMADD213PS lanes<>+2336(SB), Y3, Y8
+	VFMADD213PS lanes<>+4224(SB), Y0, Y9
+	VFMADD213PS lanes<>+4224(SB), Y1, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y3, Y8
 	VFNMADD213PS Y14, Y0, Y9
 	VFNMADD213PS Y14, Y1, Y10
 	VFNMADD213PS Y14, Y2, Y11
@@ -19363,10 +19352,10 @@ TEXT ·sigmoidFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4696(SB), Y15
+	VBROADCASTSS lanes<>+4664(SB), Y15
 	VBROADCASTSS lanes<>+64(SB), Y14
-	VBROADCASTSS lanes<>+4632(SB), Y13
-	VBROADCASTSS lanes<>+4652(SB), Y12
+	VBROADCASTSS lanes<>+4600(SB), Y13
+	VBROADCASTSS lanes<>+4620(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19376,19 +19365,19 @@ main:
 	VMINPS 32(SI)(CX*4), Y12, Y1
 	VMINPS 64(SI)(CX*4), Y12, Y2
 	VMINPS 96(SI)(CX*4), Y12, Y3
-	VBROADCASTSS lanes<>+4656(SB), Y4
+	VBROADCASTSS lanes<>+4624(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
 	VMOVAPS Y15, Y4
-	VFMADD231PS lanes<>+2112(SB), Y0, Y4
+	VFMADD231PS lanes<>+2080(SB), Y0, Y4
 	VMOVAPS Y15, Y5
-	VFMADD231PS lanes<>+2112(SB), Y1, Y5
+	VFMADD231PS lanes<>+2080(SB), Y1, Y5
 	VMOVAPS Y15, Y6
-	VFMADD231PS lanes<>+2112(SB), Y2, Y6
+	VFMADD231PS lanes<>+2080(SB), Y2, Y6
 	VMOVAPS Y15, Y7
-	VFMADD231PS lanes<>+2112(SB), Y3, Y7
+	VFMADD231PS lanes<>+2080(SB), Y3, Y7
 	VSUBPS Y15, Y4, Y8
 	VSUBPS Y15, Y5, Y9
 	VSUBPS Y15, Y6, Y10
@@ -19397,34 +19386,34 @@ main:
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
-	VFMADD231PS lanes<>+1824(SB), Y8, Y0
-	VFMADD231PS lanes<>+1824(SB), Y9, Y1
-	VFMADD231PS lanes<>+1824(SB), Y10, Y2
-	VFMADD231PS lanes<>+1824(SB), Y11, Y3
-	VFMADD231PS lanes<>+1600(SB), Y8, Y0
-	VFMADD231PS lanes<>+1600(SB), Y9, Y1
-	VFMADD231PS lanes<>+1600(SB), Y10, Y2
-	VFMADD231PS lanes<>+1600(SB), Y11, Y3
-	VBROADCASTSS lanes<>+4680(SB), Y8
-	VBROADCASTSS lanes<>+3072(SB), Y9
+	VFMADD231PS lanes<>+1792(SB), Y8, Y0
+	VFMADD231PS lanes<>+1792(SB), Y9, Y1
+	VFMADD231PS lanes<>+1792(SB), Y10, Y2
+	VFMADD231PS lanes<>+1792(SB), Y11, Y3
+	VFMADD231PS lanes<>+1568(SB), Y8, Y0
+	VFMADD231PS lanes<>+1568(SB), Y9, Y1
+	VFMADD231PS lanes<>+1568(SB), Y10, Y2
+	VFMADD231PS lanes<>+1568(SB), Y11, Y3
+	VBROADCASTSS lanes<>+4648(SB), Y8
+	VBROADCASTSS lanes<>+3040(SB), Y9
 	VFMADD231PS Y0, Y8, Y9
-	VBROADCASTSS lanes<>+3072(SB), Y10
+	VBROADCASTSS lanes<>+3040(SB), Y10
 	VFMADD231PS Y1, Y8, Y10
-	VBROADCASTSS lanes<>+3072(SB), Y11
+	VBROADCASTSS lanes<>+3040(SB), Y11
 	VFMADD231PS Y2, Y8, Y11
-	VFMADD213PS lanes<>+3072(SB), Y3, Y8
-	VFMADD213PS lanes<>+1984(SB), Y0, Y9
-	VFMADD213PS lanes<>+1984(SB), Y1, Y10
-	VFMADD213PS lanes<>+1984(SB), Y2, Y11
-	VFMADD213PS lanes<>+1984(SB), Y3, Y8
-	VFMADD213PS lanes<>+2368(SB), Y0, Y9
-	VFMADD213PS lanes<>+2368(SB), Y1, Y10
-	VFMADD213PS lanes<>+2368(SB), Y2, Y11
-	VFMADD213PS lanes<>+2368(SB), Y3, Y8
-	VFMADD213PS lanes<>+4256(SB), Y0, Y9
-	VFMADD213PS lanes<>+4256(SB), Y1, Y10
-	VFMADD213PS lanes<>+4256(SB), Y2, Y11
-	VFMADD213PS lanes<>+4256(SB), Y3, Y8
+	VFMADD213PS lanes<>+3040(SB), Y3, Y8
+	VFMADD213PS lanes<>+1952(SB), Y0, Y9
+	VFMADD213PS lanes<>+1952(SB), Y1, Y10
+	VFMADD213PS lanes<>+1952(SB), Y2, Y11
+	VFMADD213PS lanes<>+1952(SB), Y3, Y8
+	VFMADD213PS lanes<>+2336(SB), Y0, Y9
+	VFMADD213PS lanes<>+2336(SB), Y1, Y10
+	VFMADD213PS lanes<>+2336(SB), Y2, Y11
+	VFMADD213PS lanes<>+2336(SB), Y3, Y8
+	VFMADD213PS lanes<>+4224(SB), Y0, Y9
+	VFMADD213PS lanes<>+4224(SB), Y1, Y10
+	VFMADD213PS lanes<>+4224(SB), Y2, Y11
+	VFMADD213PS lanes<>+4224(SB), Y3, Y8
 	VFNMADD213PS Y14, Y0, Y9
 	VFNMADD213PS Y14, Y1, Y10
 	VFNMADD213PS Y14, Y2, Y11
@@ -19455,19 +19444,19 @@ singles:
 	PCALIGN $32
 single:
 	VMINPS (SI)(CX*4), Y12, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2112(SB), Y0, Y1
+	VFMADD231PS lanes<>+2080(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFMADD231PS lanes<>+1824(SB), Y2, Y0
-	VFMADD231PS lanes<>+1600(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y2
-	VFMADD213PS lanes<>+3072(SB), Y0, Y2
-	VFMADD213PS lanes<>+1984(SB), Y0, Y2
-	VFMADD213PS lanes<>+2368(SB), Y0, Y2
-	VFMADD213PS lanes<>+4256(SB), Y0, Y2
+	VFMADD231PS lanes<>+1792(SB), Y2, Y0
+	VFMADD231PS lanes<>+1568(SB), Y2, Y0
+	VBROADCASTSS lanes<>+4648(SB), Y2
+	VFMADD213PS lanes<>+3040(SB), Y0, Y2
+	VFMADD213PS lanes<>+1952(SB), Y0, Y2
+	VFMADD213PS lanes<>+2336(SB), Y0, Y2
+	VFMADD213PS lanes<>+4224(SB), Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y13, Y1, Y2
@@ -19485,19 +19474,19 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VMINPS Y0, Y12, Y0
-	VBROADCASTSS lanes<>+4656(SB), Y1
+	VBROADCASTSS lanes<>+4624(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PS lanes<>+2112(SB), Y0, Y1
+	VFMADD231PS lanes<>+2080(SB), Y0, Y1
 	VSUBPS Y15, Y1, Y2
 	VPSLLD $23, Y1, Y1
-	VFMADD231PS lanes<>+1824(SB), Y2, Y0
-	VFMADD231PS lanes<>+1600(SB), Y2, Y0
-	VBROADCASTSS lanes<>+4680(SB), Y2
-	VFMADD213PS lanes<>+3072(SB), Y0, Y2
-	VFMADD213PS lanes<>+1984(SB), Y0, Y2
-	VFMADD213PS lanes<>+2368(SB), Y0, Y2
-	VFMADD213PS lanes<>+4256(SB), Y0, Y2
+	VFMADD231PS lanes<>+1792(SB), Y2, Y0
+	VFMADD231PS lanes<>+1568(SB), Y2, Y0
+	VBROADCASTSS lanes<>+4648(SB), Y2
+	VFMADD213PS lanes<>+3040(SB), Y0, Y2
+	VFMADD213PS lanes<>+1952(SB), Y0, Y2
+	VFMADD213PS lanes<>+2336(SB), Y0, Y2
+	VFMADD213PS lanes<>+4224(SB), Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFNMADD213PS Y14, Y0, Y2
 	VFMADD213PS Y13, Y1, Y2
@@ -19515,15 +19504,15 @@ TEXT ·sigmoidFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+256(SB), Z31
-	VBROADCASTSS lanes<>+4628(SB), Z30
-	VBROADCASTSS lanes<>+4652(SB), Z29
-	VBROADCASTSS lanes<>+4656(SB), Z28
-	VBROADCASTSS lanes<>+2112(SB), Z27
+	VBROADCASTSS lanes<>+4596(SB), Z30
+	VBROADCASTSS lanes<>+4620(SB), Z29
+	VBROADCASTSS lanes<>+4624(SB), Z28
+	VBROADCASTSS lanes<>+2080(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
+	VBROADCASTSS lanes<>+1568(SB), Z25
 	VMOVUPS lanes<>+256(SB), Z24
-	VBROADCASTSS lanes<>+4708(SB), Z23
-	VBROADCASTSS lanes<>+4672(SB), Z22
+	VBROADCASTSS lanes<>+4676(SB), Z23
+	VBROADCASTSS lanes<>+4640(SB), Z22
 	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 group:
@@ -19642,15 +19631,15 @@ TEXT ·sigmoidFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+256(SB), Z31
-	VBROADCASTSS lanes<>+4628(SB), Z30
-	VBROADCASTSS lanes<>+4652(SB), Z29
-	VBROADCASTSS lanes<>+4656(SB), Z28
-	VBROADCASTSS lanes<>+2112(SB), Z27
+	VBROADCASTSS lanes<>+4596(SB), Z30
+	VBROADCASTSS lanes<>+4620(SB), Z29
+	VBROADCASTSS lanes<>+4624(SB), Z28
+	VBROADCASTSS lanes<>+2080(SB), Z27
 	VBROADCASTSS lanes<>+252(SB), Z26
-	VBROADCASTSS lanes<>+1600(SB), Z25
+	VBROADCASTSS lanes<>+1568(SB), Z25
 	VMOVUPS lanes<>+256(SB), Z24
-	VBROADCASTSS lanes<>+4708(SB), Z23
-	VBROADCASTSS lanes<>+4672(SB), Z22
+	VBROADCASTSS lanes<>+4676(SB), Z23
+	VBROADCASTSS lanes<>+4640(SB), Z22
 	VBROADCASTSS lanes<>+64(SB), Z21
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -19781,12 +19770,12 @@ TEXT ·sigmoidFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4576(SB), Y15
+	VBROADCASTSD lanes<>+4544(SB), Y15
 	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+4464(SB), Y13
-	VBROADCASTSD lanes<>+4440(SB), Y12
-	VBROADCASTSD lanes<>+4488(SB), Y11
-	VBROADCASTSD lanes<>+4608(SB), Y10
+	VBROADCASTSD lanes<>+4432(SB), Y13
+	VBROADCASTSD lanes<>+4408(SB), Y12
+	VBROADCASTSD lanes<>+4456(SB), Y11
+	VBROADCASTSD lanes<>+4576(SB), Y10
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -19804,32 +19793,32 @@ main:
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
-	VFMADD231PD lanes<>+3968(SB), Y4, Y0
-	VFMADD231PD lanes<>+3968(SB), Y5, Y1
-	VFMADD231PD lanes<>+2144(SB), Y4, Y0
-	VFMADD231PD lanes<>+2144(SB), Y5, Y1
+	VFMADD231PD lanes<>+3936(SB), Y4, Y0
+	VFMADD231PD lanes<>+3936(SB), Y5, Y1
+	VFMADD231PD lanes<>+2112(SB), Y4, Y0
+	VFMADD231PD lanes<>+2112(SB), Y5, Y1
 	VMULPD Y0, Y0, Y4
 	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+4544(SB), Y6
-	VBROADCASTSD lanes<>+1728(SB), Y7
+	VBROADCASTSD lanes<>+4512(SB), Y6
+	VBROADCASTSD lanes<>+1696(SB), Y7
 	VFMADD231PD Y4, Y6, Y7
-	VFMADD213PD lanes<>+1728(SB), Y5, Y6
-	VFMADD213PD lanes<>+3200(SB), Y4, Y7
-	VFMADD213PD lanes<>+3200(SB), Y5, Y6
-	VFMADD213PD lanes<>+3392(SB), Y4, Y7
-	VFMADD213PD lanes<>+3392(SB), Y5, Y6
-	VFMADD213PD lanes<>+1504(SB), Y4, Y7
-	VFMADD213PD lanes<>+1504(SB), Y5, Y6
-	VBROADCASTSD lanes<>+4512(SB), Y8
-	VBROADCASTSD lanes<>+2656(SB), Y9
+	VFMADD213PD lanes<>+1696(SB), Y5, Y6
+	VFMADD213PD lanes<>+3168(SB), Y4, Y7
+	VFMADD213PD lanes<>+3168(SB), Y5, Y6
+	VFMADD213PD lanes<>+3360(SB), Y4, Y7
+	VFMADD213PD lanes<>+3360(SB), Y5, Y6
+	VFMADD213PD lanes<>+1472(SB), Y4, Y7
+	VFMADD213PD lanes<>+1472(SB), Y5, Y6
+	VBROADCASTSD lanes<>+4480(SB), Y8
+	VBROADCASTSD lanes<>+2624(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+2656(SB), Y5, Y8
-	VFMADD213PD lanes<>+4064(SB), Y4, Y9
-	VFMADD213PD lanes<>+4064(SB), Y5, Y8
-	VFMADD213PD lanes<>+1664(SB), Y4, Y9
-	VFMADD213PD lanes<>+1664(SB), Y5, Y8
+	VFMADD213PD lanes<>+2624(SB), Y5, Y8
+	VFMADD213PD lanes<>+4032(SB), Y4, Y9
+	VFMADD213PD lanes<>+4032(SB), Y5, Y8
 	VFMADD213PD lanes<>+1632(SB), Y4, Y9
 	VFMADD213PD lanes<>+1632(SB), Y5, Y8
+	VFMADD213PD lanes<>+1600(SB), Y4, Y9
+	VFMADD213PD lanes<>+1600(SB), Y5, Y8
 	VFMADD231PD Y0, Y7, Y9
 	VFMADD231PD Y1, Y6, Y8
 	VFNMADD213PD Y14, Y0, Y9
@@ -19857,19 +19846,19 @@ single:
 	VFMADD231PD Y10, Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
-	VFMADD231PD lanes<>+3968(SB), Y2, Y0
-	VFMADD231PD lanes<>+2144(SB), Y2, Y0
+	VFMADD231PD lanes<>+3936(SB), Y2, Y0
+	VFMADD231PD lanes<>+2112(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4544(SB), Y3
-	VFMADD213PD lanes<>+1728(SB), Y2, Y3
-	VFMADD213PD lanes<>+3200(SB), Y2, Y3
-	VFMADD213PD lanes<>+3392(SB), Y2, Y3
-	VFMADD213PD lanes<>+1504(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4512(SB), Y4
-	VFMADD213PD lanes<>+2656(SB), Y2, Y4
-	VFMADD213PD lanes<>+4064(SB), Y2, Y4
-	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4512(SB), Y3
+	VFMADD213PD lanes<>+1696(SB), Y2, Y3
+	VFMADD213PD lanes<>+3168(SB), Y2, Y3
+	VFMADD213PD lanes<>+3360(SB), Y2, Y3
+	VFMADD213PD lanes<>+1472(SB), Y2, Y3
+	VBROADCASTSD lanes<>+4480(SB), Y4
+	VFMADD213PD lanes<>+2624(SB), Y2, Y4
+	VFMADD213PD lanes<>+4032(SB), Y2, Y4
 	VFMADD213PD lanes<>+1632(SB), Y2, Y4
+	VFMADD213PD lanes<>+1600(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFNMADD213PD Y14, Y0, Y4
 	VFNMADD213PD Y14, Y0, Y4
@@ -19893,19 +19882,19 @@ tail:
 	VFMADD231PD Y10, Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
-	VFMADD231PD lanes<>+3968(SB), Y2, Y0
-	VFMADD231PD lanes<>+2144(SB), Y2, Y0
+	VFMADD231PD lanes<>+3936(SB), Y2, Y0
+	VFMADD231PD lanes<>+2112(SB), Y2, Y0
 	VMULPD Y0, Y0, Y2
-	VBROADCASTSD lanes<>+4544(SB), Y3
-	VFMADD213PD lanes<>+1728(SB), Y2, Y3
-	VFMADD213PD lanes<>+3200(SB), Y2, Y3
-	VFMADD213PD lanes<>+3392(SB), Y2, Y3
-	VFMADD213PD lanes<>+1504(SB), Y2, Y3
-	VBROADCASTSD lanes<>+4512(SB), Y4
-	VFMADD213PD lanes<>+2656(SB), Y2, Y4
-	VFMADD213PD lanes<>+4064(SB), Y2, Y4
-	VFMADD213PD lanes<>+1664(SB), Y2, Y4
+	VBROADCASTSD lanes<>+4512(SB), Y3
+	VFMADD213PD lanes<>+1696(SB), Y2, Y3
+	VFMADD213PD lanes<>+3168(SB), Y2, Y3
+	VFMADD213PD lanes<>+3360(SB), Y2, Y3
+	VFMADD213PD lanes<>+1472(SB), Y2, Y3
+	VBROADCASTSD lanes<>+4480(SB), Y4
+	VFMADD213PD lanes<>+2624(SB), Y2, Y4
+	VFMADD213PD lanes<>+4032(SB), Y2, Y4
 	VFMADD213PD lanes<>+1632(SB), Y2, Y4
+	VFMADD213PD lanes<>+1600(SB), Y2, Y4
 	VFMADD231PD Y0, Y3, Y4
 	VFNMADD213PD Y14, Y0, Y4
 	VFNMADD213PD Y14, Y0, Y4
@@ -19923,18 +19912,18 @@ TEXT ·sigmoidFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+4576(SB), Z31
+	VBROADCASTSD lanes<>+4544(SB), Z31
 	VBROADCASTSD lanes<>+800(SB), Z30
-	VBROADCASTSD lanes<>+4464(SB), Z29
-	VBROADCASTSD lanes<>+4440(SB), Z28
-	VBROADCASTSD lanes<>+4488(SB), Z27
-	VBROADCASTSD lanes<>+4608(SB), Z26
-	VBROADCASTSD lanes<>+3968(SB), Z25
-	VBROADCASTSD lanes<>+2144(SB), Z24
-	VBROADCASTSD lanes<>+4544(SB), Z23
-	VBROADCASTSD lanes<>+1728(SB), Z22
-	VBROADCASTSD lanes<>+3200(SB), Z21
-	VBROADCASTSD lanes<>+3392(SB), Z20
+	VBROADCASTSD lanes<>+4432(SB), Z29
+	VBROADCASTSD lanes<>+4408(SB), Z28
+	VBROADCASTSD lanes<>+4456(SB), Z27
+	VBROADCASTSD lanes<>+4576(SB), Z26
+	VBROADCASTSD lanes<>+3936(SB), Z25
+	VBROADCASTSD lanes<>+2112(SB), Z24
+	VBROADCASTSD lanes<>+4512(SB), Z23
+	VBROADCASTSD lanes<>+1696(SB), Z22
+	VBROADCASTSD lanes<>+3168(SB), Z21
+	VBROADCASTSD lanes<>+3360(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -19992,30 +19981,30 @@ main:
 	VFMADD213PD Z20, Z9, Z13
 	VFMADD213PD Z20, Z10, Z14
 	VFMADD213PD Z20, Z11, Z15
-	VFMADD213PD.BCST lanes<>+1504(SB), Z8, Z12
-	VFMADD213PD.BCST lanes<>+1504(SB), Z9, Z13
-	VFMADD213PD.BCST lanes<>+1504(SB), Z10, Z14
-	VFMADD213PD.BCST lanes<>+1504(SB), Z11, Z15
-	VBROADCASTSD lanes<>+4512(SB), Z16
-	VBROADCASTSD lanes<>+2656(SB), Z17
+	VFMADD213PD.BCST lanes<>+1472(SB), Z8, Z12
+	VFMADD213PD.BCST lanes<>+1472(SB), Z9, Z13
+	VFMADD213PD.BCST lanes<>+1472(SB), Z10, Z14
+	VFMADD213PD.BCST lanes<>+1472(SB), Z11, Z15
+	VBROADCASTSD lanes<>+4480(SB), Z16
+	VBROADCASTSD lanes<>+2624(SB), Z17
 	VFMADD231PD Z8, Z16, Z17
-	VBROADCASTSD lanes<>+2656(SB), Z18
+	VBROADCASTSD lanes<>+2624(SB), Z18
 	VFMADD231PD Z9, Z16, Z18
-	VBROADCASTSD lanes<>+2656(SB), Z19
+	VBROADCASTSD lanes<>+2624(SB), Z19
 	VFMADD231PD Z10, Z16, Z19
-	VFMADD213PD.BCST lanes<>+2656(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+4064(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+4064(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+4064(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+4064(SB), Z11, Z16
-	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z17
-	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z18
-	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z19
-	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+2624(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+4032(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+4032(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+4032(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+4032(SB), Z11, Z16
 	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z17
 	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z18
 	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z19
 	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z16
+	VFMADD213PD.BCST lanes<>+1600(SB), Z8, Z17
+	VFMADD213PD.BCST lanes<>+1600(SB), Z9, Z18
+	VFMADD213PD.BCST lanes<>+1600(SB), Z10, Z19
+	VFMADD213PD.BCST lanes<>+1600(SB), Z11, Z16
 	VFMADD231PD Z0, Z12, Z17
 	VFMADD231PD Z1, Z13, Z18
 	VFMADD231PD Z2, Z14, Z19
@@ -20065,12 +20054,12 @@ masked:
 	VFMADD231PD Z2, Z23, Z3
 	VFMADD213PD Z21, Z2, Z3
 	VFMADD213PD Z20, Z2, Z3
-	VFMADD213PD.BCST lanes<>+1504(SB), Z2, Z3
-	VBROADCASTSD lanes<>+4512(SB), Z4
-	VFMADD213PD.BCST lanes<>+2656(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+4064(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1472(SB), Z2, Z3
+	VBROADCASTSD lanes<>+4480(SB), Z4
+	VFMADD213PD.BCST lanes<>+2624(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4032(SB), Z2, Z4
 	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1600(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFNMADD213PD Z30, Z0, Z4
 	VFNMADD213PD Z30, Z0, Z4
@@ -21023,10 +21012,10 @@ TEXT ·sqrtFloat32BFloat16AVX2(SB), 0, $64-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4504(SB), Y15
-	VBROADCASTSS lanes<>+4716(SB), Y14
-	VBROADCASTSS lanes<>+4624(SB), Y13
-	VMOVUPS lanes<>+1408(SB), Y12
+	VBROADCASTSS lanes<>+4472(SB), Y15
+	VBROADCASTSS lanes<>+4684(SB), Y14
+	VBROADCASTSS lanes<>+4592(SB), Y13
+	VMOVUPS lanes<>+1376(SB), Y12
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -21309,9 +21298,9 @@ TEXT ·sqrtFloat32BFloat16AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4504(SB), Z31
-	VBROADCASTSS lanes<>+4716(SB), Z30
-	VBROADCASTSS lanes<>+4624(SB), Z29
+	VBROADCASTSS lanes<>+4472(SB), Z31
+	VBROADCASTSS lanes<>+4684(SB), Z30
+	VBROADCASTSS lanes<>+4592(SB), Z29
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -21786,14 +21775,14 @@ TEXT ·xlogyFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+1376(SB), Y14
-	VBROADCASTSS lanes<>+1216(SB), Y13
-	VBROADCASTSS lanes<>+1056(SB), Y12
-	VBROADCASTSS lanes<>+3296(SB), Y11
+	VBROADCASTSS lanes<>+1344(SB), Y14
+	VBROADCASTSS lanes<>+1184(SB), Y13
+	VBROADCASTSS lanes<>+1024(SB), Y12
+	VBROADCASTSS lanes<>+3264(SB), Y11
 	VBROADCASTSS lanes<>+64(SB), Y10
-	VBROADCASTSS lanes<>+1152(SB), Y9
-	VBROADCASTSS lanes<>+4688(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y7
+	VBROADCASTSS lanes<>+1120(SB), Y9
+	VBROADCASTSS lanes<>+4656(SB), Y8
+	VBROADCASTSS lanes<>+2176(SB), Y7
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -21818,19 +21807,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3264(SB), Y5, Y2
-	VFMADD213PS lanes<>+3424(SB), Y5, Y2
-	VFMADD213PS lanes<>+1568(SB), Y5, Y2
-	VFMADD213PS lanes<>+3552(SB), Y5, Y2
-	VFMADD213PS lanes<>+3616(SB), Y5, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+1120(SB), Y5, Y2
-	VFMADD231PS lanes<>+1856(SB), Y4, Y5
+	VFMADD213PS lanes<>+3232(SB), Y5, Y2
+	VFMADD213PS lanes<>+3392(SB), Y5, Y2
+	VFMADD213PS lanes<>+1536(SB), Y5, Y2
+	VFMADD213PS lanes<>+3520(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+2848(SB), Y5, Y2
+	VFMADD213PS lanes<>+1088(SB), Y5, Y2
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4648(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21855,19 +21844,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3264(SB), Y5, Y2
-	VFMADD213PS lanes<>+3424(SB), Y5, Y2
-	VFMADD213PS lanes<>+1568(SB), Y5, Y2
-	VFMADD213PS lanes<>+3552(SB), Y5, Y2
-	VFMADD213PS lanes<>+3616(SB), Y5, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+1120(SB), Y5, Y2
-	VFMADD231PS lanes<>+1856(SB), Y4, Y5
+	VFMADD213PS lanes<>+3232(SB), Y5, Y2
+	VFMADD213PS lanes<>+3392(SB), Y5, Y2
+	VFMADD213PS lanes<>+1536(SB), Y5, Y2
+	VFMADD213PS lanes<>+3520(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+2848(SB), Y5, Y2
+	VFMADD213PS lanes<>+1088(SB), Y5, Y2
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4648(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21896,19 +21885,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3264(SB), Y5, Y2
-	VFMADD213PS lanes<>+3424(SB), Y5, Y2
-	VFMADD213PS lanes<>+1568(SB), Y5, Y2
-	VFMADD213PS lanes<>+3552(SB), Y5, Y2
-	VFMADD213PS lanes<>+3616(SB), Y5, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+1120(SB), Y5, Y2
-	VFMADD231PS lanes<>+1856(SB), Y4, Y5
+	VFMADD213PS lanes<>+3232(SB), Y5, Y2
+	VFMADD213PS lanes<>+3392(SB), Y5, Y2
+	VFMADD213PS lanes<>+1536(SB), Y5, Y2
+	VFMADD213PS lanes<>+3520(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+2848(SB), Y5, Y2
+	VFMADD213PS lanes<>+1088(SB), Y5, Y2
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4648(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21933,19 +21922,19 @@ line:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3264(SB), Y5, Y2
-	VFMADD213PS lanes<>+3424(SB), Y5, Y2
-	VFMADD213PS lanes<>+1568(SB), Y5, Y2
-	VFMADD213PS lanes<>+3552(SB), Y5, Y2
-	VFMADD213PS lanes<>+3616(SB), Y5, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+1120(SB), Y5, Y2
-	VFMADD231PS lanes<>+1856(SB), Y4, Y5
+	VFMADD213PS lanes<>+3232(SB), Y5, Y2
+	VFMADD213PS lanes<>+3392(SB), Y5, Y2
+	VFMADD213PS lanes<>+1536(SB), Y5, Y2
+	VFMADD213PS lanes<>+3520(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+2848(SB), Y5, Y2
+	VFMADD213PS lanes<>+1088(SB), Y5, Y2
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4648(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -21967,14 +21956,14 @@ TEXT ·xlogyFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSS lanes<>+1376(SB), Y14
-	VBROADCASTSS lanes<>+1216(SB), Y13
-	VBROADCASTSS lanes<>+1056(SB), Y12
-	VBROADCASTSS lanes<>+3296(SB), Y11
+	VBROADCASTSS lanes<>+1344(SB), Y14
+	VBROADCASTSS lanes<>+1184(SB), Y13
+	VBROADCASTSS lanes<>+1024(SB), Y12
+	VBROADCASTSS lanes<>+3264(SB), Y11
 	VBROADCASTSS lanes<>+64(SB), Y10
-	VBROADCASTSS lanes<>+1152(SB), Y9
-	VBROADCASTSS lanes<>+4688(SB), Y8
-	VBROADCASTSS lanes<>+2208(SB), Y7
+	VBROADCASTSS lanes<>+1120(SB), Y9
+	VBROADCASTSS lanes<>+4656(SB), Y8
+	VBROADCASTSS lanes<>+2176(SB), Y7
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -21998,19 +21987,19 @@ single:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3264(SB), Y5, Y2
-	VFMADD213PS lanes<>+3424(SB), Y5, Y2
-	VFMADD213PS lanes<>+1568(SB), Y5, Y2
-	VFMADD213PS lanes<>+3552(SB), Y5, Y2
-	VFMADD213PS lanes<>+3616(SB), Y5, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+1120(SB), Y5, Y2
-	VFMADD231PS lanes<>+1856(SB), Y4, Y5
+	VFMADD213PS lanes<>+3232(SB), Y5, Y2
+	VFMADD213PS lanes<>+3392(SB), Y5, Y2
+	VFMADD213PS lanes<>+1536(SB), Y5, Y2
+	VFMADD213PS lanes<>+3520(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+2848(SB), Y5, Y2
+	VFMADD213PS lanes<>+1088(SB), Y5, Y2
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4648(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -22046,19 +22035,19 @@ tail:
 	VMULPS Y5, Y5, Y6
 	VMOVAPS Y7, Y2
 	VFMADD231PS Y5, Y8, Y2
-	VFMADD213PS lanes<>+3264(SB), Y5, Y2
-	VFMADD213PS lanes<>+3424(SB), Y5, Y2
-	VFMADD213PS lanes<>+1568(SB), Y5, Y2
-	VFMADD213PS lanes<>+3552(SB), Y5, Y2
-	VFMADD213PS lanes<>+3616(SB), Y5, Y2
-	VFMADD213PS lanes<>+2880(SB), Y5, Y2
-	VFMADD213PS lanes<>+1120(SB), Y5, Y2
-	VFMADD231PS lanes<>+1856(SB), Y4, Y5
+	VFMADD213PS lanes<>+3232(SB), Y5, Y2
+	VFMADD213PS lanes<>+3392(SB), Y5, Y2
+	VFMADD213PS lanes<>+1536(SB), Y5, Y2
+	VFMADD213PS lanes<>+3520(SB), Y5, Y2
+	VFMADD213PS lanes<>+3584(SB), Y5, Y2
+	VFMADD213PS lanes<>+2848(SB), Y5, Y2
+	VFMADD213PS lanes<>+1088(SB), Y5, Y2
+	VFMADD231PS lanes<>+1824(SB), Y4, Y5
 	VFMADD231PS Y2, Y6, Y5
-	VCMPPS $17, lanes<>+1312(SB), Y0, Y2
+	VCMPPS $17, lanes<>+1280(SB), Y0, Y2
 	VBLENDVPS Y2, Y5, Y0, Y2
 	VCMPPS $0, Y15, Y0, Y4
-	VBROADCASTSS lanes<>+4648(SB), Y5
+	VBROADCASTSS lanes<>+4616(SB), Y5
 	VBLENDVPS Y4, Y14, Y5, Y4
 	VCMPPS $30, Y15, Y0, Y5
 	VBLENDVPS Y5, Y2, Y4, Y2
@@ -22087,9 +22076,9 @@ TEXT ·xlogyFloat32PastAVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z27
 	VMOVUPS lanes<>+192(SB), Z26
 	VBROADCASTSS lanes<>+252(SB), Z25
-	VBROADCASTSS lanes<>+4692(SB), Z24
-	VBROADCASTSS lanes<>+4684(SB), Z23
-	VBROADCASTSS lanes<>+4676(SB), Z22
+	VBROADCASTSS lanes<>+4660(SB), Z24
+	VBROADCASTSS lanes<>+4652(SB), Z23
+	VBROADCASTSS lanes<>+4644(SB), Z22
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -22222,9 +22211,9 @@ TEXT ·xlogyFloat32AVX512(SB), NOSPLIT, $0-64
 	VMOVUPS lanes<>+0(SB), Z27
 	VMOVUPS lanes<>+192(SB), Z26
 	VBROADCASTSS lanes<>+252(SB), Z25
-	VBROADCASTSS lanes<>+4692(SB), Z24
-	VBROADCASTSS lanes<>+4684(SB), Z23
-	VBROADCASTSS lanes<>+4676(SB), Z22
+	VBROADCASTSS lanes<>+4660(SB), Z24
+	VBROADCASTSS lanes<>+4652(SB), Z23
+	VBROADCASTSS lanes<>+4644(SB), Z22
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -22315,11 +22304,11 @@ TEXT ·xlogyFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VPXOR X15, X15, X15
-	VBROADCASTSD lanes<>+4472(SB), Y14
+	VBROADCASTSD lanes<>+4440(SB), Y14
 	VBROADCASTSD lanes<>+800(SB), Y13
 	VBROADCASTSD lanes<>+544(SB), Y12
 	VBROADCASTSD lanes<>+640(SB), Y11
-	VBROADCASTSD lanes<>+3680(SB), Y10
+	VBROADCASTSD lanes<>+3648(SB), Y10
 	VBROADCASTSD lanes<>+576(SB), Y9
 	XORQ CX, CX
 	SUBQ $4, AX
@@ -22341,7 +22330,7 @@ single:
 	VPADDQ Y13, Y6, Y6
 	VPSRLQ $52, Y6, Y6
 	VPOR Y9, Y6, Y6
-	VSUBPD lanes<>+4288(SB), Y6, Y6
+	VSUBPD lanes<>+4256(SB), Y6, Y6
 	VANDPS lanes<>+608(SB), Y4, Y4
 	VSUBPD Y4, Y6, Y4
 	VMULPD Y5, Y5, Y6
@@ -22349,22 +22338,22 @@ single:
 	VDIVPD Y7, Y5, Y7
 	VMULPD Y7, Y7, Y8
 	VMULPD lanes<>+736(SB), Y6, Y6
-	VBROADCASTSD lanes<>+4592(SB), Y2
-	VFMADD213PD lanes<>+3936(SB), Y8, Y2
-	VFMADD213PD lanes<>+3712(SB), Y8, Y2
-	VFMADD213PD lanes<>+3648(SB), Y8, Y2
-	VFMADD213PD lanes<>+4032(SB), Y8, Y2
-	VFMADD213PD lanes<>+1440(SB), Y8, Y2
-	VFMADD213PD lanes<>+3136(SB), Y8, Y2
+	VBROADCASTSD lanes<>+4560(SB), Y2
+	VFMADD213PD lanes<>+3904(SB), Y8, Y2
+	VFMADD213PD lanes<>+3680(SB), Y8, Y2
+	VFMADD213PD lanes<>+3616(SB), Y8, Y2
+	VFMADD213PD lanes<>+4000(SB), Y8, Y2
+	VFMADD213PD lanes<>+1408(SB), Y8, Y2
+	VFMADD213PD lanes<>+3104(SB), Y8, Y2
 	VFMADD213PD Y6, Y2, Y8
 	VFMSUB231PD Y8, Y7, Y6
-	VFMADD231PD lanes<>+2144(SB), Y4, Y6
+	VFMADD231PD lanes<>+2112(SB), Y4, Y6
 	VADDPD Y5, Y6, Y2
-	VFMADD231PD lanes<>+3968(SB), Y4, Y2
+	VFMADD231PD lanes<>+3936(SB), Y4, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y4
 	VBLENDVPD Y4, Y2, Y0, Y2
 	VCMPPD $0, Y15, Y0, Y4
-	VBROADCASTSD lanes<>+4504(SB), Y5
+	VBROADCASTSD lanes<>+4472(SB), Y5
 	VBLENDVPD Y4, Y14, Y5, Y4
 	VCMPPD $30, Y15, Y0, Y5
 	VBLENDVPD Y5, Y2, Y4, Y2
@@ -22397,7 +22386,7 @@ tail:
 	VPADDQ Y13, Y6, Y6
 	VPSRLQ $52, Y6, Y6
 	VPOR Y9, Y6, Y6
-	VSUBPD lanes<>+4288(SB), Y6, Y6
+	VSUBPD lanes<>+4256(SB), Y6, Y6
 	VANDPS lanes<>+608(SB), Y4, Y4
 	VSUBPD Y4, Y6, Y4
 	VMULPD Y5, Y5, Y6
@@ -22405,22 +22394,22 @@ tail:
 	VDIVPD Y7, Y5, Y7
 	VMULPD Y7, Y7, Y8
 	VMULPD lanes<>+736(SB), Y6, Y6
-	VBROADCASTSD lanes<>+4592(SB), Y2
-	VFMADD213PD lanes<>+3936(SB), Y8, Y2
-	VFMADD213PD lanes<>+3712(SB), Y8, Y2
-	VFMADD213PD lanes<>+3648(SB), Y8, Y2
-	VFMADD213PD lanes<>+4032(SB), Y8, Y2
-	VFMADD213PD lanes<>+1440(SB), Y8, Y2
-	VFMADD213PD lanes<>+3136(SB), Y8, Y2
+	VBROADCASTSD lanes<>+4560(SB), Y2
+	VFMADD213PD lanes<>+3904(SB), Y8, Y2
+	VFMADD213PD lanes<>+3680(SB), Y8, Y2
+	VFMADD213PD lanes<>+3616(SB), Y8, Y2
+	VFMADD213PD lanes<>+4000(SB), Y8, Y2
+	VFMADD213PD lanes<>+1408(SB), Y8, Y2
+	VFMADD213PD lanes<>+3104(SB), Y8, Y2
 	VFMADD213PD Y6, Y2, Y8
 	VFMSUB231PD Y8, Y7, Y6
-	VFMADD231PD lanes<>+2144(SB), Y4, Y6
+	VFMADD231PD lanes<>+2112(SB), Y4, Y6
 	VADDPD Y5, Y6, Y2
-	VFMADD231PD lanes<>+3968(SB), Y4, Y2
+	VFMADD231PD lanes<>+3936(SB), Y4, Y2
 	VCMPPD $17, lanes<>+832(SB), Y0, Y4
 	VBLENDVPD Y4, Y2, Y0, Y2
 	VCMPPD $0, Y15, Y0, Y4
-	VBROADCASTSD lanes<>+4504(SB), Y5
+	VBROADCASTSD lanes<>+4472(SB), Y5
 	VBLENDVPD Y4, Y14, Y5, Y4
 	VCMPPD $30, Y15, Y0, Y5
 	VBLENDVPD Y5, Y2, Y4, Y2
@@ -22446,16 +22435,16 @@ TEXT ·xlogyFloat64AVX512(SB), NOSPLIT, $0-64
 	VPXORD X30, X30, X30
 	VBROADCASTSD lanes<>+480(SB), Z29
 	VBROADCASTSD lanes<>+736(SB), Z28
-	VBROADCASTSD lanes<>+4568(SB), Z27
-	VBROADCASTSD lanes<>+2976(SB), Z26
-	VBROADCASTSD lanes<>+2592(SB), Z25
-	VBROADCASTSD lanes<>+2304(SB), Z24
-	VBROADCASTSD lanes<>+4000(SB), Z23
-	VBROADCASTSD lanes<>+2784(SB), Z22
-	VBROADCASTSD lanes<>+2816(SB), Z21
-	VBROADCASTSD lanes<>+2432(SB), Z20
-	VBROADCASTSD lanes<>+2144(SB), Z19
-	VBROADCASTSD lanes<>+3968(SB), Z18
+	VBROADCASTSD lanes<>+4536(SB), Z27
+	VBROADCASTSD lanes<>+2944(SB), Z26
+	VBROADCASTSD lanes<>+2560(SB), Z25
+	VBROADCASTSD lanes<>+2272(SB), Z24
+	VBROADCASTSD lanes<>+3968(SB), Z23
+	VBROADCASTSD lanes<>+2752(SB), Z22
+	VBROADCASTSD lanes<>+2784(SB), Z21
+	VBROADCASTSD lanes<>+2400(SB), Z20
+	VBROADCASTSD lanes<>+2112(SB), Z19
+	VBROADCASTSD lanes<>+3936(SB), Z18
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles

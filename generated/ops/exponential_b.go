@@ -151,7 +151,7 @@ var logitOp = ir.Op{
 	Promote: ir.PromoteArithFloat,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, log(where(eps < 0, x, min(max(x, eps), 1 - eps))) - log1p(-where(eps < 0, x, min(max(x, eps), 1 - eps))), log1p((2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))))"}},
+		{Exprs: []string{"log(where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, 0, 1) + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps)))) + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25 || where(eps < 0, x, min(max(x, eps), 1 - eps)) > 0.75, 0, where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))) - (1 + where(where(eps < 0, x, min(max(x, eps), 1 - eps)) < 0.25, where(eps < 0, x, min(max(x, eps), 1 - eps)), 2*where(eps < 0, x, min(max(x, eps), 1 - eps)) - 1)/(1 - where(eps < 0, x, min(max(x, eps), 1 - eps))) - 1))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Logit}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "logit"}}},
 	Tags: ir.TagPointwise,
