@@ -31,14 +31,14 @@ func Rows(r *fusion.Rows) (*code.Kernels, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &code.Kernels{Module: module, Symbol: rowKernel, Source: &source{text: text}, Launch: launchRows}, nil
+	return &code.Kernels{Module: module, Symbol: rowKernel, Source: &source{text: text}, Launch: p.launch}, nil
 }
 
 // RowKernel returns the name of the kernel of rows.
 func RowKernel() string { return rowKernel }
 
-// launchRows gives lanes of a block to each row, as a fold of rows in memory does.
-func launchRows(g code.GPU, c *ir.Call) error {
+// launch gives lanes of a block to each row, as a fold of rows in memory does.
+func (p *rowPrinter) launch(g code.GPU, c *ir.Call) error {
 	rows, length := int64(c.Space[0]), int64(c.Space[1])
 	width := int64(vectorBytes / c.Compute.Size())
 	lanes := int64(1)
@@ -46,9 +46,38 @@ func launchRows(g code.GPU, c *ir.Call) error {
 		lanes = min(rowThreads, int64(1)<<bits.Len64(uint64(n-1)))
 	}
 	each := rowThreads / lanes
+	grid := [3]int{int(min((rows+each-1)/each, mostBlocks)), 1, 1}
+	return g.Launch(module, p.kernel(c, (length/width+lanes-1)/lanes), grid, [3]int{int(lanes), int(each), 1}, 0, params(c))
+}
+
+// kernel returns the name of the kernel for lanes with at most so many vectors each.
+func (p *rowPrinter) kernel(c *ir.Call, vectors int64) string {
+	if !p.holds || vectors > heldVectors[len(heldVectors)-1] {
+		return rowKernel
+	}
+	for i, list := range [][]ir.View{c.In, c.Out} {
+		for j := range list {
+			v := &list[j]
+			single := i == 0 && p.r.Single[j] || i == 1 && p.r.Single[p.r.Outs[j]]
+			spread := i == 0 && !p.first[j] // its vectors need not be those that are folded
+			if !single && !spread && (v.Addr%vectorBytes != 0 || !v.IsContiguous()) {
+				return rowKernel
+			}
+		}
+	}
+	for _, held := range heldVectors {
+		if vectors <= held {
+			return heldKernel(held)
+		}
+	}
+	return rowKernel
+}
+
+// params are what the kernels are given.
+func params(c *ir.Call) []byte {
 	var p driver.Params
-	p.Int64(rows)
-	p.Int64(length)
+	p.Int64(int64(c.Space[0]))
+	p.Int64(int64(c.Space[1]))
 	for _, v := range slices.Concat(c.In, c.Out) {
 		p.Uint64(v.Addr)
 		p.Int64(int64(v.Strides[0]))
@@ -70,14 +99,15 @@ func launchRows(g code.GPU, c *ir.Call) error {
 		}
 		p.Align(8)
 	}
-	grid := [3]int{int(min((rows+each-1)/each, mostBlocks)), 1, 1}
-	return g.Launch(module, rowKernel, grid, [3]int{int(lanes), int(each), 1}, 0, p.Bytes())
+	return p.Bytes()
 }
 
-// A rowPrinter prints the source of rows.
+// A rowPrinter prints the source of rows, and launches its kernels.
 type rowPrinter struct {
-	r *fusion.Rows
-	b strings.Builder
+	r     *fusion.Rows
+	b     strings.Builder
+	holds bool   // there are kernels that hold rows
+	first []bool // by operand: a fold reads it as it is, and begins its vectors where it has them
 }
 
 func (p *rowPrinter) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
@@ -96,6 +126,29 @@ func (p *rowPrinter) print() (string, error) {
 	}
 	p.line("};\n\n}  // namespace sinter\n")
 	p.line("extern \"C\" __global__ void __launch_bounds__(%d) %s(const sinter::Region p) {\n  using namespace sinter;", rowThreads, rowKernel)
+	p.open()
+	for i := range p.r.Stages {
+		p.stage(i)
+	}
+	for i, v := range p.r.Outs {
+		p.store(i, v)
+	}
+	p.line("  }\n}")
+	p.first = make([]bool, len(p.r.Op.In))
+	passes, holds := p.passes()
+	for _, q := range passes {
+		if q.stage >= 0 && q.value < len(p.first) {
+			p.first[q.value] = true
+		}
+	}
+	if p.holds = holds; holds {
+		p.held(passes)
+	}
+	return p.b.String(), nil
+}
+
+// open prints the loop over rows, and the operands with one element a row.
+func (p *rowPrinter) open() {
 	p.line("  typedef %s T;\n  constexpr int width = %d / sizeof(T);", p.r.Kernel.Compute, vectorBytes)
 	p.line("  for (long long base = (long long)blockIdx.x * blockDim.y; base < p.rows; base += (long long)gridDim.x * blockDim.y) {")
 	p.line("    const bool own = base + threadIdx.y < p.rows;\n    const long long row = own ? base + threadIdx.y : base;")
@@ -104,14 +157,6 @@ func (p *rowPrinter) print() (string, error) {
 			p.line("    const %s v%d = RowOf<%s>::of<1>(p.x[%d], row, 0).one(0);", p.dtype(v), v, p.dtype(v), v)
 		}
 	}
-	for i := range p.r.Stages {
-		p.stage(i)
-	}
-	for i, v := range p.r.Outs {
-		p.store(i, v)
-	}
-	p.line("  }\n}")
-	return p.b.String(), nil
 }
 
 // scalar is the type of a scalar.
@@ -171,13 +216,19 @@ func member(b *strings.Builder, g *expr.Graph, types expr.CUDATypes, name, param
 	fmt.Fprintf(b, "    return %s;\n  }\n", code.Results[0])
 }
 
-// stage prints what one stage adds: its functor, and its value of each row.
-func (p *rowPrinter) stage(i int) {
+// functorOf prints the functor of a stage, with its scalars.
+func (p *rowPrinter) functorOf(i int) {
 	s := &p.r.Stages[i]
 	p.line("    Stage%dFn<T> f%d;", i, i)
 	for k, name := range scalarNames(s) {
 		p.line("    f%d.%s = p.s%d;", i, name, s.Scalar+k)
 	}
+}
+
+// stage prints what one stage adds: its functor, and its value of each row.
+func (p *rowPrinter) stage(i int) {
+	s := &p.r.Stages[i]
+	p.functorOf(i)
 	switch {
 	case s.Region == nil:
 		head := "head_of<width>((unsigned long long)(row * p.length))"
@@ -221,9 +272,9 @@ func (p *rowPrinter) values(i int) string {
 	return text
 }
 
-// needs returns the stages over all elements that a value is computed by, and the operands
-// of which they read all elements.
-func (p *rowPrinter) needs(v int) (stages, operands []int) {
+// needs returns the stages over all elements that a value is computed by where some are
+// held, and the operands and held values of which they read all elements.
+func (p *rowPrinter) needs(v int, held []int) (stages, sources []int) {
 	seen := map[int]bool{}
 	var visit func(v int)
 	visit = func(v int) {
@@ -231,8 +282,8 @@ func (p *rowPrinter) needs(v int) (stages, operands []int) {
 			return
 		}
 		seen[v] = true
-		if v < len(p.r.Op.In) {
-			operands = append(operands, v)
+		if v < len(p.r.Op.In) || slices.Contains(held, v) {
+			sources = append(sources, v)
 			return
 		}
 		i := slices.IndexFunc(p.r.Stages, func(s fusion.Stage) bool { return v >= s.Out && v < s.Out+len(s.Kernel.Out) })
@@ -246,14 +297,14 @@ func (p *rowPrinter) needs(v int) (stages, operands []int) {
 	}
 	visit(v)
 	slices.Sort(stages)
-	slices.Sort(operands)
-	return stages, operands
+	slices.Sort(sources)
+	return stages, sources
 }
 
 // get is a lambda of the elements of operands that returns an element of a value, and the
 // rows of those operands, as arguments.
 func (p *rowPrinter) get(v int, head string) string {
-	stages, operands := p.needs(v)
+	stages, operands := p.needs(v, nil)
 	var params, statements, rows []string
 	for _, x := range operands {
 		params = append(params, fmt.Sprintf("%s v%d", p.dtype(x), x))
@@ -268,11 +319,16 @@ func (p *rowPrinter) get(v int, head string) string {
 
 // store prints the store of a result.
 func (p *rowPrinter) store(i, v int) {
-	at := fmt.Sprintf("(static_cast<%s*>(p.y[%d].at) + row * p.y[%d].row)", p.dtype(v), i, i)
+	at := p.at(i)
 	if p.r.Single[v] {
 		p.line("    if (own && threadIdx.x == 0) *%s = v%d;", at, v)
 		return
 	}
 	p.line("    const long long g%d = head_of<width>((unsigned long long)(row * p.length));", i)
 	p.line("    if (own) store_row<width>(%s, p.length, g%d, %s);", at, i, p.get(v, fmt.Sprintf("g%d", i)))
+}
+
+// at is where the row of a result lies.
+func (p *rowPrinter) at(i int) string {
+	return fmt.Sprintf("(static_cast<%s*>(p.y[%d].at) + row * p.y[%d].row)", p.dtype(p.r.Outs[i]), i, i)
 }

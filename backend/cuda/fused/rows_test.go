@@ -90,8 +90,10 @@ func TestRowsCompile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, p.Source)
 		}
-		if !strings.Contains(string(ptx), ".entry "+fused.RowKernel()+"(") {
-			t.Errorf("no kernel %s in\n%s", fused.RowKernel(), p.Source)
+		for _, name := range []string{"", "_held4", "_held16"} {
+			if name = fused.RowKernel() + name; !strings.Contains(string(ptx), ".entry "+name+"(") {
+				t.Errorf("no kernel %s in\n%s", name, p.Source)
+			}
 		}
 	}
 }
