@@ -2,6 +2,7 @@ package extend_test
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -50,19 +51,24 @@ func TestGuide(t *testing.T) {
 	// There is no network here: -e goes on without what tests of dependencies import.
 	goRun(t, mod, "-mod=mod", "mod", "tidy", "-e")
 	goRun(t, mod, "-mod=mod", "generate", "./...")
-	write("main.go")
+	programs := []string{"main.go", "point/main.go"}
+	for _, name := range programs {
+		write(name)
+	}
 	goRun(t, mod, "-mod=mod", "mod", "tidy", "-e")
 	goRun(t, mod, "-mod=mod", "vet", "./...")
 	out := goRun(t, mod, "-mod=mod", "test", "-v", "./opcases")
-	for _, op := range []string{"snake", "sum_squares", "center", "collatz"} {
+	for _, op := range []string{"snake", "sum_squares", "center", "polar", "collatz"} {
 		if !strings.Contains(out, "--- PASS: TestOperators/"+op) {
 			t.Errorf("the tests of %s did not run:\n%s", op, out)
 		}
 	}
-	_, after, _ := strings.Cut(string(text), files["main.go"])
-	_, after, _ = strings.Cut(after, "```text\n")
-	want, _, _ := strings.Cut(after, "```")
-	if diff := cmp.Diff(want, goRun(t, mod, "-mod=mod", "run", ".")); want == "" || diff != "" {
-		t.Errorf("the program prints (-want +got):\n%s", diff)
+	for _, name := range programs {
+		_, after, _ := strings.Cut(string(text), files[name])
+		_, after, _ = strings.Cut(after, "```text\n")
+		want, _, _ := strings.Cut(after, "```")
+		if diff := cmp.Diff(want, goRun(t, mod, "-mod=mod", "run", "./"+path.Dir(name))); want == "" || diff != "" {
+			t.Errorf("%s prints (-want +got):\n%s", name, diff)
+		}
 	}
 }
