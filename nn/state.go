@@ -55,7 +55,8 @@ func StateDict(m any) map[string]tensor.Tensor {
 // LoadStateDict copies values into the model's parameters and buffers. Names,
 // shapes and dtypes must agree exactly; devices may differ. When it returns an
 // error, which wraps ErrState where something does not fit and names all that
-// does not, nothing was changed. PyTorch's num_batches_tracked is passed over.
+// does not, or the prefix by which all names differ, nothing was changed.
+// PyTorch's num_batches_tracked is passed over.
 func LoadStateDict(m any, values map[string]tensor.Tensor) error {
 	if err := CheckStateDict(m, values); err != nil {
 		return err
@@ -66,7 +67,13 @@ func LoadStateDict(m any, values map[string]tensor.Tensor) error {
 // CheckStateDict returns the error that LoadStateDict would find before it copies
 // anything.
 func CheckStateDict(m any, values map[string]tensor.Tensor) error {
-	_, missing, unexpected, problems := match(m, values)
+	entries, missing, unexpected, problems := match(m, values)
+	if len(entries) == 0 {
+		var err error
+		if missing, unexpected, err = prefixed(missing, unexpected); err != nil {
+			problems = append(problems, err)
+		}
+	}
 	for _, name := range missing {
 		problems = append(problems, fmt.Errorf("%q is missing", name))
 	}
@@ -77,6 +84,40 @@ func CheckStateDict(m any, values map[string]tensor.Tensor) error {
 		return fmt.Errorf("nn: %w: %w", ErrState, errors.Join(problems...))
 	}
 	return nil
+}
+
+// prefixed says which prefix all names of the model have in the state, or all names of the
+// state in the model, and returns the names that the prefix does not explain.
+func prefixed(missing, unexpected []string) (inModel, inState []string, err error) {
+	if p := prefixOf(missing, unexpected); p != "" {
+		rest := slices.DeleteFunc(unexpected, func(name string) bool { return strings.HasPrefix(name, p) })
+		return nil, rest, fmt.Errorf("the model's names are there with %q in front: cut it off", p)
+	}
+	own := slices.DeleteFunc(slices.Clone(unexpected), func(name string) bool { return strings.HasSuffix(name, batchCount) })
+	if p := prefixOf(own, missing); p != "" {
+		rest := slices.DeleteFunc(missing, func(name string) bool { return strings.HasPrefix(name, p) && slices.Contains(own, name[len(p):]) })
+		return rest, nil, fmt.Errorf("its names are the model's without %q in front: add it", p)
+	}
+	return missing, unexpected, nil
+}
+
+// prefixOf returns what ends in a point and makes every one of names one of longer; "" if
+// there is nothing.
+func prefixOf(names, longer []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	have := map[string]bool{}
+	for _, l := range longer {
+		have[l] = true
+	}
+	for _, l := range longer {
+		p, ok := strings.CutSuffix(l, names[0])
+		if ok && strings.HasSuffix(p, ".") && !slices.ContainsFunc(names, func(n string) bool { return !have[p+n] }) {
+			return p
+		}
+	}
+	return ""
 }
 
 // LoadMatching is LoadStateDict for values that are of a part of the model, or of
@@ -124,10 +165,13 @@ func match(m any, values map[string]tensor.Tensor) (entries []entry, missing, un
 	return entries, missing, unexpected, problems
 }
 
+// batchCount is PyTorch's name for the number of batches that a batch normalization has seen.
+const batchCount = "num_batches_tracked"
+
 // countsBatches reports whether name is of the number of batches that PyTorch keeps beside
 // the statistics of a batch normalization. The layers here need none.
 func countsBatches(name string, known map[string]bool) bool {
-	layer, ok := strings.CutSuffix(name, "num_batches_tracked")
+	layer, ok := strings.CutSuffix(name, batchCount)
 	return ok && known[layer+"running_mean"]
 }
 

@@ -194,6 +194,52 @@ func TestLoadStateDictErrors(t *testing.T) {
 }
 
 // TestLoadStateDictFault has a device fail in the middle of a load.
+// TestLoadStateDictPrefix: where a prefix is all that names differ by, the error names it and
+// does not list the names; what it does not explain is listed.
+func TestLoadStateDictPrefix(t *testing.T) {
+	small := func() nn.Module { return nn.NewSequential(nn.NewLinear(2, 3), nn.NewBatchNorm(3)) }
+	fitting := func(to string) map[string]tensor.Tensor {
+		out := map[string]tensor.Tensor{}
+		for name, v := range nn.StateDict(small()) {
+			out[to+name] = v
+		}
+		out[to+"1.num_batches_tracked"] = tensor.Zeros(nil, tensor.OfType(tensor.Int64))
+		return out
+	}
+	type within struct{ Net nn.Module }
+	cut := "the model's names are there with \"net.module.\" in front: cut it off"
+	add := "its names are the model's without \"net.\" in front: add it"
+	for name, c := range map[string]struct {
+		model any
+		state map[string]tensor.Tensor
+		more  string // a name beside those of the model
+		want  string
+	}{
+		"in the state":              {small(), fitting("net.module."), "", cut},
+		"in the state, with others": {small(), fitting("net.module."), "epoch.x", cut + "\n\"epoch.x\" is not in the model"},
+		"in the model":              {&within{small()}, fitting(""), "", add},
+		"in the model, with others": {&struct {
+			Net  nn.Module
+			Head *nn.PReLU
+		}{small(), nn.NewPReLU(1)}, fitting(""), "", add + "\n\"head.weight\" is missing"},
+		"no whole name":        {nn.NewPReLU(1), map[string]tensor.Tensor{"my_weight": tensor.Ones([]int{1})}, "", "\"weight\" is missing\n\"my_weight\" is not in the model"},
+		"nothing in the state": {nn.NewPReLU(1), nil, "", "\"weight\" is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.more != "" {
+				c.state[c.more] = tensor.Ones(nil)
+			}
+			err := nn.LoadStateDict(c.model, c.state)
+			if !errors.Is(err, nn.ErrState) {
+				t.Fatalf("error %v", err)
+			}
+			if diff := cmp.Diff("nn: "+nn.ErrState.Error()+": "+c.want, err.Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestLoadStateDictFault(t *testing.T) {
 	d := device.Sim(1)
 	m := newBlocks()
