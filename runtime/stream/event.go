@@ -11,10 +11,10 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// Errors about the time between events, with PyTorch's texts.
+// Errors about the time between events.
 const (
-	ErrNotTiming   ir.Error = "elapsed time: Both events must be created with argument 'enable_timing=True' (NewTimingEvent)"
-	ErrNotRecorded ir.Error = "elapsed time: Both events must be recorded before calculating elapsed time"
+	ErrNotTiming   ir.Error = "elapsed time: both events must be made by NewTimingEvent"
+	ErrNotRecorded ir.Error = "elapsed time: both events must be recorded first"
 )
 
 // An Event marks a place in a stream's work. It gets its device when it is first

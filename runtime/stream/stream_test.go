@@ -324,10 +324,10 @@ func TestElapsed(t *testing.T) {
 	from, to, elsewhere, untimed := stream.NewTimingEvent(), stream.NewTimingEvent(), stream.NewTimingEvent(), stream.NewEvent()
 	elapsed := func(x, y *stream.Event) error { _, err := x.Elapsed(y); return err }
 	must(t, from.Record(a))
-	wantError(t, elapsed(from, to), stream.ErrNotRecorded, "Both events must be recorded before calculating elapsed time")
+	wantError(t, elapsed(from, to), stream.ErrNotRecorded, "both events must be recorded first")
 	must(t, untimed.Record(a))
 	for _, err := range []error{elapsed(from, untimed), elapsed(untimed, from)} {
-		wantError(t, err, stream.ErrNotTiming, "Both events must be created with argument 'enable_timing=True'")
+		wantError(t, err, stream.ErrNotTiming, "both events must be made by NewTimingEvent")
 	}
 	must(t, elsewhere.Record(b))
 	wantError(t, elapsed(from, elsewhere), device.ErrMismatch, "sim:1")

@@ -114,14 +114,16 @@ func TestP18(t *testing.T) {
 }
 
 // The time between two events is had from any current device. It is an error where
-// one has no timing, was not recorded, or is of another device, in PyTorch's words,
-// and where its work is not done.
+// one has no timing, was not recorded, or is of another device, and where its work is not
+// done.
+//
+// Differs: the error names NewTimingEvent where PyTorch's names the argument enable_timing.
 func TestP19(t *testing.T) {
 	d := devices(t, 2)
 	a, b := newStream(t, d[0]), newStream(t, d[1])
 	start, end, far, plain := cuda.NewTimingEvent(), cuda.NewTimingEvent(), cuda.NewTimingEvent(), cuda.NewEvent()
 	elapsed := func(x, y *stream.Event) error { _, err := x.Elapsed(y); return err }
-	const timing, recorded = "Both events must be created with argument 'enable_timing=True'", "Both events must be recorded before calculating elapsed time"
+	const timing, recorded = "both events must be made by NewTimingEvent", "both events must be recorded first"
 	must(t, start.Record(a))
 	must(t, plain.Record(a))
 	must(t, far.Record(b))
