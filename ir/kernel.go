@@ -41,10 +41,9 @@ type Port struct {
 	// DType is what the kernel reads or writes there. A view of another dtype is
 	// converted on the way.
 	DType DType
+	// Compute is what its values have in the kernel's body.
+	Compute DType
 }
-
-// Compute returns the dtype that the port's values are computed in.
-func (p Port) Compute() DType { return p.DType.Compute() }
 
 // serials counts kernels.
 var serials atomic.Uint32
@@ -85,12 +84,12 @@ func (o *Op) keep(k *Kernel) *Kernel {
 func newKernel(o *Op, variant int, dt DType) *Kernel {
 	k := &Kernel{serial: serials.Add(1), Op: o, Variant: variant, DType: dt, Compute: o.ComputeIn(dt), Identity: -1, Seed: -1, Offset: -1}
 	for i := range o.Out {
-		k.Out = append(k.Out, Port{o.Out[i].Name, o.ResultDType(i, dt)})
+		k.Out = append(k.Out, Port{o.Out[i].Name, o.ResultDType(i, dt), o.ResultDType(i, k.Compute).Compute()})
 	}
 	for _, in := range o.In {
-		p := Port{in.Name, dt}
+		p := Port{in.Name, dt, k.Compute}
 		if in.Fixed != Invalid {
-			p.DType = in.Fixed
+			p.DType, p.Compute = in.Fixed, in.Fixed.Compute()
 		}
 		k.In = append(k.In, p)
 	}

@@ -61,7 +61,7 @@ func Verify(k *ir.Kernel) error {
 		return fmt.Errorf("%s: %w", k.Op.Name, err)
 	}
 	for i, got := range b.Results() {
-		if want := k.Op.ResultDType(i, k.Compute).Compute(); got != want {
+		if want := k.Out[i].Compute; got != want {
 			return fmt.Errorf("%s: result %s is computed as %v, its port as %v", k.Op.Name, k.Out[i].Name, got, want)
 		}
 	}

@@ -106,9 +106,9 @@ func (e *elementwise) prepare(c *ir.Call, code *code) {
 		e.args = make([]tile.Operand, len(c.In)+1)
 	}
 	e.args = e.args[:len(c.In)+1]
-	e.args[0].Init(c.Out[0], c.Kernel.Out[0].Compute())
+	e.args[0].Init(c.Out[0], c.Kernel.Out[0].Compute)
 	for i, v := range c.In {
-		e.args[i+1].Init(v, c.Kernel.In[i].Compute())
+		e.args[i+1].Init(v, c.Kernel.In[i].Compute)
 	}
 	if c.DType != c.Compute && code.stored != nil && asStored(c) && e.flat() {
 		e.loop = code.stored

@@ -135,9 +135,9 @@ func (g *grid) join(c *ir.Call) {
 		g.steps = make([]int, rank*count)
 	}
 	for i := range count {
-		v, want := &c.Out[0], c.Kernel.Out[0].Compute()
+		v, want := &c.Out[0], c.Kernel.Out[0].Compute
 		if i > 0 {
-			v, want = &c.In[i-1], c.Kernel.In[i-1].Compute()
+			v, want = &c.In[i-1], c.Kernel.In[i-1].Compute
 		}
 		g.views = append(g.views, gridView{
 			ptr: v.Ptr, dtype: v.DType, load: convert.Between(want, v.DType), store: convert.Between(v.DType, want), fill: move.Fill(simd.Active(), v.DType.Size()),

@@ -36,10 +36,10 @@ func runSeveral(c *ir.Call, loop vector.Func, n int) {
 	}
 	m.args = m.args[:len(c.Out)+len(c.In)]
 	for i, v := range c.Out {
-		m.args[i].Init(v, c.Kernel.Out[i].Compute())
+		m.args[i].Init(v, c.Kernel.Out[i].Compute)
 	}
 	for i, v := range c.In {
-		m.args[m.results+i].Init(v, c.Kernel.In[i].Compute())
+		m.args[m.results+i].Init(v, c.Kernel.In[i].Compute)
 	}
 	m.size = jointRun
 	for i := range m.args {

@@ -82,10 +82,7 @@ func runStates(c *ir.Call) error {
 		narrow = nil
 	}
 	for i, v := range c.In {
-		d := c.Compute
-		if fixed := c.Op.In[i].Fixed; fixed != ir.Invalid {
-			d = fixed.Compute()
-		}
+		d := c.Kernel.In[i].Compute
 		if r.first != nil {
 			r.leads = append(r.leads, along(v, c.Space, kept, d))
 		}
@@ -96,7 +93,7 @@ func runStates(c *ir.Call) error {
 		r.kept, r.folded = append(r.kept, along(v, c.Space, kept, d)), append(r.folded, along(v, c.Space, folded, d))
 	}
 	for i, v := range c.Out {
-		r.outs = append(r.outs, along(v, c.Space, kept, c.Op.ResultDType(i, c.Compute).Compute()))
+		r.outs = append(r.outs, along(v, c.Space, kept, c.Kernel.Out[i].Compute))
 	}
 	if r.results == 0 {
 		return nil
