@@ -7,7 +7,7 @@ import (
 	"github.com/sinter-go/sinter/examples/tf32/experiment"
 )
 
-// tf32Rows are the reference document's example of TF32 (S20 to S22): the time of
+// tf32Rows are the reference document's example of TF32: the time of
 // its products beside PyTorch's, and the errors, whose bounds are those of the
 // behaviour's statement.
 func (w *workload) tf32Rows() []row {

@@ -229,10 +229,10 @@ func keepAlive(in []*Tensor) {
 	}
 }
 
-// place finds the device all operands are on, or the placement's (S10, S11), and
-// the calling goroutine's current stream of it. Where mixHost is set, host scalars
-// may join (P33), and operands on devices that the program opened to each other
-// (S13): the first one's is then the result's.
+// place finds the device all operands are on, or the placement's, and the calling
+// goroutine's current stream of it. Where mixHost is set, host scalars may join, and
+// operands on devices that the program opened to each other: the first one's is then the
+// result's.
 func (p *application) place(mixHost bool) error {
 	var first *Tensor
 	for i, t := range p.a.In {

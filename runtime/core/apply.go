@@ -49,7 +49,7 @@ func operandOf(op *ir.Op, i int) *ir.Operand {
 }
 
 // check validates operands and finds device and dtypes. Host scalars may join
-// where mixHost is set (P33).
+// where mixHost is set.
 func (p *application) check(mixHost bool) error {
 	if p.alike() {
 		return attrsFit(p.a.Op, p.a.Attrs, p.compute)

@@ -8,7 +8,7 @@ import (
 )
 
 // recordable returns why a copy between host memory and stream q of dev cannot be
-// recorded, where the stream is captured (P31). A copy that can be has the recording
+// recorded, where the stream is captured. A copy that can be has the recording
 // hold the host memory, which each replay reads or writes.
 func recordable(drv device.Driver, dev device.Device, q device.StreamID, host *Storage, nonBlocking bool) error {
 	c := graph.Of(drv, dev.Index, q)

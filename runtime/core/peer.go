@@ -16,7 +16,7 @@ func waitFor(dev device.Device, q device.StreamID, other device.Device, otherQ d
 
 // between does work that is given to stream q of dev and touches memory of others: q
 // first waits for what their current streams have to do, and these wait for q before
-// what they are given next (P25). Nobody waits on the host.
+// what they are given next. Nobody waits on the host.
 func between(dev device.Device, q device.StreamID, others []device.Device, work func() error) error {
 	for _, o := range others {
 		if err := waitFor(dev, q, o, current(o)); err != nil {
@@ -51,14 +51,14 @@ func copyPeer(dst, src *Tensor, n int64) error {
 }
 
 // reaches reports whether a kernel of src's device can write the elements of src,
-// which need more than a copy of bytes, to a tensor on dev (P29).
+// which need more than a copy of bytes, to a tensor on dev.
 func (src *Tensor) reaches(dev device.Device, converted bool) bool {
 	return src.dev.Accelerator() && src.dev != dev && src.dev.Kind == dev.Kind && (converted || !src.IsContiguous()) &&
 		src.NumElements() > 0 && device.OpenPeer(src.storage.drv, src.dev.Index, dev.Index)
 }
 
 // writePeer writes the elements of src to dst, of the same shape on another device,
-// by a kernel on the source's current stream, which converts them, too (P28).
+// by a kernel on the source's current stream, which converts them, too.
 func writePeer(dst, src *Tensor) error {
 	p := newApplication(&Apply{Op: copyOp, In: []*Tensor{src}})
 	defer p.free()
@@ -70,7 +70,7 @@ func writePeer(dst, src *Tensor) error {
 }
 
 // joins notes that operands of p are on dev, too, where the program allowed
-// operators across it and the application's device (S13).
+// operators across it and the application's device.
 func (p *application) joins(first, dev device.Device) bool {
 	if !device.PeerAccessEnabled(first, dev) {
 		return false

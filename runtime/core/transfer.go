@@ -78,7 +78,7 @@ func transfer(dev device.Device, drv device.Driver, x *Tensor, o TransferOptions
 // move writes the elements of src to dst, which is dense, of the same shape and on
 // another device. They travel without gaps: a strided source, or one of another
 // dtype, is copied to a dense one on its own device first, unless a kernel can write
-// to dst's memory from there (P28, P29).
+// to dst's memory from there.
 func move(dst, src *Tensor, o TransferOptions) error {
 	if src.reaches(dst.dev, src.dtype != dst.dtype) {
 		return writePeer(dst, src)
@@ -297,7 +297,7 @@ func copyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *T
 
 // direct reports whether src's bytes, made dense and converted where src is, can be
 // moved to dst's place. Conversion is done on the accelerator when the copy is not
-// to block, otherwise on the host, and between accelerators on the source (P28).
+// to block, otherwise on the host, and between accelerators on the source.
 func (dst *Tensor) direct(src *Tensor, o TransferOptions) bool {
 	if (dst.grad != nil || src.grad != nil) && GradEnabled() {
 		return false // to be recorded, or refused

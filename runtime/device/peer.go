@@ -11,8 +11,8 @@ type pair struct {
 	dev, peer int
 }
 
-// peering is what is known of pairs: which were looked at (P30), and which the
-// program allowed to work together (S13).
+// peering is what is known of pairs: which were looked at, and which the
+// program allowed to work together.
 var peering struct {
 	mu      sync.RWMutex
 	open    map[pair]bool // asked of the driver once: whether kernels of dev reach peer

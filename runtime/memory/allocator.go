@@ -22,7 +22,7 @@ const (
 	directRounding = 2 << 20
 )
 
-// roundSize returns the size of the block for n > 0 bytes (A2).
+// roundSize returns the size of the block for n > 0 bytes.
 func roundSize(n int64) int64 { return (n + unit - 1) &^ (unit - 1) }
 
 // An allocator is the caching allocator of one device.
@@ -30,7 +30,7 @@ type allocator struct {
 	dev     device.Device
 	drv     device.Driver
 	total   int64 // bytes the device has; 0 where it does not say
-	caching bool  // unless the environment said otherwise (A33)
+	caching bool  // unless the environment said otherwise
 
 	// growing is held during the driver's Alloc and Free, so that a goroutine that
 	// finds no memory sees what others have released. It is taken before mu.
@@ -131,7 +131,7 @@ func existing(d device.Device) *allocator {
 }
 
 // newAllocator returns the allocator of a device. Caching is off when the
-// environment says so now (A33).
+// environment says so now.
 func newAllocator(dev device.Device, drv device.Driver) *allocator {
 	a := &allocator{dev: dev, drv: drv, fraction: 1, caching: true}
 	a.common.init()
@@ -201,8 +201,8 @@ type request struct {
 }
 
 // find returns the free chunk that a request is served from: the best fit among
-// those of the pool and stream, if it is not too large (A7, A8); nil if there is
-// none. The caller holds a.mu, and counts the search where it is a step of A17.
+// those of the pool and stream, if it is not too large; nil if there is
+// none. The caller holds a.mu, and counts the search where it is a step of grow.
 func (a *allocator) find(r request) *chunk {
 	set := r.pool.set(r.stream)
 	c := set.bestFit(r.size)

@@ -9,15 +9,15 @@ import (
 )
 
 // An arena is the two pools that blocks of one origin come from: a device's
-// default one, or what a private pool has on the device (A6). The allocator's lock
+// default one, or what a private pool has on the device. The allocator's lock
 // guards it.
 type arena struct {
 	id           PoolID
 	small, large pool
 	name         string
-	noSplit      bool // a block takes its whole segment (P72)
-	onOOM        bool // free blocks serve others before caches go back (P71)
-	released     bool // nobody refers to it: what is free goes back with the next release (A24)
+	noSplit      bool // a block takes its whole segment
+	onOOM        bool // free blocks serve others before caches go back
+	released     bool // nobody refers to it: what is free goes back with the next release
 	segments     int  // held from the driver, reserved ranges included
 	reserved     figures.Gauge
 }
@@ -27,7 +27,7 @@ func (h *arena) init() {
 	h.large = pool{kind: figures.Large, arena: h, sets: map[device.StreamID]*freeSet{}}
 }
 
-// poolOf returns the pool for blocks of a size (A6).
+// poolOf returns the pool for blocks of a size.
 func (h *arena) poolOf(size int64) *pool {
 	if size <= smallSize {
 		return &h.small
@@ -40,7 +40,7 @@ func (h *arena) private() bool { return h.id != PoolID{} }
 
 // cached reports whether what is free in the arena may go back to the driver: a
 // private pool keeps it while somebody refers to the pool, since a graph may be
-// replayed on it (A25).
+// replayed on it.
 func (h *arena) cached() bool { return !h.private() || h.released }
 
 // A pool is where chunks of one kind of size come from.
@@ -48,7 +48,7 @@ type pool struct {
 	small    bool
 	kind     int // of the ledger
 	arena    *arena
-	searches uint64                       // for free chunks, ever: what their age is counted in (A20)
+	searches uint64                       // for free chunks, ever: what their age is counted in
 	first    freeSet                      // of the default stream
 	sets     map[device.StreamID]*freeSet // of the others
 	last     *freeSet                     // the one of sets that was used last
@@ -73,7 +73,7 @@ func (p *pool) set(s device.StreamID) *freeSet {
 	return found
 }
 
-// A route sends the allocations on some streams to an arena (A23).
+// A route sends the allocations on some streams to an arena.
 type route struct {
 	match func(device.StreamID) bool
 	to    *arena

@@ -30,7 +30,7 @@ type chunk struct {
 	loan      uint64 // how often it was lent
 	stream    device.StreamID
 	state     chunkState
-	oversize  bool              // while lent: counted as such (A28)
+	oversize  bool              // while lent: counted as such
 	oversized bool              // the first of a segment that is counted as such
 	streams   []device.StreamID // others that use it, while lent
 	uses      int               // of them not done, while waiting
@@ -50,7 +50,7 @@ const (
 func (c *chunk) divided() bool { return c.prev != nil || c.next != nil }
 
 // splits reports whether the chunk is divided when it is lent for size bytes, which
-// leaves rest bytes of it (A9).
+// leaves rest bytes of it.
 func (c *chunk) splits(size, rest int64, conf *settings) bool {
 	switch {
 	case c.pool.arena.noSplit:
@@ -105,7 +105,7 @@ func (a *allocator) cut(c *chunk, size int64) *chunk {
 }
 
 // lend takes the free chunk c for a request, the tail of it divided off where that
-// is done (A9, A10). The caller holds a.mu.
+// is done. The caller holds a.mu.
 func (a *allocator) lend(c *chunk, r request) {
 	kind, was := c.pool.kind, c.divided()
 	if rest := c.size - r.size; c.splits(r.size, rest, r.conf) {
@@ -152,7 +152,7 @@ func (c *chunk) block() Block {
 	return Block{Memory: device.Memory{Addr: c.addr, Bytes: c.size}, Device: c.of.dev, owner: c, hold: c.loan}
 }
 
-// use notes that stream s uses the chunk; its own does anyway (A14).
+// use notes that stream s uses the chunk; its own does anyway.
 func (c *chunk) use(hold uint64, _ device.Device, s device.StreamID) {
 	a := c.of
 	a.mu.Lock()
@@ -168,7 +168,7 @@ func (c *chunk) use(hold uint64, _ device.Device, s device.StreamID) {
 	c.streams = append(c.streams, s)
 }
 
-// free ends the loan. Memory that other streams use waits for them (A15).
+// free ends the loan. Memory that other streams use waits for them.
 func (c *chunk) free(hold uint64) error {
 	a := c.of
 	a.mu.Lock()
@@ -207,7 +207,7 @@ func (c *chunk) free(hold uint64) error {
 }
 
 // reuse puts c, which nothing uses any more, into its free set, as one with the
-// free neighbours (A13). The caller holds a.mu.
+// free neighbours. The caller holds a.mu.
 func (a *allocator) reuse(c *chunk) {
 	kind := c.pool.kind
 	a.stats.RequestedBytes.Shrink(kind, c.requested)
@@ -344,8 +344,8 @@ func (a *allocator) used(c *chunk) {
 }
 
 // poll ends the uses whose events are done, of each stream up to the first that
-// is not; none while a capture is under way, which an event's query could end
-// (A16). The caller holds a.mu. What a query may fail with is the device's failure,
+// is not; none while a capture is under way, which an event's query could end.
+// The caller holds a.mu. What a query may fail with is the device's failure,
 // which every wait reports.
 func (a *allocator) poll() {
 	if a.capturing > 0 {

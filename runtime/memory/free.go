@@ -125,7 +125,7 @@ func (s *freeSet) remove(c *chunk) {
 }
 
 // bestFit returns the smallest chunk of at least size bytes, of several the one
-// with the lowest address (A7); nil if there is none. It stays in the set.
+// with the lowest address; nil if there is none. It stays in the set.
 func (s *freeSet) bestFit(size int64) *chunk {
 	bin := binOf(size)
 	var best *chunk

@@ -15,7 +15,7 @@ var background = context.Background()
 // errOverLimit is that a segment would exceed the limit on the device's memory.
 var errOverLimit = fmt.Errorf("%w: the memory limit", device.ErrOutOfMemory)
 
-// grow serves a request that nothing cached fits, in the order of A17: callbacks,
+// grow serves a request that nothing cached fits, in this order: callbacks,
 // old blocks to the driver, the driver, pools that lend when memory is short,
 // oversize blocks to the driver, the whole cache to the driver, and that again after
 // a collection. After each step that may have made room it tries once more.
@@ -81,7 +81,7 @@ func (a *allocator) attempt(r request) (*chunk, error) {
 	bytes := r.conf.segment(r.size)
 	over := a.limit() > 0 && a.stats.ReservedBytes.Sum()+bytes > a.limit()
 	a.mu.Unlock()
-	if over { // A18
+	if over {
 		return nil, errOverLimit
 	}
 	c, err := a.extend(r, bytes)
@@ -108,7 +108,7 @@ func (a *allocator) extend(r request, bytes int64) (*chunk, error) {
 }
 
 // adopt makes a segment of the driver's memory one free chunk for r's stream and
-// pool (A19). The caller holds a.mu.
+// pool. The caller holds a.mu.
 func (a *allocator) adopt(addr uint64, bytes int64, r request) *chunk {
 	c := a.newChunk()
 	c.pool, c.set, c.stream = r.pool, r.pool.set(r.stream), r.stream

@@ -8,7 +8,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// maxRequest is what no request may reach: 1 EiB (P63).
+// maxRequest is what no request may reach: 1 EiB.
 const maxRequest = 1 << 60
 
 // An OutOfMemoryError says that a device has no room for an allocation, after
@@ -68,7 +68,7 @@ func (e *OutOfMemoryError) Unwrap() []error {
 	return []error{device.ErrOutOfMemory, e.Cause}
 }
 
-// formatSize writes bytes as the error text has them (P62).
+// formatSize writes bytes as the error text has them.
 func formatSize(n int64) string {
 	switch {
 	case n <= 1<<10:

@@ -30,7 +30,7 @@ type place struct {
 }
 
 // A pinnedCache caches the page-locked memory of one driver, in blocks of powers
-// of two that are never divided (A34), but where the settings say otherwise. Its
+// of two that are never divided, but where the settings say otherwise. Its
 // lock is held for bookkeeping and for asking events whether they are done, never
 // while waiting or in another call of the driver.
 type pinnedCache struct {
@@ -139,7 +139,7 @@ func (p *pinnedCache) lend(b *pinned) Block {
 	return Block{Memory: b.memory.Memory, Device: device.CPU, owner: b, hold: b.loan}
 }
 
-// use notes a copy on a stream (A35).
+// use notes a copy on a stream.
 func (b *pinned) use(hold uint64, dev device.Device, s device.StreamID) {
 	b.of.mu.Lock()
 	defer b.of.mu.Unlock()

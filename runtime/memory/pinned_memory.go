@@ -21,7 +21,7 @@ type piece struct {
 	cut        bool // a part of the reserve
 }
 
-// A reserve is memory that was locked at once, to cut blocks from (P50).
+// A reserve is memory that was locked at once, to cut blocks from.
 type reserve struct {
 	whole piece
 	used  int64 // bytes cut off, from the front

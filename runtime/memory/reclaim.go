@@ -8,12 +8,12 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// This file has the steps of A17 that make room, from the mildest to the strongest.
+// This file has the steps of grow that make room, from the mildest to the strongest.
 // They give memory back to the driver, but never while a capture is under way: a
-// graph may be replayed on what looks free (A25).
+// graph may be replayed on what looks free.
 
 // retire gives old blocks back to the driver when segments take more than the
-// threshold's part of the limit (A20). A block's age is the searches of its pool
+// threshold's part of the limit. A block's age is the searches of its pool
 // since it became free. Those of average age and older go, whole rounds, until the
 // excess is gone.
 func (a *allocator) retire(conf *settings) error {
@@ -68,7 +68,7 @@ func (a *allocator) whole(which func(*chunk) bool) []*chunk {
 }
 
 // borrow serves a request from the free blocks of a pool that lends them when
-// memory is short (P71); nil if none fits.
+// memory is short; nil if none fits.
 func (a *allocator) borrow(r request) *chunk {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,7 +90,7 @@ func (a *allocator) borrow(r request) *chunk {
 }
 
 // makeRoom gives oversize blocks of the request's pool and stream back to the
-// driver: the smallest that suffices, or from the largest down (A17, step 7). It
+// driver: the smallest that suffices, or from the largest down. It
 // reports whether that is enough.
 func (a *allocator) makeRoom(r request) (bool, error) {
 	if r.conf.maxSplit == unlimited {
@@ -124,8 +124,8 @@ func (a *allocator) makeRoom(r request) (bool, error) {
 	return need <= 0, a.returned(free)
 }
 
-// empty gives everything cached back to the driver, which counts as a retry (A17,
-// step 8). While a capture is under way there is nothing to try again.
+// empty gives everything cached back to the driver, which counts as a retry.
+// While a capture is under way there is nothing to try again.
 func (a *allocator) empty(request) (bool, error) {
 	a.mu.Lock()
 	if a.capturing > 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // A room is a range of addresses of one pool and stream, behind which memory is
-// mapped page by page, at the lowest addresses that do (A22). Its chunks tile it;
+// mapped page by page, at the lowest addresses that do. Its chunks tile it;
 // those without memory are chunkUnmapped, begin and end between pages, and are
 // listed in their pool. Chunks become unmapped and mapped only with a.growing held.
 type room struct {
@@ -38,7 +38,7 @@ func (c *chunk) growable() int64 {
 }
 
 // inRoom makes the choice among free chunks, of which c is the best fit and in a
-// room: one that can grow counts with what it can grow to (A22). With rooms turned
+// room: one that can grow counts with what it can grow to. With rooms turned
 // off the next one elsewhere is taken.
 func (s *freeSet) inRoom(c *chunk, expandable bool) *chunk {
 	next := s.after(c)

@@ -9,23 +9,23 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// settings are what a string in the environment or Configure says (P39). They do
+// settings are what a string in the environment or Configure says. They do
 // not change once published.
 type settings struct {
 	text         string
-	maxSplit     int64                // blocks of so many bytes are not divided (P41)
-	maxRounding  int64                // by which a block that is not divided may be too large (P42)
-	divisions    [numDivisions]uint64 // of the interval between powers of two that a size is in; 0: none (P43)
+	maxSplit     int64                // blocks of so many bytes are not divided
+	maxRounding  int64                // by which a block that is not divided may be too large
+	divisions    [numDivisions]uint64 // of the interval between powers of two that a size is in; 0: none
 	rounds       bool                 // divisions has any
-	collectFrom  float64              // of the limit, from where on old blocks go back; 0: never (P44)
-	expandable   bool                 // P45
-	largeSegment int64                // bytes (P46)
-	rejects      bool                 // what is over the limit fails at once (P49)
-	fraction     float64              // of a device's memory (P48); negative: not said
+	collectFrom  float64              // of the limit, from where on old blocks go back; 0: never
+	expandable   bool                 // segments grow page by page
+	largeSegment int64                // bytes
+	rejects      bool                 // what is over the limit fails at once
+	fraction     float64              // of a device's memory; negative: not said
 	pinned       pinnedSettings
 }
 
-// pinnedSettings are those of page-locked memory (P50).
+// pinnedSettings are those of page-locked memory.
 type pinnedSettings struct {
 	register   bool  // lock memory of the program's instead of asking for locked memory
 	threads    int   // that touch the pages of such memory first
@@ -136,7 +136,7 @@ func Settings() string {
 	return s.text
 }
 
-// round returns the size of the block for n > 0 bytes (A2 to A4). It is small enough
+// round returns the size of the block for n > 0 bytes. It is small enough
 // to be inlined.
 func (s *settings) round(n int64) int64 {
 	if s.rounds {
@@ -153,7 +153,7 @@ func (s *settings) roundDivided(n int64) int64 {
 }
 
 // segment returns what the driver is asked for when a block of size bytes does not
-// fit in what is there (A5).
+// fit in what is there.
 func (s *settings) segment(size int64) int64 {
 	switch {
 	case size <= smallSize:
@@ -164,8 +164,7 @@ func (s *settings) segment(size int64) int64 {
 	return (size + directRounding - 1) &^ (directRounding - 1)
 }
 
-// fits reports whether a free block of have bytes may serve a request of size
-// (A8).
+// fits reports whether a free block of have bytes may serve a request of size.
 func (s *settings) fits(size, have int64) bool {
 	if size < s.maxSplit {
 		return have < s.maxSplit

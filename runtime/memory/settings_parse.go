@@ -239,8 +239,8 @@ func (s *settings) division(n int64) uint64 {
 	return s.divisions[min(max(bits.Len64(uint64(n))-1-firstDivided, 0), numDivisions-1)]
 }
 
-// roundPart rounds n up to the next of d parts between the powers of two around it
-// (A3). d is a power of two.
+// roundPart rounds n up to the next of d parts between the powers of two around it.
+// d is a power of two.
 func roundPart(n int64, d uint64) int64 {
 	if n&(n-1) == 0 {
 		return n

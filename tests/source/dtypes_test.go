@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,47 +38,99 @@ func TestDTypes(t *testing.T) {
 		listed = append(listed, m[1])
 	}
 	var found []string
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && name != root && (notSource(d.Name()) || d.Name() == "generated" || d.Name() == "tests"):
-			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, name)
-		if err == nil && distinguishes(file) {
-			found = append(found, filepath.ToSlash(rel))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tables(t, func(name, _ string, _ dtypeTable) { found = append(found, name) })
 	slices.Sort(found)
 	slices.Sort(listed)
-	if diff := cmp.Diff(slices.Compact(listed), found); diff != "" {
+	if diff := cmp.Diff(slices.Compact(listed), slices.Compact(found)); diff != "" {
 		t.Errorf("files that tell dtypes apart (-named in CONTRIBUTING.md +found):\n%s", diff)
 	}
 }
 
-// distinguishes reports whether a file has a switch or a table with more than mostDTypes
-// dtypes.
-func distinguishes(file *ast.File) (found bool) {
-	many := func(list []ast.Expr) bool {
-		seen := map[string]bool{}
-		for _, x := range list {
-			if name := dtypeName(file, x); name != "" {
-				seen[name] = true
+// apart has the dtypes that a file tells from others of their class without naming them, for
+// a default, a width or what a library lacks.
+var apart = map[string][]string{
+	"backend/cpu/cputest/cputest.go":    {"complex128"},
+	"backend/cpu/fold/vector_amd64.go":  {"uint8", "int8", "int16", "int32"}, // no vector sums of them
+	"backend/cpu/keys/keys_amd64.go":    {"uint8", "int8", "int16"},          // no vector code for them
+	"backend/cpu/made/made.go":          {"complex128"},
+	"backend/cpu/opaque/matmul.go":      {"float16"}, // widened before
+	"backend/cuda/cublaslt/prepared.go": {"complex64"},
+	"backend/cuda/launch/number.go":     {"float64", "complex128"},
+	"backend/cuda/nccl/library.go":      {"int16"}, // NCCL has none
+	"backend/ref/element/element.go":    {"complex128", "int64"},
+	"ir/expr/interp.go":                 {"int64"},
+	"runtime/core/host.go":              {"complex128"},
+}
+
+// TestDTypeClasses: a switch or a table that names a dtype of a class, as the integers or
+// the floats for storage, names all of them, or leaves out what apart says. So a new dtype
+// fails in each of them.
+func TestDTypeClasses(t *testing.T) {
+	left := map[string][]string{}
+	tables(t, func(name, where string, table dtypeTable) {
+		for _, d := range missing(table.names) {
+			left[name] = append(left[name], d)
+			if !slices.Contains(apart[name], d) {
+				t.Errorf("%s: names %v, and not %s", where, slices.Sorted(maps.Keys(table.names)), d)
 			}
 		}
-		return len(seen) > mostDTypes
+	})
+	for name, list := range apart {
+		for _, d := range list {
+			if !slices.Contains(left[name], d) {
+				t.Errorf("%s does not leave out %s any more", name, d)
+			}
+		}
 	}
+}
+
+// tables calls f with every table of what is written by hand, its file and its place.
+func tables(t *testing.T, f func(name, where string, table dtypeTable)) {
+	t.Helper()
+	goFiles(t, func(name string, text []byte) {
+		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "generated/") || strings.HasPrefix(name, "tests/") {
+			return
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, text, 0)
+		must(t, err)
+		for _, table := range dtypeTables(file) {
+			f(name, set.Position(table.pos).String(), table)
+		}
+	})
+}
+
+// missing returns the dtypes that names lacks, where it has others of the category that are
+// computed in themselves, or in another dtype, alike.
+func missing(names map[string]bool) (out []string) {
+	class := func(d ir.DType) [2]int {
+		if d.Compute() == d {
+			return [2]int{int(d.Category()), 0}
+		}
+		return [2]int{int(d.Category()), 1}
+	}
+	has := map[[2]int]bool{}
+	for i := range ir.NumDTypes {
+		if d := ir.DType(i); names[d.String()] {
+			has[class(d)] = true
+		}
+	}
+	for i := range ir.NumDTypes {
+		if d := ir.DType(i); !names[d.String()] && has[class(d)] {
+			out = append(out, d.String())
+		}
+	}
+	return out
+}
+
+// A dtypeTable is a switch or a literal with more than mostDTypes dtypes.
+type dtypeTable struct {
+	pos   token.Pos
+	names map[string]bool
+}
+
+// dtypeTables returns those of a file.
+func dtypeTables(file *ast.File) (out []dtypeTable) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		var list []ast.Expr
 		switch n := n.(type) {
@@ -93,10 +145,18 @@ func distinguishes(file *ast.File) (found bool) {
 				}
 			}
 		}
-		found = found || many(list)
-		return !found
+		table := dtypeTable{names: map[string]bool{}}
+		for _, x := range list {
+			if name := dtypeName(file, x); name != "" {
+				table.pos, table.names[strings.ToLower(name)] = n.Pos(), true
+			}
+		}
+		if len(table.names) > mostDTypes {
+			out = append(out, table)
+		}
+		return true
 	})
-	return found
+	return out
 }
 
 // dtypeName returns the name of the dtype that an expression is, or "".

@@ -48,7 +48,7 @@ func (l *streamState) follow(records []int) {
 
 const (
 	// Streams that other code made share so many states, by a hash of their handles:
-	// nothing is kept of such a handle, which may be another stream tomorrow (P16).
+	// nothing is kept of such a handle, which may be another stream tomorrow.
 	sharedStates = 64
 	// maxRecords is how many records a device has. The first are the default
 	// stream's and the shared states'; the others are handed out in turn.
