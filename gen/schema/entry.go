@@ -22,6 +22,13 @@ func (l *loader) describe(e *entry) {
 			l.errorf(l.pos(f.val), "doc: want a sentence that continues the operator's name, such as \"returns the sum of x\"")
 		}
 	}
+	if f, ok := e.keys["result"]; ok {
+		if s, ok := l.text(f.val, "result"); ok {
+			if e.op.Result = strings.TrimSpace(s); strings.HasSuffix(e.op.Result, ".") {
+				l.errorf(l.pos(f.val), "result: want the shape of the result in words, without a period, such as \"that of x\"")
+			}
+		}
+	}
 	if f, ok := e.keys["go"]; ok {
 		if s, ok := l.text(f.val, "go"); ok {
 			if !token.IsIdentifier(s) || !token.IsExported(s) {

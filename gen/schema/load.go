@@ -199,7 +199,7 @@ func (l *loader) cuts(n *yaml.Node) (names []string) {
 }
 
 // entryKeys are the keys of an operator's entry.
-var entryKeys = []string{"op", "go", "doc", "dtypes", "differs", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "parts", "code", "special", "grad", "tags", "test", "bench"}
+var entryKeys = []string{"op", "go", "doc", "result", "dtypes", "differs", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "parts", "code", "special", "grad", "tags", "test", "bench"}
 
 // declare reads the signature of an entry, so that others can refer to it.
 func (l *loader) declare(g *Group, n *yaml.Node) {

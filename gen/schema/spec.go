@@ -142,6 +142,7 @@ type Op struct {
 	Name    string // as in the schema
 	GoName  string // exported Go name
 	Doc     string
+	Result  string // the shape of the results in words; "" where it follows from the body
 	Group   string
 	Pos     Pos
 	Params  []*Param // every parameter in signature order

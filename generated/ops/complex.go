@@ -215,7 +215,7 @@ func imagBackward(grad *core.Grad) {
 
 var complexOp = ir.Op{
 	Name:    "make_complex",
-	Doc:     "returns the complex tensor with the given parts, which have its shape.",
+	Doc:     "returns the complex tensor with the given real and imaginary parts.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "re"}, {Name: "im"}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -230,8 +230,8 @@ func ComplexOp() *ir.Op {
 	return &complexOp
 }
 
-// Complex returns the complex tensor with the given parts, which have its
-// shape. It is PyTorch's complex.
+// Complex returns the complex tensor with the given real and imaginary parts.
+// It is PyTorch's complex.
 func Complex(re, im *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{re, im}
 	if t := core.Refused(&complexOp, in...); t != nil {

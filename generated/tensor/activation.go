@@ -18,7 +18,8 @@ func celuOptions(opts []Option) (alpha ir.Scalar, err error) {
 
 // CELU returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Alpha (1).
 func CELU(x Tensor, opts ...Option) Tensor {
 	alpha, err := celuOptions(opts)
 	if err != nil {
@@ -29,7 +30,8 @@ func CELU(x Tensor, opts ...Option) Tensor {
 
 // CELU returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Alpha (1).
 func (x Tensor) CELU(opts ...Option) Tensor {
 	alpha, err := celuOptions(opts)
 	if err != nil {
@@ -59,7 +61,8 @@ func eluOptions(opts []Option) (alpha ir.Scalar, err error) {
 
 // ELU returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Alpha (1).
 func ELU(x Tensor, opts ...Option) Tensor {
 	alpha, err := eluOptions(opts)
 	if err != nil {
@@ -70,7 +73,8 @@ func ELU(x Tensor, opts ...Option) Tensor {
 
 // ELU returns x where it is positive and alpha*(exp(x) - 1) elsewhere.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Alpha (1).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Alpha (1).
 func (x Tensor) ELU(opts ...Option) Tensor {
 	alpha, err := eluOptions(opts)
 	if err != nil {
@@ -102,8 +106,8 @@ func geluOptions(opts []Option) (approximate ops.Approximate, err error) {
 // the probability that a standard normal variable is below x. The form tanh
 // approximates it to within 5e-4.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Approximate
-// (ApproximateNone).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Approximate (ApproximateNone).
 func GELU(x Tensor, opts ...Option) Tensor {
 	approximate, err := geluOptions(opts)
 	if err != nil {
@@ -115,8 +119,8 @@ func GELU(x Tensor, opts ...Option) Tensor {
 // GELU returns the Gaussian error linear unit of each element of x: x times
 // the probability that a standard normal variable is below x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Approximate
-// (ApproximateNone).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Approximate (ApproximateNone).
 func (x Tensor) GELU(opts ...Option) Tensor {
 	approximate, err := geluOptions(opts)
 	if err != nil {
@@ -140,14 +144,18 @@ func (x Tensor) GELUInPlace(opts ...Option) error {
 // GLU returns a*sigmoid(b), where a and b are the two halves of x along dim.
 // An odd number of elements along dim is an error.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x, with half of the elements along dim.
+// Gradient: x. Errors: bool, int and complex operands, an axis that x does
+// not have. Dim must be an axis with an even number of elements.
 func GLU(x Tensor, dim int) Tensor {
 	return Wrap(ops.GLU(x.Handle(), dim))
 }
 
 // GLU returns a*sigmoid(b), where a and b are the two halves of x along dim.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x, with half of the elements along dim.
+// Gradient: x. Errors: bool, int and complex operands, an axis that x does
+// not have. Dim must be an axis with an even number of elements.
 func (x Tensor) GLU(dim int) Tensor {
 	return Wrap(ops.GLU(x.Handle(), dim))
 }
@@ -161,7 +169,8 @@ func hardshrinkOptions(opts []Option) (lambd float64, err error) {
 
 // Hardshrink returns x, and 0 where abs(x) <= lambd.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Lambd (0.5).
 func Hardshrink(x Tensor, opts ...Option) Tensor {
 	lambd, err := hardshrinkOptions(opts)
 	if err != nil {
@@ -172,7 +181,8 @@ func Hardshrink(x Tensor, opts ...Option) Tensor {
 
 // Hardshrink returns x, and 0 where abs(x) <= lambd.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Lambd (0.5).
 func (x Tensor) Hardshrink(opts ...Option) Tensor {
 	lambd, err := hardshrinkOptions(opts)
 	if err != nil {
@@ -195,14 +205,16 @@ func (x Tensor) HardshrinkInPlace(opts ...Option) error {
 
 // Hardsigmoid returns x/6 + 1/2 limited to 0 and 1.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func Hardsigmoid(x Tensor) Tensor {
 	return Wrap(ops.Hardsigmoid(x.Handle()))
 }
 
 // Hardsigmoid returns x/6 + 1/2 limited to 0 and 1.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func (x Tensor) Hardsigmoid() Tensor {
 	return Wrap(ops.Hardsigmoid(x.Handle()))
 }
@@ -215,14 +227,16 @@ func (x Tensor) HardsigmoidInPlace() error {
 
 // Hardswish returns x*hardsigmoid(x).
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func Hardswish(x Tensor) Tensor {
 	return Wrap(ops.Hardswish(x.Handle()))
 }
 
 // Hardswish returns x*hardsigmoid(x).
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func (x Tensor) Hardswish() Tensor {
 	return Wrap(ops.Hardswish(x.Handle()))
 }
@@ -244,8 +258,8 @@ func hardtanhOptions(opts []Option) (lo, hi ir.Scalar, err error) {
 // Hardtanh returns x limited to lo and hi. The gradient at both is 0. PyTorch
 // calls them min_val and max_val.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x. Options: Lo (-1), Hi
-// (1).
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands. Options: Lo (-1), Hi (1).
 func Hardtanh(x Tensor, opts ...Option) Tensor {
 	lo, hi, err := hardtanhOptions(opts)
 	if err != nil {
@@ -256,8 +270,8 @@ func Hardtanh(x Tensor, opts ...Option) Tensor {
 
 // Hardtanh returns x limited to lo and hi.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x. Options: Lo (-1), Hi
-// (1).
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands. Options: Lo (-1), Hi (1).
 func (x Tensor) Hardtanh(opts ...Option) Tensor {
 	lo, hi, err := hardtanhOptions(opts)
 	if err != nil {
@@ -281,7 +295,8 @@ func (x Tensor) HardtanhInPlace(opts ...Option) error {
 // Heaviside returns 0 where x is negative, 1 where it is positive, values
 // where it is 0, and NaN where it is NaN, as in NumPy; PyTorch has 0 there.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and values broadcast.
+// Gradient: none. Errors: complex operands, shapes that do not broadcast.
 func Heaviside(x, values Tensor) Tensor {
 	return Wrap(ops.Heaviside(x.Handle(), values.Handle()))
 }
@@ -289,7 +304,8 @@ func Heaviside(x, values Tensor) Tensor {
 // Heaviside returns 0 where x is negative, 1 where it is positive, values
 // where it is 0, and NaN where it is NaN, as in NumPy; PyTorch has 0 there.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and values broadcast.
+// Gradient: none. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Heaviside(values Tensor) Tensor {
 	return Wrap(ops.Heaviside(x.Handle(), values.Handle()))
 }
@@ -310,8 +326,8 @@ func leakyReLUOptions(opts []Option) (negativeSlope float64, err error) {
 // LeakyReLU returns x where it is positive and NegativeSlope*x elsewhere. The
 // gradient at 0 is NegativeSlope.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: NegativeSlope
-// (0.01).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: NegativeSlope (0.01).
 func LeakyReLU(x Tensor, opts ...Option) Tensor {
 	negativeSlope, err := leakyReLUOptions(opts)
 	if err != nil {
@@ -322,8 +338,8 @@ func LeakyReLU(x Tensor, opts ...Option) Tensor {
 
 // LeakyReLU returns x where it is positive and NegativeSlope*x elsewhere.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: NegativeSlope
-// (0.01).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: NegativeSlope (0.01).
 func (x Tensor) LeakyReLU(opts ...Option) Tensor {
 	negativeSlope, err := leakyReLUOptions(opts)
 	if err != nil {
@@ -346,14 +362,16 @@ func (x Tensor) LeakyReLUInPlace(opts ...Option) error {
 
 // Logsigmoid returns log(sigmoid(x)), without overflow on the way.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func Logsigmoid(x Tensor) Tensor {
 	return Wrap(ops.Logsigmoid(x.Handle()))
 }
 
 // Logsigmoid returns log(sigmoid(x)), without overflow on the way.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func (x Tensor) Logsigmoid() Tensor {
 	return Wrap(ops.Logsigmoid(x.Handle()))
 }
@@ -366,14 +384,16 @@ func (x Tensor) LogsigmoidInPlace() error {
 
 // Mish returns x*tanh(log(1 + exp(x))).
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func Mish(x Tensor) Tensor {
 	return Wrap(ops.Mish(x.Handle()))
 }
 
 // Mish returns x*tanh(log(1 + exp(x))).
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func (x Tensor) Mish() Tensor {
 	return Wrap(ops.Mish(x.Handle()))
 }
@@ -389,28 +409,34 @@ func (x Tensor) MishInPlace() error {
 // weight of another rank broadcasts, and so does one for an x of fewer than
 // three axes.
 //
-// Dtypes: float. Gradient: x, weight.
+// Dtypes: float. Shape: that to which x and weight broadcast, where a weight
+// of one axis lies along the channels. Gradient: x, weight. Errors: bool, int
+// and complex operands, shapes that do not fit.
 func PReLU(x, weight Tensor) Tensor {
 	return Wrap(ops.PReLU(x.Handle(), weight.Handle()))
 }
 
 // PReLU returns x where it is positive and weight*x elsewhere.
 //
-// Dtypes: float. Gradient: x, weight.
+// Dtypes: float. Shape: that to which x and weight broadcast, where a weight
+// of one axis lies along the channels. Gradient: x, weight. Errors: bool, int
+// and complex operands, shapes that do not fit.
 func (x Tensor) PReLU(weight Tensor) Tensor {
 	return Wrap(ops.PReLU(x.Handle(), weight.Handle()))
 }
 
 // ReLU returns max(x, 0). NaN stays NaN. The gradient at 0 is 0.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func ReLU(x Tensor) Tensor {
 	return Wrap(ops.ReLU(x.Handle()))
 }
 
 // ReLU returns max(x, 0).
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) ReLU() Tensor {
 	return Wrap(ops.ReLU(x.Handle()))
 }
@@ -423,14 +449,16 @@ func (x Tensor) ReLUInPlace() error {
 
 // ReLU6 returns x limited to 0 and 6. The gradient at both is 0.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func ReLU6(x Tensor) Tensor {
 	return Wrap(ops.ReLU6(x.Handle()))
 }
 
 // ReLU6 returns x limited to 0 and 6.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) ReLU6() Tensor {
 	return Wrap(ops.ReLU6(x.Handle()))
 }
@@ -444,7 +472,8 @@ func (x Tensor) ReLU6InPlace() error {
 // SELU returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
 // elsewhere, with the constants of self-normalizing networks.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func SELU(x Tensor) Tensor {
 	return Wrap(ops.SELU(x.Handle()))
 }
@@ -452,7 +481,8 @@ func SELU(x Tensor) Tensor {
 // SELU returns scale*x where it is positive and scale*alpha*(exp(x) - 1)
 // elsewhere, with the constants of self-normalizing networks.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func (x Tensor) SELU() Tensor {
 	return Wrap(ops.SELU(x.Handle()))
 }
@@ -465,14 +495,16 @@ func (x Tensor) SELUInPlace() error {
 
 // SiLU returns x*sigmoid(x), also called swish.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: bool and int
+// operands.
 func SiLU(x Tensor) Tensor {
 	return Wrap(ops.SiLU(x.Handle()))
 }
 
 // SiLU returns x*sigmoid(x), also called swish.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: bool and int
+// operands.
 func (x Tensor) SiLU() Tensor {
 	return Wrap(ops.SiLU(x.Handle()))
 }
@@ -494,8 +526,8 @@ func softplusOptions(opts []Option) (beta, limit ir.Scalar, err error) {
 // Softplus returns log(1 + exp(beta*x))/beta, and x where beta*x is greater
 // than limit. PyTorch calls limit threshold.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Beta (1), Limit
-// (20).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Beta (1), Limit (20).
 func Softplus(x Tensor, opts ...Option) Tensor {
 	beta, limit, err := softplusOptions(opts)
 	if err != nil {
@@ -507,8 +539,8 @@ func Softplus(x Tensor, opts ...Option) Tensor {
 // Softplus returns log(1 + exp(beta*x))/beta, and x where beta*x is greater
 // than limit.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Beta (1), Limit
-// (20).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Beta (1), Limit (20).
 func (x Tensor) Softplus(opts ...Option) Tensor {
 	beta, limit, err := softplusOptions(opts)
 	if err != nil {
@@ -538,7 +570,8 @@ func softshrinkOptions(opts []Option) (lambd float64, err error) {
 
 // Softshrink returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Lambd (0.5).
 func Softshrink(x Tensor, opts ...Option) Tensor {
 	lambd, err := softshrinkOptions(opts)
 	if err != nil {
@@ -549,7 +582,8 @@ func Softshrink(x Tensor, opts ...Option) Tensor {
 
 // Softshrink returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Lambd (0.5).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Options: Lambd (0.5).
 func (x Tensor) Softshrink(opts ...Option) Tensor {
 	lambd, err := softshrinkOptions(opts)
 	if err != nil {
@@ -572,14 +606,16 @@ func (x Tensor) SoftshrinkInPlace(opts ...Option) error {
 
 // Softsign returns x/(1 + abs(x)).
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Softsign(x Tensor) Tensor {
 	return Wrap(ops.Softsign(x.Handle()))
 }
 
 // Softsign returns x/(1 + abs(x)).
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Softsign() Tensor {
 	return Wrap(ops.Softsign(x.Handle()))
 }
@@ -592,14 +628,16 @@ func (x Tensor) SoftsignInPlace() error {
 
 // Tanhshrink returns x - tanh(x).
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Tanhshrink(x Tensor) Tensor {
 	return Wrap(ops.Tanhshrink(x.Handle()))
 }
 
 // Tanhshrink returns x - tanh(x).
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Tanhshrink() Tensor {
 	return Wrap(ops.Tanhshrink(x.Handle()))
 }

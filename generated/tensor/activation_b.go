@@ -11,7 +11,8 @@ import (
 // Threshold returns x where it is greater than limit or NaN, and value
 // elsewhere.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func Threshold(x Tensor, limit, value Scalar) Tensor {
 	limitValue, err := ir.ScalarOf(limit)
 	if err != nil {
@@ -27,7 +28,8 @@ func Threshold(x Tensor, limit, value Scalar) Tensor {
 // Threshold returns x where it is greater than limit or NaN, and value
 // elsewhere.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) Threshold(limit, value Scalar) Tensor {
 	limitValue, err := ir.ScalarOf(limit)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // Abs returns the absolute value of each element of x; for a complex x its
 // modulus, as a real tensor. The gradient at zero is zero.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func Abs(x Tensor) Tensor {
 	return Wrap(ops.Abs(x.Handle()))
 }
@@ -20,7 +21,8 @@ func Abs(x Tensor) Tensor {
 // Abs returns the absolute value of each element of x; for a complex x its
 // modulus, as a real tensor.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func (x Tensor) Abs() Tensor {
 	return Wrap(ops.Abs(x.Handle()))
 }
@@ -28,14 +30,16 @@ func (x Tensor) Abs() Tensor {
 // Add returns x + y, element by element. Integers wrap; for bools it is
 // logical or. PyTorch's alpha is AddScaled.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, y.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: shapes that do not broadcast.
 func Add(x, y Tensor) Tensor {
 	return Wrap(ops.Add(x.Handle(), y.Handle()))
 }
 
 // Add returns x + y, element by element.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, y.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: shapes that do not broadcast.
 func (x Tensor) Add(y Tensor) Tensor {
 	return Wrap(ops.Add(x.Handle(), y.Handle()))
 }
@@ -48,12 +52,16 @@ func (x Tensor) AddInPlace(y Tensor) error {
 
 // AddScalar is Add where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func AddScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Add(x.Handle(), number(ops.AddOp(), y)))
 }
 
 // AddScalar is Add where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) AddScalar(y Scalar) Tensor {
 	return Wrap(ops.Add(x.Handle(), number(ops.AddOp(), y)))
 }
@@ -67,7 +75,8 @@ func (x Tensor) AddScalarInPlace(y Scalar) error {
 // AddScaled returns x + alpha*y, element by element. It is PyTorch's add with
 // alpha.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func AddScaled(x, y Tensor, alpha Scalar) Tensor {
 	alphaValue, err := ir.ScalarOf(alpha)
 	if err != nil {
@@ -78,7 +87,8 @@ func AddScaled(x, y Tensor, alpha Scalar) Tensor {
 
 // AddScaled returns x + alpha*y, element by element.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func (x Tensor) AddScaled(y Tensor, alpha Scalar) Tensor {
 	alphaValue, err := ir.ScalarOf(alpha)
 	if err != nil {
@@ -107,8 +117,9 @@ func addcdivOptions(opts []Option) (value ir.Scalar, err error) {
 // Addcdiv returns x + value*y/z, element by element. Integers become the
 // default float.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y, z. Options:
-// Value (1).
+// Dtypes: float, complex. Shape: that to which x, y and z broadcast.
+// Gradient: x, y, z. Errors: shapes that do not broadcast. Options: Value
+// (1).
 func Addcdiv(x, y, z Tensor, opts ...Option) Tensor {
 	value, err := addcdivOptions(opts)
 	if err != nil {
@@ -119,8 +130,9 @@ func Addcdiv(x, y, z Tensor, opts ...Option) Tensor {
 
 // Addcdiv returns x + value*y/z, element by element.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y, z. Options:
-// Value (1).
+// Dtypes: float, complex. Shape: that to which x, y and z broadcast.
+// Gradient: x, y, z. Errors: shapes that do not broadcast. Options: Value
+// (1).
 func (x Tensor) Addcdiv(y, z Tensor, opts ...Option) Tensor {
 	value, err := addcdivOptions(opts)
 	if err != nil {
@@ -150,7 +162,8 @@ func addcmulOptions(opts []Option) (value ir.Scalar, err error) {
 
 // Addcmul returns x + value*y*z, element by element.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y, z.
+// Dtypes: int, float, complex. Shape: that to which x, y and z broadcast.
+// Gradient: x, y, z. Errors: bool operands, shapes that do not broadcast.
 // Options: Value (1).
 func Addcmul(x, y, z Tensor, opts ...Option) Tensor {
 	value, err := addcmulOptions(opts)
@@ -162,7 +175,8 @@ func Addcmul(x, y, z Tensor, opts ...Option) Tensor {
 
 // Addcmul returns x + value*y*z, element by element.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y, z.
+// Dtypes: int, float, complex. Shape: that to which x, y and z broadcast.
+// Gradient: x, y, z. Errors: bool operands, shapes that do not broadcast.
 // Options: Value (1).
 func (x Tensor) Addcmul(y, z Tensor, opts ...Option) Tensor {
 	value, err := addcmulOptions(opts)
@@ -188,7 +202,9 @@ func (x Tensor) AddcmulInPlace(y, z Tensor, opts ...Option) error {
 // larger. NaN stays NaN. The gradient reaches x where lo <= x <= hi, and
 // elsewhere the limit.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo, hi.
+// Dtypes: bool, int, float. Shape: that to which x, lo and hi broadcast.
+// Gradient: x, lo, hi. Errors: complex operands, shapes that do not
+// broadcast.
 func Clamp(x, lo, hi Tensor) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), lo.Handle(), hi.Handle()))
 }
@@ -196,7 +212,9 @@ func Clamp(x, lo, hi Tensor) Tensor {
 // Clamp returns x limited to lo and hi, element by element; hi where lo is
 // larger.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo, hi.
+// Dtypes: bool, int, float. Shape: that to which x, lo and hi broadcast.
+// Gradient: x, lo, hi. Errors: complex operands, shapes that do not
+// broadcast.
 func (x Tensor) Clamp(lo, hi Tensor) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), lo.Handle(), hi.Handle()))
 }
@@ -208,11 +226,17 @@ func (x Tensor) ClampInPlace(lo, hi Tensor) error {
 }
 
 // ClampScalar is Clamp where lo and hi are numbers.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func ClampScalar(x Tensor, lo, hi Scalar) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), number(ops.ClampOp(), lo), number(ops.ClampOp(), hi)))
 }
 
 // ClampScalar is Clamp where lo and hi are numbers.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func (x Tensor) ClampScalar(lo, hi Scalar) Tensor {
 	return Wrap(ops.Clamp(x.Handle(), number(ops.ClampOp(), lo), number(ops.ClampOp(), hi)))
 }
@@ -226,14 +250,16 @@ func (x Tensor) ClampScalarInPlace(lo, hi Scalar) error {
 // ClampMax returns the smaller of x and hi, element by element. NaN stays
 // NaN. The gradient reaches x where x <= hi, and hi where x > hi.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, hi.
+// Dtypes: bool, int, float. Shape: that to which x and hi broadcast.
+// Gradient: x, hi. Errors: complex operands, shapes that do not broadcast.
 func ClampMax(x, hi Tensor) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), hi.Handle()))
 }
 
 // ClampMax returns the smaller of x and hi, element by element.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, hi.
+// Dtypes: bool, int, float. Shape: that to which x and hi broadcast.
+// Gradient: x, hi. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) ClampMax(hi Tensor) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), hi.Handle()))
 }
@@ -246,12 +272,18 @@ func (x Tensor) ClampMaxInPlace(hi Tensor) error {
 
 // ClampMaxScalar is ClampMax where hi is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func ClampMaxScalar(x Tensor, hi Scalar) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), number(ops.ClampMaxOp(), hi)))
 }
 
 // ClampMaxScalar is ClampMax where hi is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func (x Tensor) ClampMaxScalar(hi Scalar) Tensor {
 	return Wrap(ops.ClampMax(x.Handle(), number(ops.ClampMaxOp(), hi)))
 }
@@ -265,14 +297,16 @@ func (x Tensor) ClampMaxScalarInPlace(hi Scalar) error {
 // ClampMin returns the larger of x and lo, element by element. NaN stays NaN.
 // The gradient reaches x where x >= lo, and lo where x < lo.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo.
+// Dtypes: bool, int, float. Shape: that to which x and lo broadcast.
+// Gradient: x, lo. Errors: complex operands, shapes that do not broadcast.
 func ClampMin(x, lo Tensor) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), lo.Handle()))
 }
 
 // ClampMin returns the larger of x and lo, element by element.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, lo.
+// Dtypes: bool, int, float. Shape: that to which x and lo broadcast.
+// Gradient: x, lo. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) ClampMin(lo Tensor) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), lo.Handle()))
 }
@@ -285,12 +319,18 @@ func (x Tensor) ClampMinInPlace(lo Tensor) error {
 
 // ClampMinScalar is ClampMin where lo is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func ClampMinScalar(x Tensor, lo Scalar) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), number(ops.ClampMinOp(), lo)))
 }
 
 // ClampMinScalar is ClampMin where lo is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func (x Tensor) ClampMinScalar(lo Scalar) Tensor {
 	return Wrap(ops.ClampMin(x.Handle(), number(ops.ClampMinOp(), lo)))
 }
@@ -304,7 +344,8 @@ func (x Tensor) ClampMinScalarInPlace(lo Scalar) error {
 // Copysign returns the absolute value of x with the sign of y, element by
 // element. The sign of zero and of NaN counts.
 //
-// Dtypes: float. Operands broadcast. Gradient: x, y.
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
 func Copysign(x, y Tensor) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), y.Handle()))
 }
@@ -312,7 +353,8 @@ func Copysign(x, y Tensor) Tensor {
 // Copysign returns the absolute value of x with the sign of y, element by
 // element.
 //
-// Dtypes: float. Operands broadcast. Gradient: x, y.
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Copysign(y Tensor) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), y.Handle()))
 }
@@ -325,12 +367,16 @@ func (x Tensor) CopysignInPlace(y Tensor) error {
 
 // CopysignScalar is Copysign where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func CopysignScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), number(ops.CopysignOp(), y)))
 }
 
 // CopysignScalar is Copysign where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) CopysignScalar(y Scalar) Tensor {
 	return Wrap(ops.Copysign(x.Handle(), number(ops.CopysignOp(), y)))
 }
@@ -343,14 +389,14 @@ func (x Tensor) CopysignScalarInPlace(y Scalar) error {
 
 // Deg2rad returns x degrees in radians. Integers become the default float.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func Deg2rad(x Tensor) Tensor {
 	return Wrap(ops.Deg2rad(x.Handle()))
 }
 
 // Deg2rad returns x degrees in radians.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) Deg2rad() Tensor {
 	return Wrap(ops.Deg2rad(x.Handle()))
 }
@@ -364,14 +410,16 @@ func (x Tensor) Deg2radInPlace() error {
 // Div returns x / y, element by element. Integers and bools become the
 // default float. PyTorch's rounding modes are FloorDivide and TruncDivide.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: shapes that do not broadcast.
 func Div(x, y Tensor) Tensor {
 	return Wrap(ops.Div(x.Handle(), y.Handle()))
 }
 
 // Div returns x / y, element by element.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: shapes that do not broadcast.
 func (x Tensor) Div(y Tensor) Tensor {
 	return Wrap(ops.Div(x.Handle(), y.Handle()))
 }
@@ -384,12 +432,18 @@ func (x Tensor) DivInPlace(y Tensor) error {
 
 // DivScalar is Div where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func DivScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Div(x.Handle(), number(ops.DivOp(), y)))
 }
 
 // DivScalar is Div where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) DivScalar(y Scalar) Tensor {
 	return Wrap(ops.Div(x.Handle(), number(ops.DivOp(), y)))
 }
@@ -403,7 +457,8 @@ func (x Tensor) DivScalarInPlace(y Scalar) error {
 // FloorDivide returns the largest integer not above x / y, element by
 // element, in the dtype of x and y. The gradient is zero.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func FloorDivide(x, y Tensor) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), y.Handle()))
 }
@@ -411,7 +466,8 @@ func FloorDivide(x, y Tensor) Tensor {
 // FloorDivide returns the largest integer not above x / y, element by
 // element, in the dtype of x and y.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func (x Tensor) FloorDivide(y Tensor) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), y.Handle()))
 }
@@ -424,12 +480,18 @@ func (x Tensor) FloorDivideInPlace(y Tensor) error {
 
 // FloorDivideScalar is FloorDivide where y is a number, which does not widen
 // the other operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func FloorDivideScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), number(ops.FloorDivideOp(), y)))
 }
 
 // FloorDivideScalar is FloorDivide where y is a number, which does not widen
 // the other operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) FloorDivideScalar(y Scalar) Tensor {
 	return Wrap(ops.FloorDivide(x.Handle(), number(ops.FloorDivideOp(), y)))
 }
@@ -443,7 +505,8 @@ func (x Tensor) FloorDivideScalarInPlace(y Scalar) error {
 // Fmax returns the larger of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func Fmax(x, y Tensor) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), y.Handle()))
 }
@@ -451,7 +514,8 @@ func Fmax(x, y Tensor) Tensor {
 // Fmax returns the larger of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func (x Tensor) Fmax(y Tensor) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), y.Handle()))
 }
@@ -464,12 +528,18 @@ func (x Tensor) FmaxInPlace(y Tensor) error {
 
 // FmaxScalar is Fmax where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func FmaxScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), number(ops.FmaxOp(), y)))
 }
 
 // FmaxScalar is Fmax where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) FmaxScalar(y Scalar) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), number(ops.FmaxOp(), y)))
 }
@@ -483,7 +553,8 @@ func (x Tensor) FmaxScalarInPlace(y Scalar) error {
 // Fmin returns the smaller of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func Fmin(x, y Tensor) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), y.Handle()))
 }
@@ -491,7 +562,8 @@ func Fmin(x, y Tensor) Tensor {
 // Fmin returns the smaller of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func (x Tensor) Fmin(y Tensor) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), y.Handle()))
 }
@@ -504,12 +576,18 @@ func (x Tensor) FminInPlace(y Tensor) error {
 
 // FminScalar is Fmin where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func FminScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), number(ops.FminOp(), y)))
 }
 
 // FminScalar is Fmin where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) FminScalar(y Scalar) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), number(ops.FminOp(), y)))
 }
@@ -523,14 +601,16 @@ func (x Tensor) FminScalarInPlace(y Scalar) error {
 // Fmod returns x - y*trunc(x / y), element by element. Where it is not zero
 // it has the sign of x, as Go's %.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func Fmod(x, y Tensor) Tensor {
 	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
 }
 
 // Fmod returns x - y*trunc(x / y), element by element.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func (x Tensor) Fmod(y Tensor) Tensor {
 	return Wrap(ops.Fmod(x.Handle(), y.Handle()))
 }
@@ -543,12 +623,18 @@ func (x Tensor) FmodInPlace(y Tensor) error {
 
 // FmodScalar is Fmod where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func FmodScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
 }
 
 // FmodScalar is Fmod where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) FmodScalar(y Scalar) Tensor {
 	return Wrap(ops.Fmod(x.Handle(), number(ops.FmodOp(), y)))
 }
@@ -561,14 +647,16 @@ func (x Tensor) FmodScalarInPlace(y Scalar) error {
 
 // Frac returns x - trunc(x), the fraction with the sign of x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func Frac(x Tensor) Tensor {
 	return Wrap(ops.Frac(x.Handle()))
 }
 
 // Frac returns x - trunc(x), the fraction with the sign of x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func (x Tensor) Frac() Tensor {
 	return Wrap(ops.Frac(x.Handle()))
 }
@@ -577,84 +665,4 @@ func (x Tensor) Frac() Tensor {
 // result's shape, and a dtype that the result's casts to.
 func (x Tensor) FracInPlace() error {
 	return ops.FracInPlace(x.Handle())
-}
-
-// Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
-// way.
-//
-// Dtypes: float. Operands broadcast. Gradient: x, y.
-func Hypot(x, y Tensor) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
-}
-
-// Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
-// way.
-//
-// Dtypes: float. Operands broadcast. Gradient: x, y.
-func (x Tensor) Hypot(y Tensor) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
-}
-
-// HypotInPlace is Hypot with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) HypotInPlace(y Tensor) error {
-	return ops.HypotInPlace(x.Handle(), y.Handle())
-}
-
-// HypotScalar is Hypot where y is a number, which does not widen the other
-// operands' dtype within its category.
-func HypotScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
-}
-
-// HypotScalar is Hypot where y is a number, which does not widen the other
-// operands' dtype within its category.
-func (x Tensor) HypotScalar(y Scalar) Tensor {
-	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
-}
-
-// HypotScalarInPlace is HypotScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) HypotScalarInPlace(y Scalar) error {
-	return ops.HypotInPlace(x.Handle(), number(ops.HypotOp(), y))
-}
-
-// Lerp returns x + weight*(end - x), element by element, computed from the
-// nearer of x and end.
-//
-// Dtypes: float, complex. Operands broadcast. Gradient: x, end, weight.
-func Lerp(x, end, weight Tensor) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
-}
-
-// Lerp returns x + weight*(end - x), element by element, computed from the
-// nearer of x and end.
-//
-// Dtypes: float, complex. Operands broadcast. Gradient: x, end, weight.
-func (x Tensor) Lerp(end, weight Tensor) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
-}
-
-// LerpInPlace is Lerp with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) LerpInPlace(end, weight Tensor) error {
-	return ops.LerpInPlace(x.Handle(), end.Handle(), weight.Handle())
-}
-
-// LerpScalar is Lerp where weight is a number, which does not widen the other
-// operands' dtype within its category.
-func LerpScalar(x, end Tensor, weight Scalar) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
-}
-
-// LerpScalar is Lerp where weight is a number, which does not widen the other
-// operands' dtype within its category.
-func (x Tensor) LerpScalar(end Tensor, weight Scalar) Tensor {
-	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
-}
-
-// LerpScalarInPlace is LerpScalar with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) LerpScalarInPlace(end Tensor, weight Scalar) error {
-	return ops.LerpInPlace(x.Handle(), end.Handle(), number(ops.LerpOp(), weight))
 }

@@ -9,18 +9,116 @@ import (
 	"math"
 )
 
+// Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
+// way.
+//
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
+func Hypot(x, y Tensor) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
+}
+
+// Hypot returns sqrt(x*x + y*y), element by element, without overflow on the
+// way.
+//
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
+func (x Tensor) Hypot(y Tensor) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), y.Handle()))
+}
+
+// HypotInPlace is Hypot with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) HypotInPlace(y Tensor) error {
+	return ops.HypotInPlace(x.Handle(), y.Handle())
+}
+
+// HypotScalar is Hypot where y is a number, which does not widen the other
+// operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
+func HypotScalar(x Tensor, y Scalar) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
+}
+
+// HypotScalar is Hypot where y is a number, which does not widen the other
+// operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
+func (x Tensor) HypotScalar(y Scalar) Tensor {
+	return Wrap(ops.Hypot(x.Handle(), number(ops.HypotOp(), y)))
+}
+
+// HypotScalarInPlace is HypotScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) HypotScalarInPlace(y Scalar) error {
+	return ops.HypotInPlace(x.Handle(), number(ops.HypotOp(), y))
+}
+
+// Lerp returns x + weight*(end - x), element by element, computed from the
+// nearer of x and end.
+//
+// Dtypes: float, complex. Shape: that to which x, end and weight broadcast.
+// Gradient: x, end, weight. Errors: bool and int operands, shapes that do not
+// broadcast.
+func Lerp(x, end, weight Tensor) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
+}
+
+// Lerp returns x + weight*(end - x), element by element, computed from the
+// nearer of x and end.
+//
+// Dtypes: float, complex. Shape: that to which x, end and weight broadcast.
+// Gradient: x, end, weight. Errors: bool and int operands, shapes that do not
+// broadcast.
+func (x Tensor) Lerp(end, weight Tensor) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), weight.Handle()))
+}
+
+// LerpInPlace is Lerp with the result written to x, which must have the
+// result's shape, and a dtype that the result's casts to.
+func (x Tensor) LerpInPlace(end, weight Tensor) error {
+	return ops.LerpInPlace(x.Handle(), end.Handle(), weight.Handle())
+}
+
+// LerpScalar is Lerp where weight is a number, which does not widen the other
+// operands' dtype within its category.
+//
+// Dtypes: float, complex. Shape: that to which x and end broadcast. Gradient:
+// x, end. Errors: bool and int operands, shapes that do not broadcast.
+func LerpScalar(x, end Tensor, weight Scalar) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
+}
+
+// LerpScalar is Lerp where weight is a number, which does not widen the other
+// operands' dtype within its category.
+//
+// Dtypes: float, complex. Shape: that to which x and end broadcast. Gradient:
+// x, end. Errors: bool and int operands, shapes that do not broadcast.
+func (x Tensor) LerpScalar(end Tensor, weight Scalar) Tensor {
+	return Wrap(ops.Lerp(x.Handle(), end.Handle(), number(ops.LerpOp(), weight)))
+}
+
+// LerpScalarInPlace is LerpScalar with the result written to x, which must
+// have the result's shape, and a dtype that the result's casts to.
+func (x Tensor) LerpScalarInPlace(end Tensor, weight Scalar) error {
+	return ops.LerpInPlace(x.Handle(), end.Handle(), number(ops.LerpOp(), weight))
+}
+
 // Maximum returns the larger of x and y, element by element. A NaN in either
 // gives NaN; true is larger than false. Where they are equal, each gets half
 // of the gradient.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func Maximum(x, y Tensor) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), y.Handle()))
 }
 
 // Maximum returns the larger of x and y, element by element.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Maximum(y Tensor) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), y.Handle()))
 }
@@ -33,12 +131,18 @@ func (x Tensor) MaximumInPlace(y Tensor) error {
 
 // MaximumScalar is Maximum where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func MaximumScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), number(ops.MaximumOp(), y)))
 }
 
 // MaximumScalar is Maximum where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func (x Tensor) MaximumScalar(y Scalar) Tensor {
 	return Wrap(ops.Maximum(x.Handle(), number(ops.MaximumOp(), y)))
 }
@@ -53,14 +157,16 @@ func (x Tensor) MaximumScalarInPlace(y Scalar) error {
 // gives NaN; true is larger than false. Where they are equal, each gets half
 // of the gradient.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func Minimum(x, y Tensor) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), y.Handle()))
 }
 
 // Minimum returns the smaller of x and y, element by element.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Minimum(y Tensor) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), y.Handle()))
 }
@@ -73,12 +179,18 @@ func (x Tensor) MinimumInPlace(y Tensor) error {
 
 // MinimumScalar is Minimum where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func MinimumScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), number(ops.MinimumOp(), y)))
 }
 
 // MinimumScalar is Minimum where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func (x Tensor) MinimumScalar(y Scalar) Tensor {
 	return Wrap(ops.Minimum(x.Handle(), number(ops.MinimumOp(), y)))
 }
@@ -92,14 +204,16 @@ func (x Tensor) MinimumScalarInPlace(y Scalar) error {
 // Mul returns x * y, element by element. Integers wrap; for bools it is
 // logical and.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, y.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: shapes that do not broadcast.
 func Mul(x, y Tensor) Tensor {
 	return Wrap(ops.Mul(x.Handle(), y.Handle()))
 }
 
 // Mul returns x * y, element by element.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, y.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: shapes that do not broadcast.
 func (x Tensor) Mul(y Tensor) Tensor {
 	return Wrap(ops.Mul(x.Handle(), y.Handle()))
 }
@@ -112,12 +226,16 @@ func (x Tensor) MulInPlace(y Tensor) error {
 
 // MulScalar is Mul where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func MulScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Mul(x.Handle(), number(ops.MulOp(), y)))
 }
 
 // MulScalar is Mul where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) MulScalar(y Scalar) Tensor {
 	return Wrap(ops.Mul(x.Handle(), number(ops.MulOp(), y)))
 }
@@ -141,8 +259,8 @@ func naNToNumOptions(opts []Option) (naN, posinf, neginf float64, err error) {
 // are the largest number of the dtype and its negative unless they are given.
 // Integers and bools stay as they are. The shape is that of x.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: NaN (0), Posinf (NaN),
-// Neginf (NaN).
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands. Options: NaN (0), Posinf (NaN), Neginf (NaN).
 func NaNToNum(x Tensor, opts ...Option) Tensor {
 	naN, posinf, neginf, err := naNToNumOptions(opts)
 	if err != nil {
@@ -153,8 +271,8 @@ func NaNToNum(x Tensor, opts ...Option) Tensor {
 
 // NaNToNum returns x with NaN and the infinities replaced.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: NaN (0), Posinf (NaN),
-// Neginf (NaN).
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands. Options: NaN (0), Posinf (NaN), Neginf (NaN).
 func (x Tensor) NaNToNum(opts ...Option) Tensor {
 	naN, posinf, neginf, err := naNToNumOptions(opts)
 	if err != nil {
@@ -166,14 +284,16 @@ func (x Tensor) NaNToNum(opts ...Option) Tensor {
 // Neg returns -x. Integers wrap, so the least integer is its own negative;
 // for uint8 the result is 256 - x.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func Neg(x Tensor) Tensor {
 	return Wrap(ops.Neg(x.Handle()))
 }
 
 // Neg returns -x.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func (x Tensor) Neg() Tensor {
 	return Wrap(ops.Neg(x.Handle()))
 }
@@ -186,14 +306,16 @@ func (x Tensor) NegInPlace() error {
 
 // Positive returns x, with its shape.
 //
-// Dtypes: int, float, complex. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func Positive(x Tensor) Tensor {
 	return Wrap(ops.Positive(x.Handle()))
 }
 
 // Positive returns x, with its shape.
 //
-// Dtypes: int, float, complex. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func (x Tensor) Positive() Tensor {
 	return Wrap(ops.Positive(x.Handle()))
 }
@@ -202,14 +324,16 @@ func (x Tensor) Positive() Tensor {
 // power is 0 unless x is 1 or -1. The gradient of x is zero where y is zero,
 // and that of y is zero where x is zero and y is not negative.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func Pow(x, y Tensor) Tensor {
 	return Wrap(ops.Pow(x.Handle(), y.Handle()))
 }
 
 // Pow returns x to the power y, element by element.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func (x Tensor) Pow(y Tensor) Tensor {
 	return Wrap(ops.Pow(x.Handle(), y.Handle()))
 }
@@ -222,12 +346,18 @@ func (x Tensor) PowInPlace(y Tensor) error {
 
 // PowScalar is Pow where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func PowScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Pow(x.Handle(), number(ops.PowOp(), y)))
 }
 
 // PowScalar is Pow where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func (x Tensor) PowScalar(y Scalar) Tensor {
 	return Wrap(ops.Pow(x.Handle(), number(ops.PowOp(), y)))
 }
@@ -240,14 +370,14 @@ func (x Tensor) PowScalarInPlace(y Scalar) error {
 
 // Rad2deg returns x radians in degrees. Integers become the default float.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func Rad2deg(x Tensor) Tensor {
 	return Wrap(ops.Rad2deg(x.Handle()))
 }
 
 // Rad2deg returns x radians in degrees.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) Rad2deg() Tensor {
 	return Wrap(ops.Rad2deg(x.Handle()))
 }
@@ -261,14 +391,16 @@ func (x Tensor) Rad2degInPlace() error {
 // Rdiv returns y / x, element by element, for a number on the left. Integers
 // and bools become the default float.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: shapes that do not broadcast.
 func Rdiv(x, y Tensor) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), y.Handle()))
 }
 
 // Rdiv returns y / x, element by element, for a number on the left.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: shapes that do not broadcast.
 func (x Tensor) Rdiv(y Tensor) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), y.Handle()))
 }
@@ -281,12 +413,18 @@ func (x Tensor) RdivInPlace(y Tensor) error {
 
 // RdivScalar is Rdiv where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func RdivScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), number(ops.RdivOp(), y)))
 }
 
 // RdivScalar is Rdiv where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) RdivScalar(y Scalar) Tensor {
 	return Wrap(ops.Rdiv(x.Handle(), number(ops.RdivOp(), y)))
 }
@@ -299,14 +437,16 @@ func (x Tensor) RdivScalarInPlace(y Scalar) error {
 
 // Reciprocal returns 1/x. Integers and bools become the default float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Reciprocal(x Tensor) Tensor {
 	return Wrap(ops.Reciprocal(x.Handle()))
 }
 
 // Reciprocal returns 1/x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Reciprocal() Tensor {
 	return Wrap(ops.Reciprocal(x.Handle()))
 }
@@ -320,14 +460,16 @@ func (x Tensor) ReciprocalInPlace() error {
 // Remainder returns x - y*floor(x / y), element by element. Where it is not
 // zero it has the sign of y, as Python's %.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func Remainder(x, y Tensor) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), y.Handle()))
 }
 
 // Remainder returns x - y*floor(x / y), element by element.
 //
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: bool and complex operands, shapes that do not broadcast.
 func (x Tensor) Remainder(y Tensor) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), y.Handle()))
 }
@@ -340,12 +482,18 @@ func (x Tensor) RemainderInPlace(y Tensor) error {
 
 // RemainderScalar is Remainder where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func RemainderScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), number(ops.RemainderOp(), y)))
 }
 
 // RemainderScalar is Remainder where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) RemainderScalar(y Scalar) Tensor {
 	return Wrap(ops.Remainder(x.Handle(), number(ops.RemainderOp(), y)))
 }
@@ -359,7 +507,8 @@ func (x Tensor) RemainderScalarInPlace(y Scalar) error {
 // Rpow returns y to the power x, element by element, for a number on the
 // left.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func Rpow(x, y Tensor) Tensor {
 	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
 }
@@ -367,7 +516,8 @@ func Rpow(x, y Tensor) Tensor {
 // Rpow returns y to the power x, element by element, for a number on the
 // left.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func (x Tensor) Rpow(y Tensor) Tensor {
 	return Wrap(ops.Rpow(x.Handle(), y.Handle()))
 }
@@ -380,12 +530,18 @@ func (x Tensor) RpowInPlace(y Tensor) error {
 
 // RpowScalar is Rpow where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func RpowScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
 }
 
 // RpowScalar is Rpow where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func (x Tensor) RpowScalar(y Scalar) Tensor {
 	return Wrap(ops.Rpow(x.Handle(), number(ops.RpowOp(), y)))
 }
@@ -399,14 +555,16 @@ func (x Tensor) RpowScalarInPlace(y Scalar) error {
 // Rsub returns y - x, element by element, for a number on the left. Integers
 // wrap; bools are an error.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func Rsub(x, y Tensor) Tensor {
 	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
 }
 
 // Rsub returns y - x, element by element, for a number on the left.
 //
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: that to which x and y broadcast.
+// Gradient: x, y. Errors: bool operands, shapes that do not broadcast.
 func (x Tensor) Rsub(y Tensor) Tensor {
 	return Wrap(ops.Rsub(x.Handle(), y.Handle()))
 }
@@ -419,12 +577,18 @@ func (x Tensor) RsubInPlace(y Tensor) error {
 
 // RsubScalar is Rsub where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func RsubScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
 }
 
 // RsubScalar is Rsub where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func (x Tensor) RsubScalar(y Scalar) Tensor {
 	return Wrap(ops.Rsub(x.Handle(), number(ops.RsubOp(), y)))
 }
@@ -438,7 +602,7 @@ func (x Tensor) RsubScalarInPlace(y Scalar) error {
 // Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
 // is 0; of a real tensor it is sign. The shape is that of x.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func Sgn(x Tensor) Tensor {
 	return Wrap(ops.Sgn(x.Handle()))
 }
@@ -446,7 +610,7 @@ func Sgn(x Tensor) Tensor {
 // Sgn returns x/abs(x) for each element of a complex tensor, and 0 where it
 // is 0; of a real tensor it is sign.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) Sgn() Tensor {
 	return Wrap(ops.Sgn(x.Handle()))
 }
@@ -454,7 +618,8 @@ func (x Tensor) Sgn() Tensor {
 // Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN,
 // and bools stay as they are. The gradient is zero.
 //
-// Dtypes: bool, int, float. Shape: that of x. Gradient: x.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func Sign(x Tensor) Tensor {
 	return Wrap(ops.Sign(x.Handle()))
 }
@@ -462,7 +627,8 @@ func Sign(x Tensor) Tensor {
 // Sign returns -1, 0 or 1 by the sign of each element of x; NaN stays NaN,
 // and bools stay as they are.
 //
-// Dtypes: bool, int, float. Shape: that of x. Gradient: x.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands.
 func (x Tensor) Sign() Tensor {
 	return Wrap(ops.Sign(x.Handle()))
 }
@@ -475,14 +641,16 @@ func (x Tensor) SignInPlace() error {
 
 // Square returns x*x.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func Square(x Tensor) Tensor {
 	return Wrap(ops.Square(x.Handle()))
 }
 
 // Square returns x*x.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: bool
+// operands.
 func (x Tensor) Square() Tensor {
 	return Wrap(ops.Square(x.Handle()))
 }
@@ -491,84 +659,4 @@ func (x Tensor) Square() Tensor {
 // result's shape, and a dtype that the result's casts to.
 func (x Tensor) SquareInPlace() error {
 	return ops.SquareInPlace(x.Handle())
-}
-
-// Sub returns x - y, element by element. Integers wrap; bools are an error,
-// use LogicalXor.
-//
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
-func Sub(x, y Tensor) Tensor {
-	return Wrap(ops.Sub(x.Handle(), y.Handle()))
-}
-
-// Sub returns x - y, element by element.
-//
-// Dtypes: int, float, complex. Operands broadcast. Gradient: x, y.
-func (x Tensor) Sub(y Tensor) Tensor {
-	return Wrap(ops.Sub(x.Handle(), y.Handle()))
-}
-
-// SubInPlace is Sub with the result written to x, which must have the
-// result's shape, and a dtype that the result's casts to.
-func (x Tensor) SubInPlace(y Tensor) error {
-	return ops.SubInPlace(x.Handle(), y.Handle())
-}
-
-// SubScalar is Sub where y is a number, which does not widen the other
-// operands' dtype within its category.
-func SubScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
-}
-
-// SubScalar is Sub where y is a number, which does not widen the other
-// operands' dtype within its category.
-func (x Tensor) SubScalar(y Scalar) Tensor {
-	return Wrap(ops.Sub(x.Handle(), number(ops.SubOp(), y)))
-}
-
-// SubScalarInPlace is SubScalar with the result written to x, which must have
-// the result's shape, and a dtype that the result's casts to.
-func (x Tensor) SubScalarInPlace(y Scalar) error {
-	return ops.SubInPlace(x.Handle(), number(ops.SubOp(), y))
-}
-
-// TruncDivide returns x / y with its fraction removed, element by element, in
-// the dtype of x and y. It is PyTorch's div with rounding_mode trunc. The
-// gradient is zero.
-//
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
-func TruncDivide(x, y Tensor) Tensor {
-	return Wrap(ops.TruncDivide(x.Handle(), y.Handle()))
-}
-
-// TruncDivide returns x / y with its fraction removed, element by element, in
-// the dtype of x and y.
-//
-// Dtypes: int, float. Operands broadcast. Gradient: x, y.
-func (x Tensor) TruncDivide(y Tensor) Tensor {
-	return Wrap(ops.TruncDivide(x.Handle(), y.Handle()))
-}
-
-// TruncDivideInPlace is TruncDivide with the result written to x, which must
-// have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) TruncDivideInPlace(y Tensor) error {
-	return ops.TruncDivideInPlace(x.Handle(), y.Handle())
-}
-
-// TruncDivideScalar is TruncDivide where y is a number, which does not widen
-// the other operands' dtype within its category.
-func TruncDivideScalar(x Tensor, y Scalar) Tensor {
-	return Wrap(ops.TruncDivide(x.Handle(), number(ops.TruncDivideOp(), y)))
-}
-
-// TruncDivideScalar is TruncDivide where y is a number, which does not widen
-// the other operands' dtype within its category.
-func (x Tensor) TruncDivideScalar(y Scalar) Tensor {
-	return Wrap(ops.TruncDivide(x.Handle(), number(ops.TruncDivideOp(), y)))
-}
-
-// TruncDivideScalarInPlace is TruncDivideScalar with the result written to x,
-// which must have the result's shape, and a dtype that the result's casts to.
-func (x Tensor) TruncDivideScalarInPlace(y Scalar) error {
-	return ops.TruncDivideInPlace(x.Handle(), number(ops.TruncDivideOp(), y))
 }

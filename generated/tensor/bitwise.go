@@ -6,14 +6,16 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // BitwiseAnd returns the bits that x and y both have.
 //
-// Dtypes: bool, int. Operands broadcast. Gradient: none.
+// Dtypes: bool, int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: float and complex operands, shapes that do not broadcast.
 func BitwiseAnd(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), y.Handle()))
 }
 
 // BitwiseAnd returns the bits that x and y both have.
 //
-// Dtypes: bool, int. Operands broadcast. Gradient: none.
+// Dtypes: bool, int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: float and complex operands, shapes that do not broadcast.
 func (x Tensor) BitwiseAnd(y Tensor) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), y.Handle()))
 }
@@ -26,12 +28,18 @@ func (x Tensor) BitwiseAndInPlace(y Tensor) error {
 
 // BitwiseAndScalar is BitwiseAnd where y is a number, which does not widen
 // the other operands' dtype within its category.
+//
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func BitwiseAndScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), number(ops.BitwiseAndOp(), y)))
 }
 
 // BitwiseAndScalar is BitwiseAnd where y is a number, which does not widen
 // the other operands' dtype within its category.
+//
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func (x Tensor) BitwiseAndScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseAnd(x.Handle(), number(ops.BitwiseAndOp(), y)))
 }
@@ -45,7 +53,8 @@ func (x Tensor) BitwiseAndScalarInPlace(y Scalar) error {
 // BitwiseLeftShift returns x shifted left by y bits; 0 where y is not less
 // than the width, or negative.
 //
-// Dtypes: int. Operands broadcast. Gradient: none.
+// Dtypes: int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: bool, float and complex operands, shapes that do not broadcast.
 func BitwiseLeftShift(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), y.Handle()))
 }
@@ -53,7 +62,8 @@ func BitwiseLeftShift(x, y Tensor) Tensor {
 // BitwiseLeftShift returns x shifted left by y bits; 0 where y is not less
 // than the width, or negative.
 //
-// Dtypes: int. Operands broadcast. Gradient: none.
+// Dtypes: int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: bool, float and complex operands, shapes that do not broadcast.
 func (x Tensor) BitwiseLeftShift(y Tensor) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), y.Handle()))
 }
@@ -66,12 +76,18 @@ func (x Tensor) BitwiseLeftShiftInPlace(y Tensor) error {
 
 // BitwiseLeftShiftScalar is BitwiseLeftShift where y is a number, which does
 // not widen the other operands' dtype within its category.
+//
+// Dtypes: int. Shape: that of x. Gradient: none. Errors: bool, float and
+// complex operands.
 func BitwiseLeftShiftScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), number(ops.BitwiseLeftShiftOp(), y)))
 }
 
 // BitwiseLeftShiftScalar is BitwiseLeftShift where y is a number, which does
 // not widen the other operands' dtype within its category.
+//
+// Dtypes: int. Shape: that of x. Gradient: none. Errors: bool, float and
+// complex operands.
 func (x Tensor) BitwiseLeftShiftScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseLeftShift(x.Handle(), number(ops.BitwiseLeftShiftOp(), y)))
 }
@@ -85,14 +101,16 @@ func (x Tensor) BitwiseLeftShiftScalarInPlace(y Scalar) error {
 
 // BitwiseNot returns x with every bit changed; for a bool its negation.
 //
-// Dtypes: bool, int. Shape: that of x. Gradient: none.
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func BitwiseNot(x Tensor) Tensor {
 	return Wrap(ops.BitwiseNot(x.Handle()))
 }
 
 // BitwiseNot returns x with every bit changed; for a bool its negation.
 //
-// Dtypes: bool, int. Shape: that of x. Gradient: none.
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func (x Tensor) BitwiseNot() Tensor {
 	return Wrap(ops.BitwiseNot(x.Handle()))
 }
@@ -105,14 +123,16 @@ func (x Tensor) BitwiseNotInPlace() error {
 
 // BitwiseOr returns the bits that x or y has.
 //
-// Dtypes: bool, int. Operands broadcast. Gradient: none.
+// Dtypes: bool, int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: float and complex operands, shapes that do not broadcast.
 func BitwiseOr(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), y.Handle()))
 }
 
 // BitwiseOr returns the bits that x or y has.
 //
-// Dtypes: bool, int. Operands broadcast. Gradient: none.
+// Dtypes: bool, int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: float and complex operands, shapes that do not broadcast.
 func (x Tensor) BitwiseOr(y Tensor) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), y.Handle()))
 }
@@ -125,12 +145,18 @@ func (x Tensor) BitwiseOrInPlace(y Tensor) error {
 
 // BitwiseOrScalar is BitwiseOr where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func BitwiseOrScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), number(ops.BitwiseOrOp(), y)))
 }
 
 // BitwiseOrScalar is BitwiseOr where y is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func (x Tensor) BitwiseOrScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseOr(x.Handle(), number(ops.BitwiseOrOp(), y)))
 }
@@ -144,7 +170,8 @@ func (x Tensor) BitwiseOrScalarInPlace(y Scalar) error {
 // BitwiseRightShift returns x shifted right by y bits, and keeps its sign;
 // the shift is at most the width, and the width if y is negative.
 //
-// Dtypes: int. Operands broadcast. Gradient: none.
+// Dtypes: int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: bool, float and complex operands, shapes that do not broadcast.
 func BitwiseRightShift(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), y.Handle()))
 }
@@ -152,7 +179,8 @@ func BitwiseRightShift(x, y Tensor) Tensor {
 // BitwiseRightShift returns x shifted right by y bits, and keeps its sign;
 // the shift is at most the width, and the width if y is negative.
 //
-// Dtypes: int. Operands broadcast. Gradient: none.
+// Dtypes: int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: bool, float and complex operands, shapes that do not broadcast.
 func (x Tensor) BitwiseRightShift(y Tensor) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), y.Handle()))
 }
@@ -165,12 +193,18 @@ func (x Tensor) BitwiseRightShiftInPlace(y Tensor) error {
 
 // BitwiseRightShiftScalar is BitwiseRightShift where y is a number, which
 // does not widen the other operands' dtype within its category.
+//
+// Dtypes: int. Shape: that of x. Gradient: none. Errors: bool, float and
+// complex operands.
 func BitwiseRightShiftScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), number(ops.BitwiseRightShiftOp(), y)))
 }
 
 // BitwiseRightShiftScalar is BitwiseRightShift where y is a number, which
 // does not widen the other operands' dtype within its category.
+//
+// Dtypes: int. Shape: that of x. Gradient: none. Errors: bool, float and
+// complex operands.
 func (x Tensor) BitwiseRightShiftScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseRightShift(x.Handle(), number(ops.BitwiseRightShiftOp(), y)))
 }
@@ -184,14 +218,16 @@ func (x Tensor) BitwiseRightShiftScalarInPlace(y Scalar) error {
 
 // BitwiseXor returns the bits that one of x and y has.
 //
-// Dtypes: bool, int. Operands broadcast. Gradient: none.
+// Dtypes: bool, int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: float and complex operands, shapes that do not broadcast.
 func BitwiseXor(x, y Tensor) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), y.Handle()))
 }
 
 // BitwiseXor returns the bits that one of x and y has.
 //
-// Dtypes: bool, int. Operands broadcast. Gradient: none.
+// Dtypes: bool, int. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: float and complex operands, shapes that do not broadcast.
 func (x Tensor) BitwiseXor(y Tensor) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), y.Handle()))
 }
@@ -204,12 +240,18 @@ func (x Tensor) BitwiseXorInPlace(y Tensor) error {
 
 // BitwiseXorScalar is BitwiseXor where y is a number, which does not widen
 // the other operands' dtype within its category.
+//
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func BitwiseXorScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), number(ops.BitwiseXorOp(), y)))
 }
 
 // BitwiseXorScalar is BitwiseXor where y is a number, which does not widen
 // the other operands' dtype within its category.
+//
+// Dtypes: bool, int. Shape: that of x. Gradient: none. Errors: float and
+// complex operands.
 func (x Tensor) BitwiseXorScalar(y Scalar) Tensor {
 	return Wrap(ops.BitwiseXor(x.Handle(), number(ops.BitwiseXorOp(), y)))
 }

@@ -20,8 +20,8 @@ func allCloseOptions(opts []Option) (rtol, atol float64, equalNaN bool, err erro
 // AllClose returns, as a bool scalar, whether isclose is true of every
 // element.
 //
-// Dtypes: all. Gradient: none. Options: Rtol (1e-05), Atol (1e-08), EqualNaN
-// (false).
+// Dtypes: all. Shape: no axes. Gradient: none. Errors: shapes that do not
+// fit. Options: Rtol (1e-05), Atol (1e-08), EqualNaN (false).
 func AllClose(x, y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := allCloseOptions(opts)
 	if err != nil {
@@ -33,8 +33,8 @@ func AllClose(x, y Tensor, opts ...Option) Tensor {
 // AllClose returns, as a bool scalar, whether isclose is true of every
 // element.
 //
-// Dtypes: all. Gradient: none. Options: Rtol (1e-05), Atol (1e-08), EqualNaN
-// (false).
+// Dtypes: all. Shape: no axes. Gradient: none. Errors: shapes that do not
+// fit. Options: Rtol (1e-05), Atol (1e-08), EqualNaN (false).
 func (x Tensor) AllClose(y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := allCloseOptions(opts)
 	if err != nil {
@@ -45,26 +45,32 @@ func (x Tensor) AllClose(y Tensor, opts ...Option) Tensor {
 
 // Eq returns whether x equals y. NaN equals nothing.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func Eq(x, y Tensor) Tensor {
 	return Wrap(ops.Eq(x.Handle(), y.Handle()))
 }
 
 // Eq returns whether x equals y.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func (x Tensor) Eq(y Tensor) Tensor {
 	return Wrap(ops.Eq(x.Handle(), y.Handle()))
 }
 
 // EqScalar is Eq where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func EqScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Eq(x.Handle(), number(ops.EqOp(), y)))
 }
 
 // EqScalar is Eq where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func (x Tensor) EqScalar(y Scalar) Tensor {
 	return Wrap(ops.Eq(x.Handle(), number(ops.EqOp(), y)))
 }
@@ -72,7 +78,8 @@ func (x Tensor) EqScalar(y Scalar) Tensor {
 // Equal returns, as a bool scalar, whether x and y have one shape and equal
 // elements.
 //
-// Dtypes: all. Gradient: none.
+// Dtypes: all. Shape: no axes. Gradient: none. Errors: shapes that do not
+// fit.
 func Equal(x, y Tensor) Tensor {
 	return Wrap(ops.Equal(x.Handle(), y.Handle()))
 }
@@ -80,59 +87,76 @@ func Equal(x, y Tensor) Tensor {
 // Equal returns, as a bool scalar, whether x and y have one shape and equal
 // elements.
 //
-// Dtypes: all. Gradient: none.
+// Dtypes: all. Shape: no axes. Gradient: none. Errors: shapes that do not
+// fit.
 func (x Tensor) Equal(y Tensor) Tensor {
 	return Wrap(ops.Equal(x.Handle(), y.Handle()))
 }
 
 // Ge returns whether x is greater than or equal to y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func Ge(x, y Tensor) Tensor {
 	return Wrap(ops.Ge(x.Handle(), y.Handle()))
 }
 
 // Ge returns whether x is greater than or equal to y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Ge(y Tensor) Tensor {
 	return Wrap(ops.Ge(x.Handle(), y.Handle()))
 }
 
 // GeScalar is Ge where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func GeScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Ge(x.Handle(), number(ops.GeOp(), y)))
 }
 
 // GeScalar is Ge where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func (x Tensor) GeScalar(y Scalar) Tensor {
 	return Wrap(ops.Ge(x.Handle(), number(ops.GeOp(), y)))
 }
 
 // Gt returns whether x is greater than y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func Gt(x, y Tensor) Tensor {
 	return Wrap(ops.Gt(x.Handle(), y.Handle()))
 }
 
 // Gt returns whether x is greater than y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Gt(y Tensor) Tensor {
 	return Wrap(ops.Gt(x.Handle(), y.Handle()))
 }
 
 // GtScalar is Gt where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func GtScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Gt(x.Handle(), number(ops.GtOp(), y)))
 }
 
 // GtScalar is Gt where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func (x Tensor) GtScalar(y Scalar) Tensor {
 	return Wrap(ops.Gt(x.Handle(), number(ops.GtOp(), y)))
 }
@@ -150,8 +174,9 @@ func isCloseOptions(opts []Option) (rtol, atol float64, equalNaN bool, err error
 // element. Equal infinities are close; NaN is close to NaN with EqualNaN.
 // Integers are compared as the default float.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: none. Options: Rtol
-// (1e-05), Atol (1e-08), EqualNaN (false).
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: shapes that do not broadcast. Options: Rtol (1e-05), Atol
+// (1e-08), EqualNaN (false).
 func IsClose(x, y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := isCloseOptions(opts)
 	if err != nil {
@@ -163,8 +188,9 @@ func IsClose(x, y Tensor, opts ...Option) Tensor {
 // IsClose returns whether abs(x - y) <= atol + rtol*abs(y), element by
 // element.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: none. Options: Rtol
-// (1e-05), Atol (1e-08), EqualNaN (false).
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: shapes that do not broadcast. Options: Rtol (1e-05), Atol
+// (1e-08), EqualNaN (false).
 func (x Tensor) IsClose(y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := isCloseOptions(opts)
 	if err != nil {
@@ -175,134 +201,158 @@ func (x Tensor) IsClose(y Tensor, opts ...Option) Tensor {
 
 // IsFinite returns whether x is neither infinite nor NaN.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func IsFinite(x Tensor) Tensor {
 	return Wrap(ops.IsFinite(x.Handle()))
 }
 
 // IsFinite returns whether x is neither infinite nor NaN.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func (x Tensor) IsFinite() Tensor {
 	return Wrap(ops.IsFinite(x.Handle()))
 }
 
 // IsInf returns whether x is infinite.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func IsInf(x Tensor) Tensor {
 	return Wrap(ops.IsInf(x.Handle()))
 }
 
 // IsInf returns whether x is infinite.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func (x Tensor) IsInf() Tensor {
 	return Wrap(ops.IsInf(x.Handle()))
 }
 
 // IsNaN returns whether x is NaN.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func IsNaN(x Tensor) Tensor {
 	return Wrap(ops.IsNaN(x.Handle()))
 }
 
 // IsNaN returns whether x is NaN.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func (x Tensor) IsNaN() Tensor {
 	return Wrap(ops.IsNaN(x.Handle()))
 }
 
 // Le returns whether x is less than or equal to y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func Le(x, y Tensor) Tensor {
 	return Wrap(ops.Le(x.Handle(), y.Handle()))
 }
 
 // Le returns whether x is less than or equal to y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Le(y Tensor) Tensor {
 	return Wrap(ops.Le(x.Handle(), y.Handle()))
 }
 
 // LeScalar is Le where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func LeScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Le(x.Handle(), number(ops.LeOp(), y)))
 }
 
 // LeScalar is Le where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func (x Tensor) LeScalar(y Scalar) Tensor {
 	return Wrap(ops.Le(x.Handle(), number(ops.LeOp(), y)))
 }
 
 // Lt returns whether x is less than y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func Lt(x, y Tensor) Tensor {
 	return Wrap(ops.Lt(x.Handle(), y.Handle()))
 }
 
 // Lt returns whether x is less than y.
 //
-// Dtypes: bool, int, float. Operands broadcast. Gradient: none.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// none. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Lt(y Tensor) Tensor {
 	return Wrap(ops.Lt(x.Handle(), y.Handle()))
 }
 
 // LtScalar is Lt where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func LtScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Lt(x.Handle(), number(ops.LtOp(), y)))
 }
 
 // LtScalar is Lt where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func (x Tensor) LtScalar(y Scalar) Tensor {
 	return Wrap(ops.Lt(x.Handle(), number(ops.LtOp(), y)))
 }
 
 // Ne returns whether x differs from y. NaN differs from everything.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func Ne(x, y Tensor) Tensor {
 	return Wrap(ops.Ne(x.Handle(), y.Handle()))
 }
 
 // Ne returns whether x differs from y.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func (x Tensor) Ne(y Tensor) Tensor {
 	return Wrap(ops.Ne(x.Handle(), y.Handle()))
 }
 
 // NeScalar is Ne where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func NeScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Ne(x.Handle(), number(ops.NeOp(), y)))
 }
 
 // NeScalar is Ne where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func (x Tensor) NeScalar(y Scalar) Tensor {
 	return Wrap(ops.Ne(x.Handle(), number(ops.NeOp(), y)))
 }
 
 // Signbit returns whether the sign of x is set, which tells -0 from 0.
 //
-// Dtypes: bool, int, float. Shape: that of x. Gradient: none.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func Signbit(x Tensor) Tensor {
 	return Wrap(ops.Signbit(x.Handle()))
 }
 
 // Signbit returns whether the sign of x is set, which tells -0 from 0.
 //
-// Dtypes: bool, int, float. Shape: that of x. Gradient: none.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands.
 func (x Tensor) Signbit() Tensor {
 	return Wrap(ops.Signbit(x.Handle()))
 }

@@ -8,7 +8,7 @@ import "github.com/sinter-go/sinter/generated/ops"
 // shape of x: for a real one 0, or pi where it is negative. NaN stays NaN;
 // integers and bools become the default float.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func Angle(x Tensor) Tensor {
 	return Wrap(ops.Angle(x.Handle()))
 }
@@ -16,7 +16,7 @@ func Angle(x Tensor) Tensor {
 // Angle returns the angle of each element of x, from -pi to pi and in the
 // shape of x: for a real one 0, or pi where it is negative.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) Angle() Tensor {
 	return Wrap(ops.Angle(x.Handle()))
 }
@@ -24,7 +24,7 @@ func (x Tensor) Angle() Tensor {
 // Conj returns the complex conjugate of each element of x, in its shape; of a
 // real tensor the tensor itself.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func Conj(x Tensor) Tensor {
 	return Wrap(ops.Conj(x.Handle()))
 }
@@ -32,37 +32,40 @@ func Conj(x Tensor) Tensor {
 // Conj returns the complex conjugate of each element of x, in its shape; of a
 // real tensor the tensor itself.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) Conj() Tensor {
 	return Wrap(ops.Conj(x.Handle()))
 }
 
 // Imag returns the imaginary part of each element of a complex tensor.
 //
-// Dtypes: complex. Shape: that of x. Gradient: x.
+// Dtypes: complex. Shape: that of x. Gradient: x. Errors: bool, int and float
+// operands.
 func Imag(x Tensor) Tensor {
 	return Wrap(ops.Imag(x.Handle()))
 }
 
 // Imag returns the imaginary part of each element of a complex tensor.
 //
-// Dtypes: complex. Shape: that of x. Gradient: x.
+// Dtypes: complex. Shape: that of x. Gradient: x. Errors: bool, int and float
+// operands.
 func (x Tensor) Imag() Tensor {
 	return Wrap(ops.Imag(x.Handle()))
 }
 
-// Complex returns the complex tensor with the given parts, which have its
-// shape. It is PyTorch's complex.
+// Complex returns the complex tensor with the given real and imaginary parts.
+// It is PyTorch's complex.
 //
-// Dtypes: float. Gradient: re, im.
+// Dtypes: float. Shape: that to which re and im broadcast. Gradient: re, im.
+// Errors: bool, int and complex operands, shapes that do not broadcast.
 func Complex(re, im Tensor) Tensor {
 	return Wrap(ops.Complex(re.Handle(), im.Handle()))
 }
 
-// Complex returns the complex tensor with the given parts, which have its
-// shape.
+// Complex returns the complex tensor with the given real and imaginary parts.
 //
-// Dtypes: float. Gradient: re, im.
+// Dtypes: float. Shape: that to which re and im broadcast. Gradient: re, im.
+// Errors: bool, int and complex operands, shapes that do not broadcast.
 func (re Tensor) Complex(im Tensor) Tensor {
 	return Wrap(ops.Complex(re.Handle(), im.Handle()))
 }
@@ -70,7 +73,7 @@ func (re Tensor) Complex(im Tensor) Tensor {
 // Real returns the real part of each element of x, in its shape; for a real
 // tensor the tensor itself. The result is a copy.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func Real(x Tensor) Tensor {
 	return Wrap(ops.Real(x.Handle()))
 }
@@ -78,7 +81,7 @@ func Real(x Tensor) Tensor {
 // Real returns the real part of each element of x, in its shape; for a real
 // tensor the tensor itself.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) Real() Tensor {
 	return Wrap(ops.Real(x.Handle()))
 }

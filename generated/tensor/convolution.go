@@ -29,8 +29,11 @@ func conv1dOptions(opts []Option) (bias *core.Tensor, stride, padding, dilation 
 // element, so a weight that is infinite or NaN makes NaN of them. On a GPU
 // such products may also be left out, as its library decides.
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+// Dtypes: float, complex. Shape: [n, out, length], of as many elements as
+// there are places for the kernel. Gradient: x, weight, Bias. Errors: bool
+// and int operands, shapes that do not fit, arguments that do not fit the
+// shape of x. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
+// Groups (1), AutoPad (AutoPadNone).
 func Conv1d(x, weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, dilation, groups, autoPad, err := conv1dOptions(opts)
 	if err != nil {
@@ -43,8 +46,11 @@ func Conv1d(x, weight Tensor, opts ...Option) Tensor {
 // [channels, length]) with weight [out, channels/groups, kernel], plus bias
 // [out].
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+// Dtypes: float, complex. Shape: [n, out, length], of as many elements as
+// there are places for the kernel. Gradient: x, weight, Bias. Errors: bool
+// and int operands, shapes that do not fit, arguments that do not fit the
+// shape of x. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
+// Groups (1), AutoPad (AutoPadNone).
 func (x Tensor) Conv1d(weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, dilation, groups, autoPad, err := conv1dOptions(opts)
 	if err != nil {
@@ -71,8 +77,11 @@ func conv2dOptions(opts []Option) (bias *core.Tensor, stride, padding, dilation 
 // sides) and dilation have one number for both axes or two. AutoPad and zeros
 // are as for Conv1d.
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+// Dtypes: float, complex. Shape: [n, out, height, width], of as many elements
+// as there are places for the kernel. Gradient: x, weight, Bias. Errors: bool
+// and int operands, shapes that do not fit, arguments that do not fit the
+// shape of x. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
+// Groups (1), AutoPad (AutoPadNone).
 func Conv2d(x, weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, dilation, groups, autoPad, err := conv2dOptions(opts)
 	if err != nil {
@@ -85,8 +94,11 @@ func Conv2d(x, weight Tensor, opts ...Option) Tensor {
 // [channels, height, width]) with weight [out, channels/groups, kernel
 // height, kernel width], plus bias [out].
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+// Dtypes: float, complex. Shape: [n, out, height, width], of as many elements
+// as there are places for the kernel. Gradient: x, weight, Bias. Errors: bool
+// and int operands, shapes that do not fit, arguments that do not fit the
+// shape of x. Options: Bias, Stride ([1]), Padding ([0]), Dilation ([1]),
+// Groups (1), AutoPad (AutoPadNone).
 func (x Tensor) Conv2d(weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, dilation, groups, autoPad, err := conv2dOptions(opts)
 	if err != nil {
@@ -112,8 +124,11 @@ func conv3dOptions(opts []Option) (bias *core.Tensor, stride, padding, dilation 
 // height, width], plus bias [out]. Stride, padding and dilation have one
 // number or three. AutoPad and zeros are as for Conv1d.
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+// Dtypes: float, complex. Shape: [n, out, depth, height, width], of as many
+// elements as there are places for the kernel. Gradient: x, weight, Bias.
+// Errors: bool and int operands, shapes that do not fit, arguments that do
+// not fit the shape of x. Options: Bias, Stride ([1]), Padding ([0]),
+// Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
 func Conv3d(x, weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, dilation, groups, autoPad, err := conv3dOptions(opts)
 	if err != nil {
@@ -126,8 +141,11 @@ func Conv3d(x, weight Tensor, opts ...Option) Tensor {
 // width] (or without n) with weight [out, channels/groups, kernel depth,
 // height, width], plus bias [out].
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
+// Dtypes: float, complex. Shape: [n, out, depth, height, width], of as many
+// elements as there are places for the kernel. Gradient: x, weight, Bias.
+// Errors: bool and int operands, shapes that do not fit, arguments that do
+// not fit the shape of x. Options: Bias, Stride ([1]), Padding ([0]),
+// Dilation ([1]), Groups (1), AutoPad (AutoPadNone).
 func (x Tensor) Conv3d(weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, dilation, groups, autoPad, err := conv3dOptions(opts)
 	if err != nil {
@@ -156,8 +174,11 @@ func convTranspose1dOptions(opts []Option) (bias *core.Tensor, stride, padding, 
 // a GPU a weight that is infinite or NaN may also give NaN in elements next
 // to the ends or between strides, which it does not reach.
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+// Dtypes: float, complex. Shape: [n, out, length], with (length-1)*stride -
+// 2*padding + dilation*(kernel-1) + OutputPadding + 1 elements. Gradient: x,
+// weight, Bias. Errors: bool and int operands, shapes that do not fit,
+// arguments that do not fit the shape of x. Options: Bias, Stride ([1]),
+// Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
 func ConvTranspose1d(x, weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose1dOptions(opts)
 	if err != nil {
@@ -170,8 +191,11 @@ func ConvTranspose1d(x, weight Tensor, opts ...Option) Tensor {
 // with weight [in, out/groups, kernel], plus bias [out]: the gradient of
 // Conv1d with respect to its input.
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+// Dtypes: float, complex. Shape: [n, out, length], with (length-1)*stride -
+// 2*padding + dilation*(kernel-1) + OutputPadding + 1 elements. Gradient: x,
+// weight, Bias. Errors: bool and int operands, shapes that do not fit,
+// arguments that do not fit the shape of x. Options: Bias, Stride ([1]),
+// Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
 func (x Tensor) ConvTranspose1d(weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose1dOptions(opts)
 	if err != nil {
@@ -197,8 +221,11 @@ func convTranspose2dOptions(opts []Option) (bias *core.Tensor, stride, padding, 
 // [out]: the gradient of Conv2d with respect to its input. Lists have one
 // number for both axes or two.
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+// Dtypes: float, complex. Shape: [n, out, height, width], each as in
+// ConvTranspose1d. Gradient: x, weight, Bias. Errors: bool and int operands,
+// shapes that do not fit, arguments that do not fit the shape of x. Options:
+// Bias, Stride ([1]), Padding ([0]), OutputPadding ([0]), Groups (1),
+// Dilation ([1]).
 func ConvTranspose2d(x, weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose2dOptions(opts)
 	if err != nil {
@@ -211,8 +238,11 @@ func ConvTranspose2d(x, weight Tensor, opts ...Option) Tensor {
 // width] with weight [in, out/groups, kernel height, kernel width], plus bias
 // [out]: the gradient of Conv2d with respect to its input.
 //
-// Dtypes: float, complex. Gradient: x, weight, Bias. Options: Bias, Stride
-// ([1]), Padding ([0]), OutputPadding ([0]), Groups (1), Dilation ([1]).
+// Dtypes: float, complex. Shape: [n, out, height, width], each as in
+// ConvTranspose1d. Gradient: x, weight, Bias. Errors: bool and int operands,
+// shapes that do not fit, arguments that do not fit the shape of x. Options:
+// Bias, Stride ([1]), Padding ([0]), OutputPadding ([0]), Groups (1),
+// Dilation ([1]).
 func (x Tensor) ConvTranspose2d(weight Tensor, opts ...Option) Tensor {
 	bias, stride, padding, outputPadding, groups, dilation, err := convTranspose2dOptions(opts)
 	if err != nil {

@@ -13,21 +13,23 @@ import (
 // Cat joins tensors along dim. All have the same shape except along dim, and
 // the result has the sum of their extents there. Dtypes promote.
 //
-// Dtypes: all. Gradient: xs.
+// Dtypes: all. Shape: that of the tensors, with the sum of their extents
+// along dim. Gradient: xs. Errors: shapes that do not fit, an axis that the
+// tensors do not have.
 func Cat(xs []Tensor, dim int) Tensor {
 	return Wrap(ops.Cat(handles(xs), dim))
 }
 
 // Clone returns a contiguous copy of x.
 //
-// Dtypes: all. Shape: that of x. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func Clone(x Tensor) Tensor {
 	return Wrap(ops.Clone(x.Handle()))
 }
 
 // Clone returns a contiguous copy of x.
 //
-// Dtypes: all. Shape: that of x. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) Clone() Tensor {
 	return Wrap(ops.Clone(x.Handle()))
 }
@@ -41,7 +43,8 @@ func (x Tensor) CloneInPlace() error {
 // Flip returns x with the order of its elements reversed along each axis in
 // dims. The result is a copy.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: an axis that x does not
+// have.
 func Flip(x Tensor, dims ...int) Tensor {
 	return Wrap(ops.Flip(x.Handle(), slices.Clone(dims)))
 }
@@ -49,7 +52,8 @@ func Flip(x Tensor, dims ...int) Tensor {
 // Flip returns x with the order of its elements reversed along each axis in
 // dims.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: an axis that x does not
+// have.
 func (x Tensor) Flip(dims ...int) Tensor {
 	return Wrap(ops.Flip(x.Handle(), slices.Clone(dims)))
 }
@@ -70,7 +74,9 @@ func padOptions(opts []Option) (mode ops.Mode, value ir.Scalar, err error) {
 // most the last three axes, reflect with fewer elements than an axis has,
 // circular with no more than are left.
 //
-// Dtypes: all. Gradient: x. Options: Mode (ModeConstant), Value (0).
+// Dtypes: all. Shape: that of x, with padding added to the extents. Gradient:
+// x. Errors: arguments that do not fit the shape of x. Options: Mode
+// (ModeConstant), Value (0).
 func Pad(x Tensor, padding []int, opts ...Option) Tensor {
 	mode, value, err := padOptions(opts)
 	if err != nil {
@@ -81,7 +87,9 @@ func Pad(x Tensor, padding []int, opts ...Option) Tensor {
 
 // Pad surrounds x with elements.
 //
-// Dtypes: all. Gradient: x. Options: Mode (ModeConstant), Value (0).
+// Dtypes: all. Shape: that of x, with padding added to the extents. Gradient:
+// x. Errors: arguments that do not fit the shape of x. Options: Mode
+// (ModeConstant), Value (0).
 func (x Tensor) Pad(padding []int, opts ...Option) Tensor {
 	mode, value, err := padOptions(opts)
 	if err != nil {
@@ -94,7 +102,8 @@ func (x Tensor) Pad(padding []int, opts ...Option) Tensor {
 // least as many numbers as axes; more of them add leading axes. The result is
 // a copy.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the extents of x, each times its number in reps.
+// Gradient: x. Errors: arguments that do not fit the shape of x.
 func Repeat(x Tensor, reps ...int) Tensor {
 	return Wrap(ops.Repeat(x.Handle(), slices.Clone(reps)))
 }
@@ -102,7 +111,8 @@ func Repeat(x Tensor, reps ...int) Tensor {
 // Repeat returns x repeated reps times along each axis; there must be at
 // least as many numbers as axes; more of them add leading axes.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the extents of x, each times its number in reps.
+// Gradient: x. Errors: arguments that do not fit the shape of x.
 func (x Tensor) Repeat(reps ...int) Tensor {
 	return Wrap(ops.Repeat(x.Handle(), slices.Clone(reps)))
 }
@@ -110,7 +120,9 @@ func (x Tensor) Repeat(reps ...int) Tensor {
 // RepeatInterleave returns x with each element along dim repeated n times,
 // next to each other.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with n times as many elements along dim.
+// Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
+// x does not have. N must not be negative. X must have one axis or more.
 func RepeatInterleave(x Tensor, n, dim int) Tensor {
 	return Wrap(ops.RepeatInterleave(x.Handle(), n, dim))
 }
@@ -118,7 +130,9 @@ func RepeatInterleave(x Tensor, n, dim int) Tensor {
 // RepeatInterleave returns x with each element along dim repeated n times,
 // next to each other.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with n times as many elements along dim.
+// Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
+// x does not have. N must not be negative. X must have one axis or more.
 func (x Tensor) RepeatInterleave(n, dim int) Tensor {
 	return Wrap(ops.RepeatInterleave(x.Handle(), n, dim))
 }
@@ -128,7 +142,11 @@ func (x Tensor) RepeatInterleave(n, dim int) Tensor {
 // repeats stands for all. It is PyTorch's RepeatInterleave with a tensor. The
 // host waits for the number of elements.
 //
-// Dtypes: all. Gradient: x. Waits for a value on the host.
+// Dtypes: all. Shape: that of x, with the sum of repeats along dim. Gradient:
+// x. Errors: repeats that is not int32 or int64, shapes that do not fit, an
+// axis that x does not have. X must have the axis dim, and repeats have one
+// axis with one element, or as many as x along dim. Repeats must not be
+// negative. Waits for a value on the host.
 func RepeatInterleaveBy(x, repeats Tensor, dim int) Tensor {
 	return Wrap(ops.RepeatInterleaveBy(x.Handle(), repeats.Handle(), dim))
 }
@@ -137,7 +155,11 @@ func RepeatInterleaveBy(x, repeats Tensor, dim int) Tensor {
 // element i of the int32 or int64 tensor repeats says; a single element of
 // repeats stands for all.
 //
-// Dtypes: all. Gradient: x. Waits for a value on the host.
+// Dtypes: all. Shape: that of x, with the sum of repeats along dim. Gradient:
+// x. Errors: repeats that is not int32 or int64, shapes that do not fit, an
+// axis that x does not have. X must have the axis dim, and repeats have one
+// axis with one element, or as many as x along dim. Repeats must not be
+// negative. Waits for a value on the host.
 func (x Tensor) RepeatInterleaveBy(repeats Tensor, dim int) Tensor {
 	return Wrap(ops.RepeatInterleaveBy(x.Handle(), repeats.Handle(), dim))
 }
@@ -153,7 +175,8 @@ func rollOptions(opts []Option) (dim []int, err error) {
 // for each. What leaves at one end enters at the other. Without dim there is
 // one shift, along x read in row-major order.
 //
-// Dtypes: all. Gradient: x. Options: Dim.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: arguments that do not
+// fit the shape of x, an axis that x does not have. Options: Dim.
 func Roll(x Tensor, shifts []int, opts ...Option) Tensor {
 	dim, err := rollOptions(opts)
 	if err != nil {
@@ -165,7 +188,8 @@ func Roll(x Tensor, shifts []int, opts ...Option) Tensor {
 // Roll returns x with its elements moved along the axes in dim by shifts, one
 // for each.
 //
-// Dtypes: all. Gradient: x. Options: Dim.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: arguments that do not
+// fit the shape of x, an axis that x does not have. Options: Dim.
 func (x Tensor) Roll(shifts []int, opts ...Option) Tensor {
 	dim, err := rollOptions(opts)
 	if err != nil {
@@ -177,7 +201,9 @@ func (x Tensor) Roll(shifts []int, opts ...Option) Tensor {
 // Stack joins tensors of one shape along a new axis before axis dim, which
 // may be one past the last. Dtypes promote.
 //
-// Dtypes: all. Gradient: xs.
+// Dtypes: all. Shape: that of the tensors, and an axis of as many elements as
+// there are tensors. Gradient: xs. Errors: shapes that do not fit, an axis
+// that the tensors do not have.
 func Stack(xs []Tensor, dim int) Tensor {
 	return Wrap(ops.Stack(handles(xs), dim))
 }
@@ -185,14 +211,16 @@ func Stack(xs []Tensor, dim int) Tensor {
 // Tile returns x repeated reps times along each axis. If there are fewer
 // numbers than axes, they belong to the last axes.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the extents of x, each times its number in reps.
+// Gradient: x. Errors: arguments that do not fit the shape of x.
 func Tile(x Tensor, reps ...int) Tensor {
 	return Wrap(ops.Tile(x.Handle(), slices.Clone(reps)))
 }
 
 // Tile returns x repeated reps times along each axis.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the extents of x, each times its number in reps.
+// Gradient: x. Errors: arguments that do not fit the shape of x.
 func (x Tensor) Tile(reps ...int) Tensor {
 	return Wrap(ops.Tile(x.Handle(), slices.Clone(reps)))
 }
@@ -202,14 +230,14 @@ func (x Tensor) Tile(reps ...int) Tensor {
 // and NaN becomes 0. A complex number loses its imaginary part. Anything but
 // 0 becomes true. The shape stays.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func ToType(x Tensor, dType ir.DType) Tensor {
 	return Wrap(ops.ToType(x.Handle(), dType))
 }
 
 // ToType returns x converted to dtype, or x itself if it has that dtype.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) ToType(dType ir.DType) Tensor {
 	return Wrap(ops.ToType(x.Handle(), dType))
 }

@@ -10,14 +10,16 @@ import (
 
 // Exp returns e to the power x. Integers become the default float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Exp(x Tensor) Tensor {
 	return Wrap(ops.Exp(x.Handle()))
 }
 
 // Exp returns e to the power x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Exp() Tensor {
 	return Wrap(ops.Exp(x.Handle()))
 }
@@ -30,14 +32,16 @@ func (x Tensor) ExpInPlace() error {
 
 // Exp2 returns 2 to the power x. Integers become the default float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Exp2(x Tensor) Tensor {
 	return Wrap(ops.Exp2(x.Handle()))
 }
 
 // Exp2 returns 2 to the power x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Exp2() Tensor {
 	return Wrap(ops.Exp2(x.Handle()))
 }
@@ -51,14 +55,16 @@ func (x Tensor) Exp2InPlace() error {
 // Expm1 returns exp(x) - 1, accurate for small x. Integers become the default
 // float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Expm1(x Tensor) Tensor {
 	return Wrap(ops.Expm1(x.Handle()))
 }
 
 // Expm1 returns exp(x) - 1, accurate for small x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Expm1() Tensor {
 	return Wrap(ops.Expm1(x.Handle()))
 }
@@ -72,7 +78,8 @@ func (x Tensor) Expm1InPlace() error {
 // Log returns the natural logarithm of x; negative infinity for 0 and NaN for
 // negative numbers. Integers become the default float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Log(x Tensor) Tensor {
 	return Wrap(ops.Log(x.Handle()))
 }
@@ -80,7 +87,8 @@ func Log(x Tensor) Tensor {
 // Log returns the natural logarithm of x; negative infinity for 0 and NaN for
 // negative numbers.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Log() Tensor {
 	return Wrap(ops.Log(x.Handle()))
 }
@@ -94,14 +102,16 @@ func (x Tensor) LogInPlace() error {
 // Log10 returns the logarithm of x to base 10. Integers become the default
 // float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Log10(x Tensor) Tensor {
 	return Wrap(ops.Log10(x.Handle()))
 }
 
 // Log10 returns the logarithm of x to base 10.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Log10() Tensor {
 	return Wrap(ops.Log10(x.Handle()))
 }
@@ -115,14 +125,16 @@ func (x Tensor) Log10InPlace() error {
 // Log1p returns log(1 + x), accurate for small x. Integers become the default
 // float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Log1p(x Tensor) Tensor {
 	return Wrap(ops.Log1p(x.Handle()))
 }
 
 // Log1p returns log(1 + x), accurate for small x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Log1p() Tensor {
 	return Wrap(ops.Log1p(x.Handle()))
 }
@@ -136,14 +148,16 @@ func (x Tensor) Log1pInPlace() error {
 // Log2 returns the logarithm of x to base 2. Integers become the default
 // float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Log2(x Tensor) Tensor {
 	return Wrap(ops.Log2(x.Handle()))
 }
 
 // Log2 returns the logarithm of x to base 2.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Log2() Tensor {
 	return Wrap(ops.Log2(x.Handle()))
 }
@@ -157,7 +171,8 @@ func (x Tensor) Log2InPlace() error {
 // Logaddexp returns log(exp(x) + exp(y)), element by element, without
 // overflow on the way.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: shapes that do not broadcast.
 func Logaddexp(x, y Tensor) Tensor {
 	return Wrap(ops.Logaddexp(x.Handle(), y.Handle()))
 }
@@ -165,7 +180,8 @@ func Logaddexp(x, y Tensor) Tensor {
 // Logaddexp returns log(exp(x) + exp(y)), element by element, without
 // overflow on the way.
 //
-// Dtypes: float, complex. Operands broadcast. Gradient: x, y.
+// Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: shapes that do not broadcast.
 func (x Tensor) Logaddexp(y Tensor) Tensor {
 	return Wrap(ops.Logaddexp(x.Handle(), y.Handle()))
 }
@@ -179,7 +195,8 @@ func (x Tensor) LogaddexpInPlace(y Tensor) error {
 // Logaddexp2 returns log2(2^x + 2^y), element by element, without overflow on
 // the way.
 //
-// Dtypes: float. Operands broadcast. Gradient: x, y.
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
 func Logaddexp2(x, y Tensor) Tensor {
 	return Wrap(ops.Logaddexp2(x.Handle(), y.Handle()))
 }
@@ -187,7 +204,8 @@ func Logaddexp2(x, y Tensor) Tensor {
 // Logaddexp2 returns log2(2^x + 2^y), element by element, without overflow on
 // the way.
 //
-// Dtypes: float. Operands broadcast. Gradient: x, y.
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Logaddexp2(y Tensor) Tensor {
 	return Wrap(ops.Logaddexp2(x.Handle(), y.Handle()))
 }
@@ -208,7 +226,8 @@ func logitOptions(opts []Option) (eps float64, err error) {
 // Logit returns log(x/(1 - x)), the inverse of sigmoid, NaN outside [0, 1].
 // With an eps of 0 or more, x is first limited to eps and 1 - eps.
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Eps (-1).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
+// Options: Eps (-1).
 func Logit(x Tensor, opts ...Option) Tensor {
 	eps, err := logitOptions(opts)
 	if err != nil {
@@ -219,7 +238,8 @@ func Logit(x Tensor, opts ...Option) Tensor {
 
 // Logit returns log(x/(1 - x)), the inverse of sigmoid, NaN outside [0, 1].
 //
-// Dtypes: float. Shape: that of x. Gradient: x. Options: Eps (-1).
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
+// Options: Eps (-1).
 func (x Tensor) Logit(opts ...Option) Tensor {
 	eps, err := logitOptions(opts)
 	if err != nil {
@@ -242,14 +262,16 @@ func (x Tensor) LogitInPlace(opts ...Option) error {
 
 // Rsqrt returns 1/sqrt(x). Integers become the default float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Rsqrt(x Tensor) Tensor {
 	return Wrap(ops.Rsqrt(x.Handle()))
 }
 
 // Rsqrt returns 1/sqrt(x).
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Rsqrt() Tensor {
 	return Wrap(ops.Rsqrt(x.Handle()))
 }
@@ -262,14 +284,16 @@ func (x Tensor) RsqrtInPlace() error {
 
 // Sigmoid returns 1/(1 + exp(-x)). Integers become the default float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Sigmoid(x Tensor) Tensor {
 	return Wrap(ops.Sigmoid(x.Handle()))
 }
 
 // Sigmoid returns 1/(1 + exp(-x)).
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Sigmoid() Tensor {
 	return Wrap(ops.Sigmoid(x.Handle()))
 }
@@ -283,14 +307,16 @@ func (x Tensor) SigmoidInPlace() error {
 // Sqrt returns the square root of each element of x; NaN for negative ones.
 // Integers become the default float.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Sqrt(x Tensor) Tensor {
 	return Wrap(ops.Sqrt(x.Handle()))
 }
 
 // Sqrt returns the square root of each element of x; NaN for negative ones.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Sqrt() Tensor {
 	return Wrap(ops.Sqrt(x.Handle()))
 }
@@ -304,7 +330,8 @@ func (x Tensor) SqrtInPlace() error {
 // Xlogy returns x*log(y), element by element, and 0 where x is 0 and y is not
 // NaN.
 //
-// Dtypes: float. Operands broadcast. Gradient: x, y.
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
 func Xlogy(x, y Tensor) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), y.Handle()))
 }
@@ -312,7 +339,8 @@ func Xlogy(x, y Tensor) Tensor {
 // Xlogy returns x*log(y), element by element, and 0 where x is 0 and y is not
 // NaN.
 //
-// Dtypes: float. Operands broadcast. Gradient: x, y.
+// Dtypes: float. Shape: that to which x and y broadcast. Gradient: x, y.
+// Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Xlogy(y Tensor) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), y.Handle()))
 }
@@ -325,12 +353,16 @@ func (x Tensor) XlogyInPlace(y Tensor) error {
 
 // XlogyScalar is Xlogy where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func XlogyScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), number(ops.XlogyOp(), y)))
 }
 
 // XlogyScalar is Xlogy where y is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) XlogyScalar(y Scalar) Tensor {
 	return Wrap(ops.Xlogy(x.Handle(), number(ops.XlogyOp(), y)))
 }

@@ -13,7 +13,9 @@ import (
 // tensor of one axis. Without OfType it is int64 where all three are
 // integers, else the default float.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: one axis, with the numbers from start to before end.
+// Gradient: none. Errors: start and end must be real and finite, and step
+// lead from start to end. Options: On, OfType, RequireGrad, Pinned.
 func Arange(start, end, step Scalar, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -51,8 +53,8 @@ func (t Tensor) NewEmpty(shape []int, opts ...Option) Tensor {
 // Empty returns a tensor in new memory that nothing is written to: its
 // elements have no defined value until the program writes them.
 //
-// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
-// RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Errors: a negative
+// extent. Options: On, OfType, RequireGrad, Pinned.
 func Empty(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -78,7 +80,8 @@ func EmptyLike(x Tensor, opts ...Option) Tensor {
 // Eye returns the matrix of rows and columns with ones on its diagonal and
 // zeros elsewhere.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: [rows, cols]. Gradient: none. Errors: a negative
+// extent. Options: On, OfType, RequireGrad, Pinned.
 func Eye(rows, cols int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -108,8 +111,8 @@ func (t Tensor) NewFull(shape []int, value Scalar, opts ...Option) Tensor {
 // Full returns a tensor whose elements are value. Without OfType, a bool
 // gives bool, an integer int64, and a float the default float.
 //
-// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
-// RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Errors: a negative
+// extent. Options: On, OfType, RequireGrad, Pinned.
 func Full(shape []int, value Scalar, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -144,8 +147,8 @@ func FullLike(x Tensor, value Scalar, opts ...Option) Tensor {
 // far apart, as a tensor of one axis. For an integer dtype, start, end and
 // the numbers between lose their fractions.
 //
-// Dtypes: int, float, complex. Gradient: none. Options: On, OfType,
-// RequireGrad, Pinned.
+// Dtypes: int, float, complex. Shape: [steps]. Gradient: none. Errors: a
+// negative extent. Options: On, OfType, RequireGrad, Pinned.
 func Linspace(start, end float64, steps int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -157,8 +160,8 @@ func Linspace(start, end float64, steps int, opts ...Option) Tensor {
 // Logspace returns base to the powers that linspace gives, on one axis. For
 // an integer dtype start, end and the results lose their fractions.
 //
-// Dtypes: int, float, complex. Gradient: none. Options: On, OfType,
-// RequireGrad, Pinned.
+// Dtypes: int, float, complex. Shape: [steps]. Gradient: none. Errors: a
+// negative extent. Options: On, OfType, RequireGrad, Pinned.
 func Logspace(start, end float64, steps int, base float64, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -183,8 +186,8 @@ func (t Tensor) NewOnes(shape []int, opts ...Option) Tensor {
 
 // Ones returns a tensor of ones.
 //
-// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
-// RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Errors: a negative
+// extent. Options: On, OfType, RequireGrad, Pinned.
 func Ones(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -223,8 +226,8 @@ func (t Tensor) NewZeros(shape []int, opts ...Option) Tensor {
 
 // Zeros returns a tensor of zeros.
 //
-// Dtypes: all. Shape: the one given. Gradient: none. Options: On, OfType,
-// RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Errors: a negative
+// extent. Options: On, OfType, RequireGrad, Pinned.
 func Zeros(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {

@@ -21,8 +21,10 @@ func fftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error
 // unless dim names another: the sum over j of x[j]*exp(-2*pi*i*j*k/n) for
 // each k from 0 to n-1. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with
+// sizes elements along the axis. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func FFT(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := fftOptions(opts)
 	if err != nil {
@@ -35,8 +37,10 @@ func FFT(x Tensor, opts ...Option) Tensor {
 // unless dim names another: the sum over j of x[j]*exp(-2*pi*i*j*k/n) for
 // each k from 0 to n-1.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with
+// sizes elements along the axis. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) FFT(opts ...Option) Tensor {
 	sizes, dim, scaling, err := fftOptions(opts)
 	if err != nil {
@@ -57,8 +61,10 @@ func ffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err erro
 // FFT2 returns fft of x along two axes, the last two unless dim names others.
 // The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func FFT2(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := ffT2Options(opts)
 	if err != nil {
@@ -69,8 +75,10 @@ func FFT2(x Tensor, opts ...Option) Tensor {
 
 // FFT2 returns fft of x along two axes, the last two unless dim names others.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) FFT2(opts ...Option) Tensor {
 	sizes, dim, scaling, err := ffT2Options(opts)
 	if err != nil {
@@ -83,7 +91,8 @@ func (x Tensor) FFT2(opts ...Option) Tensor {
 // are d apart: 0, 1 and so on and then the negative ones up to -1, all over
 // n*d, on one axis.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: [n]. Gradient: none. Errors: a negative extent. Want
+// one sample or more. Options: On, OfType, RequireGrad, Pinned.
 func FFTFreq(n int, d float64, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -104,8 +113,10 @@ func fftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err erro
 // FFTN returns fft of x along the axes in dim, or without these along as many
 // of the last as there are sizes, or along all. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func FFTN(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := fftnOptions(opts)
 	if err != nil {
@@ -117,8 +128,10 @@ func FFTN(x Tensor, opts ...Option) Tensor {
 // FFTN returns fft of x along the axes in dim, or without these along as many
 // of the last as there are sizes, or along all.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) FFTN(opts ...Option) Tensor {
 	sizes, dim, scaling, err := fftnOptions(opts)
 	if err != nil {
@@ -137,7 +150,8 @@ func fftShiftOptions(opts []Option) (dim []int, err error) {
 // FFTShift moves the first element along each of the axes in dim, or along
 // all, to the middle; what leaves at the end enters at the start.
 //
-// Dtypes: all. Gradient: x. Options: Dim.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: an axis that x does not
+// have. Options: Dim.
 func FFTShift(x Tensor, opts ...Option) Tensor {
 	dim, err := fftShiftOptions(opts)
 	if err != nil {
@@ -149,7 +163,8 @@ func FFTShift(x Tensor, opts ...Option) Tensor {
 // FFTShift moves the first element along each of the axes in dim, or along
 // all, to the middle; what leaves at the end enters at the start.
 //
-// Dtypes: all. Gradient: x. Options: Dim.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: an axis that x does not
+// have. Options: Dim.
 func (x Tensor) FFTShift(opts ...Option) Tensor {
 	dim, err := fftShiftOptions(opts)
 	if err != nil {
@@ -172,8 +187,10 @@ func hfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err erro
 // The result is real, with sizes elements, or without these twice as many as
 // x has, less two.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, with sizes
+// elements along the axis, or twice as many less two. Gradient: x. Errors:
+// float16 and bfloat16 operands, arguments that do not fit the shape of x, an
+// axis that x does not have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func HFFT(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := hfftOptions(opts)
 	if err != nil {
@@ -185,8 +202,10 @@ func HFFT(x Tensor, opts ...Option) Tensor {
 // HFFT returns fft of the signal of which x is the first half and the second
 // half conjugate to that, along one axis, the last unless dim names another.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, with sizes
+// elements along the axis, or twice as many less two. Gradient: x. Errors:
+// float16 and bfloat16 operands, arguments that do not fit the shape of x, an
+// axis that x does not have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) HFFT(opts ...Option) Tensor {
 	sizes, dim, scaling, err := hfftOptions(opts)
 	if err != nil {
@@ -207,8 +226,10 @@ func ifftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err erro
 // IFFT returns the inverse of fft, along one axis, the last unless dim names
 // another. The result is complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with
+// sizes elements along the axis. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func IFFT(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := ifftOptions(opts)
 	if err != nil {
@@ -220,8 +241,10 @@ func IFFT(x Tensor, opts ...Option) Tensor {
 // IFFT returns the inverse of fft, along one axis, the last unless dim names
 // another.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with
+// sizes elements along the axis. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) IFFT(opts ...Option) Tensor {
 	sizes, dim, scaling, err := ifftOptions(opts)
 	if err != nil {
@@ -242,8 +265,10 @@ func iffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err err
 // IFFT2 returns the inverse of fft2, along the same axes. The result is
 // complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func IFFT2(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := iffT2Options(opts)
 	if err != nil {
@@ -254,8 +279,10 @@ func IFFT2(x Tensor, opts ...Option) Tensor {
 
 // IFFT2 returns the inverse of fft2, along the same axes.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) IFFT2(opts ...Option) Tensor {
 	sizes, dim, scaling, err := iffT2Options(opts)
 	if err != nil {
@@ -276,8 +303,10 @@ func ifftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err err
 // IFFTN returns the inverse of fftn, along the same axes. The result is
 // complex.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func IFFTN(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := ifftnOptions(opts)
 	if err != nil {
@@ -288,8 +317,10 @@ func IFFTN(x Tensor, opts ...Option) Tensor {
 
 // IFFTN returns the inverse of fftn, along the same axes.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes. Gradient: x. Errors: float16 and bfloat16
+// operands, arguments that do not fit the shape of x, an axis that x does not
+// have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) IFFTN(opts ...Option) Tensor {
 	sizes, dim, scaling, err := ifftnOptions(opts)
 	if err != nil {
@@ -307,7 +338,8 @@ func ifftShiftOptions(opts []Option) (dim []int, err error) {
 
 // IFFTShift is the inverse of fftshift along the same axes.
 //
-// Dtypes: all. Gradient: x. Options: Dim.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: an axis that x does not
+// have. Options: Dim.
 func IFFTShift(x Tensor, opts ...Option) Tensor {
 	dim, err := ifftShiftOptions(opts)
 	if err != nil {
@@ -318,7 +350,8 @@ func IFFTShift(x Tensor, opts ...Option) Tensor {
 
 // IFFTShift is the inverse of fftshift along the same axes.
 //
-// Dtypes: all. Gradient: x. Options: Dim.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: an axis that x does not
+// have. Options: Dim.
 func (x Tensor) IFFTShift(opts ...Option) Tensor {
 	dim, err := ifftShiftOptions(opts)
 	if err != nil {
@@ -340,8 +373,11 @@ func ihfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err err
 // names another: the first n/2+1 elements of ifft of a real x. The result is
 // complex.
 //
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
+// Dtypes: bool, int, float32, float64. Shape: that of x, or with sizes
+// elements along the axis, of which n/2+1 are left. Gradient: x. Errors:
+// complex, float16 and bfloat16 operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Sizes, Dim, Scaling
+// (ScalingBackward).
 func IHFFT(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := ihfftOptions(opts)
 	if err != nil {
@@ -353,8 +389,11 @@ func IHFFT(x Tensor, opts ...Option) Tensor {
 // IHFFT returns the inverse of hfft, along one axis, the last unless dim
 // names another: the first n/2+1 elements of ifft of a real x.
 //
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
+// Dtypes: bool, int, float32, float64. Shape: that of x, or with sizes
+// elements along the axis, of which n/2+1 are left. Gradient: x. Errors:
+// complex, float16 and bfloat16 operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Sizes, Dim, Scaling
+// (ScalingBackward).
 func (x Tensor) IHFFT(opts ...Option) Tensor {
 	sizes, dim, scaling, err := ihfftOptions(opts)
 	if err != nil {
@@ -377,8 +416,10 @@ func irfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err err
 // twice as many as x has, less two. Imaginary parts that no real tensor
 // gives, as of element 0, are ignored.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, with sizes
+// elements along the axis, or twice as many less two. Gradient: x. Errors:
+// float16 and bfloat16 operands, arguments that do not fit the shape of x, an
+// axis that x does not have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func IRFFT(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := irfftOptions(opts)
 	if err != nil {
@@ -390,8 +431,10 @@ func IRFFT(x Tensor, opts ...Option) Tensor {
 // IRFFT returns the inverse of rfft, along one axis, the last unless dim
 // names another.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, with sizes
+// elements along the axis, or twice as many less two. Gradient: x. Errors:
+// float16 and bfloat16 operands, arguments that do not fit the shape of x, an
+// axis that x does not have. Options: Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) IRFFT(opts ...Option) Tensor {
 	sizes, dim, scaling, err := irfftOptions(opts)
 	if err != nil {
@@ -413,8 +456,11 @@ func irffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err er
 // axis of dim it has as many elements as sizes says, or without these twice
 // as many as x has, less two.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes; without them the last one is twice as long
+// less two. Gradient: x. Errors: float16 and bfloat16 operands, arguments
+// that do not fit the shape of x, an axis that x does not have. Options:
+// Sizes, Dim, Scaling (ScalingBackward).
 func IRFFT2(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := irffT2Options(opts)
 	if err != nil {
@@ -425,8 +471,11 @@ func IRFFT2(x Tensor, opts ...Option) Tensor {
 
 // IRFFT2 returns the inverse of rfft2.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes; without them the last one is twice as long
+// less two. Gradient: x. Errors: float16 and bfloat16 operands, arguments
+// that do not fit the shape of x, an axis that x does not have. Options:
+// Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) IRFFT2(opts ...Option) Tensor {
 	sizes, dim, scaling, err := irffT2Options(opts)
 	if err != nil {
@@ -448,8 +497,11 @@ func irfftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err er
 // axis of dim it has as many elements as sizes says, or without these twice
 // as many as x has, less two.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes; without them the last one is twice as long
+// less two. Gradient: x. Errors: float16 and bfloat16 operands, arguments
+// that do not fit the shape of x, an axis that x does not have. Options:
+// Sizes, Dim, Scaling (ScalingBackward).
 func IRFFTN(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := irfftnOptions(opts)
 	if err != nil {
@@ -460,8 +512,11 @@ func IRFFTN(x Tensor, opts ...Option) Tensor {
 
 // IRFFTN returns the inverse of rfftn.
 //
-// Dtypes: bool, int, complex, float32, float64. Gradient: x. Options: Sizes,
-// Dim, Scaling (ScalingBackward).
+// Dtypes: bool, int, complex, float32, float64. Shape: that of x, or with the
+// extents sizes along the axes; without them the last one is twice as long
+// less two. Gradient: x. Errors: float16 and bfloat16 operands, arguments
+// that do not fit the shape of x, an axis that x does not have. Options:
+// Sizes, Dim, Scaling (ScalingBackward).
 func (x Tensor) IRFFTN(opts ...Option) Tensor {
 	sizes, dim, scaling, err := irfftnOptions(opts)
 	if err != nil {
@@ -483,8 +538,11 @@ func rfftOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err erro
 // the last unless dim names another; the others are conjugates of these. The
 // result is complex.
 //
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
+// Dtypes: bool, int, float32, float64. Shape: that of x, or with sizes
+// elements along the axis, of which n/2+1 are left. Gradient: x. Errors:
+// complex, float16 and bfloat16 operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Sizes, Dim, Scaling
+// (ScalingBackward).
 func RFFT(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := rfftOptions(opts)
 	if err != nil {
@@ -496,8 +554,11 @@ func RFFT(x Tensor, opts ...Option) Tensor {
 // RFFT returns the first n/2+1 elements of fft of a real x along one axis,
 // the last unless dim names another; the others are conjugates of these.
 //
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
+// Dtypes: bool, int, float32, float64. Shape: that of x, or with sizes
+// elements along the axis, of which n/2+1 are left. Gradient: x. Errors:
+// complex, float16 and bfloat16 operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Sizes, Dim, Scaling
+// (ScalingBackward).
 func (x Tensor) RFFT(opts ...Option) Tensor {
 	sizes, dim, scaling, err := rfftOptions(opts)
 	if err != nil {
@@ -519,8 +580,11 @@ func rffT2Options(opts []Option) (sizes, dim []int, scaling ops.Scaling, err err
 // other: along the last axis of dim it has n/2+1 elements. The result is
 // complex.
 //
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
+// Dtypes: bool, int, float32, float64. Shape: that of x, or with the extents
+// sizes along the axes, with n/2+1 of the last one's n. Gradient: x. Errors:
+// complex, float16 and bfloat16 operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Sizes, Dim, Scaling
+// (ScalingBackward).
 func RFFT2(x Tensor, opts ...Option) Tensor {
 	sizes, dim, scaling, err := rffT2Options(opts)
 	if err != nil {
@@ -532,8 +596,11 @@ func RFFT2(x Tensor, opts ...Option) Tensor {
 // RFFT2 returns fft2 of a real x without the half of it that follows from the
 // other: along the last axis of dim it has n/2+1 elements.
 //
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
+// Dtypes: bool, int, float32, float64. Shape: that of x, or with the extents
+// sizes along the axes, with n/2+1 of the last one's n. Gradient: x. Errors:
+// complex, float16 and bfloat16 operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Sizes, Dim, Scaling
+// (ScalingBackward).
 func (x Tensor) RFFT2(opts ...Option) Tensor {
 	sizes, dim, scaling, err := rffT2Options(opts)
 	if err != nil {
@@ -545,47 +612,12 @@ func (x Tensor) RFFT2(opts ...Option) Tensor {
 // RFFTFreq returns the frequencies of the elements of rfft of n samples that
 // are d apart, 0 to n/2 over n*d, on one axis.
 //
-// Dtypes: all. Gradient: none. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: [n/2+1]. Gradient: none. Errors: a negative extent.
+// Want one sample or more. Options: On, OfType, RequireGrad, Pinned.
 func RFFTFreq(n int, d float64, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
 		return Wrap(core.Refuse(ops.RFFTFreqOp(), err))
 	}
 	return Wrap(ops.RFFTFreq(n, d, place))
-}
-
-// rfftnOptions reads the options of RFFTN.
-func rfftnOptions(opts []Option) (sizes, dim []int, scaling ops.Scaling, err error) {
-	o := option.Read(opts)
-	sizes = o.Ints("Sizes", nil)
-	dim = o.Ints("Dim", nil)
-	scaling = ops.Scaling(option.Choice(&o, Scaling(ops.ScalingBackward)))
-	return sizes, dim, scaling, o.Err("Sizes, Dim, Scaling")
-}
-
-// RFFTN returns fftn of a real x without the half of it that follows from the
-// other: along the last axis of dim it has n/2+1 elements. The result is
-// complex.
-//
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
-func RFFTN(x Tensor, opts ...Option) Tensor {
-	sizes, dim, scaling, err := rfftnOptions(opts)
-	if err != nil {
-		return Wrap(core.Refuse(ops.RFFTNOp(), err, x.Handle()))
-	}
-	return Wrap(ops.RFFTN(x.Handle(), sizes, dim, scaling))
-}
-
-// RFFTN returns fftn of a real x without the half of it that follows from the
-// other: along the last axis of dim it has n/2+1 elements.
-//
-// Dtypes: bool, int, float32, float64. Gradient: x. Options: Sizes, Dim,
-// Scaling (ScalingBackward).
-func (x Tensor) RFFTN(opts ...Option) Tensor {
-	sizes, dim, scaling, err := rfftnOptions(opts)
-	if err != nil {
-		return Wrap(core.Refuse(ops.RFFTNOp(), err, x.Handle()))
-	}
-	return Wrap(ops.RFFTN(x.Handle(), sizes, dim, scaling))
 }

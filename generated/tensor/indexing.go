@@ -13,7 +13,9 @@ import (
 // Argwhere returns the positions of the elements of x that are not zero, as
 // nonzero does, one row for each with a place for each axis.
 //
-// Dtypes: all. Gradient: none. Waits for a value on the host.
+// Dtypes: all. Shape: one row for each element that is not zero, with a
+// column for each axis of x. Gradient: none. Errors: none of its own. Waits
+// for a value on the host.
 func Argwhere(x Tensor) Tensor {
 	return Wrap(ops.Argwhere(x.Handle()))
 }
@@ -21,7 +23,9 @@ func Argwhere(x Tensor) Tensor {
 // Argwhere returns the positions of the elements of x that are not zero, as
 // nonzero does, one row for each with a place for each axis.
 //
-// Dtypes: all. Gradient: none. Waits for a value on the host.
+// Dtypes: all. Shape: one row for each element that is not zero, with a
+// column for each axis of x. Gradient: none. Errors: none of its own. Waits
+// for a value on the host.
 func (x Tensor) Argwhere() Tensor {
 	return Wrap(ops.Argwhere(x.Handle()))
 }
@@ -43,8 +47,10 @@ func embeddingOptions(opts []Option) (paddingIdx int, maxNorm, normType float64,
 // order NormType is larger. With ScaleGradByFreq the gradient of a row is
 // divided by how often it is named.
 //
-// Dtypes: float, complex. Gradient: weight. Options: PaddingIdx (-1), MaxNorm
-// (+Inf), NormType (2), ScaleGradByFreq (false).
+// Dtypes: float, complex. Shape: that of index, and a last axis of width
+// elements. Gradient: weight. Errors: bool and int operands, index that is
+// not int32 or int64, shapes that do not fit, an index out of range. Options:
+// PaddingIdx (-1), MaxNorm (+Inf), NormType (2), ScaleGradByFreq (false).
 func Embedding(index, weight Tensor, opts ...Option) Tensor {
 	paddingIdx, maxNorm, normType, scaleGradByFreq, err := embeddingOptions(opts)
 	if err != nil {
@@ -56,8 +62,10 @@ func Embedding(index, weight Tensor, opts ...Option) Tensor {
 // Embedding returns the rows of weight [rows, width] that the int32 or int64
 // tensor index names: the result has index's shape and the axis width.
 //
-// Dtypes: float, complex. Gradient: weight. Options: PaddingIdx (-1), MaxNorm
-// (+Inf), NormType (2), ScaleGradByFreq (false).
+// Dtypes: float, complex. Shape: that of index, and a last axis of width
+// elements. Gradient: weight. Errors: bool and int operands, index that is
+// not int32 or int64, shapes that do not fit, an index out of range. Options:
+// PaddingIdx (-1), MaxNorm (+Inf), NormType (2), ScaleGradByFreq (false).
 func (index Tensor) Embedding(weight Tensor, opts ...Option) Tensor {
 	paddingIdx, maxNorm, normType, scaleGradByFreq, err := embeddingOptions(opts)
 	if err != nil {
@@ -71,7 +79,9 @@ func (index Tensor) Embedding(weight Tensor, opts ...Option) Tensor {
 // no larger than x along the other axes; the result has its shape. A scalar
 // counts as a tensor of one axis.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of index. Gradient: x. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range.
 func Gather(x Tensor, dim int, index Tensor) Tensor {
 	return Wrap(ops.Gather(x.Handle(), dim, index.Handle()))
 }
@@ -79,7 +89,9 @@ func Gather(x Tensor, dim int, index Tensor) Tensor {
 // Gather returns the elements of x that index names along dim: out[i][j] is
 // x[index[i][j]][j] for dim 0.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of index. Gradient: x. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range.
 func (x Tensor) Gather(dim int, index Tensor) Tensor {
 	return Wrap(ops.Gather(x.Handle(), dim, index.Handle()))
 }
@@ -89,8 +101,9 @@ func (x Tensor) Gather(dim int, index Tensor) Tensor {
 // Index is an int32 or int64 tensor of rank 1 or 0, with as many elements as
 // src has along dim; the other extents of src are x's.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator.
 func IndexAdd(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -98,8 +111,9 @@ func IndexAdd(x Tensor, dim int, index, src Tensor) Tensor {
 // IndexAdd returns a copy of x with the slices of src added along dim: slice
 // i of src is added to slice index[i] of x.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator.
 func (x Tensor) IndexAdd(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -108,7 +122,10 @@ func (x Tensor) IndexAdd(dim int, index, src Tensor) Tensor {
 // names are replaced by those of src. Index is an int32 or int64 tensor of
 // one axis.
 //
-// Dtypes: all. Gradient: x, src.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. Src must have the shape of x with as many slices as
+// index has elements.
 func IndexCopy(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexCopy(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -116,7 +133,10 @@ func IndexCopy(x Tensor, dim int, index, src Tensor) Tensor {
 // IndexCopy returns a copy of x in which the slices along dim that index
 // names are replaced by those of src.
 //
-// Dtypes: all. Gradient: x, src.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. Src must have the shape of x with as many slices as
+// index has elements.
 func (x Tensor) IndexCopy(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.IndexCopy(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -125,7 +145,9 @@ func (x Tensor) IndexCopy(dim int, index, src Tensor) Tensor {
 // int32 or int64 tensor index of one axis names. A negative index counts from
 // the end.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: index that is not int32
+// or int64, shapes that do not fit, an axis that x does not have, an index
+// out of range.
 func IndexFill(x Tensor, dim int, index Tensor, value Scalar) Tensor {
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
@@ -137,7 +159,9 @@ func IndexFill(x Tensor, dim int, index Tensor, value Scalar) Tensor {
 // IndexFill returns a copy of x with value in the slices along dim that the
 // int32 or int64 tensor index of one axis names.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: index that is not int32
+// or int64, shapes that do not fit, an axis that x does not have, an index
+// out of range.
 func (x Tensor) IndexFill(dim int, index Tensor, value Scalar) Tensor {
 	valueValue, err := ir.ScalarOf(value)
 	if err != nil {
@@ -159,7 +183,10 @@ func indexReduceOptions(opts []Option) (includeSelf bool, err error) {
 // that go there. If IncludeSelf is false, the slice of x does not count. Src
 // has x's shape, with as many slices along dim as index has elements.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. Index must have one axis, and src the shape of x with
+// as many slices as index has elements. May differ from run to run on an
 // accelerator. Options: IncludeSelf (true).
 func IndexReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
 	includeSelf, err := indexReduceOptions(opts)
@@ -174,7 +201,10 @@ func IndexReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...Op
 // the sum, product, mean, largest or smallest of itself and the slices of src
 // that go there.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. Index must have one axis, and src the shape of x with
+// as many slices as index has elements. May differ from run to run on an
 // accelerator. Options: IncludeSelf (true).
 func (x Tensor) IndexReduce(dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
 	includeSelf, err := indexReduceOptions(opts)
@@ -188,7 +218,9 @@ func (x Tensor) IndexReduce(dim int, index, src Tensor, reduce Reduce, opts ...O
 // order. Index is an int32 or int64 tensor of rank 1 or 0; along dim the
 // result has as many elements as index.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with as many elements along dim as index
+// has. Gradient: x. Errors: index that is not int32 or int64, shapes that do
+// not fit, an axis that x does not have, an index out of range.
 func IndexSelect(x Tensor, dim int, index Tensor) Tensor {
 	return Wrap(ops.IndexSelect(x.Handle(), dim, index.Handle()))
 }
@@ -196,7 +228,9 @@ func IndexSelect(x Tensor, dim int, index Tensor) Tensor {
 // IndexSelect returns the slices of x along dim that index names, in its
 // order.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with as many elements along dim as index
+// has. Gradient: x. Errors: index that is not int32 or int64, shapes that do
+// not fit, an axis that x does not have, an index out of range.
 func (x Tensor) IndexSelect(dim int, index Tensor) Tensor {
 	return Wrap(ops.IndexSelect(x.Handle(), dim, index.Handle()))
 }
@@ -205,7 +239,9 @@ func (x Tensor) IndexSelect(dim int, index Tensor) Tensor {
 // in row-major order, as a tensor of one axis. X and mask broadcast. The host
 // waits for the number of elements.
 //
-// Dtypes: all. Gradient: x. Waits for a value on the host.
+// Dtypes: all. Shape: one axis, with as many elements as are true. Gradient:
+// x. Errors: mask that is not bool, shapes that do not fit. Waits for a value
+// on the host.
 func MaskedSelect(x, mask Tensor) Tensor {
 	return Wrap(ops.MaskedSelect(x.Handle(), mask.Handle()))
 }
@@ -213,7 +249,9 @@ func MaskedSelect(x, mask Tensor) Tensor {
 // MaskedSelect returns the elements of x where the bool tensor mask is true,
 // in row-major order, as a tensor of one axis.
 //
-// Dtypes: all. Gradient: x. Waits for a value on the host.
+// Dtypes: all. Shape: one axis, with as many elements as are true. Gradient:
+// x. Errors: mask that is not bool, shapes that do not fit. Waits for a value
+// on the host.
 func (x Tensor) MaskedSelect(mask Tensor) Tensor {
 	return Wrap(ops.MaskedSelect(x.Handle(), mask.Handle()))
 }
@@ -222,7 +260,9 @@ func (x Tensor) MaskedSelect(mask Tensor) Tensor {
 // row of axis indices for each, in row-major order, as int64. The host waits
 // for their number.
 //
-// Dtypes: all. Gradient: none. Waits for a value on the host.
+// Dtypes: all. Shape: one row for each element that is not zero, with a
+// column for each axis of x. Gradient: none. Errors: none of its own. Waits
+// for a value on the host.
 func Nonzero(x Tensor) Tensor {
 	return Wrap(ops.Nonzero(x.Handle()))
 }
@@ -230,7 +270,9 @@ func Nonzero(x Tensor) Tensor {
 // Nonzero returns the positions of the elements of x that are not zero, one
 // row of axis indices for each, in row-major order, as int64.
 //
-// Dtypes: all. Gradient: none. Waits for a value on the host.
+// Dtypes: all. Shape: one row for each element that is not zero, with a
+// column for each axis of x. Gradient: none. Errors: none of its own. Waits
+// for a value on the host.
 func (x Tensor) Nonzero() Tensor {
 	return Wrap(ops.Nonzero(x.Handle()))
 }
@@ -240,7 +282,9 @@ func (x Tensor) Nonzero() Tensor {
 // int64, names, and 0 elsewhere. An index out of range is an error. If
 // classes is -1, the largest index decides, and the host waits for it.
 //
-// Dtypes: int32, int64. Gradient: none. Waits for a value on the host.
+// Dtypes: int32, int64. Shape: that of x, and a last axis of classes
+// elements. Gradient: none. Errors: x that is not int32 or int64, arguments
+// that do not fit the shape of x. Waits for a value on the host.
 func OneHot(x Tensor, classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
@@ -248,7 +292,9 @@ func OneHot(x Tensor, classes int) Tensor {
 // OneHot returns a tensor with the shape of x and a last axis of extent
 // classes.
 //
-// Dtypes: int32, int64. Gradient: none. Waits for a value on the host.
+// Dtypes: int32, int64. Shape: that of x, and a last axis of classes
+// elements. Gradient: none. Errors: x that is not int32 or int64, arguments
+// that do not fit the shape of x. Waits for a value on the host.
 func (x Tensor) OneHot(classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
@@ -267,7 +313,9 @@ func putOptions(opts []Option) (accumulate bool, err error) {
 // accumulate, where index names an element more than once, one of the writes
 // wins.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an index out of range. Index and
+// src must have equally many elements. May differ from run to run on an
 // accelerator. Options: Accumulate (false).
 func Put(x, index, src Tensor, opts ...Option) Tensor {
 	accumulate, err := putOptions(opts)
@@ -281,7 +329,9 @@ func Put(x, index, src Tensor, opts ...Option) Tensor {
 // row-major order, are replaced by those of src, or with accumulate have
 // those of src added.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an index out of range. Index and
+// src must have equally many elements. May differ from run to run on an
 // accelerator. Options: Accumulate (false).
 func (x Tensor) Put(index, src Tensor, opts ...Option) Tensor {
 	accumulate, err := putOptions(opts)
@@ -298,8 +348,9 @@ func (x Tensor) Put(index, src Tensor, opts ...Option) Tensor {
 // element more than once, one of the writes wins, and every one gets the
 // gradient.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator.
 func Scatter(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -307,20 +358,29 @@ func Scatter(x Tensor, dim int, index, src Tensor) Tensor {
 // Scatter returns a copy of x with the elements of src written where index
 // says: out[index[i][j]][j] = src[i][j] for dim 0.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator.
 func (x Tensor) Scatter(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), src.Handle()))
 }
 
 // ScatterScalar is Scatter where src is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: index that is not int32
+// or int64, shapes that do not fit, an axis that x does not have, an index
+// out of range. May differ from run to run on an accelerator.
 func ScatterScalar(x Tensor, dim int, index Tensor, src Scalar) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), number(ops.ScatterOp(), src)))
 }
 
 // ScatterScalar is Scatter where src is a number, which does not widen the
 // other operands' dtype within its category.
+//
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: index that is not int32
+// or int64, shapes that do not fit, an axis that x does not have, an index
+// out of range. May differ from run to run on an accelerator.
 func (x Tensor) ScatterScalar(dim int, index Tensor, src Scalar) Tensor {
 	return Wrap(ops.Scatter(x.Handle(), dim, index.Handle(), number(ops.ScatterOp(), src)))
 }
@@ -330,8 +390,9 @@ func (x Tensor) ScatterScalar(dim int, index Tensor, src Scalar) Tensor {
 // is logical or. Index is an int32 or int64 tensor of x's rank, no larger
 // than src, and no larger than x along the other axes.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator.
 func ScatterAdd(x Tensor, dim int, index, src Tensor) Tensor {
 	return Wrap(ops.ScatterAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -339,8 +400,9 @@ func ScatterAdd(x Tensor, dim int, index, src Tensor) Tensor {
 // ScatterAdd returns a copy of x to which the elements of src are added where
 // index says: out[index[i][j]][j] += src[i][j] for dim 0.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator.
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator.
 func (x Tensor) ScatterAdd(dim int, index, src Tensor) Tensor {
 	return Wrap(ops.ScatterAdd(x.Handle(), dim, index.Handle(), src.Handle()))
 }
@@ -358,8 +420,10 @@ func scatterReduceOptions(opts []Option) (includeSelf bool, err error) {
 // false, the element of x does not count. The mean of integers is rounded
 // down. Equal largest or smallest elements share the gradient.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator. Options: IncludeSelf (true).
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator. Options:
+// IncludeSelf (true).
 func ScatterReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
 	includeSelf, err := scatterReduceOptions(opts)
 	if err != nil {
@@ -372,8 +436,10 @@ func ScatterReduce(x Tensor, dim int, index, src Tensor, reduce Reduce, opts ...
 // along dim, as in scatter, becomes the sum, product, mean, largest or
 // smallest of itself and the elements of src that go there.
 //
-// Dtypes: all. Gradient: x, src. May differ from run to run on an
-// accelerator. Options: IncludeSelf (true).
+// Dtypes: all. Shape: that of x. Gradient: x, src. Errors: index that is not
+// int32 or int64, shapes that do not fit, an axis that x does not have, an
+// index out of range. May differ from run to run on an accelerator. Options:
+// IncludeSelf (true).
 func (x Tensor) ScatterReduce(dim int, index, src Tensor, reduce Reduce, opts ...Option) Tensor {
 	includeSelf, err := scatterReduceOptions(opts)
 	if err != nil {
@@ -386,7 +452,8 @@ func (x Tensor) ScatterReduce(dim int, index, src Tensor, reduce Reduce, opts ..
 // the int32 or int64 tensor index, with index's shape. A negative index
 // counts from the end.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of index. Gradient: x. Errors: index that is not
+// int32 or int64, shapes that do not fit, an index out of range.
 func Take(x, index Tensor) Tensor {
 	return Wrap(ops.Take(x.Handle(), index.Handle()))
 }
@@ -394,7 +461,8 @@ func Take(x, index Tensor) Tensor {
 // Take returns the elements of x, read in row-major order, at the places in
 // the int32 or int64 tensor index, with index's shape.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of index. Gradient: x. Errors: index that is not
+// int32 or int64, shapes that do not fit, an index out of range.
 func (x Tensor) Take(index Tensor) Tensor {
 	return Wrap(ops.Take(x.Handle(), index.Handle()))
 }
@@ -403,7 +471,10 @@ func (x Tensor) Take(index Tensor) Tensor {
 // names along dim, as gather does, where x and index broadcast along the
 // other axes and a negative index counts from the end.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of index, which broadcasts with x along the other
+// axes. Gradient: x. Errors: index that is not int32 or int64, shapes that do
+// not fit, an index out of range, an axis that x does not have. X and index
+// must have the same number of axes, one or more.
 func TakeAlongDim(x, index Tensor, dim int) Tensor {
 	return Wrap(ops.TakeAlongDim(x.Handle(), index.Handle(), dim))
 }
@@ -412,7 +483,10 @@ func TakeAlongDim(x, index Tensor, dim int) Tensor {
 // names along dim, as gather does, where x and index broadcast along the
 // other axes and a negative index counts from the end.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of index, which broadcasts with x along the other
+// axes. Gradient: x. Errors: index that is not int32 or int64, shapes that do
+// not fit, an index out of range, an axis that x does not have. X and index
+// must have the same number of axes, one or more.
 func (x Tensor) TakeAlongDim(index Tensor, dim int) Tensor {
 	return Wrap(ops.TakeAlongDim(x.Handle(), index.Handle(), dim))
 }
@@ -420,7 +494,8 @@ func (x Tensor) TakeAlongDim(index Tensor, dim int) Tensor {
 // Tril returns the matrices in the last two axes of x with zeros above the
 // diagonal that lies diagonal columns right of the main one.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: arguments that do not
+// fit the shape of x. X must have 2 axes or more.
 func Tril(x Tensor, diagonal int) Tensor {
 	return Wrap(ops.Tril(x.Handle(), diagonal))
 }
@@ -428,7 +503,8 @@ func Tril(x Tensor, diagonal int) Tensor {
 // Tril returns the matrices in the last two axes of x with zeros above the
 // diagonal that lies diagonal columns right of the main one.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: arguments that do not
+// fit the shape of x. X must have 2 axes or more.
 func (x Tensor) Tril(diagonal int) Tensor {
 	return Wrap(ops.Tril(x.Handle(), diagonal))
 }
@@ -436,7 +512,8 @@ func (x Tensor) Tril(diagonal int) Tensor {
 // Triu returns the matrices in the last two axes of x with zeros below the
 // diagonal that lies diagonal columns right of the main one.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: arguments that do not
+// fit the shape of x. X must have 2 axes or more.
 func Triu(x Tensor, diagonal int) Tensor {
 	return Wrap(ops.Triu(x.Handle(), diagonal))
 }
@@ -444,7 +521,8 @@ func Triu(x Tensor, diagonal int) Tensor {
 // Triu returns the matrices in the last two axes of x with zeros below the
 // diagonal that lies diagonal columns right of the main one.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: arguments that do not
+// fit the shape of x. X must have 2 axes or more.
 func (x Tensor) Triu(diagonal int) Tensor {
 	return Wrap(ops.Triu(x.Handle(), diagonal))
 }

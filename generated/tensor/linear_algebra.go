@@ -21,8 +21,9 @@ func addMMOptions(opts []Option) (beta, alpha ir.Scalar, err error) {
 // AddMM returns beta*x + alpha*(y @ z), where y and z are matrices and x
 // broadcasts. If beta is 0, x is not read, so its NaN do not count.
 //
-// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
-// (1).
+// Dtypes: int, float, complex. Shape: that of y @ z, [m, n], to which x
+// broadcasts. Gradient: x, y, z. Errors: bool operands, shapes that do not
+// fit. Y must have 2 axes. Z must have 2 axes. Options: Beta (1), Alpha (1).
 func AddMM(x, y, z Tensor, opts ...Option) Tensor {
 	beta, alpha, err := addMMOptions(opts)
 	if err != nil {
@@ -34,8 +35,9 @@ func AddMM(x, y, z Tensor, opts ...Option) Tensor {
 // AddMM returns beta*x + alpha*(y @ z), where y and z are matrices and x
 // broadcasts.
 //
-// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
-// (1).
+// Dtypes: int, float, complex. Shape: that of y @ z, [m, n], to which x
+// broadcasts. Gradient: x, y, z. Errors: bool operands, shapes that do not
+// fit. Y must have 2 axes. Z must have 2 axes. Options: Beta (1), Alpha (1).
 func (x Tensor) AddMM(y, z Tensor, opts ...Option) Tensor {
 	beta, alpha, err := addMMOptions(opts)
 	if err != nil {
@@ -55,7 +57,9 @@ func addMVOptions(opts []Option) (beta, alpha ir.Scalar, err error) {
 // AddMV returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
 // If beta is 0, x is not read, so its NaN do not count.
 //
-// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// Dtypes: int, float, complex. Shape: that of y @ z, [m], to which x
+// broadcasts. Gradient: x, y, z. Errors: bool operands, shapes that do not
+// fit. Y must have 2 axes. Z must have one axis. Options: Beta (1), Alpha
 // (1).
 func AddMV(x, y, z Tensor, opts ...Option) Tensor {
 	beta, alpha, err := addMVOptions(opts)
@@ -67,7 +71,9 @@ func AddMV(x, y, z Tensor, opts ...Option) Tensor {
 
 // AddMV returns beta*x + alpha*(y @ z), where y is a matrix and z a vector.
 //
-// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
+// Dtypes: int, float, complex. Shape: that of y @ z, [m], to which x
+// broadcasts. Gradient: x, y, z. Errors: bool operands, shapes that do not
+// fit. Y must have 2 axes. Z must have one axis. Options: Beta (1), Alpha
 // (1).
 func (x Tensor) AddMV(y, z Tensor, opts ...Option) Tensor {
 	beta, alpha, err := addMVOptions(opts)
@@ -89,8 +95,9 @@ func bAddBMMOptions(opts []Option) (beta, alpha ir.Scalar, err error) {
 // matrices and x broadcasts. If beta is 0, x is not read, so its NaN do not
 // count.
 //
-// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
-// (1).
+// Dtypes: int, float, complex. Shape: that of y @ z, [b, m, n], to which x
+// broadcasts. Gradient: x, y, z. Errors: bool operands, shapes that do not
+// fit. Y must have 3 axes. Z must have 3 axes. Options: Beta (1), Alpha (1).
 func BAddBMM(x, y, z Tensor, opts ...Option) Tensor {
 	beta, alpha, err := bAddBMMOptions(opts)
 	if err != nil {
@@ -102,8 +109,9 @@ func BAddBMM(x, y, z Tensor, opts ...Option) Tensor {
 // BAddBMM returns beta*x + alpha*(y @ z), where y and z are batches of
 // matrices and x broadcasts.
 //
-// Dtypes: int, float, complex. Gradient: x, y, z. Options: Beta (1), Alpha
-// (1).
+// Dtypes: int, float, complex. Shape: that of y @ z, [b, m, n], to which x
+// broadcasts. Gradient: x, y, z. Errors: bool operands, shapes that do not
+// fit. Y must have 3 axes. Z must have 3 axes. Options: Beta (1), Alpha (1).
 func (x Tensor) BAddBMM(y, z Tensor, opts ...Option) Tensor {
 	beta, alpha, err := bAddBMMOptions(opts)
 	if err != nil {
@@ -115,7 +123,8 @@ func (x Tensor) BAddBMM(y, z Tensor, opts ...Option) Tensor {
 // BMM returns the products of batches of matrices with shapes [b, m, k] and
 // [b, k, n].
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [b, m, n]. Gradient: x, y. Errors: bool
+// operands, shapes that do not fit. X must have 3 axes. Y must have 3 axes.
 func BMM(x, y Tensor) Tensor {
 	return Wrap(ops.BMM(x.Handle(), y.Handle()))
 }
@@ -123,7 +132,8 @@ func BMM(x, y Tensor) Tensor {
 // BMM returns the products of batches of matrices with shapes [b, m, k] and
 // [b, k, n].
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [b, m, n]. Gradient: x, y. Errors: bool
+// operands, shapes that do not fit. X must have 3 axes. Y must have 3 axes.
 func (x Tensor) BMM(y Tensor) Tensor {
 	return Wrap(ops.BMM(x.Handle(), y.Handle()))
 }
@@ -142,8 +152,10 @@ func cDistOptions(opts []Option) (p float64, computeMode ops.ComputeMode, err er
 // product of matrices where x or y has more than 25 rows, or as ComputeMode
 // says; this loses digits for rows that lie close together.
 //
-// Dtypes: float. Gradient: x, y. Options: P (2), ComputeMode
-// (ComputeModeMMIfLarge).
+// Dtypes: float. Shape: [..., m, n]. Gradient: x, y. Errors: bool, int and
+// complex operands, shapes that do not fit. P must not be negative. X and y
+// must have at least two axes, and rows of the same length. Options: P (2),
+// ComputeMode (ComputeModeMMIfLarge).
 func CDist(x, y Tensor, opts ...Option) Tensor {
 	p, computeMode, err := cDistOptions(opts)
 	if err != nil {
@@ -155,8 +167,10 @@ func CDist(x, y Tensor, opts ...Option) Tensor {
 // CDist returns the p-norms of the differences of all pairs of rows of x
 // [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast.
 //
-// Dtypes: float. Gradient: x, y. Options: P (2), ComputeMode
-// (ComputeModeMMIfLarge).
+// Dtypes: float. Shape: [..., m, n]. Gradient: x, y. Errors: bool, int and
+// complex operands, shapes that do not fit. P must not be negative. X and y
+// must have at least two axes, and rows of the same length. Options: P (2),
+// ComputeMode (ComputeModeMMIfLarge).
 func (x Tensor) CDist(y Tensor, opts ...Option) Tensor {
 	p, computeMode, err := cDistOptions(opts)
 	if err != nil {
@@ -168,7 +182,9 @@ func (x Tensor) CDist(y Tensor, opts ...Option) Tensor {
 // Dot returns the sum of the products of the elements of two tensors of one
 // axis, as a scalar.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: no axes. Gradient: x, y. Errors: bool
+// operands, shapes that do not fit. X must have one axis. Y must have one
+// axis.
 func Dot(x, y Tensor) Tensor {
 	return Wrap(ops.Dot(x.Handle(), y.Handle()))
 }
@@ -176,7 +192,9 @@ func Dot(x, y Tensor) Tensor {
 // Dot returns the sum of the products of the elements of two tensors of one
 // axis, as a scalar.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: no axes. Gradient: x, y. Errors: bool
+// operands, shapes that do not fit. X must have one axis. Y must have one
+// axis.
 func (x Tensor) Dot(y Tensor) Tensor {
 	return Wrap(ops.Dot(x.Handle(), y.Handle()))
 }
@@ -188,7 +206,8 @@ func (x Tensor) Dot(y Tensor) Tensor {
 // dots stand for leading axes that broadcast, and a letter twice in one
 // operand for its diagonal. With one operand of integers the result is int64.
 //
-// Dtypes: int, float, complex. Gradient: xs.
+// Dtypes: int, float, complex. Shape: the letters' extents, in the order of
+// the result. Gradient: xs. Errors: bool operands, shapes that do not fit.
 func Einsum(equation string, xs []Tensor) Tensor {
 	return Wrap(ops.Einsum(equation, handles(xs)))
 }
@@ -197,7 +216,8 @@ func Einsum(equation string, xs []Tensor) Tensor {
 // for each element of x, multiplied by that element. The tensor with fewer
 // axes gets leading ones of extent 1.
 //
-// Dtypes: all. Gradient: x, y.
+// Dtypes: all. Shape: the products of the extents of x and y. Gradient: x, y.
+// Errors: shapes that do not fit.
 func Kron(x, y Tensor) Tensor {
 	return Wrap(ops.Kron(x.Handle(), y.Handle()))
 }
@@ -205,7 +225,8 @@ func Kron(x, y Tensor) Tensor {
 // Kron returns the Kronecker product: along every axis it has one block of y
 // for each element of x, multiplied by that element.
 //
-// Dtypes: all. Gradient: x, y.
+// Dtypes: all. Shape: the products of the extents of x and y. Gradient: x, y.
+// Errors: shapes that do not fit.
 func (x Tensor) Kron(y Tensor) Tensor {
 	return Wrap(ops.Kron(x.Handle(), y.Handle()))
 }
@@ -220,7 +241,8 @@ func linearOptions(opts []Option) (bias *core.Tensor, err error) {
 // Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
 // bias [out].
 //
-// Dtypes: int, float, complex. Gradient: x, weight, Bias. Options: Bias.
+// Dtypes: int, float, complex. Shape: [..., out]. Gradient: x, weight, Bias.
+// Errors: bool operands, shapes that do not fit. Options: Bias.
 func Linear(x, weight Tensor, opts ...Option) Tensor {
 	bias, err := linearOptions(opts)
 	if err != nil {
@@ -232,7 +254,8 @@ func Linear(x, weight Tensor, opts ...Option) Tensor {
 // Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
 // bias [out].
 //
-// Dtypes: int, float, complex. Gradient: x, weight, Bias. Options: Bias.
+// Dtypes: int, float, complex. Shape: [..., out]. Gradient: x, weight, Bias.
+// Errors: bool operands, shapes that do not fit. Options: Bias.
 func (x Tensor) Linear(weight Tensor, opts ...Option) Tensor {
 	bias, err := linearOptions(opts)
 	if err != nil {
@@ -246,42 +269,54 @@ func (x Tensor) Linear(weight Tensor, opts ...Option) Tensor {
 // one axis is a row on the left and a column on the right, and that axis is
 // not in the result. Two tensors of one axis give their dot product.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [..., m, n], without the axes that a
+// tensor of one axis lacks. Gradient: x, y. Errors: bool operands, shapes
+// that do not fit.
 func MatMul(x, y Tensor) Tensor {
 	return Wrap(ops.MatMul(x.Handle(), y.Handle()))
 }
 
 // MatMul returns the matrix product.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [..., m, n], without the axes that a
+// tensor of one axis lacks. Gradient: x, y. Errors: bool operands, shapes
+// that do not fit.
 func (x Tensor) MatMul(y Tensor) Tensor {
 	return Wrap(ops.MatMul(x.Handle(), y.Handle()))
 }
 
 // MM returns the product of two matrices.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [m, n], for [m, k] and [k, n].
+// Gradient: x, y. Errors: bool operands, shapes that do not fit. X must have
+// 2 axes. Y must have 2 axes.
 func MM(x, y Tensor) Tensor {
 	return Wrap(ops.MM(x.Handle(), y.Handle()))
 }
 
 // MM returns the product of two matrices.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [m, n], for [m, k] and [k, n].
+// Gradient: x, y. Errors: bool operands, shapes that do not fit. X must have
+// 2 axes. Y must have 2 axes.
 func (x Tensor) MM(y Tensor) Tensor {
 	return Wrap(ops.MM(x.Handle(), y.Handle()))
 }
 
 // MV returns the product of a matrix and a vector.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [m], for [m, k] and [k]. Gradient: x,
+// y. Errors: bool operands, shapes that do not fit. X must have 2 axes. Y
+// must have one axis.
 func MV(x, y Tensor) Tensor {
 	return Wrap(ops.MV(x.Handle(), y.Handle()))
 }
 
 // MV returns the product of a matrix and a vector.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: [m], for [m, k] and [k]. Gradient: x,
+// y. Errors: bool operands, shapes that do not fit. X must have 2 axes. Y
+// must have one axis.
 func (x Tensor) MV(y Tensor) Tensor {
 	return Wrap(ops.MV(x.Handle(), y.Handle()))
 }
@@ -289,7 +324,8 @@ func (x Tensor) MV(y Tensor) Tensor {
 // Outer returns the matrix of the products of every element of x with every
 // element of y; both have one axis.
 //
-// Dtypes: all. Gradient: x, y.
+// Dtypes: all. Shape: [m, n], for [m] and [n]. Gradient: x, y. Errors: shapes
+// that do not fit. X must have one axis. Y must have one axis.
 func Outer(x, y Tensor) Tensor {
 	return Wrap(ops.Outer(x.Handle(), y.Handle()))
 }
@@ -297,7 +333,8 @@ func Outer(x, y Tensor) Tensor {
 // Outer returns the matrix of the products of every element of x with every
 // element of y; both have one axis.
 //
-// Dtypes: all. Gradient: x, y.
+// Dtypes: all. Shape: [m, n], for [m] and [n]. Gradient: x, y. Errors: shapes
+// that do not fit. X must have one axis. Y must have one axis.
 func (x Tensor) Outer(y Tensor) Tensor {
 	return Wrap(ops.Outer(x.Handle(), y.Handle()))
 }
@@ -305,7 +342,9 @@ func (x Tensor) Outer(y Tensor) Tensor {
 // Tensordot returns the sums of products of x and y over the axes xDims and
 // yDims, which pair up; the axes left are x's, then y's.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: the extents of x without xDims, then
+// those of y without yDims. Gradient: x, y. Errors: bool operands, shapes
+// that do not fit, an axis that x does not have.
 func Tensordot(x, y Tensor, xDims []int, yDims ...int) Tensor {
 	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims)))
 }
@@ -313,21 +352,25 @@ func Tensordot(x, y Tensor, xDims []int, yDims ...int) Tensor {
 // Tensordot returns the sums of products of x and y over the axes xDims and
 // yDims, which pair up; the axes left are x's, then y's.
 //
-// Dtypes: int, float, complex. Gradient: x, y.
+// Dtypes: int, float, complex. Shape: the extents of x without xDims, then
+// those of y without yDims. Gradient: x, y. Errors: bool operands, shapes
+// that do not fit, an axis that x does not have.
 func (x Tensor) Tensordot(y Tensor, xDims []int, yDims ...int) Tensor {
 	return Wrap(ops.Tensordot(x.Handle(), y.Handle(), slices.Clone(xDims), slices.Clone(yDims)))
 }
 
 // Trace returns the sum of the diagonal of a matrix.
 //
-// Dtypes: int, float, complex. Gradient: x.
+// Dtypes: int, float, complex. Shape: no axes. Gradient: x. Errors: bool
+// operands. X must have 2 axes.
 func Trace(x Tensor) Tensor {
 	return Wrap(ops.Trace(x.Handle()))
 }
 
 // Trace returns the sum of the diagonal of a matrix.
 //
-// Dtypes: int, float, complex. Gradient: x.
+// Dtypes: int, float, complex. Shape: no axes. Gradient: x. Errors: bool
+// operands. X must have 2 axes.
 func (x Tensor) Trace() Tensor {
 	return Wrap(ops.Trace(x.Handle()))
 }

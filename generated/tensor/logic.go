@@ -6,56 +6,62 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // LogicalAnd returns whether both x and y are not zero.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func LogicalAnd(x, y Tensor) Tensor {
 	return Wrap(ops.LogicalAnd(x.Handle(), y.Handle()))
 }
 
 // LogicalAnd returns whether both x and y are not zero.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func (x Tensor) LogicalAnd(y Tensor) Tensor {
 	return Wrap(ops.LogicalAnd(x.Handle(), y.Handle()))
 }
 
 // LogicalNot returns whether x is zero.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func LogicalNot(x Tensor) Tensor {
 	return Wrap(ops.LogicalNot(x.Handle()))
 }
 
 // LogicalNot returns whether x is zero.
 //
-// Dtypes: all. Shape: that of x. Gradient: none.
+// Dtypes: all. Shape: that of x. Gradient: none. Errors: none of its own.
 func (x Tensor) LogicalNot() Tensor {
 	return Wrap(ops.LogicalNot(x.Handle()))
 }
 
 // LogicalOr returns whether x or y is not zero.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func LogicalOr(x, y Tensor) Tensor {
 	return Wrap(ops.LogicalOr(x.Handle(), y.Handle()))
 }
 
 // LogicalOr returns whether x or y is not zero.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func (x Tensor) LogicalOr(y Tensor) Tensor {
 	return Wrap(ops.LogicalOr(x.Handle(), y.Handle()))
 }
 
 // LogicalXor returns whether exactly one of x and y is not zero.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func LogicalXor(x, y Tensor) Tensor {
 	return Wrap(ops.LogicalXor(x.Handle(), y.Handle()))
 }
 
 // LogicalXor returns whether exactly one of x and y is not zero.
 //
-// Dtypes: all. Operands broadcast. Gradient: none.
+// Dtypes: all. Shape: that to which x and y broadcast. Gradient: none.
+// Errors: shapes that do not broadcast.
 func (x Tensor) LogicalXor(y Tensor) Tensor {
 	return Wrap(ops.LogicalXor(x.Handle(), y.Handle()))
 }
@@ -64,14 +70,16 @@ func (x Tensor) LogicalXor(y Tensor) Tensor {
 // and value broadcast. A value without axes is converted to the dtype of x if
 // it is of no higher category.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, value.
+// Dtypes: all. Shape: that to which x, mask and value broadcast. Gradient: x,
+// value. Errors: mask that is not bool, shapes that do not broadcast.
 func MaskedFill(x, mask, value Tensor) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), value.Handle()))
 }
 
 // MaskedFill returns x with value where the bool tensor mask is true.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, value.
+// Dtypes: all. Shape: that to which x, mask and value broadcast. Gradient: x,
+// value. Errors: mask that is not bool, shapes that do not broadcast.
 func (x Tensor) MaskedFill(mask, value Tensor) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), value.Handle()))
 }
@@ -84,12 +92,18 @@ func (x Tensor) MaskedFillInPlace(mask, value Tensor) error {
 
 // MaskedFillScalar is MaskedFill where value is a number, which does not
 // widen the other operands' dtype within its category.
+//
+// Dtypes: all. Shape: that to which x and mask broadcast. Gradient: x.
+// Errors: mask that is not bool, shapes that do not broadcast.
 func MaskedFillScalar(x, mask Tensor, value Scalar) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), number(ops.MaskedFillOp(), value)))
 }
 
 // MaskedFillScalar is MaskedFill where value is a number, which does not
 // widen the other operands' dtype within its category.
+//
+// Dtypes: all. Shape: that to which x and mask broadcast. Gradient: x.
+// Errors: mask that is not bool, shapes that do not broadcast.
 func (x Tensor) MaskedFillScalar(mask Tensor, value Scalar) Tensor {
 	return Wrap(ops.MaskedFill(x.Handle(), mask.Handle(), number(ops.MaskedFillOp(), value)))
 }
@@ -104,7 +118,8 @@ func (x Tensor) MaskedFillScalarInPlace(mask Tensor, value Scalar) error {
 // by element. What is not chosen reaches neither the result nor a gradient,
 // NaN included.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, y.
+// Dtypes: all. Shape: that to which cond, x and y broadcast. Gradient: x, y.
+// Errors: cond that is not bool, shapes that do not broadcast.
 func Where(cond, x, y Tensor) Tensor {
 	return Wrap(ops.Where(cond.Handle(), x.Handle(), y.Handle()))
 }
@@ -112,17 +127,24 @@ func Where(cond, x, y Tensor) Tensor {
 // Where returns x where the bool tensor cond is true and y elsewhere, element
 // by element.
 //
-// Dtypes: all. Operands broadcast. Gradient: x, y.
+// Dtypes: all. Shape: that to which cond, x and y broadcast. Gradient: x, y.
+// Errors: cond that is not bool, shapes that do not broadcast.
 func (cond Tensor) Where(x, y Tensor) Tensor {
 	return Wrap(ops.Where(cond.Handle(), x.Handle(), y.Handle()))
 }
 
 // WhereScalar is Where where x and y are numbers.
+//
+// Dtypes: all. Shape: that of cond. Gradient: none. Errors: cond that is not
+// bool.
 func WhereScalar(cond Tensor, x, y Scalar) Tensor {
 	return Wrap(ops.Where(cond.Handle(), number(ops.WhereOp(), x), number(ops.WhereOp(), y)))
 }
 
 // WhereScalar is Where where x and y are numbers.
+//
+// Dtypes: all. Shape: that of cond. Gradient: none. Errors: cond that is not
+// bool.
 func (cond Tensor) WhereScalar(x, y Scalar) Tensor {
 	return Wrap(ops.Where(cond.Handle(), number(ops.WhereOp(), x), number(ops.WhereOp(), y)))
 }

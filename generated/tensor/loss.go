@@ -21,9 +21,9 @@ func binaryCrossEntropyOptions(opts []Option) (weight *core.Tensor, reduction op
 // weight, for probabilities x and target. The logarithms are limited to -100
 // from below. BinaryCrossEntropyWithLogits is more accurate.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target, Weight. Options: Weight, Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target, Weight. Errors: bool, int and complex operands, shapes
+// that do not fit. Options: Weight, Reduction (ReductionMean).
 func BinaryCrossEntropy(x, target Tensor, opts ...Option) Tensor {
 	weight, reduction, err := binaryCrossEntropyOptions(opts)
 	if err != nil {
@@ -35,9 +35,9 @@ func BinaryCrossEntropy(x, target Tensor, opts ...Option) Tensor {
 // BinaryCrossEntropy returns -(target*log(x) + (1 - target)*log(1 - x)) times
 // weight, for probabilities x and target.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target, Weight. Options: Weight, Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target, Weight. Errors: bool, int and complex operands, shapes
+// that do not fit. Options: Weight, Reduction (ReductionMean).
 func (x Tensor) BinaryCrossEntropy(target Tensor, opts ...Option) Tensor {
 	weight, reduction, err := binaryCrossEntropyOptions(opts)
 	if err != nil {
@@ -60,9 +60,10 @@ func binaryCrossEntropyWithLogitsOptions(opts []Option) (weight, posWeight *core
 // and target, times weight, computed without overflow. PosWeight is a factor
 // for the part of target that is 1. Both broadcast.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target, Weight, PosWeight. Options: Weight,
-// PosWeight, Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target, Weight, PosWeight. Errors: bool, int and complex
+// operands, shapes that do not fit. Options: Weight, PosWeight, Reduction
+// (ReductionMean).
 func BinaryCrossEntropyWithLogits(x, target Tensor, opts ...Option) Tensor {
 	weight, posWeight, reduction, err := binaryCrossEntropyWithLogitsOptions(opts)
 	if err != nil {
@@ -74,9 +75,10 @@ func BinaryCrossEntropyWithLogits(x, target Tensor, opts ...Option) Tensor {
 // BinaryCrossEntropyWithLogits returns the binary cross entropy of sigmoid(x)
 // and target, times weight, computed without overflow.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target, Weight, PosWeight. Options: Weight,
-// PosWeight, Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target, Weight, PosWeight. Errors: bool, int and complex
+// operands, shapes that do not fit. Options: Weight, PosWeight, Reduction
+// (ReductionMean).
 func (x Tensor) BinaryCrossEntropyWithLogits(target Tensor, opts ...Option) Tensor {
 	weight, posWeight, reduction, err := binaryCrossEntropyWithLogitsOptions(opts)
 	if err != nil {
@@ -96,7 +98,9 @@ func cosineSimilarityOptions(opts []Option) (eps float64, err error) {
 // the product of their 2-norms, each at least eps. X and y broadcast first,
 // so that dim is an axis of both together.
 //
-// Dtypes: float. Gradient: x, y. Options: Eps (1e-08).
+// Dtypes: float. Shape: that to which x and y broadcast, without axis dim.
+// Gradient: x, y. Errors: bool, int and complex operands, shapes that do not
+// fit, an axis that x does not have. Options: Eps (1e-08).
 func CosineSimilarity(x, y Tensor, dim int, opts ...Option) Tensor {
 	eps, err := cosineSimilarityOptions(opts)
 	if err != nil {
@@ -108,7 +112,9 @@ func CosineSimilarity(x, y Tensor, dim int, opts ...Option) Tensor {
 // CosineSimilarity returns the dot product of x and y along dim divided by
 // the product of their 2-norms, each at least eps.
 //
-// Dtypes: float. Gradient: x, y. Options: Eps (1e-08).
+// Dtypes: float. Shape: that to which x and y broadcast, without axis dim.
+// Gradient: x, y. Errors: bool, int and complex operands, shapes that do not
+// fit, an axis that x does not have. Options: Eps (1e-08).
 func (x Tensor) CosineSimilarity(y Tensor, dim int, opts ...Option) Tensor {
 	eps, err := cosineSimilarityOptions(opts)
 	if err != nil {
@@ -134,9 +140,11 @@ func crossEntropyOptions(opts []Option) (weight *core.Tensor, ignoreIndex int, l
 // left out. Label smoothing mixes the target with equal parts of all classes.
 // For targets that are probabilities, see CrossEntropyProbs.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
-// LabelSmoothing (0), Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, Weight. Errors: bool, int and complex operands, target that is
+// not uint8, int32 or int64, shapes that do not fit, a class out of range.
+// Options: Weight, IgnoreIndex (-100), LabelSmoothing (0), Reduction
+// (ReductionMean).
 func CrossEntropy(x, target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
 	if err != nil {
@@ -149,9 +157,11 @@ func CrossEntropy(x, target Tensor, opts ...Option) Tensor {
 // [n, classes, ...] (or [classes]) at the classes in the uint8, int32 or
 // int64 tensor target [n, ...].
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
-// LabelSmoothing (0), Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, Weight. Errors: bool, int and complex operands, target that is
+// not uint8, int32 or int64, shapes that do not fit, a class out of range.
+// Options: Weight, IgnoreIndex (-100), LabelSmoothing (0), Reduction
+// (ReductionMean).
 func (x Tensor) CrossEntropy(target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
 	if err != nil {
@@ -174,9 +184,10 @@ func crossEntropyProbsOptions(opts []Option) (weight *core.Tensor, labelSmoothin
 // the same shape. The mean is over everything but the classes. It is
 // PyTorch's CrossEntropy with such a target.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target, Weight. Options: Weight, LabelSmoothing (0),
-// Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target, Weight. Errors: bool, int and complex operands, shapes
+// that do not fit. Options: Weight, LabelSmoothing (0), Reduction
+// (ReductionMean).
 func CrossEntropyProbs(x, target Tensor, opts ...Option) Tensor {
 	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
 	if err != nil {
@@ -189,9 +200,10 @@ func CrossEntropyProbs(x, target Tensor, opts ...Option) Tensor {
 // [n, classes, ...] (or [classes]) and target, which holds probabilities in
 // the same shape.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target, Weight. Options: Weight, LabelSmoothing (0),
-// Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target, Weight. Errors: bool, int and complex operands, shapes
+// that do not fit. Options: Weight, LabelSmoothing (0), Reduction
+// (ReductionMean).
 func (x Tensor) CrossEntropyProbs(target Tensor, opts ...Option) Tensor {
 	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
 	if err != nil {
@@ -211,9 +223,9 @@ func huberLossOptions(opts []Option) (delta ir.Scalar, reduction ops.Reduction, 
 // HuberLoss returns d*d/2 where the absolute distance d of x and target is
 // less than delta, and delta*(d - delta/2) elsewhere.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: Delta (1), Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: Delta (1), Reduction (ReductionMean).
 func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
 	if err != nil {
@@ -225,9 +237,9 @@ func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 // HuberLoss returns d*d/2 where the absolute distance d of x and target is
 // less than delta, and delta*(d - delta/2) elsewhere.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: Delta (1), Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: Delta (1), Reduction (ReductionMean).
 func (x Tensor) HuberLoss(target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
 	if err != nil {
@@ -248,9 +260,9 @@ func klDivOptions(opts []Option) (logTarget bool, reduction ops.Reduction, err e
 // probabilities, and target probabilities or with LogTarget their logarithms.
 // PyTorch's batchmean is the sum divided by the extent of axis 0.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: LogTarget (false), Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: LogTarget (false), Reduction (ReductionMean).
 func KLDiv(x, target Tensor, opts ...Option) Tensor {
 	logTarget, reduction, err := klDivOptions(opts)
 	if err != nil {
@@ -262,9 +274,9 @@ func KLDiv(x, target Tensor, opts ...Option) Tensor {
 // KLDiv returns target*(log(target) - x), where x holds logarithms of
 // probabilities, and target probabilities or with LogTarget their logarithms.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: LogTarget (false), Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: LogTarget (false), Reduction (ReductionMean).
 func (x Tensor) KLDiv(target Tensor, opts ...Option) Tensor {
 	logTarget, reduction, err := klDivOptions(opts)
 	if err != nil {
@@ -283,8 +295,9 @@ func l1LossOptions(opts []Option) (reduction ops.Reduction, err error) {
 // L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float, complex. Shape: that of no axes, or with ReductionNone that
-// of the elements. Gradient: x, target. Options: Reduction (ReductionMean).
+// Dtypes: float, complex. Shape: no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Errors: bool and int operands, shapes that
+// do not fit. Options: Reduction (ReductionMean).
 func L1Loss(x, target Tensor, opts ...Option) Tensor {
 	reduction, err := l1LossOptions(opts)
 	if err != nil {
@@ -296,8 +309,9 @@ func L1Loss(x, target Tensor, opts ...Option) Tensor {
 // L1Loss returns the absolute distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float, complex. Shape: that of no axes, or with ReductionNone that
-// of the elements. Gradient: x, target. Options: Reduction (ReductionMean).
+// Dtypes: float, complex. Shape: no axes, or with ReductionNone that of the
+// elements. Gradient: x, target. Errors: bool and int operands, shapes that
+// do not fit. Options: Reduction (ReductionMean).
 func (x Tensor) L1Loss(target Tensor, opts ...Option) Tensor {
 	reduction, err := l1LossOptions(opts)
 	if err != nil {
@@ -316,8 +330,9 @@ func mseLossOptions(opts []Option) (reduction ops.Reduction, err error) {
 // MSELoss returns the squared distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: Reduction (ReductionMean).
 func MSELoss(x, target Tensor, opts ...Option) Tensor {
 	reduction, err := mseLossOptions(opts)
 	if err != nil {
@@ -329,8 +344,9 @@ func MSELoss(x, target Tensor, opts ...Option) Tensor {
 // MSELoss returns the squared distance of x and target, element by element,
 // reduced.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: Reduction (ReductionMean).
 func (x Tensor) MSELoss(target Tensor, opts ...Option) Tensor {
 	reduction, err := mseLossOptions(opts)
 	if err != nil {
@@ -354,9 +370,10 @@ func nllLossOptions(opts []Option) (weight *core.Tensor, ignoreIndex int, reduct
 // and the mean is then divided by their sum. Elements whose target is
 // IgnoreIndex are left out. A class out of range is an error.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
-// Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, Weight. Errors: bool, int and complex operands, target that is
+// not uint8, int32 or int64, shapes that do not fit, a class out of range.
+// Options: Weight, IgnoreIndex (-100), Reduction (ReductionMean).
 func NLLLoss(x, target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, reduction, err := nllLossOptions(opts)
 	if err != nil {
@@ -369,9 +386,10 @@ func NLLLoss(x, target Tensor, opts ...Option) Tensor {
 // target, for x [n, classes, ...] (or [classes]) that holds logarithms of
 // probabilities and target [n, ...].
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, Weight. Options: Weight, IgnoreIndex (-100),
-// Reduction (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, Weight. Errors: bool, int and complex operands, target that is
+// not uint8, int32 or int64, shapes that do not fit, a class out of range.
+// Options: Weight, IgnoreIndex (-100), Reduction (ReductionMean).
 func (x Tensor) NLLLoss(target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, reduction, err := nllLossOptions(opts)
 	if err != nil {
@@ -392,9 +410,9 @@ func smoothL1LossOptions(opts []Option) (beta ir.Scalar, reduction ops.Reduction
 // target is less than beta, and d - beta/2 elsewhere. With beta of 0 it is
 // L1Loss.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: Beta (1), Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: Beta (1), Reduction (ReductionMean).
 func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)
 	if err != nil {
@@ -406,9 +424,9 @@ func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 // SmoothL1Loss returns d*d/(2*beta) where the absolute distance d of x and
 // target is less than beta, and d - beta/2 elsewhere.
 //
-// Dtypes: float. Shape: that of no axes, or with ReductionNone that of the
-// elements. Gradient: x, target. Options: Beta (1), Reduction
-// (ReductionMean).
+// Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
+// Gradient: x, target. Errors: bool, int and complex operands, shapes that do
+// not fit. Options: Beta (1), Reduction (ReductionMean).
 func (x Tensor) SmoothL1Loss(target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)
 	if err != nil {

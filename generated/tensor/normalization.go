@@ -24,8 +24,9 @@ func batchNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 // channel. It is PyTorch's BatchNorm in evaluation; in training see
 // BatchNormTrain. The result has the dtype of x, whatever the others have.
 //
-// Dtypes: float. Gradient: x, runningMean, runningVar, Weight, Bias. Options:
-// Weight, Bias, Eps (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
+// Weight, Bias. Errors: bool, int and complex operands, shapes that do not
+// fit. X must have 2 axes or more. Options: Weight, Bias, Eps (1e-05).
 func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -38,8 +39,9 @@ func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 // variance, then multiplies by weight and adds bias; all have one element a
 // channel.
 //
-// Dtypes: float. Gradient: x, runningMean, runningVar, Weight, Bias. Options:
-// Weight, Bias, Eps (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
+// Weight, Bias. Errors: bool, int and complex operands, shapes that do not
+// fit. X must have 2 axes or more. Options: Weight, Bias, Eps (1e-05).
 func (x Tensor) BatchNorm(runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -63,8 +65,9 @@ func batchNormTrainOptions(opts []Option) (weight, bias *core.Tensor, eps float6
 // running averages. The first result has the dtype of x, whatever the dtypes
 // of weight and bias.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x, and one axis of the channels for average
+// and variance. Gradient: x, Weight, Bias. Errors: bool, int and complex
+// operands, shapes that do not fit. Options: Weight, Bias, Eps (1e-05).
 func BatchNormTrain(x Tensor, opts ...Option) (out, average, variance Tensor) {
 	weight, bias, eps, err := batchNormTrainOptions(opts)
 	if err != nil {
@@ -77,8 +80,9 @@ func BatchNormTrain(x Tensor, opts ...Option) (out, average, variance Tensor) {
 // BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
 // then multiplies by weight and adds bias, which have one element a channel.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x, and one axis of the channels for average
+// and variance. Gradient: x, Weight, Bias. Errors: bool, int and complex
+// operands, shapes that do not fit. Options: Weight, Bias, Eps (1e-05).
 func (x Tensor) BatchNormTrain(opts ...Option) (out, average, variance Tensor) {
 	weight, bias, eps, err := batchNormTrainOptions(opts)
 	if err != nil {
@@ -102,8 +106,10 @@ func groupNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 // which have one element a channel. Groups must divide the channels. The
 // result has the dtype of x, whatever the others have.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
+// int and complex operands, shapes that do not fit, arguments that do not fit
+// the shape of x. Groups must divide the channels, axis 1 of x. X must have 2
+// axes or more. Options: Weight, Bias, Eps (1e-05).
 func GroupNorm(x Tensor, groups int, opts ...Option) Tensor {
 	weight, bias, eps, err := groupNormOptions(opts)
 	if err != nil {
@@ -116,8 +122,10 @@ func GroupNorm(x Tensor, groups int, opts ...Option) Tensor {
 // together with the axes after it, then multiplies by weight and adds bias,
 // which have one element a channel.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
+// int and complex operands, shapes that do not fit, arguments that do not fit
+// the shape of x. Groups must divide the channels, axis 1 of x. X must have 2
+// axes or more. Options: Weight, Bias, Eps (1e-05).
 func (x Tensor) GroupNorm(groups int, opts ...Option) Tensor {
 	weight, bias, eps, err := groupNormOptions(opts)
 	if err != nil {
@@ -139,8 +147,9 @@ func instanceNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64,
 // axes after it, then multiplies by weight and adds bias. The result has the
 // dtype of x, whatever the others have.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
+// int and complex operands, shapes that do not fit. Options: Weight, Bias,
+// Eps (1e-05).
 func InstanceNorm(x Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := instanceNormOptions(opts)
 	if err != nil {
@@ -152,8 +161,9 @@ func InstanceNorm(x Tensor, opts ...Option) Tensor {
 // InstanceNorm normalizes each channel, axis 1 of x, of each example over the
 // axes after it, then multiplies by weight and adds bias.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
+// int and complex operands, shapes that do not fit. Options: Weight, Bias,
+// Eps (1e-05).
 func (x Tensor) InstanceNorm(opts ...Option) Tensor {
 	weight, bias, eps, err := instanceNormOptions(opts)
 	if err != nil {
@@ -176,8 +186,10 @@ func layerNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 // adds bias, which have that shape. Eps is added to the variance. The result
 // has the dtype of x, whatever the others have.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
+// int and complex operands, shapes that do not fit, arguments that do not fit
+// the shape of x. NormalizedShape must be the last extents of x, at least
+// one. Options: Weight, Bias, Eps (1e-05).
 func LayerNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 	weight, bias, eps, err := layerNormOptions(opts)
 	if err != nil {
@@ -190,8 +202,10 @@ func LayerNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 // normalizedShape, to mean 0 and variance 1, then multiplies by weight and
 // adds bias, which have that shape.
 //
-// Dtypes: float. Gradient: x, Weight, Bias. Options: Weight, Bias, Eps
-// (1e-05).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
+// int and complex operands, shapes that do not fit, arguments that do not fit
+// the shape of x. NormalizedShape must be the last extents of x, at least
+// one. Options: Weight, Bias, Eps (1e-05).
 func (x Tensor) LayerNorm(normalizedShape []int, opts ...Option) Tensor {
 	weight, bias, eps, err := layerNormOptions(opts)
 	if err != nil {
@@ -210,7 +224,8 @@ func logSoftmaxOptions(opts []Option) (dType ir.DType, err error) {
 // LogSoftmax returns the logarithm of softmax along dim, without computing
 // softmax. If dtype is given, x is converted to it first.
 //
-// Dtypes: float. Gradient: x. Options: OfType.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands, an axis that x does not have. Options: OfType.
 func LogSoftmax(x Tensor, dim int, opts ...Option) Tensor {
 	dType, err := logSoftmaxOptions(opts)
 	if err != nil {
@@ -222,7 +237,8 @@ func LogSoftmax(x Tensor, dim int, opts ...Option) Tensor {
 // LogSoftmax returns the logarithm of softmax along dim, without computing
 // softmax.
 //
-// Dtypes: float. Gradient: x. Options: OfType.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands, an axis that x does not have. Options: OfType.
 func (x Tensor) LogSoftmax(dim int, opts ...Option) Tensor {
 	dType, err := logSoftmaxOptions(opts)
 	if err != nil {
@@ -242,7 +258,8 @@ func normalizeOptions(opts []Option) (p, eps float64, err error) {
 // Normalize returns x divided by its p-norm over dim, or by eps where that is
 // larger.
 //
-// Dtypes: float, complex. Gradient: x. Options: P (2), Eps (1e-12).
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: bool and int
+// operands, an axis that x does not have. Options: P (2), Eps (1e-12).
 func Normalize(x Tensor, dim []int, opts ...Option) Tensor {
 	p, eps, err := normalizeOptions(opts)
 	if err != nil {
@@ -254,7 +271,8 @@ func Normalize(x Tensor, dim []int, opts ...Option) Tensor {
 // Normalize returns x divided by its p-norm over dim, or by eps where that is
 // larger.
 //
-// Dtypes: float, complex. Gradient: x. Options: P (2), Eps (1e-12).
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: bool and int
+// operands, an axis that x does not have. Options: P (2), Eps (1e-12).
 func (x Tensor) Normalize(dim []int, opts ...Option) Tensor {
 	p, eps, err := normalizeOptions(opts)
 	if err != nil {
@@ -277,7 +295,10 @@ func rmsNormOptions(opts []Option) (weight *core.Tensor, eps float64, err error)
 // in, 2.2e-16 for float64 and else 1.2e-7. The result has the dtype of x,
 // whatever the others have.
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (-1).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight. Errors: bool, int and
+// complex operands, shapes that do not fit, arguments that do not fit the
+// shape of x. NormalizedShape must be the last extents of x, at least one.
+// Options: Weight, Eps (-1).
 func RMSNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 	weight, eps, err := rmsNormOptions(opts)
 	if err != nil {
@@ -289,7 +310,10 @@ func RMSNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 // RMSNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalizedShape, then multiplies by weight.
 //
-// Dtypes: float. Gradient: x, Weight. Options: Weight, Eps (-1).
+// Dtypes: float. Shape: that of x. Gradient: x, Weight. Errors: bool, int and
+// complex operands, shapes that do not fit, arguments that do not fit the
+// shape of x. NormalizedShape must be the last extents of x, at least one.
+// Options: Weight, Eps (-1).
 func (x Tensor) RMSNorm(normalizedShape []int, opts ...Option) Tensor {
 	weight, eps, err := rmsNormOptions(opts)
 	if err != nil {
@@ -309,7 +333,8 @@ func softmaxOptions(opts []Option) (dType ir.DType, err error) {
 // max(x) so that it does not overflow. A row of negative infinities gives
 // NaN. If dtype is given, x is converted to it first.
 //
-// Dtypes: float. Gradient: x. Options: OfType.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands, an axis that x does not have. Options: OfType.
 func Softmax(x Tensor, dim int, opts ...Option) Tensor {
 	dType, err := softmaxOptions(opts)
 	if err != nil {
@@ -321,7 +346,8 @@ func Softmax(x Tensor, dim int, opts ...Option) Tensor {
 // Softmax returns exp(x) divided by its sum along dim, computed from x -
 // max(x) so that it does not overflow.
 //
-// Dtypes: float. Gradient: x. Options: OfType.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands, an axis that x does not have. Options: OfType.
 func (x Tensor) Softmax(dim int, opts ...Option) Tensor {
 	dType, err := softmaxOptions(opts)
 	if err != nil {
@@ -340,7 +366,8 @@ func softminOptions(opts []Option) (dType ir.DType, err error) {
 // Softmin returns softmax of -x along dim. If dtype is given, x is converted
 // to it first.
 //
-// Dtypes: float. Gradient: x. Options: OfType.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands, an axis that x does not have. Options: OfType.
 func Softmin(x Tensor, dim int, opts ...Option) Tensor {
 	dType, err := softminOptions(opts)
 	if err != nil {
@@ -351,7 +378,8 @@ func Softmin(x Tensor, dim int, opts ...Option) Tensor {
 
 // Softmin returns softmax of -x along dim.
 //
-// Dtypes: float. Gradient: x. Options: OfType.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands, an axis that x does not have. Options: OfType.
 func (x Tensor) Softmin(dim int, opts ...Option) Tensor {
 	dType, err := softminOptions(opts)
 	if err != nil {

@@ -12,7 +12,9 @@ import (
 // AdaptiveAvgPool1d returns outputSize means of equally spaced windows along
 // the last axis of x, which overlap where they must.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x, with outputSize along the last axis.
+// Gradient: x. Errors: bool, int and complex operands, arguments that do not
+// fit the shape of x. X must have 2 axes or more.
 func AdaptiveAvgPool1d(x Tensor, outputSize int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool1d(x.Handle(), outputSize))
 }
@@ -20,7 +22,9 @@ func AdaptiveAvgPool1d(x Tensor, outputSize int) Tensor {
 // AdaptiveAvgPool1d returns outputSize means of equally spaced windows along
 // the last axis of x, which overlap where they must.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x, with outputSize along the last axis.
+// Gradient: x. Errors: bool, int and complex operands, arguments that do not
+// fit the shape of x. X must have 2 axes or more.
 func (x Tensor) AdaptiveAvgPool1d(outputSize int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool1d(x.Handle(), outputSize))
 }
@@ -28,7 +32,10 @@ func (x Tensor) AdaptiveAvgPool1d(outputSize int) Tensor {
 // AdaptiveAvgPool2d returns the means of equally spaced windows over the last
 // two axes of x, to the extents outputSize; one number stands for both.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x, with outputSize along the last two axes.
+// Gradient: x. Errors: bool, int and complex operands, arguments that do not
+// fit the shape of x. OutputSize must be one number or two. X must have 3
+// axes or more.
 func AdaptiveAvgPool2d(x Tensor, outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), slices.Clone(outputSize)))
 }
@@ -36,7 +43,10 @@ func AdaptiveAvgPool2d(x Tensor, outputSize ...int) Tensor {
 // AdaptiveAvgPool2d returns the means of equally spaced windows over the last
 // two axes of x, to the extents outputSize; one number stands for both.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x, with outputSize along the last two axes.
+// Gradient: x. Errors: bool, int and complex operands, arguments that do not
+// fit the shape of x. OutputSize must be one number or two. X must have 3
+// axes or more.
 func (x Tensor) AdaptiveAvgPool2d(outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveAvgPool2d(x.Handle(), slices.Clone(outputSize)))
 }
@@ -44,7 +54,9 @@ func (x Tensor) AdaptiveAvgPool2d(outputSize ...int) Tensor {
 // AdaptiveMaxPool1d returns the largest elements of outputSize equally spaced
 // windows along the last axis of x, which overlap where they must.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last axis.
+// Gradient: x. Errors: bool and complex operands, arguments that do not fit
+// the shape of x.
 func AdaptiveMaxPool1d(x Tensor, outputSize int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool1d(x.Handle(), outputSize))
 }
@@ -52,7 +64,9 @@ func AdaptiveMaxPool1d(x Tensor, outputSize int) Tensor {
 // AdaptiveMaxPool1d returns the largest elements of outputSize equally spaced
 // windows along the last axis of x, which overlap where they must.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last axis.
+// Gradient: x. Errors: bool and complex operands, arguments that do not fit
+// the shape of x.
 func (x Tensor) AdaptiveMaxPool1d(outputSize int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool1d(x.Handle(), outputSize))
 }
@@ -60,7 +74,10 @@ func (x Tensor) AdaptiveMaxPool1d(outputSize int) Tensor {
 // AdaptiveMaxPool1dWithIndices returns AdaptiveMaxPool1d and the int64 places
 // of the maxima along the last axis of x.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last axis.
+// Gradient: x. Errors: bool and complex operands, arguments that do not fit
+// the shape of x. OutputSize and the last axis must have one element or more.
+// X must have 2 axes or more.
 func AdaptiveMaxPool1dWithIndices(x Tensor, outputSize int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool1dWithIndices(x.Handle(), outputSize)
 	return Wrap(r0), Wrap(r1)
@@ -69,7 +86,10 @@ func AdaptiveMaxPool1dWithIndices(x Tensor, outputSize int) (values, indices Ten
 // AdaptiveMaxPool1dWithIndices returns AdaptiveMaxPool1d and the int64 places
 // of the maxima along the last axis of x.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last axis.
+// Gradient: x. Errors: bool and complex operands, arguments that do not fit
+// the shape of x. OutputSize and the last axis must have one element or more.
+// X must have 2 axes or more.
 func (x Tensor) AdaptiveMaxPool1dWithIndices(outputSize int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool1dWithIndices(x.Handle(), outputSize)
 	return Wrap(r0), Wrap(r1)
@@ -79,7 +99,9 @@ func (x Tensor) AdaptiveMaxPool1dWithIndices(outputSize int) (values, indices Te
 // over the last two axes of x, to the extents outputSize; one number stands
 // for both.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last two
+// axes. Gradient: x. Errors: bool and complex operands, arguments that do not
+// fit the shape of x.
 func AdaptiveMaxPool2d(x Tensor, outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool2d(x.Handle(), slices.Clone(outputSize)))
 }
@@ -88,7 +110,9 @@ func AdaptiveMaxPool2d(x Tensor, outputSize ...int) Tensor {
 // over the last two axes of x, to the extents outputSize; one number stands
 // for both.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last two
+// axes. Gradient: x. Errors: bool and complex operands, arguments that do not
+// fit the shape of x.
 func (x Tensor) AdaptiveMaxPool2d(outputSize ...int) Tensor {
 	return Wrap(ops.AdaptiveMaxPool2d(x.Handle(), slices.Clone(outputSize)))
 }
@@ -96,7 +120,10 @@ func (x Tensor) AdaptiveMaxPool2d(outputSize ...int) Tensor {
 // AdaptiveMaxPool2dWithIndices returns AdaptiveMaxPool2d and the int64 places
 // of the maxima in the last two axes of x read as one.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last two
+// axes. Gradient: x. Errors: bool and complex operands, arguments that do not
+// fit the shape of x. OutputSize must be one number or two, and these and the
+// last two axes have one element or more. X must have 3 axes or more.
 func AdaptiveMaxPool2dWithIndices(x Tensor, outputSize ...int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool2dWithIndices(x.Handle(), slices.Clone(outputSize))
 	return Wrap(r0), Wrap(r1)
@@ -105,7 +132,10 @@ func AdaptiveMaxPool2dWithIndices(x Tensor, outputSize ...int) (values, indices 
 // AdaptiveMaxPool2dWithIndices returns AdaptiveMaxPool2d and the int64 places
 // of the maxima in the last two axes of x read as one.
 //
-// Dtypes: int, float. Gradient: x.
+// Dtypes: int, float. Shape: that of x, with outputSize along the last two
+// axes. Gradient: x. Errors: bool and complex operands, arguments that do not
+// fit the shape of x. OutputSize must be one number or two, and these and the
+// last two axes have one element or more. X must have 3 axes or more.
 func (x Tensor) AdaptiveMaxPool2dWithIndices(outputSize ...int) (values, indices Tensor) {
 	r0, r1 := ops.AdaptiveMaxPool2dWithIndices(x.Handle(), slices.Clone(outputSize))
 	return Wrap(r0), Wrap(r1)
@@ -125,8 +155,10 @@ func avgPool1dOptions(opts []Option) (stride, padding []int, ceilMode, countIncl
 // are kernelSize apart unless stride is given. Padding counts as zeros, or
 // does not count if CountIncludePad is false.
 //
-// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
-// (false), CountIncludePad (true).
+// Dtypes: float. Shape: that of x, with as many elements along the last axis
+// as there are windows. Gradient: x. Errors: bool, int and complex operands,
+// arguments that do not fit the shape of x. X must have 2 axes or more.
+// Options: Stride, Padding ([0]), CeilMode (false), CountIncludePad (true).
 func AvgPool1d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, ceilMode, countIncludePad, err := avgPool1dOptions(opts)
 	if err != nil {
@@ -137,8 +169,10 @@ func AvgPool1d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 
 // AvgPool1d returns the mean of each window along the last axis of x.
 //
-// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
-// (false), CountIncludePad (true).
+// Dtypes: float. Shape: that of x, with as many elements along the last axis
+// as there are windows. Gradient: x. Errors: bool, int and complex operands,
+// arguments that do not fit the shape of x. X must have 2 axes or more.
+// Options: Stride, Padding ([0]), CeilMode (false), CountIncludePad (true).
 func (x Tensor) AvgPool1d(kernelSize []int, opts ...Option) Tensor {
 	stride, padding, ceilMode, countIncludePad, err := avgPool1dOptions(opts)
 	if err != nil {
@@ -162,8 +196,11 @@ func avgPool2dOptions(opts []Option) (stride, padding []int, ceilMode, countIncl
 // Windows are kernelSize apart unless stride is given. Padding counts as
 // zeros, or does not count if CountIncludePad is false.
 //
-// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
-// (false), CountIncludePad (true).
+// Dtypes: float. Shape: that of x, with as many elements along the last two
+// axes as there are windows. Gradient: x. Errors: bool, int and complex
+// operands, arguments that do not fit the shape of x. X must have 3 axes or
+// more. Options: Stride, Padding ([0]), CeilMode (false), CountIncludePad
+// (true).
 func AvgPool2d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, ceilMode, countIncludePad, err := avgPool2dOptions(opts)
 	if err != nil {
@@ -174,8 +211,11 @@ func AvgPool2d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 
 // AvgPool2d returns the mean of each window over the last two axes of x.
 //
-// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
-// (false), CountIncludePad (true).
+// Dtypes: float. Shape: that of x, with as many elements along the last two
+// axes as there are windows. Gradient: x. Errors: bool, int and complex
+// operands, arguments that do not fit the shape of x. X must have 3 axes or
+// more. Options: Stride, Padding ([0]), CeilMode (false), CountIncludePad
+// (true).
 func (x Tensor) AvgPool2d(kernelSize []int, opts ...Option) Tensor {
 	stride, padding, ceilMode, countIncludePad, err := avgPool2dOptions(opts)
 	if err != nil {
@@ -197,8 +237,11 @@ func avgPool3dOptions(opts []Option) (stride, padding []int, ceilMode, countIncl
 // AvgPool3d is AvgPool2d over the last three axes of x. Lists have one number
 // for all three axes or three.
 //
-// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
-// (false), CountIncludePad (true).
+// Dtypes: float. Shape: that of x, with as many elements along the last three
+// axes as there are windows. Gradient: x. Errors: bool, int and complex
+// operands, arguments that do not fit the shape of x. X must have 4 axes or
+// more. Options: Stride, Padding ([0]), CeilMode (false), CountIncludePad
+// (true).
 func AvgPool3d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, ceilMode, countIncludePad, err := avgPool3dOptions(opts)
 	if err != nil {
@@ -209,8 +252,11 @@ func AvgPool3d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 
 // AvgPool3d is AvgPool2d over the last three axes of x.
 //
-// Dtypes: float. Gradient: x. Options: Stride, Padding ([0]), CeilMode
-// (false), CountIncludePad (true).
+// Dtypes: float. Shape: that of x, with as many elements along the last three
+// axes as there are windows. Gradient: x. Errors: bool, int and complex
+// operands, arguments that do not fit the shape of x. X must have 4 axes or
+// more. Options: Stride, Padding ([0]), CeilMode (false), CountIncludePad
+// (true).
 func (x Tensor) AvgPool3d(kernelSize []int, opts ...Option) Tensor {
 	stride, padding, ceilMode, countIncludePad, err := avgPool3dOptions(opts)
 	if err != nil {
@@ -232,8 +278,10 @@ func maxPool1dOptions(opts []Option) (stride, padding, dilation []int, ceilMode 
 // MaxPool1d returns the largest element of each window along the last axis of
 // x. Windows are kernelSize apart unless stride is given.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// axis as there are windows. Gradient: x. Errors: bool and complex operands,
+// arguments that do not fit the shape of x. X must have 2 axes or more.
+// Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func MaxPool1d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, dilation, ceilMode, err := maxPool1dOptions(opts)
 	if err != nil {
@@ -245,8 +293,10 @@ func MaxPool1d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 // MaxPool1d returns the largest element of each window along the last axis of
 // x.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// axis as there are windows. Gradient: x. Errors: bool and complex operands,
+// arguments that do not fit the shape of x. X must have 2 axes or more.
+// Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func (x Tensor) MaxPool1d(kernelSize []int, opts ...Option) Tensor {
 	stride, padding, dilation, ceilMode, err := maxPool1dOptions(opts)
 	if err != nil {
@@ -268,8 +318,10 @@ func maxPool1dWithIndicesOptions(opts []Option) (stride, padding, dilation []int
 // MaxPool1dWithIndices returns MaxPool1d and the int64 places of the maxima
 // along the last axis of x.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// axis as there are windows. Gradient: x. Errors: bool and complex operands,
+// arguments that do not fit the shape of x. X must have 2 axes or more.
+// Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func MaxPool1dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, indices Tensor) {
 	stride, padding, dilation, ceilMode, err := maxPool1dWithIndicesOptions(opts)
 	if err != nil {
@@ -282,8 +334,10 @@ func MaxPool1dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, i
 // MaxPool1dWithIndices returns MaxPool1d and the int64 places of the maxima
 // along the last axis of x.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// axis as there are windows. Gradient: x. Errors: bool and complex operands,
+// arguments that do not fit the shape of x. X must have 2 axes or more.
+// Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func (x Tensor) MaxPool1dWithIndices(kernelSize []int, opts ...Option) (values, indices Tensor) {
 	stride, padding, dilation, ceilMode, err := maxPool1dWithIndicesOptions(opts)
 	if err != nil {
@@ -308,8 +362,10 @@ func maxPool2dOptions(opts []Option) (stride, padding, dilation []int, ceilMode 
 // axes or two. Windows are kernelSize apart unless stride is given. CeilMode
 // keeps windows that reach past the end.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// two axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 3 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func MaxPool2d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, dilation, ceilMode, err := maxPool2dOptions(opts)
 	if err != nil {
@@ -321,8 +377,10 @@ func MaxPool2d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 // MaxPool2d returns the largest element of each window over the last two axes
 // of x.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// two axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 3 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func (x Tensor) MaxPool2d(kernelSize []int, opts ...Option) Tensor {
 	stride, padding, dilation, ceilMode, err := maxPool2dOptions(opts)
 	if err != nil {
@@ -344,8 +402,10 @@ func maxPool2dWithIndicesOptions(opts []Option) (stride, padding, dilation []int
 // MaxPool2dWithIndices returns MaxPool2d and the int64 places of the maxima
 // in the last two axes of x read as one.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// two axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 3 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func MaxPool2dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, indices Tensor) {
 	stride, padding, dilation, ceilMode, err := maxPool2dWithIndicesOptions(opts)
 	if err != nil {
@@ -358,8 +418,10 @@ func MaxPool2dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, i
 // MaxPool2dWithIndices returns MaxPool2d and the int64 places of the maxima
 // in the last two axes of x read as one.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// two axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 3 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func (x Tensor) MaxPool2dWithIndices(kernelSize []int, opts ...Option) (values, indices Tensor) {
 	stride, padding, dilation, ceilMode, err := maxPool2dWithIndicesOptions(opts)
 	if err != nil {
@@ -382,8 +444,10 @@ func maxPool3dOptions(opts []Option) (stride, padding, dilation []int, ceilMode 
 // MaxPool3d is MaxPool2d over the last three axes of x. Lists have one number
 // for all three axes or three.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// three axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 4 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func MaxPool3d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, dilation, ceilMode, err := maxPool3dOptions(opts)
 	if err != nil {
@@ -394,8 +458,10 @@ func MaxPool3d(x Tensor, kernelSize []int, opts ...Option) Tensor {
 
 // MaxPool3d is MaxPool2d over the last three axes of x.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// three axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 4 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func (x Tensor) MaxPool3d(kernelSize []int, opts ...Option) Tensor {
 	stride, padding, dilation, ceilMode, err := maxPool3dOptions(opts)
 	if err != nil {
@@ -417,8 +483,10 @@ func maxPool3dWithIndicesOptions(opts []Option) (stride, padding, dilation []int
 // MaxPool3dWithIndices returns MaxPool3d and the int64 places of the maxima
 // in the last three axes of x read as one.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// three axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 4 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func MaxPool3dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, indices Tensor) {
 	stride, padding, dilation, ceilMode, err := maxPool3dWithIndicesOptions(opts)
 	if err != nil {
@@ -431,8 +499,10 @@ func MaxPool3dWithIndices(x Tensor, kernelSize []int, opts ...Option) (values, i
 // MaxPool3dWithIndices returns MaxPool3d and the int64 places of the maxima
 // in the last three axes of x read as one.
 //
-// Dtypes: int, float. Gradient: x. Options: Stride, Padding ([0]), Dilation
-// ([1]), CeilMode (false).
+// Dtypes: int, float. Shape: that of x, with as many elements along the last
+// three axes as there are windows. Gradient: x. Errors: bool and complex
+// operands, arguments that do not fit the shape of x. X must have 4 axes or
+// more. Options: Stride, Padding ([0]), Dilation ([1]), CeilMode (false).
 func (x Tensor) MaxPool3dWithIndices(kernelSize []int, opts ...Option) (values, indices Tensor) {
 	stride, padding, dilation, ceilMode, err := maxPool3dWithIndicesOptions(opts)
 	if err != nil {
@@ -457,7 +527,10 @@ func maxUnpool1dOptions(opts []Option) (stride, padding, outputSize []int, err e
 // is less than a stride away from that. If two elements have one place,
 // either of them is kept.
 //
-// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// Dtypes: int, float. Shape: that of x, with the extent before pooling along
+// the last axis. Gradient: x. Errors: bool and complex operands, indices that
+// is not int32 or int64, shapes that do not fit, an index out of range,
+// arguments that do not fit the shape of x. May differ from run to run on an
 // accelerator. Options: Stride, Padding ([0]), OutputSize.
 func MaxUnpool1d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, outputSize, err := maxUnpool1dOptions(opts)
@@ -471,7 +544,10 @@ func MaxUnpool1d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
 // at the places along the last axis that indices, as of MaxPool1dWithIndices,
 // name.
 //
-// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// Dtypes: int, float. Shape: that of x, with the extent before pooling along
+// the last axis. Gradient: x. Errors: bool and complex operands, indices that
+// is not int32 or int64, shapes that do not fit, an index out of range,
+// arguments that do not fit the shape of x. May differ from run to run on an
 // accelerator. Options: Stride, Padding ([0]), OutputSize.
 func (x Tensor) MaxUnpool1d(indices Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, outputSize, err := maxUnpool1dOptions(opts)
@@ -493,7 +569,10 @@ func maxUnpool2dOptions(opts []Option) (stride, padding, outputSize []int, err e
 // MaxUnpool2d is MaxUnpool1d over the last two axes, read as one by indices,
 // as of MaxPool2dWithIndices. Lists have one number for both axes or two.
 //
-// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// Dtypes: int, float. Shape: that of x, with the extents before pooling along
+// the last two axes. Gradient: x. Errors: bool and complex operands, indices
+// that is not int32 or int64, shapes that do not fit, an index out of range,
+// arguments that do not fit the shape of x. May differ from run to run on an
 // accelerator. Options: Stride, Padding ([0]), OutputSize.
 func MaxUnpool2d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, outputSize, err := maxUnpool2dOptions(opts)
@@ -506,7 +585,10 @@ func MaxUnpool2d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
 // MaxUnpool2d is MaxUnpool1d over the last two axes, read as one by indices,
 // as of MaxPool2dWithIndices.
 //
-// Dtypes: int, float. Gradient: x. May differ from run to run on an
+// Dtypes: int, float. Shape: that of x, with the extents before pooling along
+// the last two axes. Gradient: x. Errors: bool and complex operands, indices
+// that is not int32 or int64, shapes that do not fit, an index out of range,
+// arguments that do not fit the shape of x. May differ from run to run on an
 // accelerator. Options: Stride, Padding ([0]), OutputSize.
 func (x Tensor) MaxUnpool2d(indices Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, outputSize, err := maxUnpool2dOptions(opts)
@@ -529,8 +611,11 @@ func maxUnpool3dOptions(opts []Option) (stride, padding, outputSize []int, err e
 // indices, as of MaxPool3dWithIndices. Lists have one number for all three
 // axes or three.
 //
-// Dtypes: int, float. Gradient: x. May differ from run to run on an
-// accelerator. Options: Stride, Padding ([0]), OutputSize.
+// Dtypes: int, float. Shape: that of x, with the extents before pooling along
+// the last three axes. Gradient: x. Errors: bool and complex operands,
+// indices that is not int32 or int64, shapes that do not fit, an index out of
+// range, arguments that do not fit the shape of x. May differ from run to run
+// on an accelerator. Options: Stride, Padding ([0]), OutputSize.
 func MaxUnpool3d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, outputSize, err := maxUnpool3dOptions(opts)
 	if err != nil {
@@ -542,8 +627,11 @@ func MaxUnpool3d(x, indices Tensor, kernelSize []int, opts ...Option) Tensor {
 // MaxUnpool3d is MaxUnpool1d over the last three axes, read as one by
 // indices, as of MaxPool3dWithIndices.
 //
-// Dtypes: int, float. Gradient: x. May differ from run to run on an
-// accelerator. Options: Stride, Padding ([0]), OutputSize.
+// Dtypes: int, float. Shape: that of x, with the extents before pooling along
+// the last three axes. Gradient: x. Errors: bool and complex operands,
+// indices that is not int32 or int64, shapes that do not fit, an index out of
+// range, arguments that do not fit the shape of x. May differ from run to run
+// on an accelerator. Options: Stride, Padding ([0]), OutputSize.
 func (x Tensor) MaxUnpool3d(indices Tensor, kernelSize []int, opts ...Option) Tensor {
 	stride, padding, outputSize, err := maxUnpool3dOptions(opts)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // else 0. A probability outside [0, 1] is an error, which accelerators report
 // where the host next waits.
 //
-// Dtypes: float. Gradient: none. Draws from the random state.
+// Dtypes: float. Shape: that of x. Gradient: none. Errors: bool, int and
+// complex operands. Draws from the random state.
 func Bernoulli(x Tensor) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Bernoulli(x.Handle(), seed, offset))
@@ -23,7 +24,8 @@ func Bernoulli(x Tensor) Tensor {
 // Bernoulli returns 1 with the probability that x holds for each element,
 // else 0.
 //
-// Dtypes: float. Gradient: none. Draws from the random state.
+// Dtypes: float. Shape: that of x. Gradient: none. Errors: bool, int and
+// complex operands. Draws from the random state.
 func (x Tensor) Bernoulli() Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Bernoulli(x.Handle(), seed, offset))
@@ -34,7 +36,8 @@ func (x Tensor) Bernoulli() Tensor {
 // NaN. Elements are dropped whether or not a model trains: call it in
 // training only. P must be between 0 and 1.
 //
-// Dtypes: float. Gradient: x. Draws from the random state.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Draws from the random state.
 func Dropout(x Tensor, p float64) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
@@ -43,7 +46,8 @@ func Dropout(x Tensor, p float64) Tensor {
 // Dropout returns a tensor of the shape of x: each element multiplied by 0
 // with probability p and otherwise by 1/(1 - p).
 //
-// Dtypes: float. Gradient: x. Draws from the random state.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands. Draws from the random state.
 func (x Tensor) Dropout(p float64) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
@@ -63,8 +67,10 @@ func multinomialOptions(opts []Option) (replacement bool, err error) {
 // is a row that is all zeros; accelerators report it where the host next
 // waits.
 //
-// Dtypes: float. Gradient: none. Draws from the random state. Options:
-// Replacement (false).
+// Dtypes: float. Shape: that of x, with n elements along the last axis.
+// Gradient: none. Errors: bool, int and complex operands, arguments that do
+// not fit the shape of x. Draws from the random state. Options: Replacement
+// (false).
 func Multinomial(x Tensor, n int, opts ...Option) Tensor {
 	replacement, err := multinomialOptions(opts)
 	if err != nil {
@@ -77,8 +83,10 @@ func Multinomial(x Tensor, n int, opts ...Option) Tensor {
 // Multinomial draws n of the elements along the last axis of x with
 // probabilities proportional to x, and returns their int64 positions.
 //
-// Dtypes: float. Gradient: none. Draws from the random state. Options:
-// Replacement (false).
+// Dtypes: float. Shape: that of x, with n elements along the last axis.
+// Gradient: none. Errors: bool, int and complex operands, arguments that do
+// not fit the shape of x. Draws from the random state. Options: Replacement
+// (false).
 func (x Tensor) Multinomial(n int, opts ...Option) Tensor {
 	replacement, err := multinomialOptions(opts)
 	if err != nil {
@@ -106,8 +114,9 @@ func (t Tensor) NewRand(shape []int, opts ...Option) Tensor {
 // Rand returns random numbers uniform in [0, 1). They are drawn so that none
 // rounds to 1 in any dtype. Both parts of complex ones are uniform.
 //
-// Dtypes: float, complex. Shape: the one given. Gradient: none. Draws from
-// the random state. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: float, complex. Shape: the one given. Gradient: none. Errors: a
+// negative extent. Draws from the random state. Options: On, OfType,
+// RequireGrad, Pinned.
 func Rand(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -150,8 +159,9 @@ func (t Tensor) NewRandint(shape []int, low, high int, opts ...Option) Tensor {
 // Randint returns random whole numbers uniform from low to before high, which
 // must be greater. Without OfType they are int64.
 //
-// Dtypes: all. Shape: the one given. Gradient: none. Draws from the random
-// state. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: the one given. Gradient: none. Errors: a negative
+// extent. Draws from the random state. Options: On, OfType, RequireGrad,
+// Pinned.
 func Randint(shape []int, low, high int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -194,8 +204,9 @@ func (t Tensor) NewRandn(shape []int, opts ...Option) Tensor {
 // Randn returns random numbers of the standard normal distribution, the parts
 // of complex ones with variance 1/2.
 //
-// Dtypes: float, complex. Shape: the one given. Gradient: none. Draws from
-// the random state. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: float, complex. Shape: the one given. Gradient: none. Errors: a
+// negative extent. Draws from the random state. Options: On, OfType,
+// RequireGrad, Pinned.
 func Randn(shape []int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -223,8 +234,8 @@ func RandnLike(x Tensor, opts ...Option) Tensor {
 // Randperm returns the numbers 0 to n-1 in random order, on one axis. Without
 // OfType they are int64.
 //
-// Dtypes: all. Gradient: none. Draws from the random state. Options: On,
-// OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: [n]. Gradient: none. Errors: a negative extent. Draws
+// from the random state. Options: On, OfType, RequireGrad, Pinned.
 func Randperm(n int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {

@@ -23,8 +23,10 @@ func gruOptions(opts []Option) (inputBias, stateBias *core.Tensor, reverse bool,
 // [3*width] have the rows of the reset, update and new gates in this order.
 // With reverse it goes from the last step to the first.
 //
-// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
-// StateBias. Options: InputBias, StateBias, Reverse (false).
+// Dtypes: float. Shape: [steps, batch, width]. Gradient: x, h, inputWeight,
+// stateWeight, InputBias, StateBias. Errors: bool, int and complex operands,
+// shapes that do not fit. X must have 3 axes. Options: InputBias, StateBias,
+// Reverse (false).
 func GRU(x, h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
 	inputBias, stateBias, reverse, err := gruOptions(opts)
 	if err != nil {
@@ -36,8 +38,10 @@ func GRU(x, h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
 // GRU returns the outputs [steps, batch, width] of one layer of a GRU over x
 // [steps, batch, in], from the first output h [batch, width].
 //
-// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
-// StateBias. Options: InputBias, StateBias, Reverse (false).
+// Dtypes: float. Shape: [steps, batch, width]. Gradient: x, h, inputWeight,
+// stateWeight, InputBias, StateBias. Errors: bool, int and complex operands,
+// shapes that do not fit. X must have 3 axes. Options: InputBias, StateBias,
+// Reverse (false).
 func (x Tensor) GRU(h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
 	inputBias, stateBias, reverse, err := gruOptions(opts)
 	if err != nil {
@@ -62,8 +66,10 @@ func lstmOptions(opts []Option) (inputBias, stateBias *core.Tensor, reverse bool
 // input, forget, cell and output gates in this order. With reverse it goes
 // from the last step to the first.
 //
-// Dtypes: float. Gradient: x, h, c, inputWeight, stateWeight, InputBias,
-// StateBias. Options: InputBias, StateBias, Reverse (false).
+// Dtypes: float. Shape: [steps, batch, width] of both results. Gradient: x,
+// h, c, inputWeight, stateWeight, InputBias, StateBias. Errors: bool, int and
+// complex operands, shapes that do not fit. X must have 3 axes. Options:
+// InputBias, StateBias, Reverse (false).
 func LSTM(x, h, c, inputWeight, stateWeight Tensor, opts ...Option) (out, cells Tensor) {
 	inputBias, stateBias, reverse, err := lstmOptions(opts)
 	if err != nil {
@@ -77,8 +83,10 @@ func LSTM(x, h, c, inputWeight, stateWeight Tensor, opts ...Option) (out, cells 
 // layer of an LSTM over x [steps, batch, in], from the first output h and
 // cell c [batch, width].
 //
-// Dtypes: float. Gradient: x, h, c, inputWeight, stateWeight, InputBias,
-// StateBias. Options: InputBias, StateBias, Reverse (false).
+// Dtypes: float. Shape: [steps, batch, width] of both results. Gradient: x,
+// h, c, inputWeight, stateWeight, InputBias, StateBias. Errors: bool, int and
+// complex operands, shapes that do not fit. X must have 3 axes. Options:
+// InputBias, StateBias, Reverse (false).
 func (x Tensor) LSTM(h, c, inputWeight, stateWeight Tensor, opts ...Option) (out, cells Tensor) {
 	inputBias, stateBias, reverse, err := lstmOptions(opts)
 	if err != nil {
@@ -104,9 +112,10 @@ func rnnOptions(opts []Option) (inputBias, stateBias *core.Tensor, rectified, re
 // stateWeight' + StateBias. With reverse it goes from the last step to the
 // first.
 //
-// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
-// StateBias. Options: InputBias, StateBias, Rectified (false), Reverse
-// (false).
+// Dtypes: float. Shape: [steps, batch, width]. Gradient: x, h, inputWeight,
+// stateWeight, InputBias, StateBias. Errors: bool, int and complex operands,
+// shapes that do not fit. X must have 3 axes. Options: InputBias, StateBias,
+// Rectified (false), Reverse (false).
 func RNN(x, h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
 	inputBias, stateBias, rectified, reverse, err := rnnOptions(opts)
 	if err != nil {
@@ -120,9 +129,10 @@ func RNN(x, h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
 // tanh, or with rectified the relu, of x @ inputWeight' + InputBias + h @
 // stateWeight' + StateBias.
 //
-// Dtypes: float. Gradient: x, h, inputWeight, stateWeight, InputBias,
-// StateBias. Options: InputBias, StateBias, Rectified (false), Reverse
-// (false).
+// Dtypes: float. Shape: [steps, batch, width]. Gradient: x, h, inputWeight,
+// stateWeight, InputBias, StateBias. Errors: bool, int and complex operands,
+// shapes that do not fit. X must have 3 axes. Options: InputBias, StateBias,
+// Rectified (false), Reverse (false).
 func (x Tensor) RNN(h, inputWeight, stateWeight Tensor, opts ...Option) Tensor {
 	inputBias, stateBias, rectified, reverse, err := rnnOptions(opts)
 	if err != nil {

@@ -22,7 +22,8 @@ func allOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // elements.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// with extent 1. Gradient: none. Errors: an axis that x does not have.
+// Options: Dim, KeepDim (false).
 func All(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := allOptions(opts)
 	if err != nil {
@@ -35,7 +36,8 @@ func All(x Tensor, opts ...Option) Tensor {
 // elements.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// with extent 1. Gradient: none. Errors: an axis that x does not have.
+// Options: Dim, KeepDim (false).
 func (x Tensor) All(opts ...Option) Tensor {
 	dim, keepDim, err := allOptions(opts)
 	if err != nil {
@@ -56,7 +58,8 @@ func anyOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // over no elements.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// with extent 1. Gradient: none. Errors: an axis that x does not have.
+// Options: Dim, KeepDim (false).
 func Any(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := anyOptions(opts)
 	if err != nil {
@@ -69,7 +72,8 @@ func Any(x Tensor, opts ...Option) Tensor {
 // over no elements.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// with extent 1. Gradient: none. Errors: an axis that x does not have.
+// Options: Dim, KeepDim (false).
 func (x Tensor) Any(opts ...Option) Tensor {
 	dim, keepDim, err := anyOptions(opts)
 	if err != nil {
@@ -90,7 +94,8 @@ func countNonzeroOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // int64.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// with extent 1. Gradient: none. Errors: an axis that x does not have.
+// Options: Dim, KeepDim (false).
 func CountNonzero(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := countNonzeroOptions(opts)
 	if err != nil {
@@ -103,7 +108,8 @@ func CountNonzero(x Tensor, opts ...Option) Tensor {
 // int64.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// with extent 1. Gradient: none. Errors: an axis that x does not have.
+// Options: Dim, KeepDim (false).
 func (x Tensor) CountNonzero(opts ...Option) Tensor {
 	dim, keepDim, err := countNonzeroOptions(opts)
 	if err != nil {
@@ -124,7 +130,8 @@ func logsumexpOptions(opts []Option) (keepDim bool, err error) {
 // are reduced. Integers become the default float.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: x. Options: KeepDim (false).
+// with extent 1. Gradient: x. Errors: an axis that x does not have. Options:
+// KeepDim (false).
 func Logsumexp(x Tensor, dim []int, opts ...Option) Tensor {
 	keepDim, err := logsumexpOptions(opts)
 	if err != nil {
@@ -137,7 +144,8 @@ func Logsumexp(x Tensor, dim []int, opts ...Option) Tensor {
 // overflow on the way; negative infinity over no elements.
 //
 // Dtypes: all. Shape: that of x without the axes in dim, which KeepDim keeps
-// with extent 1. Gradient: x. Options: KeepDim (false).
+// with extent 1. Gradient: x. Errors: an axis that x does not have. Options:
+// KeepDim (false).
 func (x Tensor) Logsumexp(dim []int, opts ...Option) Tensor {
 	keepDim, err := logsumexpOptions(opts)
 	if err != nil {
@@ -159,8 +167,8 @@ func maxOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // gradient. An x without elements is an error. For the positions, see MaxDim.
 //
 // Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
-// Options: Dim, KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: complex operands, an axis
+// that x does not have, no elements. Options: Dim, KeepDim (false).
 func Max(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := maxOptions(opts)
 	if err != nil {
@@ -173,8 +181,8 @@ func Max(x Tensor, opts ...Option) Tensor {
 // larger than false.
 //
 // Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
-// Options: Dim, KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: complex operands, an axis
+// that x does not have, no elements. Options: Dim, KeepDim (false).
 func (x Tensor) Max(opts ...Option) Tensor {
 	dim, keepDim, err := maxOptions(opts)
 	if err != nil {
@@ -195,7 +203,8 @@ func maxDimOptions(opts []Option) (keepDim bool, err error) {
 // PyTorch's max with dim.
 //
 // Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x. Errors: complex operands, an axis that x
+// does not have. Options: KeepDim (false).
 func MaxDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := maxDimOptions(opts)
 	if err != nil {
@@ -209,7 +218,8 @@ func MaxDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 // positions: the first of equal ones, which alone gets the gradient.
 //
 // Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x. Errors: complex operands, an axis that x
+// does not have. Options: KeepDim (false).
 func (x Tensor) MaxDim(dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := maxDimOptions(opts)
 	if err != nil {
@@ -233,8 +243,8 @@ func meanOptions(opts []Option) (dim []int, keepDim bool, dType ir.DType, err er
 // dtype is given, x is converted to it first.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim (false),
-// OfType.
+// KeepDim keeps with extent 1. Gradient: x. Errors: an axis that x does not
+// have. Options: Dim, KeepDim (false), OfType.
 func Mean(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, dType, err := meanOptions(opts)
 	if err != nil {
@@ -247,8 +257,8 @@ func Mean(x Tensor, opts ...Option) Tensor {
 // elements.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim (false),
-// OfType.
+// KeepDim keeps with extent 1. Gradient: x. Errors: an axis that x does not
+// have. Options: Dim, KeepDim (false), OfType.
 func (x Tensor) Mean(opts ...Option) Tensor {
 	dim, keepDim, dType, err := meanOptions(opts)
 	if err != nil {
@@ -271,8 +281,8 @@ func minOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // MinDim.
 //
 // Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
-// Options: Dim, KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: complex operands, an axis
+// that x does not have, no elements. Options: Dim, KeepDim (false).
 func Min(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := minOptions(opts)
 	if err != nil {
@@ -285,8 +295,8 @@ func Min(x Tensor, opts ...Option) Tensor {
 // is larger than false.
 //
 // Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
-// Options: Dim, KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: complex operands, an axis
+// that x does not have, no elements. Options: Dim, KeepDim (false).
 func (x Tensor) Min(opts ...Option) Tensor {
 	dim, keepDim, err := minOptions(opts)
 	if err != nil {
@@ -307,7 +317,8 @@ func minDimOptions(opts []Option) (keepDim bool, err error) {
 // PyTorch's min with dim.
 //
 // Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x. Errors: complex operands, an axis that x
+// does not have. Options: KeepDim (false).
 func MinDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := minDimOptions(opts)
 	if err != nil {
@@ -321,7 +332,8 @@ func MinDim(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 // positions: the first of equal ones, which alone gets the gradient.
 //
 // Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x. Errors: complex operands, an axis that x
+// does not have. Options: KeepDim (false).
 func (x Tensor) MinDim(dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := minDimOptions(opts)
 	if err != nil {
@@ -347,8 +359,8 @@ func normOptions(opts []Option) (p float64, dim []int, keepDim bool, dType ir.DT
 // have a gradient of zero. If dtype is given, x is converted to it first.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: P (2), Dim, KeepDim
-// (false), OfType.
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: P (2), Dim, KeepDim (false), OfType.
 func Norm(x Tensor, opts ...Option) Tensor {
 	p, dim, keepDim, dType, err := normOptions(opts)
 	if err != nil {
@@ -361,8 +373,8 @@ func Norm(x Tensor, opts ...Option) Tensor {
 // to the power 1/p.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: P (2), Dim, KeepDim
-// (false), OfType.
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: P (2), Dim, KeepDim (false), OfType.
 func (x Tensor) Norm(opts ...Option) Tensor {
 	p, dim, keepDim, dType, err := normOptions(opts)
 	if err != nil {
@@ -385,8 +397,8 @@ func prodOptions(opts []Option) (dim []int, keepDim bool, dType ir.DType, err er
 // The gradient is right where x has zeros.
 //
 // Dtypes: int, float, complex. Shape: that of x without the axes in dim,
-// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
-// (false), OfType.
+// which KeepDim keeps with extent 1. Gradient: x. Errors: an axis that x does
+// not have. Options: Dim, KeepDim (false), OfType.
 func Prod(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, dType, err := prodOptions(opts)
 	if err != nil {
@@ -399,8 +411,8 @@ func Prod(x Tensor, opts ...Option) Tensor {
 // elements.
 //
 // Dtypes: int, float, complex. Shape: that of x without the axes in dim,
-// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
-// (false), OfType.
+// which KeepDim keeps with extent 1. Gradient: x. Errors: an axis that x does
+// not have. Options: Dim, KeepDim (false), OfType.
 func (x Tensor) Prod(opts ...Option) Tensor {
 	dim, keepDim, dType, err := prodOptions(opts)
 	if err != nil {
@@ -423,8 +435,8 @@ func stdOptions(opts []Option) (dim []int, correction float64, keepDim bool, err
 // from the mean, which begins at 1.8e19; elsewhere it is not.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
-// KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: Dim, Correction (1), KeepDim (false).
 func Std(x Tensor, opts ...Option) Tensor {
 	dim, correction, keepDim, err := stdOptions(opts)
 	if err != nil {
@@ -436,8 +448,8 @@ func Std(x Tensor, opts ...Option) Tensor {
 // Std returns the square root of var.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
-// KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: Dim, Correction (1), KeepDim (false).
 func (x Tensor) Std(opts ...Option) Tensor {
 	dim, correction, keepDim, err := stdOptions(opts)
 	if err != nil {
@@ -460,8 +472,8 @@ func sumOptions(opts []Option) (dim []int, keepDim bool, dType ir.DType, err err
 // are summed in float32 and rounded once.
 //
 // Dtypes: int, float, complex. Shape: that of x without the axes in dim,
-// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
-// (false), OfType.
+// which KeepDim keeps with extent 1. Gradient: x. Errors: an axis that x does
+// not have. Options: Dim, KeepDim (false), OfType.
 func Sum(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, dType, err := sumOptions(opts)
 	if err != nil {
@@ -473,8 +485,8 @@ func Sum(x Tensor, opts ...Option) Tensor {
 // Sum returns the sum of the elements of x over dim, and 0 over no elements.
 //
 // Dtypes: int, float, complex. Shape: that of x without the axes in dim,
-// which KeepDim keeps with extent 1. Gradient: x. Options: Dim, KeepDim
-// (false), OfType.
+// which KeepDim keeps with extent 1. Gradient: x. Errors: an axis that x does
+// not have. Options: Dim, KeepDim (false), OfType.
 func (x Tensor) Sum(opts ...Option) Tensor {
 	dim, keepDim, dType, err := sumOptions(opts)
 	if err != nil {
@@ -486,7 +498,8 @@ func (x Tensor) Sum(opts ...Option) Tensor {
 // SumTo returns x summed to a shape that broadcasts to that of x; x itself
 // where they are equal. It undoes expand in gradients.
 //
-// Dtypes: int, float, complex. Gradient: x.
+// Dtypes: int, float, complex. Shape: the one given. Gradient: x. Errors:
+// bool operands, arguments that do not fit the shape of x.
 func SumTo(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }
@@ -494,7 +507,8 @@ func SumTo(x Tensor, shape ...int) Tensor {
 // SumTo returns x summed to a shape that broadcasts to that of x; x itself
 // where they are equal.
 //
-// Dtypes: int, float, complex. Gradient: x.
+// Dtypes: int, float, complex. Shape: the one given. Gradient: x. Errors:
+// bool operands, arguments that do not fit the shape of x.
 func (x Tensor) SumTo(shape ...int) Tensor {
 	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }
@@ -511,8 +525,8 @@ func varMeanOptions(opts []Option) (dim []int, correction float64, keepDim bool,
 // VarMean returns the variance and the mean of x over dim.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
-// KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: Dim, Correction (1), KeepDim (false).
 func VarMean(x Tensor, opts ...Option) (variance, mean Tensor) {
 	dim, correction, keepDim, err := varMeanOptions(opts)
 	if err != nil {
@@ -525,8 +539,8 @@ func VarMean(x Tensor, opts ...Option) (variance, mean Tensor) {
 // VarMean returns the variance and the mean of x over dim.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
-// KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: Dim, Correction (1), KeepDim (false).
 func (x Tensor) VarMean(opts ...Option) (variance, mean Tensor) {
 	dim, correction, keepDim, err := varMeanOptions(opts)
 	if err != nil {
@@ -551,8 +565,8 @@ func varOptions(opts []Option) (dim []int, correction float64, keepDim bool, err
 // real.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
-// KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: Dim, Correction (1), KeepDim (false).
 func Var(x Tensor, opts ...Option) Tensor {
 	dim, correction, keepDim, err := varOptions(opts)
 	if err != nil {
@@ -565,8 +579,8 @@ func Var(x Tensor, opts ...Option) Tensor {
 // squared distances from the mean, divided by their number less correction.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Options: Dim, Correction (1),
-// KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
+// axis that x does not have. Options: Dim, Correction (1), KeepDim (false).
 func (x Tensor) Var(opts ...Option) Tensor {
 	dim, correction, keepDim, err := varOptions(opts)
 	if err != nil {

@@ -6,14 +6,16 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // Ceil returns the smallest integer not below x.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func Ceil(x Tensor) Tensor {
 	return Wrap(ops.Ceil(x.Handle()))
 }
 
 // Ceil returns the smallest integer not below x.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) Ceil() Tensor {
 	return Wrap(ops.Ceil(x.Handle()))
 }
@@ -26,14 +28,16 @@ func (x Tensor) CeilInPlace() error {
 
 // Floor returns the largest integer not above x.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func Floor(x Tensor) Tensor {
 	return Wrap(ops.Floor(x.Handle()))
 }
 
 // Floor returns the largest integer not above x.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) Floor() Tensor {
 	return Wrap(ops.Floor(x.Handle()))
 }
@@ -50,7 +54,8 @@ func (x Tensor) FloorInPlace() error {
 // are their own mantissa, and have the exponent 0. PyTorch's exponents are
 // int32.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func Frexp(x Tensor) (mantissa, exponent Tensor) {
 	r0, r1 := ops.Frexp(x.Handle())
 	return Wrap(r0), Wrap(r1)
@@ -59,7 +64,8 @@ func Frexp(x Tensor) (mantissa, exponent Tensor) {
 // Frexp returns two tensors of the shape of x, a mantissa and an exponent for
 // each element, which is mantissa times 2 to the power exponent.
 //
-// Dtypes: float. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
+// operands.
 func (x Tensor) Frexp() (mantissa, exponent Tensor) {
 	r0, r1 := ops.Frexp(x.Handle())
 	return Wrap(r0), Wrap(r1)
@@ -68,7 +74,8 @@ func (x Tensor) Frexp() (mantissa, exponent Tensor) {
 // Round returns the integer nearest to x, and of two equally near the even
 // one.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func Round(x Tensor) Tensor {
 	return Wrap(ops.Round(x.Handle()))
 }
@@ -76,7 +83,8 @@ func Round(x Tensor) Tensor {
 // Round returns the integer nearest to x, and of two equally near the even
 // one.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) Round() Tensor {
 	return Wrap(ops.Round(x.Handle()))
 }
@@ -89,14 +97,16 @@ func (x Tensor) RoundInPlace() error {
 
 // Trunc returns x with its fraction removed.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func Trunc(x Tensor) Tensor {
 	return Wrap(ops.Trunc(x.Handle()))
 }
 
 // Trunc returns x with its fraction removed.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x.
+// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// operands.
 func (x Tensor) Trunc() Tensor {
 	return Wrap(ops.Trunc(x.Handle()))
 }

@@ -21,7 +21,11 @@ func affineGridOptions(opts []Option) (alignCorners bool, err error) {
 // (or [n, 3, 4]) map those of a result of shape size, [n, channels, height,
 // width] (or with a depth), to.
 //
-// Dtypes: float. Gradient: theta. Options: AlignCorners (false).
+// Dtypes: float. Shape: the one given, without its channels, and a last axis
+// of 2 or 3. Gradient: theta. Errors: bool, int and complex operands,
+// arguments that do not fit the shape of theta. Theta must have 3 axes. Theta
+// must be [n, 2, 3] for a size [n, channels, height, width], or [n, 3, 4] for
+// one with a depth, and no extent less than 1. Options: AlignCorners (false).
 func AffineGrid(theta Tensor, size []int, opts ...Option) Tensor {
 	alignCorners, err := affineGridOptions(opts)
 	if err != nil {
@@ -35,7 +39,11 @@ func AffineGrid(theta Tensor, size []int, opts ...Option) Tensor {
 // (or [n, 3, 4]) map those of a result of shape size, [n, channels, height,
 // width] (or with a depth), to.
 //
-// Dtypes: float. Gradient: theta. Options: AlignCorners (false).
+// Dtypes: float. Shape: the one given, without its channels, and a last axis
+// of 2 or 3. Gradient: theta. Errors: bool, int and complex operands,
+// arguments that do not fit the shape of theta. Theta must have 3 axes. Theta
+// must be [n, 2, 3] for a size [n, channels, height, width], or [n, 3, 4] for
+// one with a depth, and no extent less than 1. Options: AlignCorners (false).
 func (theta Tensor) AffineGrid(size []int, opts ...Option) Tensor {
 	alignCorners, err := affineGridOptions(opts)
 	if err != nil {
@@ -64,9 +72,10 @@ func gridSampleOptions(opts []Option) (interpolation ops.Interpolation, paddingM
 // stands for the first element with padding by the border, and so do NaN and
 // infinity with reflection.
 //
-// Dtypes: float. Gradient: x, grid. Options: Interpolation
-// (InterpolationBilinear), PaddingMode (PaddingModeZeros), AlignCorners
-// (false).
+// Dtypes: float. Shape: [n, channels, out height, out width], or with a
+// depth. Gradient: x, grid. Errors: bool, int and complex operands, shapes
+// that do not fit. Options: Interpolation (InterpolationBilinear),
+// PaddingMode (PaddingModeZeros), AlignCorners (false).
 func GridSample(x, grid Tensor, opts ...Option) Tensor {
 	interpolation, paddingMode, alignCorners, err := gridSampleOptions(opts)
 	if err != nil {
@@ -79,9 +88,10 @@ func GridSample(x, grid Tensor, opts ...Option) Tensor {
 // places that grid [n, out height, out width, 2] (3) names, as [n, channels,
 // out height, out width].
 //
-// Dtypes: float. Gradient: x, grid. Options: Interpolation
-// (InterpolationBilinear), PaddingMode (PaddingModeZeros), AlignCorners
-// (false).
+// Dtypes: float. Shape: [n, channels, out height, out width], or with a
+// depth. Gradient: x, grid. Errors: bool, int and complex operands, shapes
+// that do not fit. Options: Interpolation (InterpolationBilinear),
+// PaddingMode (PaddingModeZeros), AlignCorners (false).
 func (x Tensor) GridSample(grid Tensor, opts ...Option) Tensor {
 	interpolation, paddingMode, alignCorners, err := gridSampleOptions(opts)
 	if err != nil {

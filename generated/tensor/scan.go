@@ -13,7 +13,8 @@ import (
 // its int64 place: the last of equal ones, which alone gets the gradient. NaN
 // is larger than any number.
 //
-// Dtypes: bool, int, float. Gradient: x.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands, an axis that x does not have.
 func Cummax(x Tensor, dim int) (values, indices Tensor) {
 	r0, r1 := ops.Cummax(x.Handle(), dim)
 	return Wrap(r0), Wrap(r1)
@@ -22,7 +23,8 @@ func Cummax(x Tensor, dim int) (values, indices Tensor) {
 // Cummax returns the largest of the elements of x up to each along dim, and
 // its int64 place: the last of equal ones, which alone gets the gradient.
 //
-// Dtypes: bool, int, float. Gradient: x.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands, an axis that x does not have.
 func (x Tensor) Cummax(dim int) (values, indices Tensor) {
 	r0, r1 := ops.Cummax(x.Handle(), dim)
 	return Wrap(r0), Wrap(r1)
@@ -32,7 +34,8 @@ func (x Tensor) Cummax(dim int) (values, indices Tensor) {
 // its int64 place: the last of equal ones, which alone gets the gradient. NaN
 // is smaller than any number.
 //
-// Dtypes: bool, int, float. Gradient: x.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands, an axis that x does not have.
 func Cummin(x Tensor, dim int) (values, indices Tensor) {
 	r0, r1 := ops.Cummin(x.Handle(), dim)
 	return Wrap(r0), Wrap(r1)
@@ -41,7 +44,8 @@ func Cummin(x Tensor, dim int) (values, indices Tensor) {
 // Cummin returns the smallest of the elements of x up to each along dim, and
 // its int64 place: the last of equal ones, which alone gets the gradient.
 //
-// Dtypes: bool, int, float. Gradient: x.
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands, an axis that x does not have.
 func (x Tensor) Cummin(dim int) (values, indices Tensor) {
 	r0, r1 := ops.Cummin(x.Handle(), dim)
 	return Wrap(r0), Wrap(r1)
@@ -58,8 +62,8 @@ func cumprodOptions(opts []Option) (dType ir.DType, err error) {
 // Bools and integers are multiplied as int64 unless dtype is given. The
 // gradient is right where x has zeros, but its own gradient is not.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
-// OfType.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: an axis
+// that x does not have. Options: OfType.
 func Cumprod(x Tensor, dim int, opts ...Option) Tensor {
 	dType, err := cumprodOptions(opts)
 	if err != nil {
@@ -70,8 +74,8 @@ func Cumprod(x Tensor, dim int, opts ...Option) Tensor {
 
 // Cumprod returns the products of the elements of x up to each along dim.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
-// OfType.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: an axis
+// that x does not have. Options: OfType.
 func (x Tensor) Cumprod(dim int, opts ...Option) Tensor {
 	dType, err := cumprodOptions(opts)
 	if err != nil {
@@ -90,8 +94,8 @@ func cumsumOptions(opts []Option) (dType ir.DType, err error) {
 // Cumsum returns the sums of the elements of x up to each along dim. Bools
 // and integers are summed as int64 unless dtype is given.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
-// OfType.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: an axis
+// that x does not have. Options: OfType.
 func Cumsum(x Tensor, dim int, opts ...Option) Tensor {
 	dType, err := cumsumOptions(opts)
 	if err != nil {
@@ -102,8 +106,8 @@ func Cumsum(x Tensor, dim int, opts ...Option) Tensor {
 
 // Cumsum returns the sums of the elements of x up to each along dim.
 //
-// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Options:
-// OfType.
+// Dtypes: int, float, complex. Shape: that of x. Gradient: x. Errors: an axis
+// that x does not have. Options: OfType.
 func (x Tensor) Cumsum(dim int, opts ...Option) Tensor {
 	dType, err := cumsumOptions(opts)
 	if err != nil {
@@ -116,7 +120,8 @@ func (x Tensor) Cumsum(dim int, opts ...Option) Tensor {
 // element along dim. Those of complex numbers have imaginary parts from -Pi
 // to Pi; PyTorch's may differ from them by multiples of 2*Pi.
 //
-// Dtypes: float, complex. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: bool and int
+// operands, an axis that x does not have.
 func Logcumsumexp(x Tensor, dim int) Tensor {
 	return Wrap(ops.Logcumsumexp(x.Handle(), dim))
 }
@@ -124,7 +129,8 @@ func Logcumsumexp(x Tensor, dim int) Tensor {
 // Logcumsumexp returns the logarithms of the sums of exp(x) up to each
 // element along dim.
 //
-// Dtypes: float, complex. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: bool and int
+// operands, an axis that x does not have.
 func (x Tensor) Logcumsumexp(dim int) Tensor {
 	return Wrap(ops.Logcumsumexp(x.Handle(), dim))
 }

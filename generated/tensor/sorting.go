@@ -22,7 +22,8 @@ func argmaxOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // elements is an error.
 //
 // Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
-// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// keeps with extent 1. Gradient: none. Errors: bool and complex operands, an
+// axis that x does not have. Options: Dim, KeepDim (false).
 func Argmax(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := argmaxOptions(opts)
 	if err != nil {
@@ -35,7 +36,8 @@ func Argmax(x Tensor, opts ...Option) Tensor {
 // dim, or in x read in row-major order when dim is not given.
 //
 // Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
-// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// keeps with extent 1. Gradient: none. Errors: bool and complex operands, an
+// axis that x does not have. Options: Dim, KeepDim (false).
 func (x Tensor) Argmax(opts ...Option) Tensor {
 	dim, keepDim, err := argmaxOptions(opts)
 	if err != nil {
@@ -58,7 +60,8 @@ func argminOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // is an error.
 //
 // Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
-// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// keeps with extent 1. Gradient: none. Errors: bool and complex operands, an
+// axis that x does not have. Options: Dim, KeepDim (false).
 func Argmin(x Tensor, opts ...Option) Tensor {
 	dim, keepDim, err := argminOptions(opts)
 	if err != nil {
@@ -71,7 +74,8 @@ func Argmin(x Tensor, opts ...Option) Tensor {
 // dim, or in x read in row-major order when dim is not given.
 //
 // Dtypes: int, float. Shape: that of x without the axes in dim, which KeepDim
-// keeps with extent 1. Gradient: none. Options: Dim, KeepDim (false).
+// keeps with extent 1. Gradient: none. Errors: bool and complex operands, an
+// axis that x does not have. Options: Dim, KeepDim (false).
 func (x Tensor) Argmin(opts ...Option) Tensor {
 	dim, keepDim, err := argminOptions(opts)
 	if err != nil {
@@ -90,7 +94,8 @@ func argsortOptions(opts []Option) (descending bool, err error) {
 // Argsort returns the int64 positions along dim that sort x. Equal elements
 // keep their order.
 //
-// Dtypes: bool, int, float. Gradient: none. Options: Descending (false).
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands, an axis that x does not have. Options: Descending (false).
 func Argsort(x Tensor, dim int, opts ...Option) Tensor {
 	descending, err := argsortOptions(opts)
 	if err != nil {
@@ -101,7 +106,8 @@ func Argsort(x Tensor, dim int, opts ...Option) Tensor {
 
 // Argsort returns the int64 positions along dim that sort x.
 //
-// Dtypes: bool, int, float. Gradient: none. Options: Descending (false).
+// Dtypes: bool, int, float. Shape: that of x. Gradient: none. Errors: complex
+// operands, an axis that x does not have. Options: Descending (false).
 func (x Tensor) Argsort(dim int, opts ...Option) Tensor {
 	descending, err := argsortOptions(opts)
 	if err != nil {
@@ -121,7 +127,9 @@ func bucketizeOptions(opts []Option) (right bool, err error) {
 // boundaries, as searchsorted with its operands exchanged. The shape is that
 // of values.
 //
-// Dtypes: int, float. Gradient: none. Options: Right (false).
+// Dtypes: int, float. Shape: that of values. Gradient: none. Errors: bool and
+// complex operands, shapes that do not fit. Boundaries must have one axis.
+// Options: Right (false).
 func Bucketize(values, boundaries Tensor, opts ...Option) Tensor {
 	right, err := bucketizeOptions(opts)
 	if err != nil {
@@ -133,7 +141,9 @@ func Bucketize(values, boundaries Tensor, opts ...Option) Tensor {
 // Bucketize returns the int64 bucket of each of values among ascending
 // boundaries, as searchsorted with its operands exchanged.
 //
-// Dtypes: int, float. Gradient: none. Options: Right (false).
+// Dtypes: int, float. Shape: that of values. Gradient: none. Errors: bool and
+// complex operands, shapes that do not fit. Boundaries must have one axis.
+// Options: Right (false).
 func (values Tensor) Bucketize(boundaries Tensor, opts ...Option) Tensor {
 	right, err := bucketizeOptions(opts)
 	if err != nil {
@@ -153,7 +163,9 @@ func kthvalueOptions(opts []Option) (keepDim bool, err error) {
 // 1, and its int64 position.
 //
 // Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x. Errors: complex operands, arguments that
+// do not fit the shape of x, an axis that x does not have. Options: KeepDim
+// (false).
 func Kthvalue(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := kthvalueOptions(opts)
 	if err != nil {
@@ -167,7 +179,9 @@ func Kthvalue(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
 // 1, and its int64 position.
 //
 // Dtypes: bool, int, float. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x. Errors: complex operands, arguments that
+// do not fit the shape of x, an axis that x does not have. Options: KeepDim
+// (false).
 func (x Tensor) Kthvalue(k, dim int, opts ...Option) (values, indices Tensor) {
 	keepDim, err := kthvalueOptions(opts)
 	if err != nil {
@@ -190,7 +204,8 @@ func searchsortedOptions(opts []Option) (right bool, err error) {
 // all but its last extent are those of values. The result is int64 and has
 // the shape of values.
 //
-// Dtypes: int, float. Gradient: none. Options: Right (false).
+// Dtypes: int, float. Shape: that of values. Gradient: none. Errors: bool and
+// complex operands, shapes that do not fit. Options: Right (false).
 func Searchsorted(sorted, values Tensor, opts ...Option) Tensor {
 	right, err := searchsortedOptions(opts)
 	if err != nil {
@@ -203,7 +218,8 @@ func Searchsorted(sorted, values Tensor, opts ...Option) Tensor {
 // would be inserted to keep the order: before equal elements, or after them
 // with right.
 //
-// Dtypes: int, float. Gradient: none. Options: Right (false).
+// Dtypes: int, float. Shape: that of values. Gradient: none. Errors: bool and
+// complex operands, shapes that do not fit. Options: Right (false).
 func (sorted Tensor) Searchsorted(values Tensor, opts ...Option) Tensor {
 	right, err := searchsortedOptions(opts)
 	if err != nil {
@@ -223,7 +239,8 @@ func sortOptions(opts []Option) (descending bool, err error) {
 // position that each came from. Equal elements keep their order, and NaN is
 // larger than any number.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: Descending (false).
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands, an axis that x does not have. Options: Descending (false).
 func Sort(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 	descending, err := sortOptions(opts)
 	if err != nil {
@@ -236,7 +253,8 @@ func Sort(x Tensor, dim int, opts ...Option) (values, indices Tensor) {
 // Sort returns the elements of x in ascending order along dim, and the
 // position that each came from.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: Descending (false).
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
+// operands, an axis that x does not have. Options: Descending (false).
 func (x Tensor) Sort(dim int, opts ...Option) (values, indices Tensor) {
 	descending, err := sortOptions(opts)
 	if err != nil {
@@ -257,7 +275,9 @@ func topkOptions(opts []Option) (largest bool, err error) {
 // if largest is false the k smallest in ascending order, and their int64
 // positions.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: Largest (true).
+// Dtypes: bool, int, float. Shape: that of x, with k elements along dim.
+// Gradient: x. Errors: complex operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Largest (true).
 func Topk(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
 	largest, err := topkOptions(opts)
 	if err != nil {
@@ -271,7 +291,9 @@ func Topk(x Tensor, k, dim int, opts ...Option) (values, indices Tensor) {
 // if largest is false the k smallest in ascending order, and their int64
 // positions.
 //
-// Dtypes: bool, int, float. Gradient: x. Options: Largest (true).
+// Dtypes: bool, int, float. Shape: that of x, with k elements along dim.
+// Gradient: x. Errors: complex operands, arguments that do not fit the shape
+// of x, an axis that x does not have. Options: Largest (true).
 func (x Tensor) Topk(k, dim int, opts ...Option) (values, indices Tensor) {
 	largest, err := topkOptions(opts)
 	if err != nil {
@@ -285,7 +307,9 @@ func (x Tensor) Topk(k, dim int, opts ...Option) (values, indices Tensor) {
 // each element of x among them (with x's shape), and how often each occurs.
 // Every NaN counts as distinct. The host waits for the number of values.
 //
-// Dtypes: bool, int, float. Gradient: x. Waits for a value on the host.
+// Dtypes: bool, int, float. Shape: one axis for values and counts, that of x
+// for inverse. Gradient: x. Errors: complex operands. Waits for a value on
+// the host.
 func Unique(x Tensor) (values, inverse, counts Tensor) {
 	r0, r1, r2 := ops.Unique(x.Handle())
 	return Wrap(r0), Wrap(r1), Wrap(r2)
@@ -294,7 +318,9 @@ func Unique(x Tensor) (values, inverse, counts Tensor) {
 // Unique returns the distinct elements of x in ascending order, the place of
 // each element of x among them (with x's shape), and how often each occurs.
 //
-// Dtypes: bool, int, float. Gradient: x. Waits for a value on the host.
+// Dtypes: bool, int, float. Shape: one axis for values and counts, that of x
+// for inverse. Gradient: x. Errors: complex operands. Waits for a value on
+// the host.
 func (x Tensor) Unique() (values, inverse, counts Tensor) {
 	r0, r1, r2 := ops.Unique(x.Handle())
 	return Wrap(r0), Wrap(r1), Wrap(r2)

@@ -6,14 +6,14 @@ import "github.com/sinter-go/sinter/generated/ops"
 
 // Digamma returns the derivative of lgamma at x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func Digamma(x Tensor) Tensor {
 	return Wrap(ops.Digamma(x.Handle()))
 }
 
 // Digamma returns the derivative of lgamma at x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) Digamma() Tensor {
 	return Wrap(ops.Digamma(x.Handle()))
 }
@@ -26,14 +26,14 @@ func (x Tensor) DigammaInPlace() error {
 
 // Erf returns the error function of x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func Erf(x Tensor) Tensor {
 	return Wrap(ops.Erf(x.Handle()))
 }
 
 // Erf returns the error function of x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) Erf() Tensor {
 	return Wrap(ops.Erf(x.Handle()))
 }
@@ -46,14 +46,14 @@ func (x Tensor) ErfInPlace() error {
 
 // Erfc returns 1 - erf(x), accurate for large x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func Erfc(x Tensor) Tensor {
 	return Wrap(ops.Erfc(x.Handle()))
 }
 
 // Erfc returns 1 - erf(x), accurate for large x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) Erfc() Tensor {
 	return Wrap(ops.Erfc(x.Handle()))
 }
@@ -66,14 +66,14 @@ func (x Tensor) ErfcInPlace() error {
 
 // Erfinv returns the inverse of erf; infinite at -1 and 1, NaN outside.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func Erfinv(x Tensor) Tensor {
 	return Wrap(ops.Erfinv(x.Handle()))
 }
 
 // Erfinv returns the inverse of erf; infinite at -1 and 1, NaN outside.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) Erfinv() Tensor {
 	return Wrap(ops.Erfinv(x.Handle()))
 }
@@ -87,7 +87,7 @@ func (x Tensor) ErfinvInPlace() error {
 // Lgamma returns the logarithm of the absolute value of the gamma function of
 // x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func Lgamma(x Tensor) Tensor {
 	return Wrap(ops.Lgamma(x.Handle()))
 }
@@ -95,7 +95,7 @@ func Lgamma(x Tensor) Tensor {
 // Lgamma returns the logarithm of the absolute value of the gamma function of
 // x.
 //
-// Dtypes: float. Shape: that of x. Gradient: x.
+// Dtypes: float. Shape: that of x. Gradient: x. Errors: complex operands.
 func (x Tensor) Lgamma() Tensor {
 	return Wrap(ops.Lgamma(x.Handle()))
 }

@@ -21,8 +21,8 @@ func aminmaxOptions(opts []Option) (dim []int, keepDim bool, err error) {
 // evenly.
 //
 // Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
-// Options: Dim, KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: complex operands, an axis
+// that x does not have, no elements. Options: Dim, KeepDim (false).
 func Aminmax(x Tensor, opts ...Option) (lowest, highest Tensor) {
 	dim, keepDim, err := aminmaxOptions(opts)
 	if err != nil {
@@ -36,8 +36,8 @@ func Aminmax(x Tensor, opts ...Option) (lowest, highest Tensor) {
 // come from one pass; NaN where there is one.
 //
 // Dtypes: bool, int, float. Shape: that of x without the axes in dim, which
-// KeepDim keeps with extent 1. Gradient: x. Of no elements it is an error.
-// Options: Dim, KeepDim (false).
+// KeepDim keeps with extent 1. Gradient: x. Errors: complex operands, an axis
+// that x does not have, no elements. Options: Dim, KeepDim (false).
 func (x Tensor) Aminmax(opts ...Option) (lowest, highest Tensor) {
 	dim, keepDim, err := aminmaxOptions(opts)
 	if err != nil {
@@ -58,7 +58,8 @@ func vecdotOptions(opts []Option) (keepDim bool, err error) {
 // conj(x)*y. The operands broadcast.
 //
 // Dtypes: float, complex. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x, y. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x, y. Errors: bool and int operands, shapes
+// that do not fit, an axis that x does not have. Options: KeepDim (false).
 func Vecdot(x, y Tensor, dim int, opts ...Option) Tensor {
 	keepDim, err := vecdotOptions(opts)
 	if err != nil {
@@ -71,7 +72,8 @@ func Vecdot(x, y Tensor, dim int, opts ...Option) Tensor {
 // conj(x)*y.
 //
 // Dtypes: float, complex. Shape: that of x without axis dim, which KeepDim
-// keeps with extent 1. Gradient: x, y. Options: KeepDim (false).
+// keeps with extent 1. Gradient: x, y. Errors: bool and int operands, shapes
+// that do not fit, an axis that x does not have. Options: KeepDim (false).
 func (x Tensor) Vecdot(y Tensor, dim int, opts ...Option) Tensor {
 	keepDim, err := vecdotOptions(opts)
 	if err != nil {

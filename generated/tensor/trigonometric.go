@@ -7,7 +7,8 @@ import "github.com/sinter-go/sinter/generated/ops"
 // Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1], where it
 // is not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Acos(x Tensor) Tensor {
 	return Wrap(ops.Acos(x.Handle()))
 }
@@ -15,7 +16,8 @@ func Acos(x Tensor) Tensor {
 // Acos returns the arccosine of x, in [0, pi]; NaN outside [-1, 1], where it
 // is not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Acos() Tensor {
 	return Wrap(ops.Acos(x.Handle()))
 }
@@ -29,7 +31,8 @@ func (x Tensor) AcosInPlace() error {
 // Acosh returns the inverse hyperbolic cosine of x; NaN below 1, where it is
 // not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Acosh(x Tensor) Tensor {
 	return Wrap(ops.Acosh(x.Handle()))
 }
@@ -37,7 +40,8 @@ func Acosh(x Tensor) Tensor {
 // Acosh returns the inverse hyperbolic cosine of x; NaN below 1, where it is
 // not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Acosh() Tensor {
 	return Wrap(ops.Acosh(x.Handle()))
 }
@@ -51,7 +55,8 @@ func (x Tensor) AcoshInPlace() error {
 // Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1], where
 // it is not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Asin(x Tensor) Tensor {
 	return Wrap(ops.Asin(x.Handle()))
 }
@@ -59,7 +64,8 @@ func Asin(x Tensor) Tensor {
 // Asin returns the arcsine of x, in [-pi/2, pi/2]; NaN outside [-1, 1], where
 // it is not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Asin() Tensor {
 	return Wrap(ops.Asin(x.Handle()))
 }
@@ -72,14 +78,16 @@ func (x Tensor) AsinInPlace() error {
 
 // Asinh returns the inverse hyperbolic sine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Asinh(x Tensor) Tensor {
 	return Wrap(ops.Asinh(x.Handle()))
 }
 
 // Asinh returns the inverse hyperbolic sine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Asinh() Tensor {
 	return Wrap(ops.Asinh(x.Handle()))
 }
@@ -92,14 +100,16 @@ func (x Tensor) AsinhInPlace() error {
 
 // Atan returns the arctangent of x, in [-pi/2, pi/2].
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Atan(x Tensor) Tensor {
 	return Wrap(ops.Atan(x.Handle()))
 }
 
 // Atan returns the arctangent of x, in [-pi/2, pi/2].
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Atan() Tensor {
 	return Wrap(ops.Atan(x.Handle()))
 }
@@ -113,7 +123,8 @@ func (x Tensor) AtanInPlace() error {
 // Atan2 returns the angle of the point (x, y), element by element, in [-pi,
 // pi]. The first operand is y, as in PyTorch.
 //
-// Dtypes: float. Operands broadcast. Gradient: y, x.
+// Dtypes: float. Shape: that to which y and x broadcast. Gradient: y, x.
+// Errors: complex operands, shapes that do not broadcast.
 func Atan2(y, x Tensor) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), x.Handle()))
 }
@@ -121,7 +132,8 @@ func Atan2(y, x Tensor) Tensor {
 // Atan2 returns the angle of the point (x, y), element by element, in [-pi,
 // pi].
 //
-// Dtypes: float. Operands broadcast. Gradient: y, x.
+// Dtypes: float. Shape: that to which y and x broadcast. Gradient: y, x.
+// Errors: complex operands, shapes that do not broadcast.
 func (y Tensor) Atan2(x Tensor) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), x.Handle()))
 }
@@ -134,12 +146,16 @@ func (y Tensor) Atan2InPlace(x Tensor) error {
 
 // Atan2Scalar is Atan2 where x is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of y. Gradient: y. Errors: complex operands.
 func Atan2Scalar(y Tensor, x Scalar) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), number(ops.Atan2Op(), x)))
 }
 
 // Atan2Scalar is Atan2 where x is a number, which does not widen the other
 // operands' dtype within its category.
+//
+// Dtypes: float. Shape: that of y. Gradient: y. Errors: complex operands.
 func (y Tensor) Atan2Scalar(x Scalar) Tensor {
 	return Wrap(ops.Atan2(y.Handle(), number(ops.Atan2Op(), x)))
 }
@@ -153,7 +169,8 @@ func (y Tensor) Atan2ScalarInPlace(x Scalar) error {
 // Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1],
 // where it is not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Atanh(x Tensor) Tensor {
 	return Wrap(ops.Atanh(x.Handle()))
 }
@@ -161,7 +178,8 @@ func Atanh(x Tensor) Tensor {
 // Atanh returns the inverse hyperbolic tangent of x; NaN outside [-1, 1],
 // where it is not complex.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Atanh() Tensor {
 	return Wrap(ops.Atanh(x.Handle()))
 }
@@ -174,14 +192,16 @@ func (x Tensor) AtanhInPlace() error {
 
 // Cos returns the cosine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Cos(x Tensor) Tensor {
 	return Wrap(ops.Cos(x.Handle()))
 }
 
 // Cos returns the cosine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Cos() Tensor {
 	return Wrap(ops.Cos(x.Handle()))
 }
@@ -194,14 +214,16 @@ func (x Tensor) CosInPlace() error {
 
 // Cosh returns the hyperbolic cosine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Cosh(x Tensor) Tensor {
 	return Wrap(ops.Cosh(x.Handle()))
 }
 
 // Cosh returns the hyperbolic cosine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Cosh() Tensor {
 	return Wrap(ops.Cosh(x.Handle()))
 }
@@ -214,14 +236,16 @@ func (x Tensor) CoshInPlace() error {
 
 // Sin returns the sine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Sin(x Tensor) Tensor {
 	return Wrap(ops.Sin(x.Handle()))
 }
 
 // Sin returns the sine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Sin() Tensor {
 	return Wrap(ops.Sin(x.Handle()))
 }
@@ -234,14 +258,16 @@ func (x Tensor) SinInPlace() error {
 
 // Sinc returns sin(pi*x)/(pi*x), and 1 at 0.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Sinc(x Tensor) Tensor {
 	return Wrap(ops.Sinc(x.Handle()))
 }
 
 // Sinc returns sin(pi*x)/(pi*x), and 1 at 0.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Sinc() Tensor {
 	return Wrap(ops.Sinc(x.Handle()))
 }
@@ -254,14 +280,16 @@ func (x Tensor) SincInPlace() error {
 
 // Sinh returns the hyperbolic sine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Sinh(x Tensor) Tensor {
 	return Wrap(ops.Sinh(x.Handle()))
 }
 
 // Sinh returns the hyperbolic sine of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Sinh() Tensor {
 	return Wrap(ops.Sinh(x.Handle()))
 }
@@ -274,14 +302,16 @@ func (x Tensor) SinhInPlace() error {
 
 // Tan returns the tangent of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Tan(x Tensor) Tensor {
 	return Wrap(ops.Tan(x.Handle()))
 }
 
 // Tan returns the tangent of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Tan() Tensor {
 	return Wrap(ops.Tan(x.Handle()))
 }
@@ -294,14 +324,16 @@ func (x Tensor) TanInPlace() error {
 
 // Tanh returns the hyperbolic tangent of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func Tanh(x Tensor) Tensor {
 	return Wrap(ops.Tanh(x.Handle()))
 }
 
 // Tanh returns the hyperbolic tangent of x.
 //
-// Dtypes: float, complex. Shape: that of x. Gradient: x.
+// Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: none of its
+// own.
 func (x Tensor) Tanh() Tensor {
 	return Wrap(ops.Tanh(x.Handle()))
 }

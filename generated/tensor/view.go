@@ -21,8 +21,9 @@ func asStridedOptions(opts []Option) (offset int, err error) {
 // x begins. Elements outside the storage are an error. Elements that appear
 // more than once get the sum of their gradients.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
-// Options: Offset (-1).
+// Dtypes: all. Shape: the one given. Gradient: x. Errors: arguments that do
+// not fit the shape of x. The result shares its operand's elements. Options:
+// Offset (-1).
 func AsStrided(x Tensor, size, stride []int, opts ...Option) Tensor {
 	offset, err := asStridedOptions(opts)
 	if err != nil {
@@ -34,8 +35,9 @@ func AsStrided(x Tensor, size, stride []int, opts ...Option) Tensor {
 // AsStrided returns a view of x's storage with the shape size and the given
 // strides and offset, counted in elements.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
-// Options: Offset (-1).
+// Dtypes: all. Shape: the one given. Gradient: x. Errors: arguments that do
+// not fit the shape of x. The result shares its operand's elements. Options:
+// Offset (-1).
 func (x Tensor) AsStrided(size, stride []int, opts ...Option) Tensor {
 	offset, err := asStridedOptions(opts)
 	if err != nil {
@@ -46,14 +48,16 @@ func (x Tensor) AsStrided(size, stride []int, opts ...Option) Tensor {
 
 // BroadcastTo returns x expanded to shape.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the one given. Gradient: x. Errors: arguments that do
+// not fit the shape of x.
 func BroadcastTo(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.BroadcastTo(x.Handle(), slices.Clone(shape)))
 }
 
 // BroadcastTo returns x expanded to shape.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the one given. Gradient: x. Errors: arguments that do
+// not fit the shape of x.
 func (x Tensor) BroadcastTo(shape ...int) Tensor {
 	return Wrap(ops.BroadcastTo(x.Handle(), slices.Clone(shape)))
 }
@@ -61,7 +65,9 @@ func (x Tensor) BroadcastTo(shape ...int) Tensor {
 // Chunk returns at most n parts of x along dim with equally many elements;
 // the last may have fewer. As in PyTorch, there can be fewer than n.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with fewer elements along dim. Gradient: x.
+// Errors: arguments that do not fit the shape of x, an axis that x does not
+// have.
 func Chunk(x Tensor, n, dim int) []Tensor {
 	return wrapAll(ops.Chunk(x.Handle(), n, dim))
 }
@@ -69,7 +75,9 @@ func Chunk(x Tensor, n, dim int) []Tensor {
 // Chunk returns at most n parts of x along dim with equally many elements;
 // the last may have fewer.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with fewer elements along dim. Gradient: x.
+// Errors: arguments that do not fit the shape of x, an axis that x does not
+// have.
 func (x Tensor) Chunk(n, dim int) []Tensor {
 	return wrapAll(ops.Chunk(x.Handle(), n, dim))
 }
@@ -77,7 +85,7 @@ func (x Tensor) Chunk(n, dim int) []Tensor {
 // Contiguous returns x if it is row-major without gaps, else a copy that is,
 // of the same shape.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func Contiguous(x Tensor) Tensor {
 	return Wrap(ops.Contiguous(x.Handle()))
 }
@@ -85,7 +93,7 @@ func Contiguous(x Tensor) Tensor {
 // Contiguous returns x if it is row-major without gaps, else a copy that is,
 // of the same shape.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x. Gradient: x. Errors: none of its own.
 func (x Tensor) Contiguous() Tensor {
 	return Wrap(ops.Contiguous(x.Handle()))
 }
@@ -100,7 +108,9 @@ func diagEmbedOptions(opts []Option) (offset int, err error) {
 // DiagEmbed returns matrices with the last axis of x on the diagonal that
 // lies offset columns from the main one, and zeros elsewhere.
 //
-// Dtypes: all. Gradient: x. Options: Offset (0).
+// Dtypes: all. Shape: that of x, and a last axis of the same extent, longer
+// by abs(offset) both. Gradient: x. Errors: x must have one axis or more.
+// Options: Offset (0).
 func DiagEmbed(x Tensor, opts ...Option) Tensor {
 	offset, err := diagEmbedOptions(opts)
 	if err != nil {
@@ -112,7 +122,9 @@ func DiagEmbed(x Tensor, opts ...Option) Tensor {
 // DiagEmbed returns matrices with the last axis of x on the diagonal that
 // lies offset columns from the main one, and zeros elsewhere.
 //
-// Dtypes: all. Gradient: x. Options: Offset (0).
+// Dtypes: all. Shape: that of x, and a last axis of the same extent, longer
+// by abs(offset) both. Gradient: x. Errors: x must have one axis or more.
+// Options: Offset (0).
 func (x Tensor) DiagEmbed(opts ...Option) Tensor {
 	offset, err := diagEmbedOptions(opts)
 	if err != nil {
@@ -134,8 +146,9 @@ func diagonalOptions(opts []Option) (offset, dim0, dim1 int, err error) {
 // A positive offset moves it along dim1, a negative one along dim0. PyTorch
 // calls them dim1 and dim2.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
-// Options: Offset (0), Dim0 (0), Dim1 (1).
+// Dtypes: all. Shape: that of x without the two axes, and a last axis of the
+// diagonal. Gradient: x. Errors: an axis that x does not have. The result
+// shares its operand's elements. Options: Offset (0), Dim0 (0), Dim1 (1).
 func Diagonal(x Tensor, opts ...Option) Tensor {
 	offset, dim0, dim1, err := diagonalOptions(opts)
 	if err != nil {
@@ -146,8 +159,9 @@ func Diagonal(x Tensor, opts ...Option) Tensor {
 
 // Diagonal returns the diagonal of the axes dim0 and dim1 as a new last axis.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
-// Options: Offset (0), Dim0 (0), Dim1 (1).
+// Dtypes: all. Shape: that of x without the two axes, and a last axis of the
+// diagonal. Gradient: x. Errors: an axis that x does not have. The result
+// shares its operand's elements. Options: Offset (0), Dim0 (0), Dim1 (1).
 func (x Tensor) Diagonal(opts ...Option) Tensor {
 	offset, dim0, dim1, err := diagonalOptions(opts)
 	if err != nil {
@@ -159,7 +173,9 @@ func (x Tensor) Diagonal(opts ...Option) Tensor {
 // Expand returns x repeated to shape without a copy, along axes of extent 1
 // and new leading axes; -1 keeps an extent.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: the one given, where -1 keeps the extent of x.
+// Gradient: x. Errors: arguments that do not fit the shape of x. The result
+// shares its operand's elements.
 func Expand(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.Expand(x.Handle(), slices.Clone(shape)))
 }
@@ -167,21 +183,25 @@ func Expand(x Tensor, shape ...int) Tensor {
 // Expand returns x repeated to shape without a copy, along axes of extent 1
 // and new leading axes; -1 keeps an extent.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: the one given, where -1 keeps the extent of x.
+// Gradient: x. Errors: arguments that do not fit the shape of x. The result
+// shares its operand's elements.
 func (x Tensor) Expand(shape ...int) Tensor {
 	return Wrap(ops.Expand(x.Handle(), slices.Clone(shape)))
 }
 
 // ExpandAs returns x expanded to the shape of other.
 //
-// Dtypes: all. Gradient: x, other.
+// Dtypes: all. Shape: that of other. Gradient: x, other. Errors: shapes that
+// do not fit.
 func ExpandAs(x, other Tensor) Tensor {
 	return Wrap(ops.ExpandAs(x.Handle(), other.Handle()))
 }
 
 // ExpandAs returns x expanded to the shape of other.
 //
-// Dtypes: all. Gradient: x, other.
+// Dtypes: all. Shape: that of other. Gradient: x, other. Errors: shapes that
+// do not fit.
 func (x Tensor) ExpandAs(other Tensor) Tensor {
 	return Wrap(ops.ExpandAs(x.Handle(), other.Handle()))
 }
@@ -197,7 +217,10 @@ func flattenOptions(opts []Option) (start, end int, err error) {
 // Flatten returns x with the axes from start to end, both included, joined
 // into one. A scalar becomes a tensor of one element.
 //
-// Dtypes: all. Gradient: x. Options: Start (0), End (-1).
+// Dtypes: all. Shape: that of x, with the product of the extents from start
+// to end in their place. Gradient: x. Errors: an axis that x does not have.
+// Start and end must be axes of x, and start not after end. Options: Start
+// (0), End (-1).
 func Flatten(x Tensor, opts ...Option) Tensor {
 	start, end, err := flattenOptions(opts)
 	if err != nil {
@@ -209,7 +232,10 @@ func Flatten(x Tensor, opts ...Option) Tensor {
 // Flatten returns x with the axes from start to end, both included, joined
 // into one.
 //
-// Dtypes: all. Gradient: x. Options: Start (0), End (-1).
+// Dtypes: all. Shape: that of x, with the product of the extents from start
+// to end in their place. Gradient: x. Errors: an axis that x does not have.
+// Start and end must be axes of x, and start not after end. Options: Start
+// (0), End (-1).
 func (x Tensor) Flatten(opts ...Option) Tensor {
 	start, end, err := flattenOptions(opts)
 	if err != nil {
@@ -221,7 +247,9 @@ func (x Tensor) Flatten(opts ...Option) Tensor {
 // Movedim returns x with the axes in source moved to the places in
 // destination; the other axes keep their order.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with its extents moved as the axes are.
+// Gradient: x. Errors: an axis that x does not have. Source and destination
+// must have one axis each for every axis to move.
 func Movedim(x Tensor, source []int, destination ...int) Tensor {
 	return Wrap(ops.Movedim(x.Handle(), slices.Clone(source), slices.Clone(destination)))
 }
@@ -229,21 +257,25 @@ func Movedim(x Tensor, source []int, destination ...int) Tensor {
 // Movedim returns x with the axes in source moved to the places in
 // destination; the other axes keep their order.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with its extents moved as the axes are.
+// Gradient: x. Errors: an axis that x does not have. Source and destination
+// must have one axis each for every axis to move.
 func (x Tensor) Movedim(source []int, destination ...int) Tensor {
 	return Wrap(ops.Movedim(x.Handle(), slices.Clone(source), slices.Clone(destination)))
 }
 
 // MT returns x with its last two axes exchanged. It is PyTorch's mT.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with the last two extents exchanged.
+// Gradient: x. Errors: none of its own.
 func MT(x Tensor) Tensor {
 	return Wrap(ops.MT(x.Handle()))
 }
 
 // MT returns x with its last two axes exchanged.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with the last two extents exchanged.
+// Gradient: x. Errors: none of its own.
 func (x Tensor) MT() Tensor {
 	return Wrap(ops.MT(x.Handle()))
 }
@@ -251,14 +283,18 @@ func (x Tensor) MT() Tensor {
 // Narrow returns the length elements of x from start along dim. A negative
 // start counts from the end.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with length elements along dim. Gradient: x.
+// Errors: an axis that x does not have, arguments that do not fit the shape
+// of x. The result shares its operand's elements.
 func Narrow(x Tensor, dim, start, length int) Tensor {
 	return Wrap(ops.Narrow(x.Handle(), dim, start, length))
 }
 
 // Narrow returns the length elements of x from start along dim.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with length elements along dim. Gradient: x.
+// Errors: an axis that x does not have, arguments that do not fit the shape
+// of x. The result shares its operand's elements.
 func (x Tensor) Narrow(dim, start, length int) Tensor {
 	return Wrap(ops.Narrow(x.Handle(), dim, start, length))
 }
@@ -266,7 +302,9 @@ func (x Tensor) Narrow(dim, start, length int) Tensor {
 // Permute returns x with its axes in the order of dims, which names each
 // once.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: the extents of x in the order of dims. Gradient: x.
+// Errors: an axis that x does not have. The result shares its operand's
+// elements.
 func Permute(x Tensor, dims ...int) Tensor {
 	return Wrap(ops.Permute(x.Handle(), slices.Clone(dims)))
 }
@@ -274,7 +312,9 @@ func Permute(x Tensor, dims ...int) Tensor {
 // Permute returns x with its axes in the order of dims, which names each
 // once.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: the extents of x in the order of dims. Gradient: x.
+// Errors: an axis that x does not have. The result shares its operand's
+// elements.
 func (x Tensor) Permute(dims ...int) Tensor {
 	return Wrap(ops.Permute(x.Handle(), slices.Clone(dims)))
 }
@@ -283,7 +323,8 @@ func (x Tensor) Permute(dims ...int) Tensor {
 // and is then computed from the others. It is a view where one exists, else a
 // copy.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the one given, where -1 stands for what is left.
+// Gradient: x. Errors: arguments that do not fit the shape of x.
 func Reshape(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.Reshape(x.Handle(), slices.Clone(shape)))
 }
@@ -291,21 +332,24 @@ func Reshape(x Tensor, shape ...int) Tensor {
 // Reshape returns x as shape, read in row-major order; one extent may be -1
 // and is then computed from the others.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: the one given, where -1 stands for what is left.
+// Gradient: x. Errors: arguments that do not fit the shape of x.
 func (x Tensor) Reshape(shape ...int) Tensor {
 	return Wrap(ops.Reshape(x.Handle(), slices.Clone(shape)))
 }
 
 // ReshapeAs returns x with the shape of other.
 //
-// Dtypes: all. Gradient: x, other.
+// Dtypes: all. Shape: that of other. Gradient: x, other. Errors: shapes that
+// do not fit.
 func ReshapeAs(x, other Tensor) Tensor {
 	return Wrap(ops.ReshapeAs(x.Handle(), other.Handle()))
 }
 
 // ReshapeAs returns x with the shape of other.
 //
-// Dtypes: all. Gradient: x, other.
+// Dtypes: all. Shape: that of other. Gradient: x, other. Errors: shapes that
+// do not fit.
 func (x Tensor) ReshapeAs(other Tensor) Tensor {
 	return Wrap(ops.ReshapeAs(x.Handle(), other.Handle()))
 }
@@ -313,14 +357,18 @@ func (x Tensor) ReshapeAs(other Tensor) Tensor {
 // Select returns x at index along dim, without that axis. A negative index
 // counts from the end. It is PyTorch's select.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x without axis dim. Gradient: x. Errors: an
+// axis that x does not have, arguments that do not fit the shape of x. The
+// result shares its operand's elements.
 func Select(x Tensor, dim, index int) Tensor {
 	return Wrap(ops.Select(x.Handle(), dim, index))
 }
 
 // Select returns x at index along dim, without that axis.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x without axis dim. Gradient: x. Errors: an
+// axis that x does not have, arguments that do not fit the shape of x. The
+// result shares its operand's elements.
 func (x Tensor) Select(dim, index int) Tensor {
 	return Wrap(ops.Select(x.Handle(), dim, index))
 }
@@ -329,7 +377,9 @@ func (x Tensor) Select(dim, index int) Tensor {
 // dim. Negative bounds count from the end, and bounds out of range are cut,
 // as in Python. Step is positive.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with as many elements along dim as are kept.
+// Gradient: x. Errors: an axis that x does not have, arguments that do not
+// fit the shape of x. The result shares its operand's elements.
 func Slice(x Tensor, dim, start, end, step int) Tensor {
 	return Wrap(ops.Slice(x.Handle(), dim, start, end, step))
 }
@@ -337,7 +387,9 @@ func Slice(x Tensor, dim, start, end, step int) Tensor {
 // Slice returns every step-th element of x from start to before end along
 // dim.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with as many elements along dim as are kept.
+// Gradient: x. Errors: an axis that x does not have, arguments that do not
+// fit the shape of x. The result shares its operand's elements.
 func (x Tensor) Slice(dim, start, end, step int) Tensor {
 	return Wrap(ops.Slice(x.Handle(), dim, start, end, step))
 }
@@ -345,7 +397,9 @@ func (x Tensor) Slice(dim, start, end, step int) Tensor {
 // Split returns the parts of x along dim with size elements each; the last
 // may have fewer.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with size elements or fewer along dim.
+// Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
+// x does not have.
 func Split(x Tensor, size, dim int) []Tensor {
 	return wrapAll(ops.Split(x.Handle(), size, dim))
 }
@@ -353,7 +407,9 @@ func Split(x Tensor, size, dim int) []Tensor {
 // Split returns the parts of x along dim with size elements each; the last
 // may have fewer.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with size elements or fewer along dim.
+// Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
+// x does not have.
 func (x Tensor) Split(size, dim int) []Tensor {
 	return wrapAll(ops.Split(x.Handle(), size, dim))
 }
@@ -361,7 +417,9 @@ func (x Tensor) Split(size, dim int) []Tensor {
 // SplitSizes returns the parts of x along dim with the given extents, which
 // add up to that of x. It is PyTorch's split with a list.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with the extents in sizes along dim.
+// Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
+// x does not have.
 func SplitSizes(x Tensor, sizes []int, dim int) []Tensor {
 	return wrapAll(ops.SplitSizes(x.Handle(), slices.Clone(sizes), dim))
 }
@@ -369,7 +427,9 @@ func SplitSizes(x Tensor, sizes []int, dim int) []Tensor {
 // SplitSizes returns the parts of x along dim with the given extents, which
 // add up to that of x.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with the extents in sizes along dim.
+// Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
+// x does not have.
 func (x Tensor) SplitSizes(sizes []int, dim int) []Tensor {
 	return wrapAll(ops.SplitSizes(x.Handle(), slices.Clone(sizes), dim))
 }
@@ -377,7 +437,9 @@ func (x Tensor) SplitSizes(sizes []int, dim int) []Tensor {
 // Squeeze returns x without the axes in dims that have extent 1, or, if dims
 // is empty, without any axis of extent 1.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x without the axes that are left out. Gradient:
+// x. Errors: an axis that x does not have. The result shares its operand's
+// elements.
 func Squeeze(x Tensor, dims ...int) Tensor {
 	return Wrap(ops.Squeeze(x.Handle(), slices.Clone(dims)))
 }
@@ -385,21 +447,25 @@ func Squeeze(x Tensor, dims ...int) Tensor {
 // Squeeze returns x without the axes in dims that have extent 1, or, if dims
 // is empty, without any axis of extent 1.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x without the axes that are left out. Gradient:
+// x. Errors: an axis that x does not have. The result shares its operand's
+// elements.
 func (x Tensor) Squeeze(dims ...int) Tensor {
 	return Wrap(ops.Squeeze(x.Handle(), slices.Clone(dims)))
 }
 
 // Swapaxes returns x with two axes exchanged, as transpose does.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with extents dim0 and dim1 exchanged.
+// Gradient: x. Errors: an axis that x does not have.
 func Swapaxes(x Tensor, dim0, dim1 int) Tensor {
 	return Wrap(ops.Swapaxes(x.Handle(), dim0, dim1))
 }
 
 // Swapaxes returns x with two axes exchanged, as transpose does.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with extents dim0 and dim1 exchanged.
+// Gradient: x. Errors: an axis that x does not have.
 func (x Tensor) Swapaxes(dim0, dim1 int) Tensor {
 	return Wrap(ops.Swapaxes(x.Handle(), dim0, dim1))
 }
@@ -407,42 +473,50 @@ func (x Tensor) Swapaxes(dim0, dim1 int) Tensor {
 // T returns the transpose of a matrix. A tensor of fewer than two axes is
 // returned as it is.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with the extents exchanged. Gradient: x.
+// Errors: x must have 2 axes.
 func T(x Tensor) Tensor {
 	return Wrap(ops.T(x.Handle()))
 }
 
 // T returns the transpose of a matrix.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with the extents exchanged. Gradient: x.
+// Errors: x must have 2 axes.
 func (x Tensor) T() Tensor {
 	return Wrap(ops.T(x.Handle()))
 }
 
 // Transpose returns x with the axes dim0 and dim1 exchanged.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with extents dim0 and dim1 exchanged.
+// Gradient: x. Errors: an axis that x does not have. The result shares its
+// operand's elements.
 func Transpose(x Tensor, dim0, dim1 int) Tensor {
 	return Wrap(ops.Transpose(x.Handle(), dim0, dim1))
 }
 
 // Transpose returns x with the axes dim0 and dim1 exchanged.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with extents dim0 and dim1 exchanged.
+// Gradient: x. Errors: an axis that x does not have. The result shares its
+// operand's elements.
 func (x Tensor) Transpose(dim0, dim1 int) Tensor {
 	return Wrap(ops.Transpose(x.Handle(), dim0, dim1))
 }
 
 // Unbind returns the slices of x along dim, without that axis.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x without axis dim. Gradient: x. Errors: an
+// axis that x does not have.
 func Unbind(x Tensor, dim int) []Tensor {
 	return wrapAll(ops.Unbind(x.Handle(), dim))
 }
 
 // Unbind returns the slices of x along dim, without that axis.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x without axis dim. Gradient: x. Errors: an
+// axis that x does not have.
 func (x Tensor) Unbind(dim int) []Tensor {
 	return wrapAll(ops.Unbind(x.Handle(), dim))
 }
@@ -450,7 +524,9 @@ func (x Tensor) Unbind(dim int) []Tensor {
 // Unflatten returns x with axis dim split into axes of the given sizes, of
 // which one may be -1.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with sizes in place of axis dim. Gradient:
+// x. Errors: an axis that x does not have, arguments that do not fit the
+// shape of x.
 func Unflatten(x Tensor, dim int, sizes ...int) Tensor {
 	return Wrap(ops.Unflatten(x.Handle(), dim, slices.Clone(sizes)))
 }
@@ -458,7 +534,9 @@ func Unflatten(x Tensor, dim int, sizes ...int) Tensor {
 // Unflatten returns x with axis dim split into axes of the given sizes, of
 // which one may be -1.
 //
-// Dtypes: all. Gradient: x.
+// Dtypes: all. Shape: that of x, with sizes in place of axis dim. Gradient:
+// x. Errors: an axis that x does not have, arguments that do not fit the
+// shape of x.
 func (x Tensor) Unflatten(dim int, sizes ...int) Tensor {
 	return Wrap(ops.Unflatten(x.Handle(), dim, slices.Clone(sizes)))
 }
@@ -466,7 +544,10 @@ func (x Tensor) Unflatten(dim int, sizes ...int) Tensor {
 // Unfold returns windows of length elements along dim, step apart, as a new
 // last axis; axis dim counts the windows. A scalar is read as one element.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with the number of windows along dim, and a
+// last axis of length elements. Gradient: x. Errors: an axis that x does not
+// have, arguments that do not fit the shape of x. The result shares its
+// operand's elements.
 func Unfold(x Tensor, dim, length, step int) Tensor {
 	return Wrap(ops.Unfold(x.Handle(), dim, length, step))
 }
@@ -474,7 +555,10 @@ func Unfold(x Tensor, dim, length, step int) Tensor {
 // Unfold returns windows of length elements along dim, step apart, as a new
 // last axis; axis dim counts the windows.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, with the number of windows along dim, and a
+// last axis of length elements. Gradient: x. Errors: an axis that x does not
+// have, arguments that do not fit the shape of x. The result shares its
+// operand's elements.
 func (x Tensor) Unfold(dim, length, step int) Tensor {
 	return Wrap(ops.Unfold(x.Handle(), dim, length, step))
 }
@@ -482,7 +566,9 @@ func (x Tensor) Unfold(dim, length, step int) Tensor {
 // Unsqueeze returns x with an axis of extent 1 put before axis dim, which may
 // be one past the last.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, and an axis of extent 1. Gradient: x.
+// Errors: an axis that x does not have. The result shares its operand's
+// elements.
 func Unsqueeze(x Tensor, dim int) Tensor {
 	return Wrap(ops.Unsqueeze(x.Handle(), dim))
 }
@@ -490,7 +576,9 @@ func Unsqueeze(x Tensor, dim int) Tensor {
 // Unsqueeze returns x with an axis of extent 1 put before axis dim, which may
 // be one past the last.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: that of x, and an axis of extent 1. Gradient: x.
+// Errors: an axis that x does not have. The result shares its operand's
+// elements.
 func (x Tensor) Unsqueeze(dim int) Tensor {
 	return Wrap(ops.Unsqueeze(x.Handle(), dim))
 }
@@ -499,7 +587,9 @@ func (x Tensor) Unsqueeze(dim int) Tensor {
 // is then computed from the others. A shape that x's strides cannot express
 // is an error; reshape copies then.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: the one given, where -1 stands for what is left.
+// Gradient: x. Errors: arguments that do not fit the shape of x. The result
+// shares its operand's elements.
 func View(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.View(x.Handle(), slices.Clone(shape)))
 }
@@ -507,21 +597,25 @@ func View(x Tensor, shape ...int) Tensor {
 // View returns x as shape, read in row-major order; one extent may be -1 and
 // is then computed from the others.
 //
-// Dtypes: all. Gradient: x. The result shares its operand's elements.
+// Dtypes: all. Shape: the one given, where -1 stands for what is left.
+// Gradient: x. Errors: arguments that do not fit the shape of x. The result
+// shares its operand's elements.
 func (x Tensor) View(shape ...int) Tensor {
 	return Wrap(ops.View(x.Handle(), slices.Clone(shape)))
 }
 
 // ViewAs returns x as a view with the shape of other.
 //
-// Dtypes: all. Gradient: x, other.
+// Dtypes: all. Shape: that of other. Gradient: x, other. Errors: shapes that
+// do not fit.
 func ViewAs(x, other Tensor) Tensor {
 	return Wrap(ops.ViewAs(x.Handle(), other.Handle()))
 }
 
 // ViewAs returns x as a view with the shape of other.
 //
-// Dtypes: all. Gradient: x, other.
+// Dtypes: all. Shape: that of other. Gradient: x, other. Errors: shapes that
+// do not fit.
 func (x Tensor) ViewAs(other Tensor) Tensor {
 	return Wrap(ops.ViewAs(x.Handle(), other.Handle()))
 }

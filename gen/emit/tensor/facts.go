@@ -9,20 +9,20 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// facts are what the documentation of every operator states, as far as the schema knows
-// it: dtypes, the result's shape, gradients, what else to know, options.
-func facts(op *schema.Op) []string {
+// facts are what the documentation of every operator states: dtypes, the result's shape,
+// gradients, errors, what else to know, options. With scalars they are those of the form that
+// takes numbers.
+func (e *emitter) facts(op *schema.Op, scalars bool) []string {
 	var out []string
 	add := func(title, text string) {
 		if text != "" {
 			out = append(out, title+text+".")
 		}
 	}
-	if op.DTypes != 0 {
-		add("Dtypes: ", unit.DtypeWords(op.DTypes))
-	}
-	add("", shapeWords(op))
-	add("Gradient: ", gradientWords(op))
+	add("Dtypes: ", unit.DtypeWords(op.DTypes))
+	add("Shape: ", e.shapeWords(op, scalars))
+	add("Gradient: ", gradientWords(op, scalars))
+	add("Errors: ", e.errorWords(op, scalars))
 	for _, n := range []struct {
 		tag  ir.Tag
 		text string
@@ -35,9 +35,6 @@ func facts(op *schema.Op) []string {
 		if op.Tags&n.tag != 0 {
 			add("", n.text)
 		}
-	}
-	if op.EmptyFail {
-		add("", "Of no elements it is an error")
 	}
 	if options := optionsFact(op); options != "" {
 		out = append(out, options)
@@ -77,35 +74,40 @@ func creationNames() []string {
 // lossReductions are what losses do with their elements.
 var lossReductions = []string{"none", "mean", "sum"}
 
-// shapeWords says what shape the result has where that follows from the operator's kind.
-func shapeWords(op *schema.Op) string {
-	operands := slices.DeleteFunc(op.Operands(), func(p *schema.Param) bool { return p.Type != schema.Tensor })
-	same := op.Shape != nil && op.Shape.Pkg == "" && op.Shape.Func == "SameShape"
+// shapeWords says what shape the result has: as it follows from the operator's kind or its
+// parts, or as the schema says. "" is for operators of other modules whose schema does not.
+func (e *emitter) shapeWords(op *schema.Op, scalars bool) string {
+	operands := slices.DeleteFunc(op.Operands(), func(p *schema.Param) bool {
+		return p.Type != schema.Tensor || scalars && p.OrScalar
+	})
 	has := func(is func(p *schema.Param) bool) bool { return slices.ContainsFunc(op.Params, is) }
 	switch {
+	case op.Result != "":
+		return e.prose(op, op.Result)
 	case op.Factory() && has(func(p *schema.Param) bool { return p.Name == "shape" && p.Type == schema.Ints }):
-		return "Shape: the one given"
-	case len(operands) == 0 || op.Factory():
+		return "the one given"
+	case op.Factory():
 		return ""
 	case has(func(p *schema.Param) bool { return p.Name == "reduction" && slices.Equal(p.Enum, lossReductions) }):
-		return "Shape: that of no axes, or with ReductionNone that of the elements"
-	case op.Kind == ir.Elementwise && len(operands) > 1:
-		return "Operands broadcast"
-	case op.Kind == ir.Elementwise, op.Kind == ir.Scan, same && op.Kind == ir.Opaque:
-		return "Shape: that of " + unit.Local(operands[0].Name)
-	case has(func(p *schema.Param) bool { return p.Name == "keepdim" }):
+		return "no axes, or with ReductionNone that of the elements"
+	case len(operands) > 0 && has(func(p *schema.Param) bool { return p.Name == "keepdim" }):
 		axes := "the axes in dim, which"
 		if has(func(p *schema.Param) bool { return p.Name == "dim" && p.Type == schema.Int }) {
 			axes = "axis dim, which"
 		}
-		return "Shape: that of " + unit.Local(operands[0].Name) + " without " + axes + " KeepDim keeps with extent 1"
+		return "that of " + unit.Local(operands[0].Name) + " without " + axes + " KeepDim keeps with extent 1"
 	}
-	return ""
+	return composed(op, operands)
 }
 
 // gradientWords names the operands that have a gradient.
-func gradientWords(op *schema.Op) string {
+func gradientWords(op *schema.Op, scalars bool) string {
 	names := unit.Differentiable(op)
+	if scalars {
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.ContainsFunc(op.Params, func(p *schema.Param) bool { return p.Name == name && p.OrScalar })
+		})
+	}
 	if len(names) == 0 {
 		return "none"
 	}

@@ -426,7 +426,7 @@ func (fm *form) doc() string {
 	case fm.suffix == "InPlace":
 		return name + " is " + fm.name + " with the result written to " + unit.Local(op.Params[0].Name) + ", which must have the result's shape, and a dtype that the result's casts to." + fm.optionsEnd()
 	case fm.method && !fm.scalars:
-		return name + " " + fm.e.prose(op, unit.FirstSentence(op.Doc)) + "\n\n" + strings.Join(facts(op), " ")
+		return name + " " + fm.e.prose(op, unit.FirstSentence(op.Doc)) + "\n\n" + strings.Join(fm.e.facts(op, false), " ")
 	case fm.scalars:
 		var names []string
 		for _, p := range op.Params {
@@ -439,9 +439,9 @@ func (fm *form) doc() string {
 		if len(names) > 1 {
 			what = "numbers"
 		}
-		return name + verb + op.GoName + " where " + strings.Join(names, " and ") + " " + isAre(len(names)) + " " + what + "." + fm.optionsEnd()
+		return name + verb + op.GoName + " where " + strings.Join(names, " and ") + " " + isAre(len(names)) + " " + what + ".\n\n" + strings.Join(fm.e.facts(op, true), " ")
 	}
-	return fm.e.prose(op, gofile.OpDoc(op, name)) + "\n\n" + strings.Join(facts(op), " ")
+	return fm.e.prose(op, gofile.OpDoc(op, name)) + "\n\n" + strings.Join(fm.e.facts(op, false), " ")
 }
 
 // optionsEnd is the last paragraph of a form's documentation where the operator's is not
