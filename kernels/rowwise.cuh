@@ -144,6 +144,16 @@ SINTER_FN typename F::Acc fold_held(const F& f, long long n, long long head, con
   return Reduce<F, char, char>::across(f, acc[0], lanes);
 }
 
+// store_whole is store for global memory. What it stores is computed before it: a compiler
+// makes several stores of a plain one, each behind the part that it needs.
+template <int width, class S> SINTER_FN void store_whole(S* p, const Vector<S, width>& v) {
+  if constexpr (sizeof(S) * width == 16) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.all.x), "r"(v.all.y), "r"(v.all.z), "r"(v.all.w) : "memory");
+  } else {
+    store<width>(p, v);
+  }
+}
+
 // store_held is store_row.
 template <int width, int held, class Out, class One, class Some>
 SINTER_FN void store_held(Out* to, long long n, long long head, const One& one, const Some& some) {
@@ -155,7 +165,7 @@ SINTER_FN void store_held(Out* to, long long n, long long head, const One& one, 
 #pragma unroll
   for (int i = 0; i < held; i++) {
     const long long v = lane + (long long)i * lanes;
-    if (v < vectors) store<width>(to + head + v * width, some(i, head + v * width));
+    if (v < vectors) store_whole<width>(to + head + v * width, some(i, head + v * width));
   }
 #pragma unroll 1
   for (long long k = head + vectors * width + lane; k < n; k += lanes) to[k] = one(k);

@@ -89,7 +89,11 @@ func (p *rowPrinter) held(passes []pass) {
 	p.open()
 	p.line("    const long long head = head_of<width>((unsigned long long)(row * p.length));")
 	for v := range p.r.Op.In {
-		if !p.r.Single[v] {
+		switch {
+		case p.r.Single[v]:
+		case p.dense[v]: // launch has seen that it lies as it should
+			p.line("    const RowOf<%[1]s> x%[2]d = {static_cast<const %[1]s*>(p.x[%[2]d].at) + row * p.length, 1, true};", p.dtype(v), v)
+		default:
 			p.line("    const auto x%d = RowOf<%s>::of<width>(p.x[%d], row, head);", v, p.dtype(v), v)
 		}
 	}

@@ -59,8 +59,8 @@ func (p *rowPrinter) kernel(c *ir.Call, vectors int64) string {
 		for j := range list {
 			v := &list[j]
 			single := i == 0 && p.r.Single[j] || i == 1 && p.r.Single[p.r.Outs[j]]
-			spread := i == 0 && !p.first[j] // its vectors need not be those that are folded
-			if !single && !spread && (v.Addr%vectorBytes != 0 || !v.IsContiguous()) {
+			apart := i == 0 && !p.dense[j] // its vectors need not be those that are folded
+			if !single && !apart && (v.Addr%vectorBytes != 0 || !v.IsContiguous()) {
 				return rowKernel
 			}
 		}
@@ -107,7 +107,7 @@ type rowPrinter struct {
 	r     *fusion.Rows
 	b     strings.Builder
 	holds bool   // there are kernels that hold rows
-	first []bool // by operand: a fold reads it as it is, and begins its vectors where it has them
+	dense []bool // by operand: those kernels want it row after row, from a whole vector on
 }
 
 func (p *rowPrinter) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
@@ -134,11 +134,14 @@ func (p *rowPrinter) print() (string, error) {
 		p.store(i, v)
 	}
 	p.line("  }\n}")
-	p.first = make([]bool, len(p.r.Op.In))
+	p.dense = make([]bool, len(p.r.Op.In))
 	passes, holds := p.passes()
 	for _, q := range passes {
-		if q.stage >= 0 && q.value < len(p.first) {
-			p.first[q.value] = true
+		if q.stage >= 0 && q.value < len(p.dense) {
+			p.dense[q.value] = true // its own vectors are those that are folded
+		}
+		for _, x := range q.hold {
+			p.dense[x] = true
 		}
 	}
 	if p.holds = holds; holds {
