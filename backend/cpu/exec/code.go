@@ -16,6 +16,7 @@ type code struct {
 	fold   *vector.FoldFuncs // of a reduction or a scan
 	parts  parts             // of a reduction with States
 	opaque ir.KernelFunc
+	outers outers   // of an operator of two operands
 	rates  sync.Map // bytes of an element, of operands and result, to bytes a nanosecond, float64
 }
 
@@ -26,7 +27,7 @@ type parts struct {
 }
 
 var codes = ir.NewSlot(func(k *ir.Kernel) *code {
-	c := new(code)
+	c := &code{outers: outersOf(k)}
 	switch of := k.Op.CodeFor(vector.Kind).(type) {
 	case ir.KernelFunc:
 		c.opaque = of

@@ -5,6 +5,30 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
+// outers are the functions for a kernel whose first operand, or whose second, has one
+// element for each row; nil where there are none.
+type outers struct {
+	single [2]rows.Outer[float32]
+	double [2]rows.Outer[float64]
+}
+
+// outersOf finds those of a kernel.
+func outersOf(k *ir.Kernel) (o outers) {
+	if k.Op.Kind != ir.Elementwise || len(k.Op.In) != 2 || k.Variant < 0 || k.Variant >= len(k.Op.Bodies) || len(k.Op.Bodies[k.Variant].Exprs) != 1 {
+		return o
+	}
+	expr := k.Op.Bodies[k.Variant].Exprs[0]
+	for i := range 2 {
+		switch k.Compute {
+		case ir.Float32:
+			o.single[i] = rows.Active[float32]().Outer(expr, i == 1)
+		case ir.Float64:
+			o.double[i] = rows.Active[float64]().Outer(expr, i == 1)
+		}
+	}
+	return o
+}
+
 // An outer is how a grid works where an operand has one element for each row of the
 // other and of the result, and there is a function for that.
 type outer struct {
@@ -16,7 +40,7 @@ type outer struct {
 // make sets the outer up, or reports that there is none for c.
 func (o *outer) make(c *ir.Call, views []gridView) bool {
 	*o = outer{}
-	if len(views) != 3 || len(c.Scalars) > 0 || c.Variant >= len(c.Op.Bodies) {
+	if len(views) != 3 || len(c.Scalars) > 0 {
 		return false
 	}
 	for i := range views {
@@ -32,13 +56,8 @@ func (o *outer) make(c *ir.Call, views []gridView) bool {
 	default:
 		return false
 	}
-	expr, second := c.Op.Bodies[c.Variant].Exprs[0], o.one == 2
-	switch c.Compute {
-	case ir.Float32:
-		o.single = rows.Active[float32]().Outer(expr, second)
-	case ir.Float64:
-		o.double = rows.Active[float64]().Outer(expr, second)
-	}
+	have := &codes.Of(c.Kernel).outers
+	o.single, o.double = have.single[o.one-1], have.double[o.one-1]
 	return o.single != nil || o.double != nil
 }
 
