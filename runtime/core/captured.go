@@ -262,22 +262,22 @@ func (rec *Recorded) leaves(i int, args []*Tensor) (n int64) {
 
 // A captureStreams is the streams that captures of a device are made on, one at a time.
 type captureStreams struct {
-	mu    sync.Mutex
-	drv   device.Driver
-	dev   device.Device
-	lanes []stream.Stream // the first is the one that captures begin on
+	mu  sync.Mutex
+	drv device.Driver
+	dev device.Device
+	all []stream.Stream // the first is the one that captures begin on
 }
 
 // take returns so many of the streams. The caller holds s.mu.
 func (s *captureStreams) take(n int) ([]stream.Stream, error) {
-	for len(s.lanes) < n {
+	for len(s.all) < n {
 		id, err := s.drv.NewStream(s.dev.Index, 0)
 		if err != nil {
 			return nil, err
 		}
-		s.lanes = append(s.lanes, stream.External(s.dev, id))
+		s.all = append(s.all, stream.External(s.dev, id))
 	}
-	return s.lanes[:n], nil
+	return s.all[:n], nil
 }
 
 // capturing are the streams of all devices.
@@ -313,7 +313,7 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	on := captureOn(c.driver, c.device)
 	on.mu.Lock()
 	defer on.mu.Unlock()
-	spread := rec.lanes(c.streams)
+	spread := rec.schedule(c.streams)
 	streams, err := on.take(spread.used())
 	if err != nil {
 		return nil, err

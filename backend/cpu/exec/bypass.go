@@ -24,7 +24,7 @@ import (
 type bypass struct {
 	on    bool
 	loop  vector.Func // one that does so itself, or nil
-	write move.Streamer
+	write move.Uncached
 	size  int // bytes of an element of the result
 	tile  int // elements
 	page  int // elements of the result in a page
@@ -61,7 +61,7 @@ var lastCache = cache.Last
 // make turns the bypass on, and reports that it did, where c is large enough and its
 // loop quick enough, and its result is stored as it is computed and without gaps.
 func (t *bypass) make(c *ir.Call, code *code, e *elementwise) bool {
-	t.write = move.Stream(simd.Active())
+	t.write = move.UncachedAt(simd.Active())
 	out := c.Out[0]
 	if !t.write.Usable() || !e.args[0].Contiguous() || uintptr(out.Ptr)%uintptr(out.DType.Size()) != 0 {
 		return false

@@ -134,7 +134,7 @@ func isLarge(c *ir.Call) bool {
 			}
 		}
 	}
-	return move.Stream(simd.Active()).Usable() && bytes >= cache.Last()
+	return move.UncachedAt(simd.Active()).Usable() && bytes >= cache.Last()
 }
 
 // write stores n rows from row lo on of what is written past the caches, and meanwhile asks
@@ -143,7 +143,7 @@ func (t *tiles) write(w *work, c *ir.Call, lo, n int) {
 	if len(w.past) == 0 {
 		return
 	}
-	s := move.Stream(simd.Active())
+	s := move.UncachedAt(simd.Active())
 	for _, v := range w.past {
 		row := c.Space[1] * t.sizes[v]
 		to, from, bytes := unsafe.Add(c.Out[t.target[v]].Ptr, lo*row), w.at[v], n*row

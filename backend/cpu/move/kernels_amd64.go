@@ -30,13 +30,13 @@ func squares(level simd.Level, size int) (list []square) {
 	return list
 }
 
-// streamer returns a level's function for whole lines, or nil.
-func streamer(level simd.Level) func(dst, src *byte, n int, first, second *byte, ahead int) {
+// uncachedAt returns a level's function for whole lines, or nil.
+func uncachedAt(level simd.Level) func(dst, src *byte, n int, first, second *byte, ahead int) {
 	switch {
 	case level >= simd.AVX512:
-		return streamAVX512
+		return uncachedAVX512
 	case level >= simd.AVX2:
-		return streamAVX2
+		return uncachedAVX2
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ var (
 
 func squares(simd.Level, int) []square { return nil }
 
-func streamer(simd.Level) func(dst, src *byte, n int, first, second *byte, ahead int) { return nil }
+func uncachedAt(simd.Level) func(dst, src *byte, n int, first, second *byte, ahead int) { return nil }
 
 func rowCopier(simd.Level) func(dst, src *byte, rows, n, to, from int) { return nil }
 

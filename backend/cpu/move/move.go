@@ -1,5 +1,5 @@
 // Package move moves numbers by vectors: conversions between element types,
-// transposing copies of blocks, and streams of arrays that no cache holds. Each
+// transposing copies of blocks, and copies past the caches, for arrays that none holds. Each
 // function exists for every level of package simd that has instructions for it;
 // where none has, callers have plain Go. The package knows nothing of shapes.
 //

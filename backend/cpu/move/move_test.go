@@ -50,13 +50,13 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
-func TestStream(t *testing.T) {
+func TestUncached(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, level := range simd.Usable() {
-		s := Stream(level)
+		s := UncachedAt(level)
 		if !s.Usable() {
 			if level > simd.Portable {
-				t.Errorf("%s has no streams", level)
+				t.Errorf("%s has none", level)
 			}
 			continue
 		}

@@ -95,15 +95,15 @@ var lastCache = cache.Last
 // copyFlat copies bytes that have no gaps on either side.
 func copyFlat(dst, src ir.View, n int) {
 	level := simd.Active()
-	stream := move.Stream(level)
-	if 2*n < lastCache() || !stream.Usable() {
+	past := move.UncachedAt(level)
+	if 2*n < lastCache() || !past.Usable() {
 		pool.For(n, pieceBytes, func(lo, hi int) { move.Copy(level, unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo) })
 		return
 	}
 	pool.For(n, pieceBytes, func(lo, hi int) {
 		to, from, n := unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo
-		if past := int(uintptr(to) % move.Line); past != 0 {
-			head := min(n, move.Line-past)
+		if over := int(uintptr(to) % move.Line); over != 0 {
+			head := min(n, move.Line-over)
 			move.Copy(level, to, from, head)
 			if n -= head; n == 0 {
 				return
@@ -112,12 +112,12 @@ func copyFlat(dst, src ir.View, n int) {
 		}
 		for at := 0; at < n; at += 1024 {
 			lines := min(1024, n-at) &^ (move.Line - 1)
-			stream.Write(unsafe.Add(to, at), unsafe.Add(from, at), lines, unsafe.Add(from, at), unsafe.Add(from, at), aheadBytes)
+			past.Write(unsafe.Add(to, at), unsafe.Add(from, at), lines, unsafe.Add(from, at), unsafe.Add(from, at), aheadBytes)
 			if rest := min(1024, n-at) - lines; rest > 0 {
 				move.Copy(level, unsafe.Add(to, at+lines), unsafe.Add(from, at+lines), rest)
 			}
 		}
-		stream.Fence()
+		past.Fence()
 	})
 }
 

@@ -1,5 +1,5 @@
 // Package move holds the programs of the kernels that move numbers: conversions
-// between element types, transposing copies, streams past the caches, and rows that
+// between element types, transposing copies, copies past the caches, and rows that
 // an index names, which may be added up where they arrive. It knows nothing of shapes and strides beyond those of
 // one block.
 package move
@@ -22,7 +22,7 @@ func Files(by string) ([]asm.File, error) {
 	}{
 		{"convert", conversions},
 		{"transpose", transpositions},
-		{"stream", streams},
+		{"uncached", uncached},
 		{"rows", rows},
 	} {
 		files, err := asm.Unit{Dir: "backend/cpu/move", Pkg: "move", Name: u.name, By: by}.Build(u.build)

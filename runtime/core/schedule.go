@@ -7,16 +7,16 @@ import (
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
-// A lanes says which stream of a capture each step is given to. Steps that do not depend on
-// one another may run at the same time where their lanes differ.
+// A schedule says which stream of a capture each step is given to. Steps that do not depend
+// on one another may run at the same time where their streams differ.
 //
 // A step depends on an earlier one where both use the same bytes and one of them writes
 // them. Temporaries that lie in one place one after another depend on one another so.
-type lanes struct {
-	of     []int   // by step
-	awaits [][]int // by step: the steps on other lanes that it waits for
+type schedule struct {
+	of     []int   // by step: its stream
+	awaits [][]int // by step: the steps on other streams that it waits for
 	marked []bool  // by step: others wait for it
-	last   []int   // by lane: its last step; -1 where it has none
+	last   []int   // by stream: its last step; -1 where it has none
 }
 
 // A span is bytes of a buffer, or of the block of temporaries.
@@ -46,10 +46,10 @@ func meet(a, b []span) bool {
 	return slices.ContainsFunc(a, func(x span) bool { return slices.ContainsFunc(b, x.meets) })
 }
 
-// lanes spreads the steps over at most so many lanes.
-func (rec *Recorded) lanes(most int) *lanes {
+// schedule spreads the steps over at most so many streams.
+func (rec *Recorded) schedule(most int) *schedule {
 	n := len(rec.steps)
-	l := &lanes{of: make([]int, n), awaits: make([][]int, n), marked: make([]bool, n), last: make([]int, max(most, 1))}
+	l := &schedule{of: make([]int, n), awaits: make([][]int, n), marked: make([]bool, n), last: make([]int, max(most, 1))}
 	for i := range l.last {
 		l.last[i] = -1
 	}
@@ -74,40 +74,40 @@ func (rec *Recorded) lanes(most int) *lanes {
 				}
 			}
 		}
-		lane := l.choose(direct, before[i])
+		chosen := l.choose(direct, before[i])
 		for _, j := range direct {
-			if l.of[j] != lane {
+			if l.of[j] != chosen {
 				l.awaits[i] = append(l.awaits[i], j)
 				l.marked[j] = true
 			}
 		}
-		l.of[i], l.last[lane] = lane, i
+		l.of[i], l.last[chosen] = chosen, i
 	}
 	return l
 }
 
-// choose returns the lane of a step: one whose last step it depends on at once or, failing
+// choose returns the stream of a step: one whose last step it depends on at once or, failing
 // that, any whose work it comes after; otherwise an empty one, or the first.
-func (l *lanes) choose(direct []int, before []uint64) int {
+func (l *schedule) choose(direct []int, before []uint64) int {
 	for _, j := range direct {
 		if l.last[l.of[j]] == j {
 			return l.of[j]
 		}
 	}
 	empty := -1
-	for lane, j := range l.last {
+	for k, j := range l.last {
 		switch {
 		case j >= 0 && before[j/64]>>(j%64)&1 == 1:
-			return lane
+			return k
 		case j < 0 && empty < 0:
-			empty = lane
+			empty = k
 		}
 	}
 	return max(empty, 0)
 }
 
-// used returns how many lanes have steps.
-func (l *lanes) used() int {
+// used returns how many streams have steps.
+func (l *schedule) used() int {
 	n := 0
 	for _, j := range l.last {
 		if j >= 0 {
@@ -117,9 +117,9 @@ func (l *lanes) used() int {
 	return n
 }
 
-// run calls give for each step with the lane's stream current. Every lane begins behind what
-// the first stream was given, which in the end waits for all.
-func (l *lanes) run(streams []stream.Stream, give func(step int) error) error {
+// run calls give for each step with its stream current. Every stream begins behind what the
+// first one was given, which in the end waits for all.
+func (l *schedule) run(streams []stream.Stream, give func(step int) error) error {
 	marks := make([]*stream.Event, len(l.of))
 	joined := make([]bool, len(streams))
 	joined[0] = true
@@ -127,13 +127,13 @@ func (l *lanes) run(streams []stream.Stream, give func(step int) error) error {
 	if err != nil {
 		return err
 	}
-	for i, lane := range l.of {
-		on := streams[lane]
-		if !joined[lane] {
+	for i, k := range l.of {
+		on := streams[k]
+		if !joined[k] {
 			if err := on.WaitEvent(start); err != nil {
 				return err
 			}
-			joined[lane] = true
+			joined[k] = true
 		}
 		for _, j := range l.awaits[i] {
 			if err := on.WaitEvent(marks[j]); err != nil {
@@ -149,9 +149,9 @@ func (l *lanes) run(streams []stream.Stream, give func(step int) error) error {
 			}
 		}
 	}
-	for lane := range streams[1:] {
-		if joined[lane+1] {
-			if err := streams[0].WaitStream(streams[lane+1]); err != nil {
+	for k := range streams[1:] {
+		if joined[k+1] {
+			if err := streams[0].WaitStream(streams[k+1]); err != nil {
 				return err
 			}
 		}

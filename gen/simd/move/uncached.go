@@ -11,11 +11,11 @@ import (
 // line is the bytes of a cache line.
 const line = 64
 
-// streams writes the functions for arrays that no cache holds.
-func streams(c *build.Context) {
+// uncached writes the functions for arrays that no cache holds.
+func uncached(c *build.Context) {
 	for _, wide := range []bool{false, true} {
-		begin(c, "stream", "func(dst, src *byte, n int, first, second *byte, ahead int)",
-			"copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.", wide, stream)
+		begin(c, "uncached", "func(dst, src *byte, n int, first, second *byte, ahead int)",
+			"copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.", wide, pastCaches)
 	}
 	for _, wide := range []bool{false, true} {
 		begin(c, "copyRows", "func(dst, src *byte, rows, n, to, from int)",
@@ -45,10 +45,10 @@ func streams(c *build.Context) {
 		}
 	}
 	begin(c, "fence", "func()",
-		"orders streamed bytes before everything after it.", false, func(f function) { f.SFENCE() })
+		"orders what was written past the caches before everything after it.", false, func(f function) { f.SFENCE() })
 }
 
-func stream(f function) {
+func pastCaches(f function) {
 	dst, src, n := f.arg("dst"), f.arg("src"), f.arg("n")
 	first, second, ahead := f.arg("first"), f.arg("second"), f.arg("ahead")
 	f.ADDQ(ahead, first)

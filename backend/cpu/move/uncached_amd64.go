@@ -4,15 +4,15 @@
 
 package move
 
-// streamAVX2 copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.
+// uncachedAVX2 copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.
 //
 //go:noescape
-func streamAVX2(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
+func uncachedAVX2(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
 
-// streamAVX512 copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.
+// uncachedAVX512 copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.
 //
 //go:noescape
-func streamAVX512(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
+func uncachedAVX512(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
 
 // copyRowsAVX2 copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart. The two must not overlap.
 //
@@ -99,7 +99,7 @@ func evens4AVX512(dst *byte, src *byte, n int)
 //go:noescape
 func evens8AVX512(dst *byte, src *byte, n int)
 
-// fenceAVX2 orders streamed bytes before everything after it.
+// fenceAVX2 orders what was written past the caches before everything after it.
 //
 //go:noescape
 func fenceAVX2()

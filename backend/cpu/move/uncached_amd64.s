@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func streamAVX2(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
+// func uncachedAVX2(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
 // Requires: AVX, MMX+
-TEXT ·streamAVX2(SB), NOSPLIT, $0-48
+TEXT ·uncachedAVX2(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -32,9 +32,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func streamAVX512(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
+// func uncachedAVX512(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·streamAVX512(SB), NOSPLIT, $0-48
+TEXT ·uncachedAVX512(SB), NOSPLIT, $0-48
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
