@@ -55,7 +55,6 @@ type gpu struct {
 var (
 	_ device.Driver   = (*Driver)(nil)
 	_ device.Reporter = (*Driver)(nil)
-	_ device.Preparer = (*Driver)(nil)
 )
 
 // Kind returns device.KindCUDA.
@@ -302,37 +301,6 @@ func (g *gpu) note(dev int, s device.StreamID, c *ir.Call) error {
 	of.flight.Note(c.Op)
 	if c.Op.Kind == ir.Opaque {
 		c.FFTPlans = g.fftPlans
-	}
-	return nil
-}
-
-// Prepare returns how many bytes of scratch Enqueue takes for c.
-func (d *Driver) Prepare(dev int, s device.StreamID, c *ir.Call) (int64, error) {
-	if err := d.prepare(dev); err != nil {
-		return 0, err
-	}
-	g := &d.gpus[dev]
-	if c.Op.Kind == ir.Opaque {
-		c.FFTPlans = g.fftPlans
-	}
-	n, err := g.launcher.Load().Prepare(driver.Stream(s), c)
-	if err != nil {
-		return 0, d.failed(dev, err)
-	}
-	return n, nil
-}
-
-// Enqueue enqueues the kernels of c, which work in the given scratch memory alone.
-func (d *Driver) Enqueue(dev int, s device.StreamID, c *ir.Call, scratch device.Memory) error {
-	if err := d.prepare(dev); err != nil {
-		return err
-	}
-	g := &d.gpus[dev]
-	if err := g.note(dev, s, c); err != nil {
-		return err
-	}
-	if err := g.launcher.Load().Enqueue(driver.Stream(s), c, scratch.Addr, scratch.Bytes); err != nil {
-		return d.failed(dev, err)
 	}
 	return nil
 }

@@ -125,9 +125,9 @@ func (x *Context) Keep(bytes int64) (addr uint64, release func() error, err erro
 }
 
 // Recording reports whether the work may run again, or later, than it is enqueued: it is
-// being recorded, or planned.
+// being recorded.
 func (x *Context) Recording() bool {
-	return x.room.alone || memory.Capturing(device.CUDA(x.device.dev))
+	return memory.Capturing(device.CUDA(x.device.dev))
 }
 
 // Upload returns scratch that holds a copy of data. The driver has read data when

@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"fmt"
-
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/memory"
@@ -32,9 +30,8 @@ type room struct {
 	base   uint64
 	bytes  int64 // that are there, if given
 	used   int64
-	done   int  // pieces of work that were enqueued before memory was asked for
-	passed int  // of these, how many came by again
-	alone  bool // the memory is all that there is: nothing else is allocated
+	done   int // pieces of work that were enqueued before memory was asked for
+	passed int // of these, how many came by again
 }
 
 // take returns a part of the room, and whether it had one.
@@ -75,9 +72,6 @@ func (x *Context) Scratch(bytes int64) (uint64, error) {
 	if addr, ok := x.room.take(bytes); ok {
 		return addr, nil
 	}
-	if x.room.alone {
-		return 0, fmt.Errorf("internal error: asked for %d bytes of scratch behind %d of %d", bytes, x.room.used, x.room.bytes)
-	}
 	b, err := x.allocate(bytes)
 	return b.Addr, err
 }
@@ -94,7 +88,7 @@ func (x *Context) allocate(bytes int64) (memory.Block, error) {
 // again makes the context ready for another run of the same launch code, in memory.
 func (x *Context) again(base uint64, bytes int64) {
 	x.forget()
-	x.room = room{stage: given, base: base, bytes: bytes, done: x.room.done, alone: x.room.alone}
+	x.room = room{stage: given, base: base, bytes: bytes, done: x.room.done}
 }
 
 // Run enqueues c on stream s. Views are addressed on this device, those of one
@@ -117,22 +111,4 @@ func (x *Context) inBlock(c *ir.Call) error {
 	}
 	x.again(b.Addr, x.room.used)
 	return x.run(c)
-}
-
-// Prepare returns how many bytes of scratch Enqueue is to be given for c, and enqueues
-// nothing. Views have addresses that are aligned as those of the run will be.
-func (d *Device) Prepare(s driver.Stream, c *ir.Call) (int64, error) {
-	x := d.context(s, c)
-	x.room = room{stage: counting, base: nowhere, alone: true}
-	err := x.run(c)
-	bytes := x.room.used
-	return bytes, x.release(err)
-}
-
-// Enqueue is Run in bytes of memory at scratch, aligned to 512, and allocates none. Bytes
-// are as many as Prepare says, or more.
-func (d *Device) Enqueue(s driver.Stream, c *ir.Call, scratch uint64, bytes int64) error {
-	x := d.context(s, c)
-	x.room = room{stage: given, base: scratch, bytes: bytes, alone: true}
-	return x.release(x.run(c))
 }
