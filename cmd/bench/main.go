@@ -5,7 +5,7 @@
 // two, then one for each processor, and beside it is also what
 // gcc makes of plain loops and, where the system has it, OpenBLAS.
 //
-//	go run ./cmd/bench [-device cpu|cuda] [-rows regexp] [-json file] [-torch auto|off] [-quick] [-compiled] [-misses] [-used]
+//	go run ./cmd/bench [-device cpu|cuda] [-rows regexp] [-json file] [-before file] [-torch auto|off] [-quick] [-compiled] [-misses] [-used]
 //
 // Both sides do the same work on fresh random numbers, with the flags of
 // precision set alike. Where caches could help, operands rotate through more
@@ -14,7 +14,8 @@
 // calls, host time the time a batch of calls takes to return.
 //
 // The table has a line a row: the figures, ours over PyTorch's, and what the row
-// should reach. -json writes the same with the spread of the rounds. -compiled
+// should reach. -json writes the same with the spread of the rounds, and -before
+// compares with what an older program wrote so on the same machine. -compiled
 // adds what PyTorch compiles or replays from a graph, which takes it minutes, and
 // what there is no operator for here yet; an interrupt ends the run with the rows
 // so far; -used takes the time of processors rather than the time that passes;
@@ -41,6 +42,7 @@ type settings struct {
 	device   string
 	rows     string
 	json     string
+	before   string
 	torch    string
 	quick    bool
 	compiled bool
@@ -53,6 +55,7 @@ func main() {
 	flag.StringVar(&s.device, "device", "auto", "where to measure: auto, cpu or cuda; auto takes a GPU where there is one")
 	flag.StringVar(&s.rows, "rows", "", "regular expression: measure the rows it matches")
 	flag.StringVar(&s.json, "json", "", "file to write the results to as JSON")
+	flag.StringVar(&s.before, "before", "", "file that -json wrote on this machine: print how the rows have changed since")
 	flag.StringVar(&s.torch, "torch", "auto", "PyTorch beside it: auto, where python3 can import it, or off")
 	flag.BoolVar(&s.quick, "quick", false, "small sizes and few rounds: shows that every row runs, and no more")
 	flag.BoolVar(&s.compiled, "compiled", false, "add rows of torch.compile and of CUDA graphs")
@@ -142,6 +145,11 @@ func run(ctx context.Context, w io.Writer, s settings) (err error) {
 	rep.judge()
 	if err := rep.print(w, s.misses); err != nil {
 		return err
+	}
+	if s.before != "" {
+		if err := rep.printChanges(w, s.before); err != nil {
+			return err
+		}
 	}
 	if s.json == "" {
 		return ctx.Err()

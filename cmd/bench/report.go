@@ -36,6 +36,7 @@ type outcome struct {
 	Missing string   `json:"native_failed,omitempty"`  // why the native side has none
 
 	targets []target
+	rate    bool // more is better
 }
 
 // A number is a figure in a row's unit: the median of the rounds, the lowest and
@@ -55,7 +56,7 @@ type judged struct {
 
 // newOutcome turns figures into the row's unit; bound is the work of its limit.
 func newOutcome(r *row, f figures, bound float64) outcome {
-	o := outcome{Group: r.group, Name: r.name, Unit: r.unit.name, targets: r.targets}
+	o := outcome{Group: r.group, Name: r.name, Unit: r.unit.name, targets: r.targets, rate: r.unit.rate}
 	show := func(f figure) (*number, string) {
 		switch {
 		case errors.Is(f.err, errNone):
