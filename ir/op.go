@@ -211,6 +211,7 @@ const (
 	TagWrites                           // may write to an operand, as its documentation says
 	TagUpdates                          // a kernel whose result is the first operand but for some elements, and which may be written over it
 	TagWide                             // computes in float64, whatever floats it is given; results are rounded once
+	TagProduct                          // a kernel whose first two operands are factors of a matrix product
 	TagFused                            // made of several while a program runs
 )
 

@@ -122,15 +122,15 @@ SINTER_ELEMENTWISE(relu6_grad_x_bfloat16, Relu6GradXFn<float32>, bfloat16, bfloa
 SINTER_ELEMENTWISE(relu6_grad_x_float32, Relu6GradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(relu6_grad_x_float64, Relu6GradXFn<float64>, float64, float64, float64)
 
-// ReluGradX: where(x <= 0, 0, dy)
-template <class T> struct ReluGradXFn {
+// ReluGrad: where(y <= 0, 0, g)
+template <class T> struct ReluGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(0.0)) ? T(0.0) : dy); }
+  SINTER_FN T operator()(long long index, T g, T y) const { return ((y <= T(0.0)) ? T(0.0) : g); }
 };
-SINTER_ELEMENTWISE(relu_grad_x_float16, ReluGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(relu_grad_x_bfloat16, ReluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(relu_grad_x_float32, ReluGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(relu_grad_x_float64, ReluGradXFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(relu_grad_float16, ReluGradFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(relu_grad_bfloat16, ReluGradFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(relu_grad_float32, ReluGradFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(relu_grad_float64, ReluGradFn<float64>, float64, float64, float64)
 
 // Selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
 template <class T> struct SeluFn {

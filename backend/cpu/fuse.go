@@ -24,3 +24,11 @@ func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
 	}
 	return fused.Rows(r)
 }
+
+// FuseProduct returns the function of a product.
+func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
+	if err := checkDevice(dev); err != nil {
+		return ir.Code{}, err
+	}
+	return fused.Product(p)
+}

@@ -156,24 +156,24 @@ var ReLU6GradX = vector.Code{
 	Vectors: reLU6GradXVectors,
 }
 
-// reLUGradX: where(x <= 0, 0, dy)
-func reLUGradX[T num.Float](dy, x T) T {
-	return num.Where(x <= 0, 0, dy)
+// reLUGrad: where(y <= 0, 0, g)
+func reLUGrad[T num.Float](g, y T) T {
+	return num.Where(y <= 0, 0, g)
 }
 
-func reLUGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+func reLUGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = reLUGradX(dy[i], x[i])
+		out[i] = reLUGrad(g[i], y[i])
 	}
 }
 
-// ReLUGradX holds the loops of relu_grad_x, by variant and compute dtype.
-var ReLUGradX = vector.Code{
+// ReLUGrad holds the loops of relu_grad, by variant and compute dtype.
+var ReLUGrad = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: reLUGradXLoop[float32], ir.Float64: reLUGradXLoop[float64]},
+		{ir.Float32: reLUGradLoop[float32], ir.Float64: reLUGradLoop[float64]},
 	},
-	Vectors: reLUGradXVectors,
+	Vectors: reLUGradVectors,
 }
 
 // selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))

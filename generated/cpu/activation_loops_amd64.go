@@ -689,34 +689,34 @@ func reLU6GradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 func reLU6GradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reLUGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func reLUGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func seluFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -460,9 +460,9 @@ var reLU6GradXVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: reLU6GradXFloat64AVX2, AVX512: reLU6GradXFloat64AVX512},
 }
 
-var reLUGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: reLUGradXFloat32AVX2, AVX512: reLUGradXFloat32AVX512, Past: vector.Loops{AVX2: reLUGradXFloat32PastAVX2, AVX512: reLUGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: reLUGradXFloat32Float16AVX2, AVX512: reLUGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reLUGradXFloat32BFloat16AVX2, AVX512: reLUGradXFloat32BFloat16AVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: reLUGradXFloat64AVX2, AVX512: reLUGradXFloat64AVX512},
+var reLUGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: reLUGradFloat32AVX2, AVX512: reLUGradFloat32AVX512, Past: vector.Loops{AVX2: reLUGradFloat32PastAVX2, AVX512: reLUGradFloat32PastAVX512}, Float16: vector.Loops{AVX2: reLUGradFloat32Float16AVX2, AVX512: reLUGradFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: reLUGradFloat32BFloat16AVX2, AVX512: reLUGradFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: reLUGradFloat64AVX2, AVX512: reLUGradFloat64AVX512},
 }
 
 var seluVectors = []vector.Loop{

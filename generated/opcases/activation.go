@@ -425,6 +425,7 @@ var reLUCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.N}}}
 		}},
 	},
+	Rounded: true,
 }
 
 var reLU6Case = optest.Operator{
@@ -453,6 +454,22 @@ var reLU6Case = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.N}}}
 		}},
 	},
+}
+
+var reLUGradCase = optest.Operator{
+	Op:     ops.ReLUGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ReLUGrad(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-4, 4},
+	ULP:    0,
+	Avoid:  []float64{0},
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+	},
+	Grad: []bool{true, true},
 }
 
 var seluCase = optest.Operator{
@@ -587,32 +604,6 @@ var softsignCase = optest.Operator{
 	Grad: []bool{true},
 	Bench: []optest.Bench{
 		{PyTorch: "softsign(x)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.N}}}
-		}},
-	},
-}
-
-var tanhshrinkCase = optest.Operator{
-	Op:     ops.TanhshrinkOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Tanhshrink(a.In[0])}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.TanhshrinkOut(dst, a.In[0])
-	},
-	InPlace: func(a optest.Args) error {
-		return ops.TanhshrinkInPlace(a.In[0])
-	},
-	Domain: [2]float64{1, 8},
-	ULP:    16,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.035972419924183)}},
-		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-2.0049452463132695)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "tanhshrink(x)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.N}}}
 		}},
 	},

@@ -9,6 +9,32 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var tanhshrinkCase = optest.Operator{
+	Op:     ops.TanhshrinkOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Tanhshrink(a.In[0])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.TanhshrinkOut(dst, a.In[0])
+	},
+	InPlace: func(a optest.Args) error {
+		return ops.TanhshrinkInPlace(a.In[0])
+	},
+	Domain: [2]float64{1, 8},
+	ULP:    16,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2)}, Want: []ir.Scalar{ir.FloatScalar(1.035972419924183)}},
+		{In: []ir.Scalar{ir.IntScalar(-3)}, Want: []ir.Scalar{ir.FloatScalar(-2.0049452463132695)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "tanhshrink(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.N}}}
+		}},
+	},
+}
+
 var thresholdCase = optest.Operator{
 	Op:     ops.ThresholdOp(),
 	Schema: "ops.yaml",

@@ -411,6 +411,7 @@ var Cases = []optest.Operator{
 	regionPutCase,
 	reLUCase,
 	reLU6Case,
+	reLUGradCase,
 	remainderCase,
 	renormedRowsCase,
 	repeatCase,

@@ -626,7 +626,7 @@ func reLUApply() core.Apply {
 	return core.Apply{
 		Op:       &reLUOp,
 		Backward: reLUBackward,
-		Save:     core.SaveIn(0),
+		Save:     core.SaveOut(0),
 	}
 }
 
@@ -644,10 +644,6 @@ func ReLUInPlace(x *core.Tensor) error {
 // reLUBackward is the gradient of relu.
 func reLUBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		grad.Set(0, Where(Le(x, number(0)), number(0), dy))
-	} else {
-		grad.Set(0, reLUGradX(dy, x))
-	}
+	out := grad.Out(0)
+	grad.Set(0, ReLUGrad(dy, out))
 }

@@ -90,28 +90,46 @@ func reLU6GradX(dy, x *core.Tensor) *core.Tensor {
 	}, dy, x)
 }
 
-var reLUGradXOp = ir.Op{
-	Name:    "relu_grad_x",
-	Doc:     "returns the gradient of relu with respect to x, from the gradient dy of its result.",
+var reLUGradOp = ir.Op{
+	Name:    "relu_grad",
+	Doc:     "returns the gradient of relu from the gradient g of its result y.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
+	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x <= 0, 0, dy)"}},
+		{Exprs: []string{"where(y <= 0, 0, g)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "relu_grad_x"}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReLUGrad}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "relu_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// reLUGradX returns the gradient of relu with respect to x, from the gradient
-// dy of its result.
-func reLUGradX(dy, x *core.Tensor) *core.Tensor {
+// ReLUGradOp returns the descriptor of relu_grad, which must not be changed.
+func ReLUGradOp() *ir.Op {
+	return &reLUGradOp
+}
+
+// ReLUGrad returns the gradient of relu from the gradient g of its result y.
+func ReLUGrad(g, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &reLUGradXOp,
-	}, dy, x)
+		Op:       &reLUGradOp,
+		Backward: reLUGradBackward,
+		Save:     core.SaveIn(1),
+	}, g, y)
+}
+
+// reLUGradBackward is the gradient of relu_grad.
+func reLUGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		y := grad.In(1)
+		grad.Set(0, fit(grad, 0, ReLUGrad(dy, y)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, Zeros(grad.InShape(1), core.PlacementLike(dy))))
+	}
 }
 
 var seluOp = ir.Op{

@@ -22,7 +22,7 @@ var matMulOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MatMul}}},
-	Tags:    ir.TagTF32,
+	Tags:    ir.TagTF32 | ir.TagProduct,
 }
 
 // MatMulOp returns the descriptor of matmul, which must not be changed.
@@ -118,7 +118,7 @@ var matMulBiasOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMulBias)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MatMulBias}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
+	Tags:    ir.TagTF32 | ir.TagHidden | ir.TagProduct,
 }
 
 // MatMulBiasOp returns the descriptor of matmul_bias, which must not be

@@ -529,7 +529,7 @@ func Descriptors() []*ir.Op {
 		&reLUOp,
 		&reLU6Op,
 		&reLU6GradXOp,
-		&reLUGradXOp,
+		&reLUGradOp,
 		&remainderOp,
 		&remainderGradYOp,
 		&renormedRowsOp,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/body"
@@ -208,21 +207,8 @@ func (l *planner) disturb(x, y *member, space []int) bool {
 	return meet(x.out, y.in) || meet(x.in, y.out) || meet(x.out, y.out)
 }
 
-// regions are those that were made, or are being made, by what they are.
-var regions = struct {
-	sync.Mutex
-	of map[string]*entry
-}{of: map[string]*entry{}}
-
-// An entry is a region, made by whoever comes first.
-type entry struct {
-	once   sync.Once
-	region *Region
-	err    error
-}
-
-// mostRegions is how many regions are kept for programs to come.
-const mostRegions = 2048
+// regions are those that were made.
+var regions memo[*Region]
 
 // build makes a group of steps.
 func (l *planner) build(steps []int) (*Group, error) {
@@ -265,28 +251,13 @@ func (b *builder) collect() error {
 
 // region returns the one of the builder's shape.
 func (b *builder) region(step int) (*Region, error) {
-	key := b.o.Kind(step) + b.shape.key()
-	regions.Lock()
-	r := regions.of[key]
-	if r == nil {
-		if len(regions.of) >= mostRegions {
-			clear(regions.of)
+	return regions.get(b.o.Kind(step)+b.shape.key(), func() (*Region, error) {
+		r, err := b.shape.region()
+		if err == nil {
+			err = b.o.Code(step, r)
 		}
-		r = new(entry)
-		regions.of[key] = r
-	}
-	regions.Unlock()
-	r.once.Do(func() {
-		if r.region, r.err = b.shape.region(); r.err == nil {
-			r.err = b.o.Code(step, r.region)
-		}
-		if r.err != nil { // which may be otherwise next time
-			regions.Lock()
-			delete(regions.of, key)
-			regions.Unlock()
-		}
+		return r, err
 	})
-	return r.region, r.err
 }
 
 // seen tells values of one region apart: a version of a buffer, seen in one way.

@@ -135,9 +135,8 @@ func (l *planner) near(a, b int) bool {
 	return follows(a, b) || follows(b, a)
 }
 
-// grow makes groups of folds, of what is folded and of what becomes of the results, where
-// all is over the same rows.
-func (l *planner) grow() {
+// countWriters counts the steps that write to each buffer.
+func (l *planner) countWriters() {
 	l.writers = make([]int, len(l.p.Buffers))
 	for i := range l.p.Steps {
 		seen := map[int]bool{}
@@ -148,6 +147,11 @@ func (l *planner) grow() {
 			}
 		}
 	}
+}
+
+// grow makes groups of folds, of what is folded and of what becomes of the results, where
+// all is over the same rows.
+func (l *planner) grow() {
 	l.folds = make([]*fold, len(l.p.Steps))
 	for i := range l.p.Steps {
 		if s := &l.p.Steps[i]; s.Action == program.Launch && s.Call.Op.Kind == ir.Reduction {
@@ -325,15 +329,7 @@ func (b *rowBuilder) fold(i int) error {
 		return err
 	}
 	g.reads = []read{from}
-	scalar := 0
-	for j, a := range c.Op.Attrs {
-		switch a.Kind {
-		case ir.AttrScalar, ir.AttrFloat, ir.AttrInt, ir.AttrBool:
-			b.shape.attrs = append(b.shape.attrs, a.Kind)
-			b.g.Call.Scalars, b.g.Call.Attrs = append(b.g.Call.Scalars, c.Scalars[scalar]), append(b.g.Call.Attrs, c.Attrs[j])
-			scalar++
-		}
-	}
+	b.shape.attrs = append(b.shape.attrs, addScalars(&b.g.Call, c)...)
 	b.give(f.out.ref, f.out.view, true)
 	b.shape.stages = append(b.shape.stages, g)
 	return nil

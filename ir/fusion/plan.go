@@ -27,6 +27,8 @@ type Options struct {
 	Code func(step int, r *Region) error
 	// RowCode is Code for rows; nil where none are to be made.
 	RowCode func(step int, r *Rows) error
+	// ProductCode is Code for products; nil where none are to be made.
+	ProductCode func(step int, p *Product) error
 	// Kind names the kind of device that the step runs on.
 	Kind func(step int) string
 }
@@ -64,11 +66,13 @@ type planner struct {
 	folds   []*fold             // by step; nil for what folds no rows
 	writers []int               // by buffer: how many steps write to it
 	rows    map[int]*rowBuilder // by group that is computed row by row
+
+	products map[int]*productBuilder // by group that begins with a product
 }
 
 // Make plans a program. What it does is the same; nothing of it is changed.
 func Make(p *program.Program, o Options) *Plan {
-	l := &planner{p: p, o: o, steps: map[int][]int{}, why: map[int]string{}, rows: map[int]*rowBuilder{}}
+	l := &planner{p: p, o: o, steps: map[int][]int{}, why: map[int]string{}, rows: map[int]*rowBuilder{}, products: map[int]*productBuilder{}}
 	l.after = p.Before(func(i int) bool { return Pinned(p, i, o.Refused) })
 	l.info, l.group = make([]*member, len(p.Steps)), make([]int, len(p.Steps))
 	for i := range p.Steps {
@@ -82,8 +86,12 @@ func Make(p *program.Program, o Options) *Plan {
 			l.join(i, before)
 		}
 	}
+	l.countWriters()
 	if o.RowCode != nil {
 		l.grow()
+	}
+	if o.ProductCode != nil {
+		l.attach()
 	}
 	made := l.groups()
 	plan := &Plan{Why: l.why}
@@ -129,16 +137,23 @@ func (l *planner) groups() map[int]*Group {
 	}
 	elements := func(steps []int) { _ = work(steps, func() (*Group, error) { return l.build(steps) }) }
 	for id, steps := range l.steps {
-		switch b := l.rows[id]; {
+		var build func() (*Group, error)
+		var parts [][]int
+		if b := l.rows[id]; b != nil {
+			build, parts = b.build, b.parts
+		} else if b := l.products[id]; b != nil {
+			build, parts = b.build, [][]int{b.after}
+		}
+		switch {
 		case len(steps) == 1:
-		case b == nil:
+		case build == nil:
 			wait.Go(func() { elements(steps) })
 		default:
 			wait.Go(func() {
-				if work(steps, b.build) == nil {
+				if work(steps, build) == nil {
 					return
 				}
-				for _, part := range b.parts {
+				for _, part := range parts {
 					if len(part) > 1 {
 						elements(part)
 					}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -138,43 +137,18 @@ func (s *rowShape) rows() (*Rows, error) {
 	return r, nil
 }
 
-// madeRows are rows that were made, or are being made, by what they are.
-var madeRows = struct {
-	sync.Mutex
-	of map[string]*rowsEntry
-}{of: map[string]*rowsEntry{}}
-
-// A rowsEntry is rows, made by whoever comes first.
-type rowsEntry struct {
-	once sync.Once
-	rows *Rows
-	err  error
-}
+// madeRows are rows that were made.
+var madeRows memo[*Rows]
 
 // rowsOf returns the rows of a shape for where a step runs.
 func (l *planner) rowsOf(s *rowShape, step int) (*Rows, error) {
-	key := l.o.Kind(step) + s.key()
-	madeRows.Lock()
-	r := madeRows.of[key]
-	if r == nil {
-		if len(madeRows.of) >= mostRegions {
-			clear(madeRows.of)
+	return madeRows.get(l.o.Kind(step)+s.key(), func() (*Rows, error) {
+		r, err := s.rows()
+		if err == nil {
+			err = l.o.RowCode(step, r)
 		}
-		r = new(rowsEntry)
-		madeRows.of[key] = r
-	}
-	madeRows.Unlock()
-	r.once.Do(func() {
-		if r.rows, r.err = s.rows(); r.err == nil {
-			r.err = l.o.RowCode(step, r.rows)
-		}
-		if r.err != nil { // which may be otherwise next time
-			madeRows.Lock()
-			delete(madeRows.of, key)
-			madeRows.Unlock()
-		}
+		return r, err
 	})
-	return r.rows, r.err
 }
 
 // errRows is why calls are not one kernel over rows.

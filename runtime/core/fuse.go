@@ -60,6 +60,9 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 		RowCode: func(i int, rows *fusion.Rows) error {
 			return r.code(i, rows.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseRows(dev, rows) })
 		},
+		ProductCode: func(i int, product *fusion.Product) error {
+			return r.code(i, product.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseProduct(dev, product) })
+		},
 	})
 	steps := make([]step, 0, len(plan.Order))
 	for _, item := range plan.Order {

@@ -12,4 +12,6 @@ type Fuser interface {
 	Fuse(dev int, r *fusion.Region) (ir.Code, error)
 	// FuseRows is Fuse for what is computed row by row.
 	FuseRows(dev int, r *fusion.Rows) (ir.Code, error)
+	// FuseProduct is Fuse for a matrix product and what follows it.
+	FuseProduct(dev int, p *fusion.Product) (ir.Code, error)
 }

@@ -51,8 +51,8 @@ func runComplex[T Number](level simd.Level, p *Product[T]) bool {
 	default:
 		complexOf[float64](level, p).run()
 	}
-	if p.done != nil {
-		p.done(0, p.M, 0, p.N)
+	if p.Done != nil {
+		p.Done(0, p.M, 0, p.N)
 	}
 	return true
 }

@@ -49,7 +49,7 @@ func testComplex[T complexNumber](t *testing.T, level simd.Level, rng *rand.Rand
 		p.Bias, p.BiasRows = unsafe.Pointer(&bias[0]), true
 	}
 	finished := 0
-	p.done = func(i0, i1, j0, j1 int) { finished += (i1 - i0) * (j1 - j0) }
+	p.Done = func(i0, i1, j0, j1 int) { finished += (i1 - i0) * (j1 - j0) }
 	p.Serial = true // done counts
 	want := append([]T(nil), data...)
 	bounds := make([]float64, len(data))

@@ -56,10 +56,10 @@ type Product[T Number] struct {
 
 	Serial bool // use the calling goroutine only
 
-	// done, unless nil, is called once for each block of C, rows [i0, i1) and
+	// Done, unless nil, is called once for each block of C, rows [i0, i1) and
 	// columns [j0, j1), when it is finished and still in a cache. The blocks are
 	// disjoint and cover C. Several goroutines call it at once.
-	done func(i0, i1, j0, j1 int)
+	Done func(i0, i1, j0, j1 int)
 }
 
 // Run computes the product.
@@ -119,8 +119,8 @@ func withoutTerms[T Number](p *Product[T]) {
 			}
 		}
 	}
-	if p.done != nil {
-		p.done(0, p.M, 0, p.N)
+	if p.Done != nil {
+		p.Done(0, p.M, 0, p.N)
 	}
 }
 
@@ -135,7 +135,7 @@ func runAcross[T Number](e *engine, p *Product[T]) {
 	q := *p
 	block := scratch.Get(p.M * p.N * e.size)
 	defer block.Put()
-	q.C, q.done, q.Add = Matrix{block.Ptr(), p.N, 1}, nil, false
+	q.C, q.Done, q.Add = Matrix{block.Ptr(), p.N, 1}, nil, false
 	run(e, &q)
 	p.finish(e, q.C, 0, p.M, 0, p.N)
 }
@@ -144,8 +144,8 @@ func runAcross[T Number](e *engine, p *Product[T]) {
 func (p *Product[T]) turned() Product[T] {
 	q := *p
 	q.M, q.N, q.A, q.B, q.C, q.BiasRows = p.N, p.M, p.B.T(), p.A.T(), p.C.T(), !p.BiasRows
-	if done := p.done; done != nil {
-		q.done = func(i0, i1, j0, j1 int) { done(j0, j1, i0, i1) }
+	if done := p.Done; done != nil {
+		q.Done = func(i0, i1, j0, j1 int) { done(j0, j1, i0, i1) }
 	}
 	return q
 }
@@ -170,7 +170,7 @@ func runTurned[T Number](e *engine, p *Product[T]) {
 		q.Add, q.Bias = false, nil
 	}
 	given, product := *p, q.C.T()
-	q.done = func(j0, j1, i0, i1 int) { given.finish(e, product, i0, i1, j0, j1) }
+	q.Done = func(j0, j1, i0, i1 int) { given.finish(e, product, i0, i1, j0, j1) }
 	run(e, &q)
 }
 
@@ -190,8 +190,8 @@ func (p *Product[T]) finish(e *engine, product Matrix, i0, i1, j0, j1 int) {
 			}
 		}
 	}
-	if p.done != nil {
-		p.done(i0, i1, j0, j1)
+	if p.Done != nil {
+		p.Done(i0, i1, j0, j1)
 	}
 }
 

@@ -296,8 +296,8 @@ func (j *job[T]) common(lo, hi int) {
 			continue
 		}
 		j.multiply(&w, i0, i1, s)
-		if s.p1 == j.p.K && j.p.done != nil {
-			j.p.done(i0, i1, s.j0, s.j1)
+		if s.p1 == j.p.K && j.p.Done != nil {
+			j.p.Done(i0, i1, s.j0, s.j1)
 		}
 	}
 }
@@ -311,8 +311,8 @@ func (j *job[T]) own(lo, hi int) {
 		for p0 := 0; p0 < j.p.K; p0 += j.depth {
 			j.stretch(&w, i0, i1, c0, c1, p0)
 		}
-		if j.p.done != nil {
-			j.p.done(i0, i1, c0, c1)
+		if j.p.Done != nil {
+			j.p.Done(i0, i1, c0, c1)
 		}
 	}
 }

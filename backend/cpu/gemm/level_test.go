@@ -151,7 +151,7 @@ func runSample[T float](t *testing.T, level simd.Level, s *sample[T]) {
 	defer unguard()
 	before := append([]T(nil), s.c...)
 	done := make([]int, s.p.M*s.p.N)
-	s.p.done = func(i0, i1, j0, j1 int) {
+	s.p.Done = func(i0, i1, j0, j1 int) {
 		for i := i0; i < i1; i++ {
 			for j := j0; j < j1; j++ {
 				done[i*s.p.N+j]++

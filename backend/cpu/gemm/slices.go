@@ -64,8 +64,8 @@ func (j *job[T]) inSlices() {
 		s.add(unsafe.Pointer(&ones[0]), next-s.first)
 		done = next
 	}
-	if p.done != nil {
-		p.done(0, p.M, 0, p.N)
+	if p.Done != nil {
+		p.Done(0, p.M, 0, p.N)
 	}
 }
 

@@ -105,8 +105,8 @@ func runSmall[T Number](e *engine, p *Product[T]) bool {
 	}
 	at := places{p.A.Ptr, p.B.Ptr, p.C.Ptr}
 	s.run(at, at)
-	if p.done != nil {
-		p.done(0, p.M, 0, p.N)
+	if p.Done != nil {
+		p.Done(0, p.M, 0, p.N)
 	}
 	return true
 }

@@ -73,8 +73,8 @@ func runThin[T Number](e *engine, p *Product[T]) bool {
 	} else {
 		j.do()
 	}
-	if p.done != nil {
-		p.done(0, p.M, 0, p.N)
+	if p.Done != nil {
+		p.Done(0, p.M, 0, p.N)
 	}
 	return true
 }

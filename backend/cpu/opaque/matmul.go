@@ -17,6 +17,7 @@ type factors struct {
 	a, b, c gemm.Matrix // of the first product
 	bias    unsafe.Pointer
 	serial  bool // use the calling goroutine only
+	then    func(i0, i1, j0, j1 int)
 
 	size   int   // bytes of an element of a factor
 	out    int   // and of the result
@@ -55,7 +56,7 @@ func (f *factors) compute(dtype ir.DType, n int, at locator) {
 type locator func(i int) (a, b, c unsafe.Pointer)
 
 func mul[T number](f *factors, n int, at locator) {
-	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial}
+	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial, Done: f.then}
 	if at == nil {
 		p.Run()
 	} else {
@@ -86,10 +87,11 @@ const mulWork = 64 * 1024
 
 // MatMul multiplies matrices: the last two axes of x and y. A tensor of one axis
 // is a row on the left and a column on the right; leading axes broadcast.
-func MatMul(c *ir.Call) error { return multiply(c, ir.View{}) }
+func MatMul(c *ir.Call) error { return multiply(c, ir.View{}, nil) }
 
-// multiply is MatMul with a bias that is added to each row, where it is given.
-func multiply(c *ir.Call, bias ir.View) error {
+// multiply is MatMul with a bias that is added to each row, where it is given, and calls
+// then, where that is not nil, for what is finished.
+func multiply(c *ir.Call, bias ir.View, then func(i0, i1, j0, j1 int)) error {
 	if c.Compute == ir.Bool {
 		return unsupported(c.Compute)
 	}
@@ -123,6 +125,9 @@ func multiply(c *ir.Call, bias ir.View) error {
 	var f factors
 	f.set(x, y, d)
 	f.bias = bias.Ptr
+	if len(f.batch) == 0 && dtype != ir.BFloat16 && d.Ptr == out.Ptr {
+		f.then, then = then, nil
+	}
 	if len(f.batch) == 0 {
 		f.compute(dtype, 1, nil)
 	} else {
@@ -130,6 +135,10 @@ func multiply(c *ir.Call, bias ir.View) error {
 	}
 	if d.Ptr != out.Ptr {
 		tile.Copy(out, d)
+	}
+	if then != nil {
+		columns := out.Shape[len(out.Shape)-1]
+		then(0, out.NumElements()/columns, 0, columns)
 	}
 	return nil
 }

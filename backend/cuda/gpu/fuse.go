@@ -47,3 +47,12 @@ func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
 	}
 	return ir.Code{For: device.KindCUDA.String(), Of: k}, nil
 }
+
+// FuseProduct returns the launch of a product where a library computes what follows in the
+// same kernel.
+func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
+	if _, err := d.use(dev); err != nil {
+		return ir.Code{}, err
+	}
+	return ir.Code{}, fmt.Errorf("cuda:%d: no library computes it in one kernel", dev)
+}

@@ -1,0 +1,171 @@
+package compile_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/sinter-go/sinter/compile"
+	perceptrons "github.com/sinter-go/sinter/examples/compile/models"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/random"
+)
+
+// Functions of products x[0] @ x[1] with a bias x[2], and of x[3], like the product.
+var products = []struct {
+	name  string
+	f     func(x ...tensor.Tensor) ([]tensor.Tensor, error)
+	steps int // on the processor
+}{
+	{"bias and relu", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		return []tensor.Tensor{x[0].MatMul(x[1]).Add(x[2]).ReLU()}, nil
+	}, 1},
+	{"chain", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		return []tensor.Tensor{x[0].MatMul(x[1]).Add(x[2]).SiLU().Mul(x[3]).AddScalar(2)}, nil
+	}, 1},
+	{"residual", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		return []tensor.Tensor{x[3].Add(x[0].MatMul(x[1]))}, nil
+	}, 1},
+	{"residual in place", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		y := x[3].MulScalar(2).Contiguous()
+		return []tensor.Tensor{y}, y.AddInPlace(x[0].MatMul(x[1]))
+	}, 1},
+	{"the product is a result, too", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		y := x[0].MatMul(x[1])
+		return []tensor.Tensor{y, y.Tanh()}, nil
+	}, 1},
+	{"several results, of which one is bool", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		y := x[0].MatMul(x[1]).Mul(x[3])
+		return []tensor.Tensor{y, y.Gt(x[2])}, nil
+	}, 1},
+	{"columns are summed", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		y := x[0].MatMul(x[1]).Mul(x[3])
+		return []tensor.Tensor{y, y.Reshape(-1, y.Size(-1)).Sum(tensor.Dim(0))}, nil
+	}, 1},
+	{"a column's numbers", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		return []tensor.Tensor{x[0].MatMul(x[1]).Mul(x[3].Narrow(-1, 0, 1))}, nil
+	}, 1},
+	{"two products", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		return []tensor.Tensor{x[0].MatMul(x[1]).Add(x[0].MulScalar(2).MatMul(x[1])).Sigmoid()}, nil
+	}, 3},
+	{"what follows is written over a factor", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		w := x[1].MulScalar(1).Contiguous()
+		if len(x[0].Shape()) != 2 || x[0].Size(0) != x[0].Size(1) || x[1].Size(1) != x[1].Size(0) {
+			return []tensor.Tensor{x[0].MatMul(w)}, nil
+		}
+		y := x[0].MatMul(w).ReLU()
+		return []tensor.Tensor{y}, w.AddInPlace(y)
+	}, 0},
+}
+
+// TestProducts: what is computed of a product's elements is computed with it, and gives what
+// it gives alone, to the bit.
+func TestProducts(t *testing.T) { each(t, testProducts) }
+
+func testProducts(t *testing.T, dev device.Device) {
+	if dev.Kind == device.KindSim {
+		t.Skip("nothing is fused there")
+	}
+	for _, shape := range [][4]int{{1, 128, 64, 96}, {1, 7, 5, 3}, {1, 1, 40, 33}, {1, 300, 17, 1}, {3, 65, 80, 513}, {1, 64, 64, 64}, {2, 1, 1000, 10}, {1, 600, 200, 700}} {
+		for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.BFloat16} {
+			must(t, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error {
+				of := tensor.OfType(dtype)
+				lead := []int{shape[0], shape[1]}
+				if shape[0] == 1 {
+					lead = lead[1:]
+				}
+				k, n := shape[2], shape[3]
+				x := []tensor.Tensor{tensor.Randn(append(append([]int(nil), lead...), k), of), tensor.Randn([]int{k, n}, of), tensor.Randn([]int{n}, of), tensor.Randn(append(append([]int(nil), lead...), n), of)}
+				for _, c := range products {
+					for _, turned := range []bool{false, true} {
+						in := append([]tensor.Tensor(nil), x...)
+						if turned {
+							in[1] = x[1].Transpose(0, 1).Clone().Transpose(0, 1)
+						}
+						t.Run(fmt.Sprint(c.name, shape, dtype, turned), func(t *testing.T) {
+							steps := 0
+							if dev == device.CPU && dtype != tensor.BFloat16 {
+								steps = c.steps
+							}
+							testProduct(t, dev, c.f, steps, in)
+						})
+					}
+				}
+				return nil
+			}))
+		}
+	}
+}
+
+func testProduct(t *testing.T, dev device.Device, f func(x ...tensor.Tensor) ([]tensor.Tensor, error), steps int, x []tensor.Tensor) {
+	fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
+	defer fused.Close()
+	defer apart.Close()
+	got, err := fused.Call(x...)
+	must(t, err)
+	want, err := apart.Call(x...)
+	must(t, err)
+	for i := range want {
+		if dev.Kind == device.KindCUDA {
+			if d := apartBy(t, got[i], want[i]); d > 1e-2 {
+				t.Errorf("result %d differs by %v\n%s", i, d, fused.Program())
+			}
+			continue
+		}
+		w, err := want[i].Bytes()
+		must(t, err)
+		g, err := got[i].Bytes()
+		must(t, err)
+		if !bytes.Equal(g, w) {
+			t.Errorf("result %d differs by %v\n%s", i, apartBy(t, got[i], want[i]), fused.Program())
+		}
+	}
+	if s := fused.Stats(); steps > 0 && s.Steps != steps {
+		t.Errorf("%d launches, want %d\n%s\n%s", s.Steps, steps, fused.Program(), fused.Explain())
+	}
+}
+
+// TestPerceptronLaunches: a step of training of a perceptron is so many launches at most, and
+// leaves what it leaves one by one.
+func TestPerceptronLaunches(t *testing.T) { each(t, testPerceptronLaunches) }
+
+func testPerceptronLaunches(t *testing.T, dev device.Device) {
+	if dev.Kind == device.KindSim {
+		t.Skip("nothing is fused there")
+	}
+	const most = 12
+	var left [2][]byte
+	for i, opts := range [][]compile.Option{{compile.Unfused()}, nil} {
+		must(t, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error {
+			defer restore(state())
+			random.Seed(1)
+			model := perceptrons.Perceptron(784, 1024, 1024, 10)
+			sgd, err := optim.NewSGD(nn.Parameters(model), 0.01)
+			must(t, err)
+			step := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+				return optim.Minimize(sgd, func() tensor.Tensor { return model.Forward(x[0]).CrossEntropy(x[1]) })
+			}, append(opts, compile.State(model, sgd))...)
+			defer step.Close()
+			x, y := tensor.Randn([]int{128, 784}), tensor.Randint([]int{128}, 0, 10)
+			for range 3 {
+				_, err := step.Call(x, y)
+				must(t, err)
+			}
+			for _, p := range nn.Parameters(model) {
+				b, err := p.Tensor.Bytes()
+				must(t, err)
+				left[i] = append(left[i], b...)
+			}
+			if s := step.Stats(); i == 1 && dev == device.CPU && s.Steps > most {
+				t.Errorf("%d launches, want %d at most\n%s\n%s", s.Steps, most, step.Program(), step.Explain())
+			}
+			return nil
+		}))
+	}
+	if dev.Kind != device.KindCUDA && !bytes.Equal(left[0], left[1]) {
+		t.Error("parameters differ from those of steps one by one")
+	}
+}

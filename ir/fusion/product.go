@@ -1,0 +1,288 @@
+package fusion
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/program"
+)
+
+// A Product is a matrix product, what element-wise calls make of its elements, and where
+// Sums is not nil a fold of the columns of what they give. The scalars of Sums follow those
+// of After.
+//
+// A call's operands are those of the product, of which the second is a matrix or has as
+// many as the first, then those of After that are not the product.
+// Its results are those of After, then the product itself where Raw is set, then that of
+// Sums. Its space is the product's rows, of all matrices of a batch, and its columns; views
+// of After have this shape, and so has the product as a result. Results have no gaps.
+type Product struct {
+	Op     *ir.Op // opaque, with code for one kind of device
+	Kernel *ir.Kernel
+	Of     *ir.Kernel // the product
+	After  *Region    // which has no code
+	In     []int      // by operand of After: the operand of the call, or -1 for the product
+	Raw    bool
+	Sums   *ir.Kernel
+	Summed int // the result of After that Sums folds
+}
+
+// Names returns the operators.
+func (p *Product) Names() []string {
+	list := append([]string{p.Of.Op.Name}, p.After.Names()...)
+	if p.Sums != nil {
+		list = append(list, p.Sums.Op.Name)
+	}
+	return list
+}
+
+// A productShape is a product before it has an operator.
+type productShape struct {
+	of, sums *ir.Kernel
+	after    shape
+	from     []int
+	raw      bool
+	folds    []ir.AttrKind // scalars of sums
+	summed   int
+	out, in  []ir.DType
+}
+
+func (s *productShape) key() string {
+	b := binary.AppendVarint(nil, int64(s.of.Serial()))
+	if s.sums != nil {
+		b = binary.AppendVarint(b, int64(s.sums.Serial()))
+	}
+	return fmt.Sprint(b, s.from, s.raw, s.summed, s.out, s.in, "|") + s.after.key()
+}
+
+// product makes the operator.
+func (s *productShape) product() (*Product, error) {
+	p := &Product{Of: s.of, In: s.from, Raw: s.raw, Sums: s.sums, Summed: s.summed,
+		Op: &ir.Op{Kind: ir.Opaque, DTypes: ir.DTypeSet(1) << s.of.DType, Switch: -1, Tags: ir.TagFused | s.of.Op.Tags&ir.TagTF32}}
+	var err error
+	if p.After, err = s.after.region(); err != nil {
+		return nil, err
+	}
+	for i, d := range s.in {
+		p.Op.In = append(p.Op.In, ir.Operand{Name: fmt.Sprintf("x%d", i), Fixed: d})
+	}
+	for i, kind := range slices.Concat(s.after.attrs, s.folds) {
+		p.Op.Attrs = append(p.Op.Attrs, ir.Attr{Name: fmt.Sprintf("s%d", i), Kind: kind})
+	}
+	for i, d := range s.out {
+		p.Op.Out = append(p.Op.Out, ir.Result{Name: fmt.Sprintf("y%d", i), DType: d})
+	}
+	p.Op.Name = "fused_" + strings.Join(brief(p.Names()), "_")
+	p.Op.Doc = "computes " + strings.Join(p.Names(), ", ") + " in one call."
+	p.Kernel = p.Op.Kernel(0, s.of.DType)
+	return p, nil
+}
+
+// products are those that were made.
+var products memo[*Product]
+
+// A productBuilder makes the product and the call of a group.
+type productBuilder struct {
+	*planner
+	g             *Group
+	step          int
+	after         []int // steps of its region
+	rows, columns int
+	shape         productShape
+}
+
+// attach makes groups of products and what follows them.
+func (l *planner) attach() {
+	for i := range l.p.Steps {
+		s := &l.p.Steps[i]
+		if s.Action != program.Launch || s.Call.Op.Tags&ir.TagProduct == 0 || l.o.Refused(i) != "" {
+			continue
+		}
+		b := l.product(i)
+		if b == nil {
+			continue
+		}
+		for k := range l.p.Steps {
+			if l.follows(k, i) && b.take(l.group[k]) {
+				break
+			}
+		}
+	}
+}
+
+// follows reports whether step k is element-wise and reads what step i gives.
+func (l *planner) follows(k, i int) bool {
+	return l.info[k] != nil && slices.Contains(l.p.Steps[k].In, l.p.Steps[i].Out[0])
+}
+
+// product returns a builder of step i, a product, or nil where it has to stay alone.
+func (l *planner) product(i int) *productBuilder {
+	c, s := &l.p.Steps[i].Call, &l.p.Steps[i]
+	v, x, y := &c.Out[0], c.In[0].Shape, c.In[1].Shape
+	switch {
+	case len(c.Out) != 1 || c.DType != ir.Float32 && c.DType != ir.Float64 || v.DType != c.DType || !v.IsContiguous(),
+		len(c.Attrs) > 0 || len(x) < 2 || len(y) < 2 || v.NumElements() == 0 || !l.made(s.Out[0]):
+		return nil
+	case len(y) > 2 && !slices.Equal(x[:len(x)-2], y[:max(len(y)-2, 0)]):
+		return nil
+	}
+	n := v.Shape[len(v.Shape)-1]
+	return &productBuilder{planner: l, g: &Group{}, step: i, rows: v.NumElements() / n, columns: n, shape: productShape{of: c.Kernel}}
+}
+
+// take makes a region's steps, and a fold of columns of what they give, parts of the
+// product's group, where that may be.
+func (b *productBuilder) take(group int) bool {
+	l, at := b.planner, b.group[b.step]
+	if l.rows[group] != nil || l.products[group] != nil || l.between(at, group) {
+		return false
+	}
+	steps := l.steps[group]
+	for _, i := range steps {
+		if l.info[i] == nil || l.o.Place(i) != l.o.Place(b.step) {
+			return false
+		}
+	}
+	if b.collect(steps) != nil {
+		return false
+	}
+	b.after = steps
+	l.merge(at, group)
+	for j := range l.p.Steps {
+		if b.sums(j) {
+			l.merge(at, j)
+			break
+		}
+	}
+	b.g.Steps = l.steps[at]
+	l.products[at] = b
+	return true
+}
+
+// merge makes the steps of group other those of group at.
+func (l *planner) merge(at, other int) {
+	for _, s := range l.steps[other] {
+		l.group[s] = at
+	}
+	l.steps[at] = slices.Sorted(slices.Values(slices.Concat(l.steps[at], l.steps[other])))
+	delete(l.steps, other)
+}
+
+// errProduct is why calls are not one kernel with a product.
+var errProduct = errors.New("views are no rows and columns of the product")
+
+// collect finds what the call reads and stores.
+func (b *productBuilder) collect(steps []int) error {
+	e := &builder{planner: b.planner, g: &Group{Steps: steps}, values: map[seen]int{}}
+	var ok bool
+	if e.space, ok = b.space(steps); !ok {
+		return errProduct
+	}
+	if err := e.collect(); err != nil {
+		return err
+	}
+	s := &b.p.Steps[b.step]
+	g, c := b.g, &b.g.Call
+	g.In, c.In = slices.Clone(s.In), slices.Clone(s.Call.In)
+	g.Out, c.Out = nil, nil
+	c.Space, c.Precision, c.Scalars, c.Attrs = []int{b.rows, b.columns}, s.Call.Precision, e.g.Call.Scalars, e.g.Call.Attrs
+	b.shape.after, b.shape.from = e.shape, nil
+	for j, r := range e.g.In {
+		v, ok := b.matrix(&e.g.Call.In[j])
+		whole := ok && v.IsContiguous() && r == s.Out[0]
+		switch {
+		case !ok || !whole && r.Buffer == s.Out[0].Buffer:
+			return errProduct
+		case whole:
+			b.shape.from = append(b.shape.from, -1)
+			continue
+		}
+		b.shape.from = append(b.shape.from, len(g.In))
+		g.In, c.In = append(g.In, r), append(c.In, v)
+	}
+	for j, r := range e.g.Out {
+		v, ok := b.matrix(&e.g.Call.Out[j])
+		factor := slices.ContainsFunc(s.In, func(x program.Ref) bool { return x.Buffer == r.Buffer })
+		if !ok || !v.IsContiguous() || factor {
+			return errProduct
+		}
+		g.Out, c.Out = append(g.Out, r), append(c.Out, v)
+	}
+	if b.shape.raw = b.p.Buffers[s.Out[0].Buffer].Kind != program.Temporary || b.usedOutside(append(slices.Clone(steps), b.step), s.Out[0]); b.shape.raw {
+		v, _ := b.matrix(&s.Call.Out[0])
+		g.Out, c.Out = append(g.Out, s.Out[0]), append(c.Out, v)
+	}
+	return nil
+}
+
+// matrix returns a view as one of the product's rows and columns; false where it is none.
+func (b *productBuilder) matrix(v *ir.View) (ir.View, bool) {
+	row, element, ok := split(v, b.rows, b.columns)
+	return ir.View{DType: v.DType, Shape: []int{b.rows, b.columns}, Strides: []int{row, element}}, ok
+}
+
+// sums takes step j where it folds the columns of what the region gives.
+func (b *productBuilder) sums(j int) bool {
+	s := &b.p.Steps[j]
+	c := &s.Call
+	if s.Action != program.Launch || c.Op.Kind != ir.Reduction || len(b.steps[b.group[j]]) > 1 || b.o.Refused(j) != "" || b.o.Place(j) != b.o.Place(b.step) ||
+		len(c.In) != 1 || len(c.Out) != 1 || c.DType != b.shape.of.DType || c.DType != c.Compute {
+		return false
+	}
+	after := len(b.g.Out)
+	if b.shape.raw {
+		after--
+	}
+	at := slices.Index(b.g.Out[:after], s.In[0])
+	last := len(c.Space) - 1
+	if at < 0 || c.In[0].DType != c.DType || c.Out[0].DType != c.DType || !c.In[0].IsContiguous() || c.Space[last] != b.columns || slices.Contains(c.Axes, last) ||
+		c.ReducedCount() != int64(b.rows) || b.columns > 1 && c.Out[0].Strides[last] != 1 || !b.made(s.Out[0]) || b.between(b.group[b.step], b.group[j]) {
+		return false
+	}
+	b.shape.sums, b.shape.summed = c.Kernel, at
+	b.shape.folds = addScalars(&b.g.Call, c)
+	b.g.Out = append(b.g.Out, s.Out[0])
+	b.g.Call.Out = append(b.g.Call.Out, ir.View{DType: c.DType, Shape: []int{b.columns}, Strides: []int{1}})
+	return true
+}
+
+// build makes the product of a group.
+func (b *productBuilder) build() (*Group, error) {
+	b.shape.in, b.shape.out = dtypesOf(b.g.Call.In), dtypesOf(b.g.Call.Out)
+	p, err := products.get(b.o.Kind(b.step)+b.shape.key(), func() (*Product, error) {
+		p, err := b.shape.product()
+		if err == nil {
+			err = b.o.ProductCode(b.step, p)
+		}
+		return p, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.g.Call.Kernel = p.Kernel
+	return b.g, nil
+}
+
+func dtypesOf(views []ir.View) []ir.DType {
+	list := make([]ir.DType, len(views))
+	for i := range views {
+		list[i] = views[i].DType
+	}
+	return list
+}
+
+// addScalars gives call to the scalar attributes of from, too, and returns their kinds.
+func addScalars(to, from *ir.Call) (kinds []ir.AttrKind) {
+	for j, a := range from.Op.Attrs {
+		switch a.Kind {
+		case ir.AttrScalar, ir.AttrFloat, ir.AttrInt, ir.AttrBool:
+			to.Scalars, to.Attrs = append(to.Scalars, from.Scalars[len(kinds)]), append(to.Attrs, from.Attrs[j])
+			kinds = append(kinds, a.Kind)
+		}
+	}
+	return kinds
+}
