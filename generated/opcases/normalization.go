@@ -408,6 +408,58 @@ var logSoftmaxGradCase = optest.Operator{
 	Grad: []bool{true, true, true},
 }
 
+var normPullCase = optest.Operator{
+	Op:     ops.NormPullOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormPull(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {0.5, 2}, {0, 0}, {0, 0}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {3, 8}, {3, 1}, {3, 1}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}}, Attrs: []ir.Value{ir.IntValue(2), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true, true, true, true, true, true},
+}
+
+var normPullPartsCase = optest.Operator{
+	Op:     ops.NormPullPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormPullParts(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {0.5, 2}, {0, 0}, {0, 0}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {3, 8}, {3, 1}, {3, 1}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}}, Attrs: []ir.Value{ir.IntValue(2), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true, true, true, true, true, true},
+}
+
+var normPullRowsCase = optest.Operator{
+	Op:     ops.NormPullRowsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormPullRows(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {0.5, 2}, {0, 0}, {0, 0}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {3, 8}, {3, 1}, {3, 1}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 8}, {3, 8}, {3, 1}, {3, 1}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}}, Attrs: []ir.Value{ir.IntValue(2), ir.BoolValue(false)}},
+	},
+	Grad: []bool{false, false, false, false, false, false},
+}
+
 var normalizeCase = optest.Operator{
 	Op:     ops.NormalizeOp(),
 	Schema: "ops.yaml",
@@ -502,51 +554,4 @@ var rmsNormGradCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(3)}},
 	},
 	Grad: []bool{true, true, true, true},
-}
-
-var rmsNormPartsCase = optest.Operator{
-	Op:     ops.RMSNormPartsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RMSNormParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.In[1])}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 8}, {1}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
-	},
-	Grad: []bool{true, true},
-}
-
-var rmsNormStatsCase = optest.Operator{
-	Op:     ops.RMSNormStatsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return optest.Results(ops.RMSNormStats(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
-	},
-	Grad:    []bool{true},
-	Rounded: true,
-}
-
-var scaleShiftCase = optest.Operator{
-	Op:     ops.ScaleShiftOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScaleShift(a.In[0], a.In[1], a.In[2])}
-	},
-	Domain:  [2]float64{-2, 2},
-	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {-2, -0.5}},
-	ULP:     2,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(3)}},
-	},
-	Grad: []bool{true, true, true},
 }

@@ -9,6 +9,53 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var rmsNormPartsCase = optest.Operator{
+	Op:     ops.RMSNormPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RMSNormParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.In[1])}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {1}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var rmsNormStatsCase = optest.Operator{
+	Op:     ops.RMSNormStatsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.RMSNormStats(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
+	},
+	Grad:    []bool{true},
+	Rounded: true,
+}
+
+var scaleShiftCase = optest.Operator{
+	Op:     ops.ScaleShiftOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaleShift(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {-2, -0.5}},
+	ULP:     2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var scaledProductCase = optest.Operator{
 	Op:     ops.ScaledProductOp(),
 	Schema: "ops.yaml",

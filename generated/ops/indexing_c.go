@@ -428,7 +428,7 @@ func scatterSharesCompose(x, y *core.Tensor, dim int, index, src *core.Tensor, i
 	mine := ScatterBase(ToType(Eq(x, y), x.DType()), dim, index, includeSelf)
 	best := ToType(Eq(src, Gather(y, dim, index)), x.DType())
 	n := ScatterAdd(mine, dim, index, best)
-	return Div(mine, n), Div(best, Gather(n, dim, index))
+	return ScatterBase(Div(mine, n), dim, index, includeSelf), Div(best, Gather(n, dim, index))
 }
 
 var stopGradientOp = ir.Op{

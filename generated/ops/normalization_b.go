@@ -453,36 +453,30 @@ func LayerNormAffine(x, weight, bias *core.Tensor, axes int, eps float64) (out, 
 // layerNormAffineBackward is the gradient of layer_norm_affine.
 func layerNormAffineBackward(grad *core.Grad) {
 	dyOut := grad.Dy(0)
+	x := grad.In(0)
+	mean := grad.Out(1)
+	rstd := grad.Out(2)
 	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, layerNormAffineGradX(grad)))
+		dyOut := core.Wide(dyOut)
+		x := core.Wide(x)
+		mean := core.Wide(mean)
+		rstd := core.Wide(rstd)
+		dyMean := core.Wide(grad.Dy(1))
+		dyRstd := core.Wide(grad.Dy(2))
+		weight := core.Wide(grad.In(1))
+		axes := int(grad.Attr(0).Int)
+		grad.Set(0, fit(grad, 0, NormPull(Mul(dyOut, weight), x, mean, rstd, dyMean, dyRstd, axes, false)))
 	}
 	if grad.Needs(1) {
 		dyOut := core.Wide(dyOut)
-		x := core.Wide(grad.In(0))
-		mean := core.Wide(grad.Out(1))
-		rstd := core.Wide(grad.Out(2))
+		x := core.Wide(x)
+		mean := core.Wide(mean)
+		rstd := core.Wide(rstd)
 		grad.Set(1, fit(grad, 1, SumTo(CentredProduct(dyOut, x, mean, rstd), grad.InShape(1))))
 	}
 	if grad.Needs(2) {
 		grad.Set(2, fit(grad, 2, SumTo(dyOut, grad.InShape(2))))
 	}
-}
-
-func layerNormAffineGradX(grad *core.Grad) *core.Tensor {
-	dyOut := core.Wide(grad.Dy(0))
-	dyMean := core.Wide(grad.Dy(1))
-	dyRstd := core.Wide(grad.Dy(2))
-	x := core.Wide(grad.In(0))
-	weight := core.Wide(grad.In(1))
-	mean := core.Wide(grad.Out(1))
-	rstd := core.Wide(grad.Out(2))
-	axes := int(grad.Attr(0).Int)
-	d := shapes.LastDims(axes)
-	n := float64(shapes.TailNumel(grad.InShape(0), axes))
-	g := Mul(dyOut, weight)
-	m := Sub(Mean(g, d, true, ir.Invalid), Div(dyMean, Mul(rstd, number(n))))
-	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(dyRstd, rstd), number(n)))
-	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
 }
 
 var layerNormAffineGradOp = ir.Op{

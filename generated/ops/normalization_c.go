@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -330,28 +331,21 @@ func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *cor
 			return shapes.NormStatsShape(x.Shape(), axes, 3)
 		},
 		Backward: layerNormStatsBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(2),
+		Save:     core.SaveOut(0) | core.SaveOut(1) | core.SaveOut(2),
 	})
 	return results[0], results[1], results[2]
 }
 
 // layerNormStatsBackward is the gradient of layer_norm_stats.
 func layerNormStatsBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, layerNormStatsGradX(grad)))
-}
-
-func layerNormStatsGradX(grad *core.Grad) *core.Tensor {
-	dyOut := core.Wide(grad.Dy(0))
-	dyMean := core.Wide(grad.Dy(1))
-	dyRstd := core.Wide(grad.Dy(2))
-	out := core.Wide(grad.Out(0))
-	rstd := core.Wide(grad.Out(2))
+	dyOut := grad.Dy(0)
+	dyMean := grad.Dy(1)
+	dyRstd := grad.Dy(2)
+	out := grad.Out(0)
+	mean := grad.Out(1)
+	rstd := grad.Out(2)
 	axes := int(grad.Attr(0).Int)
-	d := shapes.LastDims(axes)
-	n := float64(shapes.TailNumel(grad.InShape(0), axes))
-	m := Sub(Mean(dyOut, d, true, ir.Invalid), Div(dyMean, Mul(rstd, number(n))))
-	c := Add(Mean(Mul(dyOut, out), d, true, ir.Invalid), Div(Mul(dyRstd, rstd), number(n)))
-	return LayerNormGrad(dyOut, out, rstd, m, c)
+	grad.Set(0, NormPull(dyOut, out, mean, rstd, dyMean, dyRstd, axes, true))
 }
 
 var logSoftmaxOp = ir.Op{
@@ -520,110 +514,137 @@ func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
 	}, dy, y, s)
 }
 
-var normalizeOp = ir.Op{
-	Name:    "normalize",
-	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
+var normPullOp = ir.Op{
+	Name:    "norm_pull",
+	Doc:     "returns the gradient of a normalization to mean 0 and variance 1 by its operand, from the gradients g of its result, dmean and drstd of its statistics.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// NormalizeOp returns the descriptor of normalize, which must not be changed.
-func NormalizeOp() *ir.Op {
-	return &normalizeOp
-}
-
-// Normalize returns x divided by its p-norm over dim, or by eps where that is
-// larger.
-func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&normalizeOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&normalizeOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(Normalize(core.Wide(x), dim, p, eps), to)
-		})
-		core.Composed(&normalizeOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return normalizeCompose(x, dim, p, eps)
-	})
-	core.Composed(&normalizeOp, in, out)
-	return out
-}
-
-func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
-	return Div(x, ClampMin(Norm(x, p, dim, true, ir.Invalid), number(eps)))
-}
-
-// NormalizeOut is Normalize with the result written to dst, which has its
-// shape and device.
-func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
-	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
-}
-
-var rmsNormOp = ir.Op{
-	Name:    "rms_norm",
-	Doc:     "divides x by the root of its mean square over its last axes, whose extents are normalized_shape, then multiplies by weight.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "normalized_shape", Kind: ir.AttrInts}, {Name: "eps", Kind: ir.AttrFloat}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Tags:    ir.TagHidden,
 }
 
-// RMSNormOp returns the descriptor of rms_norm, which must not be changed.
-func RMSNormOp() *ir.Op {
-	return &rmsNormOp
+// NormPullOp returns the descriptor of norm_pull, which must not be changed.
+func NormPullOp() *ir.Op {
+	return &normPullOp
 }
 
-// RMSNorm divides x by the root of its mean square over its last axes, whose
-// extents are normalized_shape, then multiplies by weight. Eps is added to
-// the mean square; a negative one stands for that of the dtype which is
-// computed in, 2.2e-16 for float64 and else 1.2e-7. The result has the dtype
-// of x, whatever the others have.
-func RMSNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
-	in := []*core.Tensor{x, weight}
-	if t := core.Refused(&rmsNormOp, in...); t != nil {
+// NormPull returns the gradient of a normalization to mean 0 and variance 1
+// by its operand, from the gradients g of its result, dmean and drstd of its
+// statistics. X is the operand, or where normal is true the result. The
+// result has the dtype of g, whatever the others have.
+func NormPull(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullOp, in...); t != nil {
 		return t
 	}
-	if wide, mixed := core.Mixed(&rmsNormOp, in); mixed {
+	if wide, mixed := core.Mixed(&normPullOp, in); mixed {
 		out := core.Composing(func() *core.Tensor {
-			return core.As(RMSNorm(core.As(x, wide), normalizedShape, core.As(weight, wide), eps), x.DType())
+			return core.As(NormPull(core.As(g, wide), core.As(x, wide), core.As(mean, wide), core.As(rstd, wide), core.As(dmean, wide), core.As(drstd, wide), axes, normal), g.DType())
 		})
-		core.Composed(&rmsNormOp, in, out)
+		core.Composed(&normPullOp, in, out)
+		return out
+	}
+	if to, narrow := core.Narrow(&normPullOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPull(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullOp, in, out)
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return rmsNormCompose(x, normalizedShape, weight, eps)
+		return composite.NormPull(composite.NormPulls{NormPullRows: NormPullRows, NormPullParts: NormPullParts, Add: Add, Clone: Clone}, g, x, mean, rstd, dmean, drstd, axes, normal)
 	})
-	core.Composed(&rmsNormOp, in, out)
+	core.Composed(&normPullOp, in, out)
 	return out
 }
 
-func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
-	axes := shapes.NormalizedRank(x.Shape(), normalizedShape)
-	if axes == 0 {
-		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
-	}
-	small := shapes.EpsOr(eps, x.DType())
-	if weight == nil || !shapes.EqualInts(weight.Shape(), normalizedShape) {
-		return RMSNormParts(x, axes, small, weight)
-	}
-	out1, _ := RMSNormAffine(x, weight, axes, small)
-	return out1
+var normPullPartsOp = ir.Op{
+	Name:    "norm_pull_parts",
+	Doc:     "is norm_pull as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
 }
 
-// RMSNormOut is RMSNorm with the result written to dst, which has its shape
-// and device.
-func RMSNormOut(dst, x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) error {
-	return core.CopyOut(dst, &rmsNormOp, RMSNorm(x, normalizedShape, weight, eps))
+// NormPullPartsOp returns the descriptor of norm_pull_parts, which must not
+// be changed.
+func NormPullPartsOp() *ir.Op {
+	return &normPullPartsOp
+}
+
+// NormPullParts is norm_pull as a composition.
+func NormPullParts(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&normPullPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPullParts(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normPullPartsCompose(g, x, mean, rstd, dmean, drstd, axes, normal)
+	})
+	core.Composed(&normPullPartsOp, in, out)
+	return out
+}
+
+func normPullPartsCompose(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	d := shapes.LastDims(axes)
+	n := float64(shapes.TailNumel(x.Shape(), axes))
+	m := Sub(Mean(g, d, true, ir.Invalid), Div(dmean, Mul(rstd, number(n))))
+	if normal {
+		c := Add(Mean(Mul(g, x), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+		return LayerNormGrad(g, x, rstd, m, c)
+	}
+	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
+}
+
+var normPullRowsOp = ir.Op{
+	Name:    "norm_pull_rows",
+	Doc:     "is norm_pull by a kernel that goes over each row twice.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NormPull)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullRowsOp returns the descriptor of norm_pull_rows, which must not be
+// changed.
+func NormPullRowsOp() *ir.Op {
+	return &normPullRowsOp
+}
+
+// NormPullRows is norm_pull by a kernel that goes over each row twice.
+func NormPullRows(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	if core.InParts(&normPullRowsOp, nil, g, x, mean, rstd, dmean, drstd) {
+		return NormPullParts(g, x, mean, rstd, dmean, drstd, axes, normal)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &normPullRowsOp,
+		In:    []*core.Tensor{g, x, mean, rstd, dmean, drstd},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(normal)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.NormPullShape(g.Shape(), x.Shape(), mean.Shape(), rstd.Shape(), dmean.Shape(), drstd.Shape(), axes))
+		},
+	})
 }

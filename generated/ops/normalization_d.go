@@ -12,6 +12,114 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var normalizeOp = ir.Op{
+	Name:    "normalize",
+	Doc:     "returns x divided by its p-norm over dim, or by eps where that is larger.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "p", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// NormalizeOp returns the descriptor of normalize, which must not be changed.
+func NormalizeOp() *ir.Op {
+	return &normalizeOp
+}
+
+// Normalize returns x divided by its p-norm over dim, or by eps where that is
+// larger.
+func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&normalizeOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&normalizeOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(Normalize(core.Wide(x), dim, p, eps), to)
+		})
+		core.Composed(&normalizeOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normalizeCompose(x, dim, p, eps)
+	})
+	core.Composed(&normalizeOp, in, out)
+	return out
+}
+
+func normalizeCompose(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
+	return Div(x, ClampMin(Norm(x, p, dim, true, ir.Invalid), number(eps)))
+}
+
+// NormalizeOut is Normalize with the result written to dst, which has its
+// shape and device.
+func NormalizeOut(dst, x *core.Tensor, dim []int, p, eps float64) error {
+	return core.CopyOut(dst, &normalizeOp, Normalize(x, dim, p, eps))
+}
+
+var rmsNormOp = ir.Op{
+	Name:    "rms_norm",
+	Doc:     "divides x by the root of its mean square over its last axes, whose extents are normalized_shape, then multiplies by weight.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "normalized_shape", Kind: ir.AttrInts}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// RMSNormOp returns the descriptor of rms_norm, which must not be changed.
+func RMSNormOp() *ir.Op {
+	return &rmsNormOp
+}
+
+// RMSNorm divides x by the root of its mean square over its last axes, whose
+// extents are normalized_shape, then multiplies by weight. Eps is added to
+// the mean square; a negative one stands for that of the dtype which is
+// computed in, 2.2e-16 for float64 and else 1.2e-7. The result has the dtype
+// of x, whatever the others have.
+func RMSNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight}
+	if t := core.Refused(&rmsNormOp, in...); t != nil {
+		return t
+	}
+	if wide, mixed := core.Mixed(&rmsNormOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(RMSNorm(core.As(x, wide), normalizedShape, core.As(weight, wide), eps), x.DType())
+		})
+		core.Composed(&rmsNormOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return rmsNormCompose(x, normalizedShape, weight, eps)
+	})
+	core.Composed(&rmsNormOp, in, out)
+	return out
+}
+
+func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
+	axes := shapes.NormalizedRank(x.Shape(), normalizedShape)
+	if axes == 0 {
+		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
+	}
+	small := shapes.EpsOr(eps, x.DType())
+	if weight == nil || !shapes.EqualInts(weight.Shape(), normalizedShape) {
+		return RMSNormParts(x, axes, small, weight)
+	}
+	out1, _ := RMSNormAffine(x, weight, axes, small)
+	return out1
+}
+
+// RMSNormOut is RMSNorm with the result written to dst, which has its shape
+// and device.
+func RMSNormOut(dst, x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) error {
+	return core.CopyOut(dst, &rmsNormOp, RMSNorm(x, normalizedShape, weight, eps))
+}
+
 var rmsNormAffineOp = ir.Op{
 	Name:    "rms_norm_affine",
 	Doc:     "divides x by the root of its mean square over its last axes, multiplies by weight, which has the shape of these axes, and returns the reciprocal it multiplied with, with extent 1 along them.",
@@ -536,130 +644,4 @@ func scaleShiftBackward(grad *core.Grad) {
 	if grad.Needs(2) {
 		grad.Set(2, fit(grad, 2, dy))
 	}
-}
-
-var scaledProductOp = ir.Op{
-	Name:    "scaled_product",
-	Doc:     "returns g*x*rstd, the product of g and the scaled x.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"g*x*rstd"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProduct}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// ScaledProductOp returns the descriptor of scaled_product, which must not be
-// changed.
-func ScaledProductOp() *ir.Op {
-	return &scaledProductOp
-}
-
-// ScaledProduct returns g*x*rstd, the product of g and the scaled x.
-func ScaledProduct(g, x, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &scaledProductOp,
-		Backward: scaledProductBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	}, g, x, rstd)
-}
-
-// scaledProductBackward is the gradient of scaled_product.
-func scaledProductBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	x := grad.In(1)
-	rstd := grad.In(2)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		x := grad.WideSpread(0, x)
-		rstd := grad.WideSpread(0, rstd)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			x := core.Wide(x)
-			rstd := core.Wide(rstd)
-			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, x))))
-		} else {
-			grad.Set(0, fit(grad, 0, scaledProductGradG(dy, x, rstd)))
-		}
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		g := grad.WideSpread(1, g)
-		rstd := grad.WideSpread(1, rstd)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			g := core.Wide(g)
-			rstd := core.Wide(rstd)
-			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
-		} else {
-			grad.Set(1, fit(grad, 1, scaledProductGradX(dy, g, rstd)))
-		}
-	}
-	if grad.Needs(2) {
-		dy := grad.WideSpread(2, dy)
-		g := grad.WideSpread(2, g)
-		x := grad.WideSpread(2, x)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			g := core.Wide(g)
-			x := core.Wide(x)
-			grad.Set(2, fit(grad, 2, Mul(dy, Mul(g, x))))
-		} else {
-			grad.Set(2, fit(grad, 2, scaledProductGradRstd(dy, g, x)))
-		}
-	}
-}
-
-var scaledProductGradGOp = ir.Op{
-	Name:    "scaled_product_grad_g",
-	Doc:     "returns the gradient of scaled_product with respect to g, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(rstd*x)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradG}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product_grad_g"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradG returns the gradient of scaled_product with respect to
-// g, from the gradient dy of its result.
-func scaledProductGradG(dy, x, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradGOp,
-	}, dy, x, rstd)
-}
-
-var scaledProductGradRstdOp = ir.Op{
-	Name:    "scaled_product_grad_rstd",
-	Doc:     "returns the gradient of scaled_product with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(g*x)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product_grad_rstd"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledProductGradRstd returns the gradient of scaled_product with respect
-// to rstd, from the gradient dy of its result.
-func scaledProductGradRstd(dy, g, x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &scaledProductGradRstdOp,
-	}, dy, g, x)
 }

@@ -12,6 +12,132 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scaledProductOp = ir.Op{
+	Name:    "scaled_product",
+	Doc:     "returns g*x*rstd, the product of g and the scaled x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"g*x*rstd"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProduct}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ScaledProductOp returns the descriptor of scaled_product, which must not be
+// changed.
+func ScaledProductOp() *ir.Op {
+	return &scaledProductOp
+}
+
+// ScaledProduct returns g*x*rstd, the product of g and the scaled x.
+func ScaledProduct(g, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaledProductOp,
+		Backward: scaledProductBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	}, g, x, rstd)
+}
+
+// scaledProductBackward is the gradient of scaled_product.
+func scaledProductBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	x := grad.In(1)
+	rstd := grad.In(2)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		rstd := grad.WideSpread(0, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			rstd := core.Wide(rstd)
+			grad.Set(0, fit(grad, 0, Mul(dy, Mul(rstd, x))))
+		} else {
+			grad.Set(0, fit(grad, 0, scaledProductGradG(dy, x, rstd)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		g := grad.WideSpread(1, g)
+		rstd := grad.WideSpread(1, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			rstd := core.Wide(rstd)
+			grad.Set(1, fit(grad, 1, Mul(dy, Mul(rstd, g))))
+		} else {
+			grad.Set(1, fit(grad, 1, scaledProductGradX(dy, g, rstd)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		g := grad.WideSpread(2, g)
+		x := grad.WideSpread(2, x)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			grad.Set(2, fit(grad, 2, Mul(dy, Mul(g, x))))
+		} else {
+			grad.Set(2, fit(grad, 2, scaledProductGradRstd(dy, g, x)))
+		}
+	}
+}
+
+var scaledProductGradGOp = ir.Op{
+	Name:    "scaled_product_grad_g",
+	Doc:     "returns the gradient of scaled_product with respect to g, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(rstd*x)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradG}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product_grad_g"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradG returns the gradient of scaled_product with respect to
+// g, from the gradient dy of its result.
+func scaledProductGradG(dy, x, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradGOp,
+	}, dy, x, rstd)
+}
+
+var scaledProductGradRstdOp = ir.Op{
+	Name:    "scaled_product_grad_rstd",
+	Doc:     "returns the gradient of scaled_product with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(g*x)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledProductGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scaled_product_grad_rstd"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledProductGradRstd returns the gradient of scaled_product with respect
+// to rstd, from the gradient dy of its result.
+func scaledProductGradRstd(dy, g, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &scaledProductGradRstdOp,
+	}, dy, g, x)
+}
+
 var scaledProductGradXOp = ir.Op{
 	Name:    "scaled_product_grad_x",
 	Doc:     "returns the gradient of scaled_product with respect to x, from the gradient dy of its result.",

@@ -252,7 +252,7 @@ func deviationBackward(grad *core.Grad) {
 	out := core.Wide(grad.Out(0))
 	divisor := grad.Attr(0).Scalar.Float()
 	dim := grad.Attr(1).Ints
-	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Reshape(MaskedFill(Div(dy, Mul(out, number(divisor))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))), shapes.KeptShape(grad.InShape(0), dim)))))
+	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Reshape(MaskedFill(Div(Div(dy, out), number(divisor)), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))), shapes.KeptShape(grad.InShape(0), dim)))))
 }
 
 var logsumexpOp = ir.Op{

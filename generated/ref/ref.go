@@ -48,6 +48,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.LayerNormAffineOp():         refopaque.LayerNorm,
 		ops.LayerNormStatsOp():          refopaque.LayerNorm,
 		ops.LogSoftmaxOp():              refopaque.LogSoftmax,
+		ops.NormPullRowsOp():            refopaque.NormPull,
 		ops.RMSNormAffineOp():           refopaque.RMSNorm,
 		ops.RMSNormStatsOp():            refopaque.RMSNorm,
 		ops.SoftmaxOp():                 refopaque.Softmax,

@@ -38,6 +38,7 @@ var Rules = map[string]any{
 	"nll_grad":                NLLGradShape,
 	"norm_stats":              NormStatsShape,
 	"norm_affine":             NormAffineShape,
+	"norm_pull":               NormPullShape,
 	"channel_norm":            ChannelNormShape,
 	"channel_norm_grad":       ChannelNormGradShape,
 	"convolution":             ConvolutionShape,
@@ -294,6 +295,24 @@ func NormAffineShape(x, weight, bias []int, axes, results int) ([][]int, error) 
 		return nil, ir.ShapeErrorf("weight %v and bias %v must have shape %v", weight, bias, row)
 	}
 	return out, nil
+}
+
+// NormPullShape returns x, the shape of the gradient g too. Each of the statistics and
+// their gradients has one element for all of the last axes.
+func NormPullShape(g, x, mean, rstd, dMean, dRstd []int, axes int) ([]int, error) {
+	out, err := NormStatsShape(x, axes, 2)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(g, x) {
+		return nil, ir.ShapeErrorf("g %v must have shape %v", g, x)
+	}
+	for _, s := range [][]int{mean, rstd, dMean, dRstd} {
+		if !slices.Equal(s, out[1]) {
+			return nil, ir.ShapeErrorf("statistics %v must have shape %v", s, out[1])
+		}
+	}
+	return x, nil
 }
 
 // ChannelNormShape returns the shapes of x normalized by channel, axis 1, and of a

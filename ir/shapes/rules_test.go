@@ -96,6 +96,9 @@ func TestRules(t *testing.T) {
 		{"channel_norm_grad", got(ChannelNormGradShape([]int{2, 3}, []int{2, 3}, []int{3}, []int{3}, []int{3})), [][]int{{2, 3}, {3}, {3}}, ""},
 		{"channel_norm_grad g", got(ChannelNormGradShape([]int{2, 2}, []int{2, 3}, []int{3}, []int{3}, []int{3})), nil, "g [2 2] must have shape [2 3]"},
 		{"channel_norm_grad variance", got(ChannelNormGradShape([]int{2, 3}, []int{2, 3}, []int{3}, []int{3}, []int{2})), nil, "must have shape [3]"},
+		{"norm_pull", got1(NormPullShape([]int{2, 3}, []int{2, 3}, []int{2, 1}, []int{2, 1}, []int{2, 1}, []int{2, 1}, 1)), [][]int{{2, 3}}, ""},
+		{"norm_pull g", got1(NormPullShape([]int{2, 2}, []int{2, 3}, []int{2, 1}, []int{2, 1}, []int{2, 1}, []int{2, 1}, 1)), nil, "g [2 2] must have shape [2 3]"},
+		{"norm_pull statistics", got1(NormPullShape([]int{2, 3}, []int{2, 3}, []int{2, 1}, []int{2, 1}, []int{2, 3}, []int{2, 1}, 1)), nil, "statistics [2 3] must have shape [2 1]"},
 		{"norm_stats none", got(NormStatsShape([]int{2, 3}, 0, 3)), nil, "between 1 and 2 axes to normalize in shape [2 3], have 0"},
 
 		{"convolution", got1(ConvolutionShape([]int{2, 4, 6, 5}, []int{6, 2, 3, 2}, []int{2, 1}, []int{1, 0}, []int{1, 2}, 2)), [][]int{{2, 6, 3, 3}}, ""},

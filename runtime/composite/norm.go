@@ -66,3 +66,35 @@ func channelwise(x *core.Tensor, value float32) *core.Tensor {
 }
 
 func list(a, b, c *core.Tensor) []*core.Tensor { return []*core.Tensor{a, b, c} }
+
+type normPull = func(dy, x, mean, rstd, dMean, dRstd *core.Tensor, axes int, normal bool) *core.Tensor
+
+// NormPulls are the operators that the gradient of a normalization of rows is made of.
+type NormPulls struct {
+	NormPullRows, NormPullParts normPull
+	Add                         product
+	Clone                       ofOne
+}
+
+var normPullOp = ir.Op{
+	Name: "norm_pull", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassFloat,
+	In:  []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Out: []ir.Result{{Name: "out"}},
+}
+
+// NormPull returns the gradient of a normalization of rows by its operand, by a kernel of
+// its own. Its own gradient is that of its parts.
+func NormPull(o NormPulls, dy, x, mean, rstd, dMean, dRstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	outs := core.Custom(core.Apply{
+		Op: &normPullOp, In: []*core.Tensor{dy, x, mean, rstd, dMean, dRstd},
+		Save: core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4) | core.SaveIn(5),
+		Backward: func(g *core.Grad) {
+			again(g, &normPullOp, &core.Operators{Add: o.Add, Clone: o.Clone}, func(in []*core.Tensor) []*core.Tensor {
+				return []*core.Tensor{o.NormPullParts(in[0], in[1], in[2], in[3], in[4], in[5], axes, normal)}
+			})
+		},
+	}, func() []*core.Tensor {
+		return []*core.Tensor{o.NormPullRows(dy, x, mean, rstd, dMean, dRstd, axes, normal)}
+	})
+	return outs[0]
+}

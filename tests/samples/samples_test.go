@@ -34,8 +34,9 @@ import (
 )
 
 var (
-	path   = flag.String("samples", committed, "`file` of samples")
-	listed = flag.Bool("refused", false, "print every sample that is refused")
+	path     = flag.String("samples", committed, "`file` of samples")
+	specials = flag.String("special", "special.jsonl.gz", "`file` of samples of special values")
+	listed   = flag.Bool("refused", false, "print every sample that is refused")
 )
 
 // tensorJSON is an operand or a result. An operand may also be a number or a list.
@@ -82,11 +83,11 @@ func TestSamples(t *testing.T) {
 }
 
 // TestSpecial does the same with operands that are full of infinities, NaN, zeros of both
-// signs and numbers near the ends of the range. They have no gradients.
+// signs and numbers near the ends of the range, and with the gradients there.
 func TestSpecial(t *testing.T) {
 	refusals, others := readReasons(t, "refused.txt"), readReasons(t, "special.txt")
 	maps.Copy(refusals, others)
-	refused, differing := hold(t, "special.jsonl.gz", refusals, others)
+	refused, differing := hold(t, *specials, refusals, others)
 	maps.Copy(differing, refused)
 	for _, got := range stale(others, differing) {
 		t.Errorf("%s: this reason is of no sample any more", got)

@@ -1,7 +1,7 @@
 """Writes what PyTorch answers for the operator samples of its own test suite.
 
     python3 tests/vectors/samples.py [--seed 0] [--most 3] [--out tests/samples/samples.jsonl.gz]
-    python3 tests/vectors/samples.py --special --out tests/samples/special.jsonl.gz
+    python3 tests/vectors/samples.py --special --large 450 --out tests/samples/special.jsonl.gz
 
 torch.testing has, for every operator, arguments that its authors found worth testing:
 broadcasts, empty and 0-dim tensors, negative axes, extreme options. Each that can be
@@ -9,7 +9,7 @@ bound to a signature in ops.yaml becomes a line: the operator, its operands and
 attributes by the names of the schema, the results, and the gradients of
 sum(out * cotangent), where element i of the cotangents is cos(i) (cos(i) + sin(i)j
 for complex results). With --special the elements of floats and complex numbers are infinities, NaN, zeros of both signs,
-numbers near the ends of the range and a few others, in float32, float64, complex64 and complex128, and there are no gradients. What cannot be bound is counted on standard error.
+numbers near the ends of the range and a few others, in float32, float64, complex64 and complex128. What cannot be bound is counted on standard error.
 
 Needs torch (2.11 made the committed file) and expecttest. PyTorch's names of operators are those that
 names.py finds in ops.yaml.
@@ -80,7 +80,7 @@ def special(t, k):
     else:
         values = torch.tensor(REAL, dtype=torch.float64)
         out = values[(i * (1 + k) + i // len(REAL) + 5 * k) % len(REAL)]
-    return out.to(t.dtype).reshape(t.shape)
+    return out.to(t.dtype).reshape(t.shape).requires_grad_(t.requires_grad)
 
 
 def number(v):
@@ -232,7 +232,7 @@ def main():
     parser.add_argument('--most', type=int, default=3, help='samples an operator and dtype')
     parser.add_argument('--out', default='tests/samples/samples.jsonl.gz')
     parser.add_argument('--schema', default='ops.yaml')
-    parser.add_argument('--special', action='store_true', help='special values, without gradients')
+    parser.add_argument('--special', action='store_true', help='special values')
     options = parser.parse_args()
     table = entries(options.schema)
     counts, reasons, lines = collections.Counter(), collections.Counter(), []
@@ -241,7 +241,7 @@ def main():
         for dtype in SPECIAL if options.special else ALL:
             if not info.supports_dtype(dtype, 'cpu'):
                 continue
-            grad = not options.special and info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
+            grad = info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
             torch.manual_seed(options.seed)
             most = options.most if dtype in (torch.float32, torch.float64) else max(1, options.most // 3)
             try:

@@ -249,3 +249,34 @@ func pick[T any](v []T, at []int) []T {
 	}
 	return out
 }
+
+// NormPull returns the gradient of LayerNorm's result out, without weight and bias, and of
+// its statistics by x. Operands: the gradient of out, x or where attribute normal is set out,
+// mean, rstd, and the gradients of these.
+func NormPull(c *ir.Call) error { return inField(c, normPull[float64], normPull[wide.Float]) }
+
+func normPull[T any](c *ir.Call, f field[T]) error {
+	var in [6][]T // g, x, mean, rstd, dmean, drstd
+	for i := range in {
+		in[i] = decode(c.In[i], c.Compute, f.ring).v
+	}
+	dx := newTensor(c.Out[0].Shape, f.number(0))
+	n := ir.NumElements(dx.shape[len(dx.shape)-int(c.Attrs[0].Int):])
+	count := f.number(n)
+	for row, rstd := range in[3] {
+		g, y, products := in[0][row*n:(row+1)*n], in[1][row*n:(row+1)*n], make([]T, n)
+		for i := range y { // the normalized x
+			if c.Attrs[1].Int == 0 {
+				y[i] = f.mul(f.sub(y[i], in[2][row]), rstd)
+			}
+			products[i] = f.mul(g[i], y[i])
+		}
+		middle := f.quo(f.sub(sum(f, g), f.quo(in[4][row], rstd)), count)
+		slope := f.quo(f.add(sum(f, products), f.mul(in[5][row], rstd)), count)
+		for i := range y {
+			dx.v[row*n+i] = f.mul(rstd, f.sub(f.sub(g[i], middle), f.mul(y[i], slope)))
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, dx)
+	return nil
+}
