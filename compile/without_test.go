@@ -21,8 +21,9 @@ import (
 // sumsFor is set where a process is to print the hashes of results, for TestWithout.
 const sumsFor = "SINTER_TEST_SUMS"
 
-// TestWithout: where code cannot be made while a program runs, or cannot be kept, random
-// programs give what they give otherwise, to the bit.
+// TestWithout: where code cannot be made while a program runs, or cannot be kept, with other
+// numbers of threads and where the collector runs often, random programs give what they give
+// otherwise, to the bit.
 func TestWithout(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)
@@ -52,6 +53,7 @@ func TestWithout(t *testing.T) {
 	for _, env := range [][]string{
 		{"SINTER_JIT=0"}, {"SINTER_JIT=0", "SINTER_CPU=portable"}, {"SINTER_NVRTC=none"}, {"SINTER_USE_KERNEL_CACHE=0"},
 		{"SINTER_KERNEL_CACHE_PATH=" + filepath.Join(file, "kernels")}, {"SINTER_KERNEL_CACHE_PATH=" + closed},
+		{"GOMAXPROCS=1"}, {"GOMAXPROCS=2"}, {"GOMAXPROCS=5"}, {"GOGC=1"},
 	} {
 		t.Run(strings.Join(env, " "), func(t *testing.T) {
 			got := sums(env...)

@@ -56,3 +56,38 @@ func TestCacheReadOnly(t *testing.T) {
 		t.Skipf("%s", out)
 	}
 }
+
+// TestCacheFull: where a file cannot be written to its end, as on a device that is full,
+// nothing of it is left, and it is said once. The limit of file sizes is one of the whole
+// process, so a child process has it.
+func TestCacheFull(t *testing.T) {
+	const variable, most = "SINTER_TEST_FULL", 700 // bytes: the magic, the sum and a part of the code
+	if dir := os.Getenv(variable); dir != "" {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+			t.Skip(err)
+		}
+		c := testCache(dir)
+		said := logged(t, func() {
+			c.Put("b.bin", codeOf("b"))
+			c.Put("c.bin", codeOf("c"))
+		})
+		if strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, "file too large") {
+			t.Errorf("logged %q", said)
+		}
+		if got := files(t, dir); len(got) != 1 || !bytes.Equal(c.Get("a.bin"), codeOf("a")) || c.Get("b.bin") != nil {
+			t.Errorf("the directory has %q", got)
+		}
+		return
+	}
+	dir := t.TempDir()
+	testCache(dir).Put("a.bin", codeOf("a"))
+	cmd := exec.Command(os.Args[0], "-test.run=^TestCacheFull$", "-test.v")
+	cmd.Env = append(os.Environ(), variable+"="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if bytes.Contains(out, []byte("--- SKIP")) {
+		t.Skipf("%s", out)
+	}
+}
