@@ -112,24 +112,6 @@ SINTER_ELEMENTWISE(div_float64, DivFn<float64>, float64, float64, float64)
 SINTER_ELEMENTWISE(div_complex64, DivFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(div_complex128, DivFn<complex128>, complex128, complex128, complex128)
 
-// DivGradXFloat: dy*conj(1/y)
-template <class T> struct DivGradXFloatFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * (T(1.0) / y); }
-};
-
-// DivGradXComplex: dy*conj(1/y)
-template <class T> struct DivGradXComplexFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T y) const { return dy * sinter::conj(T(R(1.0)) / y); }
-};
-SINTER_ELEMENTWISE(div_grad_x_float16, DivGradXFloatFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(div_grad_x_bfloat16, DivGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(div_grad_x_float32, DivGradXFloatFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(div_grad_x_float64, DivGradXFloatFn<float64>, float64, float64, float64)
-SINTER_ELEMENTWISE(div_grad_x_complex64, DivGradXComplexFn<complex64>, complex64, complex64, complex64)
-SINTER_ELEMENTWISE(div_grad_x_complex128, DivGradXComplexFn<complex128>, complex128, complex128, complex128)
-
 // DivGradYFloat: dy*conj(-(x/y)/y)
 template <class T> struct DivGradYFloatFn {
   typedef typename real_of<T>::type R;

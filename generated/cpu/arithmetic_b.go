@@ -231,50 +231,6 @@ var Div = vector.Code{
 	Vectors: divVectors,
 }
 
-// divGradXFloat: dy*conj(1/y)
-func divGradXFloat[T num.Float](dy, y T) T {
-	return dy * (1 / y)
-}
-
-func divGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = divGradXFloat(dy[i], y[i])
-	}
-}
-
-// divGradXComplex64: dy*conj(1/y)
-func divGradXComplex64(dy, y complex64) complex64 {
-	return dy * num.CConj(1/y)
-}
-
-func divGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
-	for i := range out {
-		out[i] = divGradXComplex64(dy[i], y[i])
-	}
-}
-
-// divGradXComplex128: dy*conj(1/y)
-func divGradXComplex128(dy, y complex128) complex128 {
-	return dy * num.CConj(1/y)
-}
-
-func divGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
-	for i := range out {
-		out[i] = divGradXComplex128(dy[i], y[i])
-	}
-}
-
-// DivGradX holds the loops of div_grad_x, by variant and compute dtype.
-var DivGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: divGradXFloatLoop[float32], ir.Float64: divGradXFloatLoop[float64], ir.Complex64: divGradXComplex64Loop, ir.Complex128: divGradXComplex128Loop},
-	},
-	Vectors: divGradXVectors,
-}
-
 // divGradYFloat: dy*conj(-(x/y)/y)
 func divGradYFloat[T num.Float](dy, x, y T) T {
 	return dy * (-(x / y) / y)
@@ -565,4 +521,44 @@ var Frac = vector.Code{
 		{ir.Float32: fracLoop[float32], ir.Float64: fracLoop[float64]},
 	},
 	Vectors: fracVectors,
+}
+
+// hypot: hypot(x, y)
+func hypot[T num.Float](x, y T) T {
+	return num.Hypot(x, y)
+}
+
+func hypotLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = hypot(x[i], y[i])
+	}
+}
+
+// Hypot holds the loops of hypot, by variant and compute dtype.
+var Hypot = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: hypotLoop[float32], ir.Float64: hypotLoop[float64]},
+	},
+	Vectors: hypotVectors,
+}
+
+// hypotGradX: dy*(x/hypot(x, y))
+func hypotGradX[T num.Float](dy, x, y T) T {
+	return dy * (x / num.Hypot(x, y))
+}
+
+func hypotGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = hypotGradX(dy[i], x[i], y[i])
+	}
+}
+
+// HypotGradX holds the loops of hypot_grad_x, by variant and compute dtype.
+var HypotGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: hypotGradXLoop[float32], ir.Float64: hypotGradXLoop[float64]},
+	},
+	Vectors: hypotGradXVectors,
 }

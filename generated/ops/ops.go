@@ -207,7 +207,6 @@ func Descriptors() []*ir.Op {
 		&distanceSlopeGradDOp,
 		&distanceSlopeGradLengthOp,
 		&divOp,
-		&divGradXOp,
 		&divGradYOp,
 		&dotOp,
 		&dotsOp,
