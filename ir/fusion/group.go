@@ -197,7 +197,10 @@ func (l *planner) disturb(x, y *member, space []int) bool {
 	meet := func(a, b []access) bool {
 		for _, p := range a {
 			for _, q := range b {
-				if p, q := p.over(space), q.over(space); p.ref.Buffer >= 0 && p.ref.Buffer == q.ref.Buffer && !p.at(&q) {
+				if p.ref.Buffer < 0 || p.ref.Buffer != q.ref.Buffer {
+					continue
+				}
+				if p, q := p.over(space), q.over(space); !p.at(&q) {
 					return true
 				}
 			}

@@ -80,6 +80,14 @@ func gap(placed []*lifetime, life *lifetime) int64 {
 func (p *Program) lifetimes(l *Layout) []*lifetime {
 	of := make([]*lifetime, len(p.Buffers))
 	var lives []*lifetime
+	room, alone := make([]lifetime, len(p.Buffers)), make([]int, len(p.Buffers)) // by buffer: its lifetime, and the member that it begins with
+	live := func(buffer int) {
+		b, life := &p.Buffers[buffer], &room[buffer]
+		bytes := (b.Bytes + align(b.Device) - 1) / align(b.Device) * align(b.Device)
+		alone[buffer] = buffer
+		*life = lifetime{first: b.First, last: b.Last, bytes: bytes, device: b.Device, members: alone[buffer : buffer+1 : buffer+1]}
+		of[buffer], lives = life, append(lives, life)
+	}
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		for j, r := range s.Out {
@@ -94,23 +102,15 @@ func (p *Program) lifetimes(l *Layout) []*lifetime {
 				l.Shared++
 				continue
 			}
-			of[r.Buffer] = p.live(r.Buffer)
-			lives = append(lives, of[r.Buffer])
+			live(r.Buffer)
 		}
 		for _, r := range s.In { // read, and never written: its elements have no defined value
 			if r.Buffer >= 0 && p.Buffers[r.Buffer].Kind == Temporary && of[r.Buffer] == nil {
-				of[r.Buffer] = p.live(r.Buffer)
-				lives = append(lives, of[r.Buffer])
+				live(r.Buffer)
 			}
 		}
 	}
 	return lives
-}
-
-func (p *Program) live(buffer int) *lifetime {
-	b := &p.Buffers[buffer]
-	bytes := (b.Bytes + align(b.Device) - 1) / align(b.Device) * align(b.Device)
-	return &lifetime{first: b.First, last: b.Last, bytes: bytes, device: b.Device, members: []int{buffer}}
 }
 
 // overwritten returns the temporary that result j of step i can be written over: one that

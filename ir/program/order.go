@@ -9,82 +9,81 @@ import (
 // among themselves: what changes the host, what reads it there, and exchanges, which all who
 // take part make in one order.
 func (p *Program) Before(pinned func(step int) bool) [][]int {
-	type uses struct {
-		writer  int
-		readers []int
-	}
-	of := make([]uses, len(p.Buffers))
-	for i := range of {
-		of[i].writer = -1
-	}
-	after := make([][]int, len(p.Steps))
+	type uses struct{ writer, first, last int } // first and last are places in readers
+	type reader struct{ step, next int }
+	none := uses{-1, -1, -1}
+	of, readers := slices.Repeat([]uses{none}, len(p.Buffers)), make([]reader, 0, 4*len(p.Steps))
+	after, all := make([][]int, len(p.Steps)), make([]int, 0, 4*len(p.Steps)) // all has the lists one behind the other
 	host := -1
 	for i := range p.Steps {
-		s := &p.Steps[i]
+		s, from := &p.Steps[i], len(all)
 		add := func(before int) {
-			if before >= 0 && before != i && !slices.Contains(after[i], before) {
-				after[i] = append(after[i], before)
+			if before >= 0 && before != i && !slices.Contains(all[from:], before) {
+				all = append(all, before)
 			}
 		}
 		for _, r := range s.In {
-			if r.Buffer >= 0 {
-				add(of[r.Buffer].writer)
-				of[r.Buffer].readers = append(of[r.Buffer].readers, i)
+			if r.Buffer < 0 {
+				continue
 			}
+			u := &of[r.Buffer]
+			add(u.writer)
+			if u.last < 0 {
+				u.first = len(readers)
+			} else {
+				readers[u.last].next = len(readers)
+			}
+			u.last = len(readers)
+			readers = append(readers, reader{i, -1})
 		}
 		for _, r := range s.Out {
 			u := &of[r.Buffer]
 			add(u.writer)
-			for _, reader := range u.readers {
-				add(reader)
+			for k := u.first; k >= 0; k = readers[k].next {
+				add(readers[k].step)
 			}
-			*u = uses{writer: i}
+			*u = none
+			u.writer = i
 		}
 		if pinned(i) {
 			add(host)
 			host = i
 		}
+		after[i] = all[from:len(all):len(all)]
 	}
 	return after
 }
 
 // Order returns an order of the steps in which the program does the same and holds less
 // memory: of the steps that may come next, that which lets go of most or, failing that, takes
-// least. It returns nil where that holds no less than the order as it is.
-func (p *Program) Order(pinned func(step int) bool) []int {
+// least. Where that holds no less than the order as it is, the order is nil. It returns also
+// the program in the order, which is p where it is nil, and that program's layout.
+func (p *Program) Order(pinned func(step int) bool) (order []int, ordered *Program, l *Layout) {
+	l = p.Place()
 	for i := range p.Steps {
 		if p.Steps[i].Action == Exchange { // work goes on between it and who awaits it
-			return nil
+			return nil, p, l
 		}
 	}
-	order := p.frugal(p.Before(pinned))
+	order = p.frugal(p.Before(pinned))
 	if slices.IsSorted(order) {
-		return nil
+		return nil, p, l
 	}
-	if q := p.In(order); q.Peak(q.Place()) >= p.Peak(p.Place()) {
-		return nil
+	q := p.In(order)
+	other := q.Place()
+	if q.Peak(other) >= p.Peak(l) {
+		return nil, p, l
 	}
-	return order
+	return order, q, other
 }
 
 // frugal returns the order that Order tries. Before says what each step must follow.
 func (p *Program) frugal(before [][]int) []int {
-	waits, then := make([]int, len(p.Steps)), make([][]int, len(p.Steps))
+	waits, then := make([]int, len(p.Steps)), reversed(before)
 	for i, list := range before {
 		waits[i] = len(list)
-		for _, b := range list {
-			then[b] = append(then[b], i)
-		}
 	}
-	touched, left := make([][]int, len(p.Steps)), make([]int, len(p.Buffers)) // temporaries, and the steps that will use them
-	for i := range p.Steps {
-		for _, r := range slices.Concat(p.Steps[i].Out, p.Steps[i].In) {
-			if r.Buffer >= 0 && p.Buffers[r.Buffer].Kind == Temporary && !slices.Contains(touched[i], r.Buffer) {
-				touched[i] = append(touched[i], r.Buffer)
-				left[r.Buffer]++
-			}
-		}
-	}
+	touched, left := p.touched()
 	live := make([]bool, len(p.Buffers))
 	takes := func(i int) (bytes int64) {
 		for _, b := range touched[i] {
@@ -97,7 +96,7 @@ func (p *Program) frugal(before [][]int) []int {
 		}
 		return bytes
 	}
-	var ready, order []int
+	ready, order := make([]int, 0, len(p.Steps)), make([]int, 0, len(p.Steps))
 	for i := range waits {
 		if waits[i] == 0 {
 			ready = append(ready, i)
@@ -126,12 +125,63 @@ func (p *Program) frugal(before [][]int) []int {
 	return order
 }
 
+// reversed returns by step those whose lists it is in, ascending.
+func reversed(lists [][]int) [][]int {
+	total, count := 0, make([]int, len(lists))
+	for _, list := range lists {
+		total += len(list)
+		for _, b := range list {
+			count[b]++
+		}
+	}
+	in, all := make([][]int, len(lists)), make([]int, total)
+	for b, n := range count {
+		in[b], all = all[:0:n], all[n:]
+	}
+	for i, list := range lists {
+		for _, b := range list {
+			in[b] = append(in[b], i)
+		}
+	}
+	return in
+}
+
+// touched returns by step the temporaries that it uses, and by buffer how many steps do.
+func (p *Program) touched() (of [][]int, steps []int) {
+	of, steps = make([][]int, len(p.Steps)), make([]int, len(p.Buffers))
+	all := make([]int, 0, 4*len(p.Steps)) // the lists one behind the other
+	for i := range p.Steps {
+		from := len(all)
+		for _, list := range [2][]Ref{p.Steps[i].Out, p.Steps[i].In} {
+			for _, r := range list {
+				if r.Buffer >= 0 && p.Buffers[r.Buffer].Kind == Temporary && !slices.Contains(all[from:], r.Buffer) {
+					all = append(all, r.Buffer)
+					steps[r.Buffer]++
+				}
+			}
+		}
+		of[i] = all[from:len(all):len(all)]
+	}
+	return of, steps
+}
+
 // In returns the program with its steps in another order.
 func (p *Program) In(order []int) *Program {
-	steps := make([]Step, len(order))
+	steps, n := make([]Step, len(order)), 0
+	for _, from := range order {
+		n += len(p.Steps[from].Out) + len(p.Steps[from].In)
+	}
+	refs := make([]Ref, 0, n) // of all steps
+	clone := func(list []Ref) []Ref {
+		if list == nil {
+			return nil
+		}
+		refs = append(refs, list...)
+		return refs[len(refs)-len(list) : len(refs) : len(refs)]
+	}
 	for i, from := range order {
 		steps[i] = p.Steps[from]
-		steps[i].Out, steps[i].In = slices.Clone(steps[i].Out), slices.Clone(steps[i].In)
+		steps[i].Out, steps[i].In = clone(steps[i].Out), clone(steps[i].In)
 	}
 	return New(slices.Clone(p.Buffers), steps, slices.Clone(p.Results))
 }

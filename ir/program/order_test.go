@@ -28,10 +28,11 @@ func TestOrder(t *testing.T) {
 	}, []program.Step{
 		move(large, 1, 0), move(large, 2, 0), move(small, 3, 1), move(small, 4, 2), move(small, 5, 3, 4),
 	}, []program.Ref{{Buffer: 5}})
-	if d := cmp.Diff([]int{0, 2, 1, 3, 4}, p.Order(func(int) bool { return false })); d != "" {
+	order, _, _ := p.Order(func(int) bool { return false })
+	if d := cmp.Diff([]int{0, 2, 1, 3, 4}, order); d != "" {
 		t.Error(d)
 	}
-	if order := p.Order(func(int) bool { return true }); order != nil {
+	if order, q, _ := p.Order(func(int) bool { return true }); order != nil || q != p {
 		t.Errorf("steps that are pinned are in the order %v", order)
 	}
 }
@@ -57,12 +58,17 @@ func TestOrderRandom(t *testing.T) {
 		buffers[last].Kind = program.Result
 		p := program.New(buffers, steps, []program.Ref{{Buffer: last}})
 		pinned := func(i int) bool { return i%7 == 3 }
-		order := p.Order(pinned)
+		order, q, layout := p.Order(pinned)
+		if d := cmp.Diff(q.Place(), layout); d != "" {
+			t.Errorf("seed %d: the layout is not that of the program: %s", seed, d)
+		}
 		if order == nil {
 			continue
 		}
 		found++
-		q := p.In(order)
+		if d := cmp.Diff(p.In(order), q); d != "" {
+			t.Errorf("seed %d: the program is not in the order: %s", seed, d)
+		}
 		if err := q.Verify(); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}

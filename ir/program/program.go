@@ -9,6 +9,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/ir"
@@ -118,12 +119,10 @@ func New(buffers []Buffer, steps []Step, results []Ref) *Program {
 				use(*r, i)
 			}
 		}
-		written := map[int]bool{}
 		for j := range s.Out {
 			if r := &s.Out[j]; r.Buffer >= 0 {
-				if !written[r.Buffer] {
+				if !slices.ContainsFunc(s.Out[:j], func(o Ref) bool { return o.Buffer == r.Buffer }) {
 					version[r.Buffer]++
-					written[r.Buffer] = true
 				}
 				r.Version = version[r.Buffer]
 				use(*r, i)

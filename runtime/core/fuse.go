@@ -67,7 +67,7 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 	steps := make([]step, 0, len(plan.Order))
 	for _, item := range plan.Order {
 		s := r.program[item.Step]
-		s.Out, s.In = slices.Clone(s.Out), slices.Clone(s.In) // whose versions the other program keeps
+		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In) // whose versions the other program keeps
 		if g := item.Group; g != nil {
 			f.Regions = append(f.Regions, r.told(g.Steps, bytesOf(&g.Call)))
 			s.Step = program.Step{Call: g.Call, Out: g.Out, In: g.In}

@@ -60,7 +60,7 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 	r.program = steps
 	for i := range steps { // whose versions the other program keeps
 		s := &steps[i]
-		s.Out, s.In = slices.Clone(s.Out), slices.Clone(s.In)
+		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In)
 		for j := range s.In {
 			if slices.Contains(h.made, s.In[j].Buffer) {
 				s.In[j].Version = 0

@@ -50,15 +50,17 @@ type Recorded struct {
 	grads   []recordedGrad
 	guards  []guard
 	state   []int // buffers whose handle must be as it was
-	written []bool
-	tape    random.Tape
-	caller  *random.Generator // stands on the tape for that of who runs it
-	blocks  []deviceBlock
-	frames  sync.Pool
-	capture capture
-	lines   sync.Once
-	late    bool // Finish makes fused code
-	Moved   bool // the steps are in another order than the calls were
+	// arguments are the buffers that are arguments, ascending
+	arguments []int
+	written   []bool
+	tape      random.Tape
+	caller    *random.Generator // stands on the tape for that of who runs it
+	blocks    []deviceBlock
+	frames    sync.Pool
+	capture   capture
+	lines     sync.Once
+	late      bool // Finish makes fused code
+	Moved     bool // the steps are in another order than the calls were
 	// exchanges are those of the steps, in their order
 	exchanges []*Exchange
 	places    []program.Ref
@@ -308,10 +310,13 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 	return rec, nil
 }
 
-// ordered gives the steps another order, where that needs less memory.
+// ordered gives the steps another order, where that needs less memory, and temporaries their
+// places.
 func (r *recorder) ordered(rec *Recorded) {
-	order := rec.Program.Order(func(i int) bool {
-		return fusion.Pinned(rec.Program, i, func(i int) string { return refused(&r.program[i]) })
+	p := rec.Program
+	var order []int
+	order, rec.Program, rec.Layout = p.Order(func(i int) bool {
+		return fusion.Pinned(p, i, func(i int) string { return refused(&r.program[i]) })
 	})
 	if order == nil {
 		return
@@ -320,7 +325,6 @@ func (r *recorder) ordered(rec *Recorded) {
 	for i, from := range order {
 		steps[i] = r.program[from]
 	}
-	rec.Program = rec.Program.In(order)
 	for i := range steps {
 		steps[i].Step = rec.Program.Steps[i]
 	}
@@ -354,6 +358,11 @@ func (r *recorder) settled(rec *Recorded) {
 	for i := range rec.steps {
 		if s := &rec.steps[i]; s.Action == program.Exchange {
 			rec.exchanges = append(rec.exchanges, s.exchange)
+		}
+	}
+	for i := range rec.buffers {
+		if rec.buffers[i].Kind == program.Argument {
+			rec.arguments = append(rec.arguments, i)
 		}
 	}
 	rec.written = make([]bool, len(r.buffers))
@@ -432,9 +441,8 @@ func (r *recorder) finishGrads(rec *Recorded, args []*Tensor) error {
 	return nil
 }
 
-// place gives temporaries their places.
+// place finds the blocks of the layout.
 func (rec *Recorded) place() {
-	rec.Layout = rec.Program.Place()
 	for i := range rec.buffers {
 		b := &rec.buffers[i]
 		bytes := rec.Layout.Blocks[b.Device]

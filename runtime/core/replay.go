@@ -287,9 +287,9 @@ func (rec *Recorded) apart(args []*Tensor) error {
 		if b.Kind != program.State && b.Kind != program.Constant {
 			continue
 		}
-		for j := range rec.buffers {
+		for _, j := range rec.arguments {
 			a := &rec.buffers[j]
-			if a.Kind == program.Argument && (rec.written[i] || rec.written[j]) && args[a.arg].storage == b.storage {
+			if (rec.written[i] || rec.written[j]) && args[a.arg].storage == b.storage {
 				return fmt.Errorf("%w: argument %d shares memory with %s, and the function changes one of them; clone one", ErrOverlap, a.arg, named(b))
 			}
 		}
