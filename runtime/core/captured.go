@@ -226,8 +226,8 @@ func (rec *Recorded) launch(args []*Tensor, tape *random.Tape) (outs []*Tensor, 
 func (rec *Recorded) stays(args []*Tensor) bool {
 	c, k := &rec.capture, rec.capture.graph
 	same := true
-	for i, at := range k.at {
-		b := &rec.buffers[i]
+	for _, i := range rec.outer {
+		b, at := &rec.buffers[i], k.at[i]
 		switch {
 		case b.Kind == program.Result && c.ways[i] == inPlace:
 			if k.static[i].shared.Load() && k.static[i].refs.Load() > 1+rec.leaves(i, args) {
@@ -378,10 +378,11 @@ func (rec *Recorded) settle(k *captured, f *frame, args []*Tensor) error {
 func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 	s := &rec.steps[i]
 	drawn := s.Action == program.Launch && draws(&s.Call)
+	binds := rec.binds(i) // as long as the graph is there: it is dropped where ways become others
 	switch {
 	case s.Action == program.Effect:
 		return nil
-	case s.numbers == nil && !drawn && !rec.binds(i):
+	case s.numbers == nil && !drawn && !binds:
 		return rec.do(f, i)
 	}
 	var place int64
@@ -398,8 +399,10 @@ func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 			c.Set(c.Offset, ir.IntScalar(offset))
 			changed = true
 		}
-		changed = rec.rebind(k, c.Out, s.Out) || changed
-		changed = rec.rebind(k, c.In, s.In) || changed
+		if binds {
+			changed = rec.rebind(k, c.Out, s.Out) || changed
+			changed = rec.rebind(k, c.In, s.In) || changed
+		}
 		if s.numbers != nil {
 			other, err := c.SetFloats(func() ([]float64, error) { return k.numbers[i], nil })
 			return changed || other, err
@@ -438,7 +441,7 @@ func (rec *Recorded) replay(k *captured, args []*Tensor, tape *random.Tape) ([]*
 func (rec *Recorded) launched(k *captured, on stream.Stream) error {
 	c := &rec.capture
 	k.on, k.ran = on, true
-	for i := range rec.buffers {
+	for _, i := range rec.outer {
 		if b := &rec.buffers[i]; c.ways[i] == carried && b.Kind != program.Result {
 			if err := rec.carry(on, k.at[i], k.out.places[i].addr, b.Bytes); err != nil {
 				return err
@@ -448,8 +451,8 @@ func (rec *Recorded) launched(k *captured, on stream.Stream) error {
 	if err := k.graph.Replay(); err != nil {
 		return err
 	}
-	for i, s := range k.out.fresh {
-		if s != nil && c.ways[i] == carried {
+	for _, i := range rec.outer {
+		if s := k.out.fresh[i]; s != nil && c.ways[i] == carried {
 			if err := rec.carry(on, s.block.Addr, k.at[i], s.bytes); err != nil {
 				return err
 			}
@@ -460,10 +463,9 @@ func (rec *Recorded) launched(k *captured, on stream.Stream) error {
 
 // present finds the memory that the caller of a run sees.
 func (rec *Recorded) present(k *captured, args []*Tensor) error {
-	for i := range rec.buffers {
+	for _, i := range rec.outer {
 		b, p := &rec.buffers[i], &k.out.places[i]
 		switch {
-		case b.Kind == program.Temporary:
 		case b.Kind != program.Result:
 			rec.external(p, i, args)
 		case rec.capture.ways[i] != inPlace:
@@ -484,7 +486,7 @@ func (rec *Recorded) present(k *captured, args []*Tensor) error {
 // host does what a run does on the host, in the order of the steps, and finds the numbers
 // that differ from run to run.
 func (rec *Recorded) host(k *captured, tape *random.Tape) (err error) {
-	for i := range rec.steps {
+	for _, i := range rec.hosted {
 		s := &rec.steps[i]
 		if s.effect != nil {
 			k.out.undo = append(k.out.undo, s.effect())

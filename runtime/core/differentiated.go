@@ -169,7 +169,7 @@ func (s *splitter) split(r *recorder, boundary int, outs, grads []*Tensor) (*Rec
 	d := s.d
 	back := &recorder{known: r.known, declared: r.declared, names: r.names, captures: r.captures, unfused: r.unfused, later: r.later, grads: map[*gradState]*gradSlot{},
 		tape: r.tape, program: r.program[boundary:], buffers: slices.Clone(r.buffers)}
-	r.program = r.program[:boundary:boundary]
+	r.recorded, r.program = r.program, r.program[:boundary:boundary]
 	made, read := touched(r.program, len(r.buffers)), touched(back.program, len(r.buffers))
 	for _, g := range grads {
 		if i, ok := r.known[g.storage]; ok {

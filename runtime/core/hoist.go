@@ -51,9 +51,11 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 	if err != nil || len(h.done) == 0 {
 		return err
 	}
-	steps := make([]step, 0, len(r.program)-len(h.done))
+	steps, done := r.program[:0], h.done // which ascends
 	for i := range r.program {
-		if !slices.Contains(h.done, i) {
+		if len(done) > 0 && done[0] == i {
+			done = done[1:]
+		} else {
 			steps = append(steps, r.program[i])
 		}
 	}

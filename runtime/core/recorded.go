@@ -50,17 +50,18 @@ type Recorded struct {
 	grads   []recordedGrad
 	guards  []guard
 	state   []int // buffers whose handle must be as it was
-	// arguments are the buffers that are arguments, ascending
-	arguments []int
-	written   []bool
-	tape      random.Tape
-	caller    *random.Generator // stands on the tape for that of who runs it
-	blocks    []deviceBlock
-	frames    sync.Pool
-	capture   capture
-	lines     sync.Once
-	late      bool // Finish makes fused code
-	Moved     bool // the steps are in another order than the calls were
+	// arguments are the buffers that are arguments, outer those that are no temporaries, and
+	// hosted the steps that a run does something for on the host; all ascending
+	arguments, outer, hosted []int
+	written                  []bool
+	tape                     random.Tape
+	caller                   *random.Generator // stands on the tape for that of who runs it
+	blocks                   []deviceBlock
+	frames                   sync.Pool
+	capture                  capture
+	lines                    sync.Once
+	late                     bool // Finish makes fused code
+	Moved                    bool // the steps are in another order than the calls were
 	// exchanges are those of the steps, in their order
 	exchanges []*Exchange
 	places    []program.Ref
@@ -129,8 +130,8 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 
 // record is Record, and makes two programs where s is given.
 func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
-	r := &recorder{known: map[*Storage]int{}, declared: map[*Storage]*Tensor{}, names: map[*Storage]string{},
-		grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, later: o.Later && !o.Unfused, program: make([]step, 0, 32), buffers: make([]recordedBuffer, 0, 64)}
+	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, later: o.Later && !o.Unfused}
+	r.useScratch()
 	for _, d := range o.State {
 		r.declare(d.Tensor, d.Name)
 	}
@@ -184,6 +185,7 @@ func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 	if err != nil {
 		return nil, err
 	}
+	r.giveScratch()
 	rec.caller = caller
 	rec.capturable(o)
 	return rec, nil
@@ -334,6 +336,9 @@ func (r *recorder) ordered(rec *Recorded) {
 // fused makes one step of several.
 func (r *recorder) fused(rec *Recorded) error {
 	before, recorded := rec.Program, len(r.program)
+	if r.recorded == nil {
+		r.recorded = r.program
+	}
 	if !r.unfused {
 		if err := r.hoist(before); err != nil {
 			return err
@@ -355,15 +360,26 @@ func (r *recorder) fused(rec *Recorded) error {
 // settled gives the program its steps and buffers, and these their places.
 func (r *recorder) settled(rec *Recorded) {
 	rec.steps, rec.buffers = r.program, r.buffers
+	if r.scratch != nil {
+		rec.buffers = slices.Clone(r.buffers)
+	}
 	for i := range rec.steps {
-		if s := &rec.steps[i]; s.Action == program.Exchange {
+		s := &rec.steps[i]
+		if s.Action == program.Exchange {
 			rec.exchanges = append(rec.exchanges, s.exchange)
+		}
+		if s.effect != nil || s.numbers != nil {
+			rec.hosted = append(rec.hosted, i)
 		}
 	}
 	for i := range rec.buffers {
-		if rec.buffers[i].Kind == program.Argument {
+		switch rec.buffers[i].Kind {
+		case program.Temporary:
+			continue
+		case program.Argument:
 			rec.arguments = append(rec.arguments, i)
 		}
+		rec.outer = append(rec.outer, i)
 	}
 	rec.written = make([]bool, len(r.buffers))
 	for i := range rec.steps {

@@ -51,6 +51,8 @@ type recorder struct {
 	guards    []guard
 	tape      random.Tape
 	open      []step    // exchanges that nothing waits for yet
+	scratch   *scratch  // that the lists and maps are of; nil where the program keeps them
+	recorded  []step    // all steps, as they were recorded; set at the end
 	pass      []uintptr // the frames that gave the steps of now; nil where each looks for its own
 
 	views    slab[ir.View]

@@ -399,8 +399,8 @@ func (rec *Recorded) move(f *frame, s *step) error {
 
 // effects makes the results, and has state be as the function leaves it.
 func (rec *Recorded) effects(f *frame, args []*Tensor) []*Tensor {
-	for i := range rec.buffers {
-		if b := &rec.buffers[i]; b.moved != 0 && b.Kind != program.Temporary && f.places[i].of != nil {
+	for _, i := range rec.outer {
+		if b := &rec.buffers[i]; b.moved != 0 && f.places[i].of != nil {
 			f.places[i].of.version.Add(b.moved)
 		}
 	}

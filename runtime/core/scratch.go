@@ -1,0 +1,60 @@
+package core
+
+import "sync"
+
+// A scratch is lists and maps of a recorder that nobody needs once the recording has ended.
+// One recorder at a time has it.
+type scratch struct {
+	program  []step
+	buffers  []recordedBuffer
+	handles  []*Tensor
+	known    map[*Storage]int
+	declared map[*Storage]*Tensor
+	names    map[*Storage]string
+}
+
+// scratches are those that no recorder has. They refer to nothing.
+var scratches = sync.Pool{New: func() any { return newScratch() }}
+
+func newScratch() *scratch {
+	return &scratch{program: make([]step, 0, 32), buffers: make([]recordedBuffer, 0, 64),
+		known: map[*Storage]int{}, declared: map[*Storage]*Tensor{}, names: map[*Storage]string{}}
+}
+
+// mostScratch is how many steps, buffers and handles a recording has at most whose scratch is
+// kept for others.
+const mostScratch = 1 << 12
+
+// useScratch gives the recorder its lists and maps. A program whose steps are run as they
+// were recorded keeps them.
+func (r *recorder) useScratch() {
+	var s *scratch
+	if r.unfused || r.later {
+		s = newScratch()
+	} else {
+		s = scratches.Get().(*scratch)
+		r.scratch = s
+	}
+	r.program, r.buffers, r.handles = s.program, s.buffers, s.handles
+	r.known, r.declared, r.names = s.known, s.declared, s.names
+}
+
+// giveScratch ends a recording that did not fail, of which no list and no map is used any
+// more.
+func (r *recorder) giveScratch() {
+	s := r.scratch
+	if r.scratch = nil; s == nil || max(cap(r.recorded), cap(r.buffers), cap(r.handles)) > mostScratch {
+		return
+	}
+	s.program, s.buffers, s.handles = emptied(r.recorded), emptied(r.buffers), emptied(r.handles)
+	clear(s.known)
+	clear(s.declared)
+	clear(s.names)
+	scratches.Put(s)
+}
+
+// emptied returns an empty list with the room of list, which refers to nothing.
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
+}
