@@ -225,6 +225,30 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
+// newer are instructions that sm_75 lacks, by the PTX manual, section by section "Target ISA Notes".
+var newer = regexp.MustCompile(`\b(?:(?:min|max)(?:\.ftz)?(?:\.NaN|\.xorsign)|(?:min|max|abs|neg|fma|ex2|tanh)\S*\.bf16|cvt\S*\.bf16|cvt\S*\.relu|cp\.async|redux|createpolicy|mbarrier|ldmatrix\S*\.b8|mma\S*\.(?:bf16|tf32)|discard|applypriority|barrier\.cluster|wgmma|setmaxnreg|griddepcontrol|elect\.sync)\S*`)
+
+// TestPTX: what is compiled ahead for any device has no instruction that the oldest lacks.
+// Drivers refuse the whole module for one, on new devices too, and no test here runs it.
+func TestPTX(t *testing.T) {
+	all := kernels.Standard()
+	for _, source := range glob(t, "*.cu") {
+		ptx, err := all.PTX(strings.TrimSuffix(source, ".cu"))
+		if err != nil {
+			continue // TestFresh says so
+		}
+		if !bytes.Contains(ptx, []byte(".target sm_75")) {
+			t.Errorf("%s: PTX is not for sm_75, which is what newer stands for", source)
+		}
+		if found := newer.Find(ptx); found != nil {
+			t.Errorf("%s: %s in PTX for sm_75", source, found)
+		}
+	}
+	if newer.FindString("\tmax.NaN.f32 \t%f1, %f2, %f3;") == "" {
+		t.Error("newer does not find max.NaN.f32")
+	}
+}
+
 func TestOf(t *testing.T) {
 	source := fstest.MapFS{"twice.cu": {Data: []byte("#include \"elementwise.cuh\"\n")}}
 	if _, err := kernels.Of(source, nil).Binary(90, "twice"); !errors.Is(err, kernels.ErrNone) {

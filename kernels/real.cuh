@@ -193,19 +193,6 @@ template <class T, if_float<T> = 0> SINTER_FN T max(T a, T b) {
   return a < b || (a == b && signbit(a)) ? b : a;
 }
 
-// NaN stays NaN, and -0 is below 0: what the two above give, in one instruction.
-SINTER_FN float min(float a, float b) {
-  float r;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-
-SINTER_FN float max(float a, float b) {
-  float r;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-
 template <class T, if_float<T> = 0> SINTER_FN T fmin(T a, T b) { return a != a ? b : b != b ? a : min(a, b); }
 template <class T, if_float<T> = 0> SINTER_FN T fmax(T a, T b) { return a != a ? b : b != b ? a : max(a, b); }
 
