@@ -476,6 +476,34 @@ func (p *Prog) Inline(sub *Prog, args ...V) []V {
 	return outs
 }
 
+// WithCalls returns the program with calls where call names a function of one value, and
+// whether there is any.
+func (p *Prog) WithCalls(call func(v V) (name string, x V)) (*Prog, bool) {
+	q, found := &Prog{}, false
+	live, to := p.Live(), make([]V, len(p.nodes))
+	for i := 1; i < len(p.nodes); i++ {
+		n := p.nodes[i]
+		if !live[i] && n.Op != OpArg && n.Op != OpScalar { // whose places stay, even if none reads them
+			continue
+		}
+		name, x := call(V(i))
+		switch {
+		case name != "":
+			found, to[i] = true, q.Call(name, to[x])
+		case n.Op == OpArg:
+			to[i] = q.Arg(int(n.Imm), n.Type)
+		case n.Op == OpIndex:
+			to[i] = q.Index()
+		default:
+			to[i] = q.copyNode(p, n, nil, to)
+		}
+	}
+	for _, v := range p.outs {
+		q.Out(to[v])
+	}
+	return q, found
+}
+
 // copyNode adds a node of another program whose values have become to's.
 func (p *Prog) copyNode(sub *Prog, n Node, args, to []V) V {
 	switch n.Op {

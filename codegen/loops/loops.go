@@ -142,6 +142,9 @@ func Program(g *expr.Graph, inputs []lower.Input, isa x86.ISA) (*lane.Prog, erro
 	if f, ok := mathlib.Idiom(prog); ok {
 		return f.Prog(mathSets[isa])
 	}
+	if some, ok := mathlib.Idioms(prog); ok {
+		return some, nil
+	}
 	if whole, err := lower.Program(g, inputs, caller(isa, true)); err == nil && whole.Weight() <= inlined {
 		prog = whole
 	}

@@ -107,27 +107,59 @@ var geluTable32 = [][]float64{
 // Idiom returns the function that a program computes, if it is one of which the
 // language composes others: the program is then to be replaced with that function's.
 func Idiom(p *lane.Prog) (Func, bool) {
-	if len(p.Args()) != 1 || len(p.Outs()) != 1 || p.Args()[0] != lane.F32 {
+	if len(p.Args()) != 1 || len(p.Outs()) != 1 {
 		return Func{}, false
 	}
-	var q lane.Prog
-	x := q.Arg(0, lane.F32)
-	composed := q.Mul(q.Mul(q.ConstF32(0.5), x), q.Call("erfc", q.Mul(q.Neg(x), q.ConstF32(math.Sqrt2/2))))
-	if same(p, p.Outs()[0], &q, composed) {
-		return Lookup("gelu", lane.F32)
+	name, x := idiom(p, p.Outs()[0])
+	if name == "" || p.Node(x).Op != lane.OpArg {
+		return Func{}, false
 	}
-	return Func{}, false
+	return Lookup(name, p.Type(x))
 }
 
-// same reports whether two values are computed alike, products in either order.
-func same(p *lane.Prog, v lane.V, q *lane.Prog, w lane.V) bool {
+// Idioms returns a program with calls of functions where p composes them, and whether
+// it does: a part of a program gives what it gives alone.
+func Idioms(p *lane.Prog) (*lane.Prog, bool) {
+	return p.WithCalls(func(v lane.V) (string, lane.V) { return idiom(p, v) })
+}
+
+// idiom returns the function that a value is composed of, and what of; no name if there
+// is none.
+func idiom(p *lane.Prog, v lane.V) (string, lane.V) {
+	n := p.Node(v)
+	if n.Op != lane.OpMul || n.Type != lane.F32 {
+		return "", 0
+	}
+	var q lane.Prog
+	arg := q.Arg(0, lane.F32)
+	composed := q.Mul(q.Mul(q.ConstF32(0.5), arg), q.Call("erfc", q.Mul(q.Neg(arg), q.ConstF32(math.Sqrt2/2))))
+	for _, half := range n.Args[:2] {
+		if p.Node(half).Op != lane.OpMul {
+			continue
+		}
+		factors := p.Node(half).Args
+		for _, x := range factors[:2] {
+			if same(p, v, &q, composed, x) {
+				return "gelu", x
+			}
+		}
+	}
+	return "", 0
+}
+
+// same reports whether two values are computed alike, products in either order, where
+// x stands for the argument of q.
+func same(p *lane.Prog, v lane.V, q *lane.Prog, w, x lane.V) bool {
 	a, b := p.Node(v), q.Node(w)
+	if b.Op == lane.OpArg {
+		return v == x
+	}
 	if a.Op != b.Op || a.Type != b.Type || a.Imm != b.Imm || a.Name != b.Name {
 		return false
 	}
 	alike := func(order ...int) bool {
 		for i, j := range order {
-			if (a.Args[i] == 0) != (b.Args[j] == 0) || a.Args[i] != 0 && !same(p, a.Args[i], q, b.Args[j]) {
+			if (a.Args[i] == 0) != (b.Args[j] == 0) || a.Args[i] != 0 && !same(p, a.Args[i], q, b.Args[j], x) {
 				return false
 			}
 		}

@@ -2,11 +2,14 @@ package mathlib
 
 import (
 	"bufio"
+	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/codegen/lane"
 	"github.com/sinter-go/sinter/codegen/lower"
@@ -160,5 +163,43 @@ func TestIdiom(t *testing.T) {
 		if f.Name != test.want || ok != (test.want != "") {
 			t.Errorf("%s of %v: the idiom is %q, %v; want %q", test.src, test.d, f.Name, ok, test.want)
 		}
+	}
+}
+
+// TestIdioms: a function that is composed inside a program is called there.
+func TestIdioms(t *testing.T) {
+	p := &lane.Prog{}
+	x, y := p.Arg(0, lane.F32), p.Arg(1, lane.F32)
+	gelu := func(x lane.V) lane.V {
+		return p.Mul(p.Mul(p.ConstF32(0.5), x), p.Call("erfc", p.Mul(p.Neg(x), p.ConstF32(math.Sqrt2/2))))
+	}
+	p.Out(p.Mul(gelu(p.Add(x, y)), y))
+	p.Out(gelu(gelu(x)))
+	got, ok := Idioms(p)
+	if !ok {
+		t.Fatal("no idiom")
+	}
+	want := &lane.Prog{}
+	x, y = want.Arg(0, lane.F32), want.Arg(1, lane.F32)
+	want.Out(want.Mul(want.Call("gelu", want.Add(x, y)), y))
+	want.Out(want.Call("gelu", want.Call("gelu", x)))
+	var text func(p *lane.Prog, v lane.V) string
+	text = func(p *lane.Prog, v lane.V) string {
+		n := p.Node(v)
+		s := fmt.Sprint(n.Op, n.Type, n.Imm, n.Name)
+		for _, a := range n.Args {
+			if a != 0 {
+				s += "(" + text(p, a) + ")"
+			}
+		}
+		return s
+	}
+	for i, v := range want.Outs() {
+		if d := cmp.Diff(text(want, v), text(got, got.Outs()[i])); d != "" {
+			t.Errorf("result %d:\n%s", i, d)
+		}
+	}
+	if _, ok := Idioms(want); ok {
+		t.Error("an idiom where there is none")
 	}
 }
