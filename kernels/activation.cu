@@ -4,44 +4,44 @@
 
 namespace sinter {
 
-// Celu: where(x > 0, x, alpha*expm1(x/alpha))
+// Celu: where(x <= 0, alpha*expm1(x/alpha), x)
 template <class T> struct CeluFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? x : (alpha * sinter::expm1(x / alpha))); }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(0.0)) ? (alpha * sinter::expm1(x / alpha)) : x); }
 };
 SINTER_ELEMENTWISE(celu_float16, CeluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(celu_bfloat16, CeluFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(celu_float32, CeluFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(celu_float64, CeluFn<float64>, float64, float64)
 
-// CeluGradX: where(x > 0, dy, dy*(alpha*((expm1(x/alpha) + 1)/alpha)))
+// CeluGradX: where(x <= 0, dy*(alpha*((expm1(x/alpha) + 1)/alpha)), dy)
 template <class T> struct CeluGradXFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? dy : (dy * (alpha * ((sinter::expm1(x / alpha) + T(1.0)) / alpha)))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(0.0)) ? (dy * (alpha * ((sinter::expm1(x / alpha) + T(1.0)) / alpha))) : dy); }
 };
 SINTER_ELEMENTWISE(celu_grad_x_float16, CeluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(celu_grad_x_bfloat16, CeluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(celu_grad_x_float32, CeluGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(celu_grad_x_float64, CeluGradXFn<float64>, float64, float64, float64)
 
-// Elu: where(x > 0, x, alpha*expm1(x))
+// Elu: where(x <= 0, alpha*expm1(x), x)
 template <class T> struct EluFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? x : (alpha * sinter::expm1(x))); }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(0.0)) ? (alpha * sinter::expm1(x)) : x); }
 };
 SINTER_ELEMENTWISE(elu_float16, EluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(elu_bfloat16, EluFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(elu_float32, EluFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(elu_float64, EluFn<float64>, float64, float64)
 
-// EluGradX: where(x > 0, dy, dy*(alpha*(expm1(x) + 1)))
+// EluGradX: where(x <= 0, dy*(alpha*(expm1(x) + 1)), dy)
 template <class T> struct EluGradXFn {
   typedef typename real_of<T>::type R;
   T alpha;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? dy : (dy * (alpha * (sinter::expm1(x) + T(1.0))))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(0.0)) ? (dy * (alpha * (sinter::expm1(x) + T(1.0)))) : dy); }
 };
 SINTER_ELEMENTWISE(elu_grad_x_float16, EluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(elu_grad_x_bfloat16, EluGradXFn<float32>, bfloat16, bfloat16, bfloat16)

@@ -132,20 +132,20 @@ SINTER_ELEMENTWISE(relu_grad_bfloat16, ReluGradFn<float32>, bfloat16, bfloat16, 
 SINTER_ELEMENTWISE(relu_grad_float32, ReluGradFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(relu_grad_float64, ReluGradFn<float64>, float64, float64, float64)
 
-// Selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
+// Selu: where(x <= 0, 1.7580993408473768*expm1(x), 1.0507009873554805*x)
 template <class T> struct SeluFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x) const { return ((x > T(0.0)) ? (T(1.0507009873554805) * x) : (T(1.7580993408473768) * sinter::expm1(x))); }
+  SINTER_FN T operator()(long long index, T x) const { return ((x <= T(0.0)) ? (T(1.7580993408473768) * sinter::expm1(x)) : (T(1.0507009873554805) * x)); }
 };
 SINTER_ELEMENTWISE(selu_float16, SeluFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(selu_bfloat16, SeluFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(selu_float32, SeluFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(selu_float64, SeluFn<float64>, float64, float64)
 
-// SeluGradX: where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))
+// SeluGradX: where(x <= 0, dy*(1.7580993408473768*(expm1(x) + 1)), 1.0507009873554805*dy)
 template <class T> struct SeluGradXFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > T(0.0)) ? (T(1.0507009873554805) * dy) : (dy * (T(1.7580993408473768) * (sinter::expm1(x) + T(1.0))))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x <= T(0.0)) ? (dy * (T(1.7580993408473768) * (sinter::expm1(x) + T(1.0)))) : (T(1.0507009873554805) * dy)); }
 };
 SINTER_ELEMENTWISE(selu_grad_x_float16, SeluGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(selu_grad_x_bfloat16, SeluGradXFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -219,22 +219,22 @@ SINTER_ELEMENTWISE(softplus_grad_x_bfloat16, SoftplusGradXFn<float32>, bfloat16,
 SINTER_ELEMENTWISE(softplus_grad_x_float32, SoftplusGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(softplus_grad_x_float64, SoftplusGradXFn<float64>, float64, float64, float64)
 
-// Softshrink: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0*x))
+// Softshrink: where(abs(x) <= lambd, 0, where(x > 0, x - lambd, x + lambd))
 template <class T> struct SoftshrinkFn {
   typedef typename real_of<T>::type R;
   R lambd;
-  SINTER_FN T operator()(long long index, T x) const { return ((x > lambd) ? (x - lambd) : ((x < (-lambd)) ? (x + lambd) : (T(0.0) * x))); }
+  SINTER_FN T operator()(long long index, T x) const { return ((sinter::abs(x) <= lambd) ? T(0.0) : ((x > T(0.0)) ? (x - lambd) : (x + lambd))); }
 };
 SINTER_ELEMENTWISE(softshrink_float16, SoftshrinkFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(softshrink_bfloat16, SoftshrinkFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(softshrink_float32, SoftshrinkFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(softshrink_float64, SoftshrinkFn<float64>, float64, float64)
 
-// SoftshrinkGradX: where(x > lambd, dy, where(x < -lambd, dy, 0))
+// SoftshrinkGradX: where(abs(x) <= lambd, 0, dy)
 template <class T> struct SoftshrinkGradXFn {
   typedef typename real_of<T>::type R;
   R lambd;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x > lambd) ? dy : ((x < (-lambd)) ? dy : T(0.0))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return ((sinter::abs(x) <= lambd) ? T(0.0) : dy); }
 };
 SINTER_ELEMENTWISE(softshrink_grad_x_float16, SoftshrinkGradXFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(softshrink_grad_x_bfloat16, SoftshrinkGradXFn<float32>, bfloat16, bfloat16, bfloat16)

@@ -86,15 +86,14 @@ template <class T> struct DirectionFn {
 SINTER_ELEMENTWISE(direction_complex64, DirectionFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(direction_complex128, DirectionFn<complex128>, complex128, complex128)
 
-// DirectionGradX: where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
+// DirectionGradX: where(x == 0, 0, dy/conj(abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
 template <class T> struct DirectionGradXFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
     const bool t0 = x == T(R(0.0));
-    const R t1 = sinter::abs(x);
-    const T t2 = sinter::cast<T>(t1);
-    const T t3 = x / t2;
-    return (t0 ? T(R(0.0)) : (dy * sinter::cast<T>(R(1.0) / t1))) + (t0 ? T(R(0.0)) : (t0 ? T(R(0.0)) : (sinter::cast<T>(sinter::real(dy * sinter::conj(-t3 / t2))) * t3)));
+    const T t1 = sinter::cast<T>(sinter::abs(x));
+    const T t2 = x / t1;
+    return (t0 ? T(R(0.0)) : (dy / t1)) + (t0 ? T(R(0.0)) : (t0 ? T(R(0.0)) : (sinter::cast<T>(sinter::real(dy * sinter::conj(-t2 / t1))) * t2)));
   }
 };
 SINTER_ELEMENTWISE(direction_grad_x_complex64, DirectionGradXFn<complex64>, complex64, complex64, complex64)
@@ -111,6 +110,24 @@ SINTER_ELEMENTWISE(div_float32, DivFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(div_float64, DivFn<float64>, float64, float64, float64)
 SINTER_ELEMENTWISE(div_complex64, DivFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(div_complex128, DivFn<complex128>, complex128, complex128, complex128)
+
+// DivGradXFloat: dy/conj(y)
+template <class T> struct DivGradXFloatFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy / y; }
+};
+
+// DivGradXComplex: dy/conj(y)
+template <class T> struct DivGradXComplexFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T dy, T y) const { return dy / sinter::conj(y); }
+};
+SINTER_ELEMENTWISE(div_grad_x_float16, DivGradXFloatFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(div_grad_x_bfloat16, DivGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(div_grad_x_float32, DivGradXFloatFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(div_grad_x_float64, DivGradXFloatFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(div_grad_x_complex64, DivGradXComplexFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(div_grad_x_complex128, DivGradXComplexFn<complex128>, complex128, complex128, complex128)
 
 // DivGradYFloat: dy*conj(-(x/y)/y)
 template <class T> struct DivGradYFloatFn {

@@ -221,16 +221,16 @@ SINTER_ELEMENTWISE(rdiv_grad_x_float64, RdivGradXFloatFn<float64>, float64, floa
 SINTER_ELEMENTWISE(rdiv_grad_x_complex64, RdivGradXComplexFn<complex64>, complex64, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(rdiv_grad_x_complex128, RdivGradXComplexFn<complex128>, complex128, complex128, complex128, complex128)
 
-// RdivGradYFloat: dy*conj(1/x)
+// RdivGradYFloat: dy/conj(x)
 template <class T> struct RdivGradYFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / x; }
 };
 
-// RdivGradYComplex: dy*conj(1/x)
+// RdivGradYComplex: dy/conj(x)
 template <class T> struct RdivGradYComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(x); }
 };
 SINTER_ELEMENTWISE(rdiv_grad_y_float16, RdivGradYFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(rdiv_grad_y_bfloat16, RdivGradYFloatFn<float32>, bfloat16, bfloat16, bfloat16)

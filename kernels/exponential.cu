@@ -118,16 +118,16 @@ SINTER_ELEMENTWISE(log10_float64, Log10Fn<float64>, float64, float64)
 SINTER_ELEMENTWISE(log10_complex64, Log10Fn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(log10_complex128, Log10Fn<complex128>, complex128, complex128)
 
-// Log10GradXFloat: dy*conj(Log10E/x)
+// Log10GradXFloat: dy/conj(2.302585092994046*x)
 template <class T> struct Log10GradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(0.4342944819032518) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(2.302585092994046) * x); }
 };
 
-// Log10GradXComplex: dy*conj(Log10E/x)
+// Log10GradXComplex: dy/conj(2.302585092994046*x)
 template <class T> struct Log10GradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(0.4342944819032518)) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(T(R(2.302585092994046)) * x); }
 };
 SINTER_ELEMENTWISE(log10_grad_x_float16, Log10GradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log10_grad_x_bfloat16, Log10GradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -148,16 +148,16 @@ SINTER_ELEMENTWISE(log1p_float64, Log1pFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(log1p_complex64, Log1pFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(log1p_complex128, Log1pFn<complex128>, complex128, complex128)
 
-// Log1pGradXFloat: dy*conj(1/(1 + x))
+// Log1pGradXFloat: dy/conj(1 + x)
 template <class T> struct Log1pGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (T(1.0) + x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) + x); }
 };
 
-// Log1pGradXComplex: dy*conj(1/(1 + x))
+// Log1pGradXComplex: dy/conj(1 + x)
 template <class T> struct Log1pGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (T(R(1.0)) + x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(T(R(1.0)) + x); }
 };
 SINTER_ELEMENTWISE(log1p_grad_x_float16, Log1pGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log1p_grad_x_bfloat16, Log1pGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -178,16 +178,16 @@ SINTER_ELEMENTWISE(log2_float64, Log2Fn<float64>, float64, float64)
 SINTER_ELEMENTWISE(log2_complex64, Log2Fn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(log2_complex128, Log2Fn<complex128>, complex128, complex128)
 
-// Log2GradXFloat: dy*conj(Log2E/x)
+// Log2GradXFloat: dy/conj(Ln2*x)
 template <class T> struct Log2GradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.4426950408889634) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(0.6931471805599453) * x); }
 };
 
-// Log2GradXComplex: dy*conj(Log2E/x)
+// Log2GradXComplex: dy/conj(Ln2*x)
 template <class T> struct Log2GradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.4426950408889634)) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(T(R(0.6931471805599453)) * x); }
 };
 SINTER_ELEMENTWISE(log2_grad_x_float16, Log2GradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log2_grad_x_bfloat16, Log2GradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -196,16 +196,16 @@ SINTER_ELEMENTWISE(log2_grad_x_float64, Log2GradXFloatFn<float64>, float64, floa
 SINTER_ELEMENTWISE(log2_grad_x_complex64, Log2GradXComplexFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(log2_grad_x_complex128, Log2GradXComplexFn<complex128>, complex128, complex128, complex128)
 
-// LogGradXFloat: dy*conj(1/x)
+// LogGradXFloat: dy/conj(x)
 template <class T> struct LogGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / x; }
 };
 
-// LogGradXComplex: dy*conj(1/x)
+// LogGradXComplex: dy/conj(x)
 template <class T> struct LogGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / x); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(x); }
 };
 SINTER_ELEMENTWISE(log_grad_x_float16, LogGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(log_grad_x_bfloat16, LogGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)

@@ -155,16 +155,16 @@ SINTER_ELEMENTWISE(sqrt_float64, SqrtFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(sqrt_complex64, SqrtFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(sqrt_complex128, SqrtFn<complex128>, complex128, complex128)
 
-// SqrtGradXFloat: dy*conj(0.5/sqrt(x))
+// SqrtGradXFloat: dy/conj(2*sqrt(x))
 template <class T> struct SqrtGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(0.5) / sinter::sqrt(x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(2.0) * sinter::sqrt(x)); }
 };
 
-// SqrtGradXComplex: dy*conj(0.5/sqrt(x))
+// SqrtGradXComplex: dy/conj(2*sqrt(x))
 template <class T> struct SqrtGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(0.5)) / sinter::sqrt(x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(T(R(2.0)) * sinter::sqrt(x)); }
 };
 SINTER_ELEMENTWISE(sqrt_grad_x_float16, SqrtGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(sqrt_grad_x_bfloat16, SqrtGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)

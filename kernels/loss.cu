@@ -180,24 +180,14 @@ SINTER_ELEMENTWISE(squared_distance_bfloat16, SquaredDistanceFn<float32>, bfloat
 SINTER_ELEMENTWISE(squared_distance_float32, SquaredDistanceFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(squared_distance_float64, SquaredDistanceFn<float64>, float64, float64, float64)
 
-// SquaredDistanceGradX: dy*(2*(x - y))
-template <class T> struct SquaredDistanceGradXFn {
+// SquaredDistanceGrad: 2*g*(x - y)
+template <class T> struct SquaredDistanceGradFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return dy * (T(2.0) * (x - y)); }
+  SINTER_FN T operator()(long long index, T g, T x, T y) const { return T(2.0) * g * (x - y); }
 };
-SINTER_ELEMENTWISE(squared_distance_grad_x_float16, SquaredDistanceGradXFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(squared_distance_grad_x_bfloat16, SquaredDistanceGradXFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(squared_distance_grad_x_float32, SquaredDistanceGradXFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(squared_distance_grad_x_float64, SquaredDistanceGradXFn<float64>, float64, float64, float64, float64)
-
-// SquaredDistanceGradY: -(dy*(2*(x - y)))
-template <class T> struct SquaredDistanceGradYFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x, T y) const { return -(dy * (T(2.0) * (x - y))); }
-};
-SINTER_ELEMENTWISE(squared_distance_grad_y_float16, SquaredDistanceGradYFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(squared_distance_grad_y_bfloat16, SquaredDistanceGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(squared_distance_grad_y_float32, SquaredDistanceGradYFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(squared_distance_grad_y_float64, SquaredDistanceGradYFn<float64>, float64, float64, float64, float64)
+SINTER_ELEMENTWISE(squared_distance_grad_float16, SquaredDistanceGradFn<float32>, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(squared_distance_grad_bfloat16, SquaredDistanceGradFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(squared_distance_grad_float32, SquaredDistanceGradFn<float32>, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(squared_distance_grad_float64, SquaredDistanceGradFn<float64>, float64, float64, float64, float64)
 
 }  // namespace sinter

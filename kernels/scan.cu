@@ -13,10 +13,10 @@ template <class T> struct ComplexLogOverFn {
 SINTER_ELEMENTWISE(complex_log_over_complex64, ComplexLogOverFn<complex64>, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(complex_log_over_complex128, ComplexLogOverFn<complex128>, complex128, complex128, complex128)
 
-// ComplexLogOverGradG: where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))
+// ComplexLogOverGradG: where(g == 0 || real(y) == -Inf, 0, dy/conj(g))
 template <class T> struct ComplexLogOverGradGFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return (((g == T(R(0.0))) || (sinter::real(y) == (-sinter::infinity<R>()))) ? T(R(0.0)) : (dy * sinter::conj(T(R(1.0)) / g))); }
+  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return (((g == T(R(0.0))) || (sinter::real(y) == (-sinter::infinity<R>()))) ? T(R(0.0)) : (dy / sinter::conj(g))); }
 };
 SINTER_ELEMENTWISE(complex_log_over_grad_g_complex64, ComplexLogOverGradGFn<complex64>, complex64, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(complex_log_over_grad_g_complex128, ComplexLogOverGradGFn<complex128>, complex128, complex128, complex128, complex128)

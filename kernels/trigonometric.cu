@@ -16,16 +16,16 @@ SINTER_ELEMENTWISE(acos_float64, AcosFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(acos_complex64, AcosFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(acos_complex128, AcosFn<complex128>, complex128, complex128)
 
-// AcosGradXFloat: dy*conj(-1/sqrt(1 - x*x))
+// AcosGradXFloat: -(dy/conj(sqrt(1 - x*x)))
 template <class T> struct AcosGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(-1.0) / sinter::sqrt(T(1.0) - x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return -(dy / sinter::sqrt(T(1.0) - x * x)); }
 };
 
-// AcosGradXComplex: dy*conj(-1/sqrt(1 - x*x))
+// AcosGradXComplex: -(dy/conj(sqrt(1 - x*x)))
 template <class T> struct AcosGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(-1.0)) / sinter::sqrt(T(R(1.0)) - x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return -(dy / sinter::conj(sinter::sqrt(T(R(1.0)) - x * x))); }
 };
 SINTER_ELEMENTWISE(acos_grad_x_float16, AcosGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(acos_grad_x_bfloat16, AcosGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -46,16 +46,16 @@ SINTER_ELEMENTWISE(acosh_float64, AcoshFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(acosh_complex64, AcoshFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(acosh_complex128, AcoshFn<complex128>, complex128, complex128)
 
-// AcoshGradXFloat: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+// AcoshGradXFloat: dy/conj(sqrt(x - 1)*sqrt(x + 1))
 template <class T> struct AcoshGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (sinter::sqrt(x - T(1.0)) * sinter::sqrt(x + T(1.0)))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (sinter::sqrt(x - T(1.0)) * sinter::sqrt(x + T(1.0))); }
 };
 
-// AcoshGradXComplex: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+// AcoshGradXComplex: dy/conj(sqrt(x - 1)*sqrt(x + 1))
 template <class T> struct AcoshGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (sinter::sqrt(x - T(R(1.0))) * sinter::sqrt(x + T(R(1.0))))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(sinter::sqrt(x - T(R(1.0))) * sinter::sqrt(x + T(R(1.0)))); }
 };
 SINTER_ELEMENTWISE(acosh_grad_x_float16, AcoshGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(acosh_grad_x_bfloat16, AcoshGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -76,16 +76,16 @@ SINTER_ELEMENTWISE(asin_float64, AsinFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(asin_complex64, AsinFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(asin_complex128, AsinFn<complex128>, complex128, complex128)
 
-// AsinGradXFloat: dy*conj(1/sqrt(1 - x*x))
+// AsinGradXFloat: dy/conj(sqrt(1 - x*x))
 template <class T> struct AsinGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / sinter::sqrt(T(1.0) - x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::sqrt(T(1.0) - x * x); }
 };
 
-// AsinGradXComplex: dy*conj(1/sqrt(1 - x*x))
+// AsinGradXComplex: dy/conj(sqrt(1 - x*x))
 template <class T> struct AsinGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / sinter::sqrt(T(R(1.0)) - x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(sinter::sqrt(T(R(1.0)) - x * x)); }
 };
 SINTER_ELEMENTWISE(asin_grad_x_float16, AsinGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(asin_grad_x_bfloat16, AsinGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -106,16 +106,16 @@ SINTER_ELEMENTWISE(asinh_float64, AsinhFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(asinh_complex64, AsinhFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(asinh_complex128, AsinhFn<complex128>, complex128, complex128)
 
-// AsinhGradXFloat: dy*conj(1/sqrt(x*x + 1))
+// AsinhGradXFloat: dy/conj(sqrt(x*x + 1))
 template <class T> struct AsinhGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / sinter::sqrt(x * x + T(1.0))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::sqrt(x * x + T(1.0)); }
 };
 
-// AsinhGradXComplex: dy*conj(1/sqrt(x*x + 1))
+// AsinhGradXComplex: dy/conj(sqrt(x*x + 1))
 template <class T> struct AsinhGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / sinter::sqrt(x * x + T(R(1.0)))); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(sinter::sqrt(x * x + T(R(1.0)))); }
 };
 SINTER_ELEMENTWISE(asinh_grad_x_float16, AsinhGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(asinh_grad_x_bfloat16, AsinhGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -172,16 +172,16 @@ SINTER_ELEMENTWISE(atan2_grad_y_bfloat16, Atan2GradYFn<float32>, bfloat16, bfloa
 SINTER_ELEMENTWISE(atan2_grad_y_float32, Atan2GradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(atan2_grad_y_float64, Atan2GradYFn<float64>, float64, float64, float64, float64)
 
-// AtanGradXFloat: dy*conj(1/(1 + x*x))
+// AtanGradXFloat: dy/conj(1 + x*x)
 template <class T> struct AtanGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (T(1.0) + x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) + x * x); }
 };
 
-// AtanGradXComplex: dy*conj(1/(1 + x*x))
+// AtanGradXComplex: dy/conj(1 + x*x)
 template <class T> struct AtanGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (T(R(1.0)) + x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(T(R(1.0)) + x * x); }
 };
 SINTER_ELEMENTWISE(atan_grad_x_float16, AtanGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(atan_grad_x_bfloat16, AtanGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)
@@ -202,16 +202,16 @@ SINTER_ELEMENTWISE(atanh_float64, AtanhFn<float64>, float64, float64)
 SINTER_ELEMENTWISE(atanh_complex64, AtanhFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(atanh_complex128, AtanhFn<complex128>, complex128, complex128)
 
-// AtanhGradXFloat: dy*conj(1/(1 - x*x))
+// AtanhGradXFloat: dy/conj(1 - x*x)
 template <class T> struct AtanhGradXFloatFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * (T(1.0) / (T(1.0) - x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / (T(1.0) - x * x); }
 };
 
-// AtanhGradXComplex: dy*conj(1/(1 - x*x))
+// AtanhGradXComplex: dy/conj(1 - x*x)
 template <class T> struct AtanhGradXComplexFn {
   typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return dy * sinter::conj(T(R(1.0)) / (T(R(1.0)) - x * x)); }
+  SINTER_FN T operator()(long long index, T dy, T x) const { return dy / sinter::conj(T(R(1.0)) - x * x); }
 };
 SINTER_ELEMENTWISE(atanh_grad_x_float16, AtanhGradXFloatFn<float32>, float16, float16, float16)
 SINTER_ELEMENTWISE(atanh_grad_x_bfloat16, AtanhGradXFloatFn<float32>, bfloat16, bfloat16, bfloat16)

@@ -116,7 +116,7 @@ SINTER_ELEMENTWISE(sinc_grad_float64, SincGradFloatFn<float64>, float64, float64
 SINTER_ELEMENTWISE(sinc_grad_complex64, SincGradComplexFn<complex64>, complex64, complex64)
 SINTER_ELEMENTWISE(sinc_grad_complex128, SincGradComplexFn<complex128>, complex128, complex128)
 
-// SincGradGradXFloat: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+// SincGradGradXFloat: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
 template <class T> struct SincGradGradXFloatFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
@@ -130,20 +130,20 @@ template <class T> struct SincGradGradXFloatFn {
     const T t7 = t6 * t1;
     const T t8 = sinter::round(x);
     const bool t9 = t8 == (T(2.0) * sinter::floor(T(0.5) * t8));
-    const T t10 = dy * (T(1.0) / x);
+    const T t10 = dy / x;
     const T t11 = T(3.141592653589793) * (x - t8);
     const T t12 = sinter::sin(t11);
     const T t13 = (t0 ? T(0.0) : (t10 * -t12 * T(3.141592653589793)));
     const T t14 = T(3.141592653589793) * x;
     const T t15 = sinter::cos(t11);
-    const T t16 = (t0 ? T(0.0) : (t10 * (T(1.0) / t14) * t15 * T(3.141592653589793)));
+    const T t16 = (t0 ? T(0.0) : (t10 / t14 * t15 * T(3.141592653589793)));
     const T t17 = t12 / t14;
     const T t18 = (t0 ? T(0.0) : (t10 * (-t17 / t14) * T(3.141592653589793)));
     return (t0 ? (dy * (T(-3.289868133696453) + t1 * t4)) : T(0.0)) + ((t0 ? (T(2.0) * (t5 * t4 * x)) : T(0.0)) + ((t0 ? (T(2.0) * (t6 * t3 * x)) : T(0.0)) + ((t0 ? (T(2.0) * (t7 * t2 * x)) : T(0.0)) - (t0 ? (T(2.0) * (T(0.023460810354558225) * (t7 * t1) * x)) : T(0.0))))) + ((t9 ? t13 : (-t13)) + (-(t9 ? t16 : (-t16)) - (t9 ? t18 : (-t18))) + (t0 ? T(0.0) : (dy * (-((t15 - t17) * (t9 ? T(1.0) : T(-1.0)) / x) / x))));
   }
 };
 
-// SincGradGradXComplex: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+// SincGradGradXComplex: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
 template <class T> struct SincGradGradXComplexFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
@@ -159,13 +159,13 @@ template <class T> struct SincGradGradXComplexFn {
     const T t9 = t8 * t7;
     const R t10 = sinter::round(sinter::real(x));
     const bool t11 = t10 == (R(2.0) * sinter::floor(R(0.5) * t10));
-    const T t12 = dy * sinter::conj(T(R(1.0)) / x);
+    const T t12 = dy / t5;
     const T t13 = T(R(3.141592653589793)) * (x - sinter::cast<T>(t10));
     const T t14 = sinter::sin(t13);
     const T t15 = (t0 ? T(R(0.0)) : (t12 * sinter::conj(-t14) * T(R(3.141592653589793))));
     const T t16 = T(R(3.141592653589793)) * x;
     const T t17 = sinter::cos(t13);
-    const T t18 = (t0 ? T(R(0.0)) : (t12 * sinter::conj(T(R(1.0)) / t16) * sinter::conj(t17) * T(R(3.141592653589793))));
+    const T t18 = (t0 ? T(R(0.0)) : (t12 / sinter::conj(t16) * sinter::conj(t17) * T(R(3.141592653589793))));
     const T t19 = t14 / t16;
     const T t20 = (t0 ? T(R(0.0)) : (t12 * sinter::conj(-t19 / t16) * T(R(3.141592653589793))));
     return (t0 ? (dy * sinter::conj(T(R(-3.289868133696453)) + t1 * t4)) : T(R(0.0))) + ((t0 ? (T(R(2.0)) * (t6 * sinter::conj(t4) * t5)) : T(R(0.0))) + ((t0 ? (T(R(2.0)) * (t8 * sinter::conj(t3) * t5)) : T(R(0.0))) + ((t0 ? (T(R(2.0)) * (t9 * sinter::conj(t2) * t5)) : T(R(0.0))) - (t0 ? (T(R(2.0)) * (T(R(0.023460810354558225)) * (t9 * t7) * t5)) : T(R(0.0)))))) + ((t11 ? t15 : (-t15)) + (-(t11 ? t18 : (-t18)) - (t11 ? t20 : (-t20))) + (t0 ? T(R(0.0)) : (dy * sinter::conj(-((t17 - t19) * (t11 ? T(R(1.0)) : T(R(-1.0))) / x) / x))));

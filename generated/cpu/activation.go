@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// celu: where(x > 0, x, alpha*expm1(x/alpha))
+// celu: where(x <= 0, alpha*expm1(x/alpha), x)
 func celu[T num.Float](x, alpha T) T {
-	return num.Where(x > 0, x, alpha*num.Expm1(x/alpha))
+	return num.Where(x <= 0, alpha*num.Expm1(x/alpha), x)
 }
 
 func celuLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -30,9 +30,9 @@ var CELU = vector.Code{
 	Vectors: celuVectors,
 }
 
-// celuGradX: where(x > 0, dy, dy*(alpha*((expm1(x/alpha) + 1)/alpha)))
+// celuGradX: where(x <= 0, dy*(alpha*((expm1(x/alpha) + 1)/alpha)), dy)
 func celuGradX[T num.Float](dy, x, alpha T) T {
-	return num.Where(x > 0, dy, dy*(alpha*((num.Expm1(x/alpha)+1)/alpha)))
+	return num.Where(x <= 0, dy*(alpha*((num.Expm1(x/alpha)+1)/alpha)), dy)
 }
 
 func celuGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -51,9 +51,9 @@ var CELUGradX = vector.Code{
 	Vectors: celuGradXVectors,
 }
 
-// elu: where(x > 0, x, alpha*expm1(x))
+// elu: where(x <= 0, alpha*expm1(x), x)
 func elu[T num.Float](x, alpha T) T {
-	return num.Where(x > 0, x, alpha*num.Expm1(x))
+	return num.Where(x <= 0, alpha*num.Expm1(x), x)
 }
 
 func eluLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -72,9 +72,9 @@ var ELU = vector.Code{
 	Vectors: eluVectors,
 }
 
-// eluGradX: where(x > 0, dy, dy*(alpha*(expm1(x) + 1)))
+// eluGradX: where(x <= 0, dy*(alpha*(expm1(x) + 1)), dy)
 func eluGradX[T num.Float](dy, x, alpha T) T {
-	return num.Where(x > 0, dy, dy*(alpha*(num.Expm1(x)+1)))
+	return num.Where(x <= 0, dy*(alpha*(num.Expm1(x)+1)), dy)
 }
 
 func eluGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {

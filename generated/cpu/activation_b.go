@@ -176,9 +176,9 @@ var ReLUGrad = vector.Code{
 	Vectors: reLUGradVectors,
 }
 
-// selu: where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))
+// selu: where(x <= 0, 1.7580993408473768*expm1(x), 1.0507009873554805*x)
 func selu[T num.Float](x T) T {
-	return num.Where(x > 0, 1.0507009873554805*x, 1.7580993408473768*num.Expm1(x))
+	return num.Where(x <= 0, 1.7580993408473768*num.Expm1(x), 1.0507009873554805*x)
 }
 
 func seluLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -196,9 +196,9 @@ var SELU = vector.Code{
 	Vectors: seluVectors,
 }
 
-// seluGradX: where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))
+// seluGradX: where(x <= 0, dy*(1.7580993408473768*(expm1(x) + 1)), 1.0507009873554805*dy)
 func seluGradX[T num.Float](dy, x T) T {
-	return num.Where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(num.Expm1(x)+1)))
+	return num.Where(x <= 0, dy*(1.7580993408473768*(num.Expm1(x)+1)), 1.0507009873554805*dy)
 }
 
 func seluGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -355,9 +355,9 @@ var SoftplusGradX = vector.Code{
 	Vectors: softplusGradXVectors,
 }
 
-// softshrink: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0*x))
+// softshrink: where(abs(x) <= lambd, 0, where(x > 0, x - lambd, x + lambd))
 func softshrink[T num.Float](x, lambd T) T {
-	return num.Where(x > lambd, x-lambd, num.Where(x < -lambd, x+lambd, 0*x))
+	return num.Where(num.Abs(x) <= lambd, 0, num.Where(x > 0, x-lambd, x+lambd))
 }
 
 func softshrinkLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
@@ -376,9 +376,9 @@ var Softshrink = vector.Code{
 	Vectors: softshrinkVectors,
 }
 
-// softshrinkGradX: where(x > lambd, dy, where(x < -lambd, dy, 0))
+// softshrinkGradX: where(abs(x) <= lambd, 0, dy)
 func softshrinkGradX[T num.Float](dy, x, lambd T) T {
-	return num.Where(x > lambd, dy, num.Where(x < -lambd, dy, 0))
+	return num.Where(num.Abs(x) <= lambd, 0, dy)
 }
 
 func softshrinkGradXLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {

@@ -845,24 +845,6 @@ func softshrinkFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func softshrinkFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func softshrinkGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func softshrinkGradXFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func softshrinkGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func softshrinkGradXFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func softshrinkGradXFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
-func softshrinkGradXFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
-
-//go:noescape
 func softsignFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape

@@ -572,33 +572,9 @@ var softshrinkVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: softshrinkFloat64AVX2Loop, AVX512: softshrinkFloat64AVX512Loop},
 }
 
-func softshrinkGradXFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	softshrinkGradXFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
-}
-
-func softshrinkGradXFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	softshrinkGradXFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
-}
-
-func softshrinkGradXFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	softshrinkGradXFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
-}
-
-func softshrinkGradXFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	softshrinkGradXFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
-}
-
-func softshrinkGradXFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	softshrinkGradXFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
-}
-
-func softshrinkGradXFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	softshrinkGradXFloat64AVX512(n, p, &[1]uint64{vector.Float64(s[0])}, index)
-}
-
 var softshrinkGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: softshrinkGradXFloat32AVX2Loop, AVX512: softshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: softshrinkGradXFloat32PastAVX2Loop, AVX512: softshrinkGradXFloat32PastAVX512Loop}},
-	{Variant: 0, DType: ir.Float64, AVX2: softshrinkGradXFloat64AVX2Loop, AVX512: softshrinkGradXFloat64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: hardshrinkGradXFloat32AVX2Loop, AVX512: hardshrinkGradXFloat32AVX512Loop, Past: vector.Loops{AVX2: hardshrinkGradXFloat32PastAVX2Loop, AVX512: hardshrinkGradXFloat32PastAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: hardshrinkGradXFloat64AVX2Loop, AVX512: hardshrinkGradXFloat64AVX512Loop},
 }
 
 var softsignVectors = []vector.Loop{

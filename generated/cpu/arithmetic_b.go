@@ -146,13 +146,12 @@ var Direction = vector.Code{
 	Vectors: directionVectors,
 }
 
-// directionGradXComplex64: where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
+// directionGradXComplex64: where(x == 0, 0, dy/conj(abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
 func directionGradXComplex64(dy, x complex64) complex64 {
 	t0 := x == 0
-	t1 := num.CAbs[float32](x)
-	t2 := complex64(complex(float32(t1), 0))
-	t3 := x / t2
-	return num.Where(t0, 0, dy*complex64(complex(float32(1/t1), 0))) + num.Where(t0, 0, num.Where(t0, 0, complex64(complex(float32(real(dy*num.CConj(-t3/t2))), 0))*t3))
+	t1 := complex64(complex(float32(num.CAbs[float32](x)), 0))
+	t2 := x / t1
+	return num.Where(t0, 0, dy/t1) + num.Where(t0, 0, num.Where(t0, 0, complex64(complex(float32(real(dy*num.CConj(-t2/t1))), 0))*t2))
 }
 
 func directionGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -162,13 +161,12 @@ func directionGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int
 	}
 }
 
-// directionGradXComplex128: where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
+// directionGradXComplex128: where(x == 0, 0, dy/conj(abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))
 func directionGradXComplex128(dy, x complex128) complex128 {
 	t0 := x == 0
-	t1 := num.CAbs[float64](x)
-	t2 := complex128(complex(float64(t1), 0))
-	t3 := x / t2
-	return num.Where(t0, 0, dy*complex128(complex(float64(1/t1), 0))) + num.Where(t0, 0, num.Where(t0, 0, complex128(complex(float64(real(dy*num.CConj(-t3/t2))), 0))*t3))
+	t1 := complex128(complex(float64(num.CAbs[float64](x)), 0))
+	t2 := x / t1
+	return num.Where(t0, 0, dy/t1) + num.Where(t0, 0, num.Where(t0, 0, complex128(complex(float64(real(dy*num.CConj(-t2/t1))), 0))*t2))
 }
 
 func directionGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -229,6 +227,50 @@ var Div = vector.Code{
 		{ir.Float32: divFloatLoop[float32], ir.Float64: divFloatLoop[float64], ir.Complex64: divComplex64Loop, ir.Complex128: divComplex128Loop},
 	},
 	Vectors: divVectors,
+}
+
+// divGradXFloat: dy/conj(y)
+func divGradXFloat[T num.Float](dy, y T) T {
+	return dy / y
+}
+
+func divGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = divGradXFloat(dy[i], y[i])
+	}
+}
+
+// divGradXComplex64: dy/conj(y)
+func divGradXComplex64(dy, y complex64) complex64 {
+	return dy / num.CConj(y)
+}
+
+func divGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = divGradXComplex64(dy[i], y[i])
+	}
+}
+
+// divGradXComplex128: dy/conj(y)
+func divGradXComplex128(dy, y complex128) complex128 {
+	return dy / num.CConj(y)
+}
+
+func divGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = divGradXComplex128(dy[i], y[i])
+	}
+}
+
+// DivGradX holds the loops of div_grad_x, by variant and compute dtype.
+var DivGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: divGradXFloatLoop[float32], ir.Float64: divGradXFloatLoop[float64], ir.Complex64: divGradXComplex64Loop, ir.Complex128: divGradXComplex128Loop},
+	},
+	Vectors: divGradXVectors,
 }
 
 // divGradYFloat: dy*conj(-(x/y)/y)
@@ -521,44 +563,4 @@ var Frac = vector.Code{
 		{ir.Float32: fracLoop[float32], ir.Float64: fracLoop[float64]},
 	},
 	Vectors: fracVectors,
-}
-
-// hypot: hypot(x, y)
-func hypot[T num.Float](x, y T) T {
-	return num.Hypot(x, y)
-}
-
-func hypotLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = hypot(x[i], y[i])
-	}
-}
-
-// Hypot holds the loops of hypot, by variant and compute dtype.
-var Hypot = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: hypotLoop[float32], ir.Float64: hypotLoop[float64]},
-	},
-	Vectors: hypotVectors,
-}
-
-// hypotGradX: dy*(x/hypot(x, y))
-func hypotGradX[T num.Float](dy, x, y T) T {
-	return dy * (x / num.Hypot(x, y))
-}
-
-func hypotGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = hypotGradX(dy[i], x[i], y[i])
-	}
-}
-
-// HypotGradX holds the loops of hypot_grad_x, by variant and compute dtype.
-var HypotGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: hypotGradXLoop[float32], ir.Float64: hypotGradXLoop[float64]},
-	},
-	Vectors: hypotGradXVectors,
 }

@@ -9,6 +9,46 @@ import (
 	"unsafe"
 )
 
+// hypot: hypot(x, y)
+func hypot[T num.Float](x, y T) T {
+	return num.Hypot(x, y)
+}
+
+func hypotLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = hypot(x[i], y[i])
+	}
+}
+
+// Hypot holds the loops of hypot, by variant and compute dtype.
+var Hypot = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: hypotLoop[float32], ir.Float64: hypotLoop[float64]},
+	},
+	Vectors: hypotVectors,
+}
+
+// hypotGradX: dy*(x/hypot(x, y))
+func hypotGradX[T num.Float](dy, x, y T) T {
+	return dy * (x / num.Hypot(x, y))
+}
+
+func hypotGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = hypotGradX(dy[i], x[i], y[i])
+	}
+}
+
+// HypotGradX holds the loops of hypot_grad_x, by variant and compute dtype.
+var HypotGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: hypotGradXLoop[float32], ir.Float64: hypotGradXLoop[float64]},
+	},
+	Vectors: hypotGradXVectors,
+}
+
 // hypotGradY: dy*(y/hypot(x, y))
 func hypotGradY[T num.Float](dy, x, y T) T {
 	return dy * (y / num.Hypot(x, y))
@@ -535,48 +575,4 @@ var MulGradY = vector.Code{
 		{ir.Float32: mulGradYFloatLoop[float32], ir.Float64: mulGradYFloatLoop[float64], ir.Complex64: mulGradYComplex64Loop, ir.Complex128: mulGradYComplex128Loop},
 	},
 	Vectors: mulGradYVectors,
-}
-
-// naNReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
-func naNReplaced[T num.Float](x, naN, posinf, neginf T) T {
-	return num.Where(num.IsNaN(x), naN, num.Where(num.IsInf(x), num.Where(x > 0, posinf, neginf), x))
-}
-
-func naNReplacedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	naN := T(s[0].Float())
-	posinf := T(s[1].Float())
-	neginf := T(s[2].Float())
-	for i := range out {
-		out[i] = naNReplaced(x[i], naN, posinf, neginf)
-	}
-}
-
-// NaNReplaced holds the loops of nan_replaced, by variant and compute dtype.
-var NaNReplaced = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: naNReplacedLoop[float32], ir.Float64: naNReplacedLoop[float64]},
-	},
-	Vectors: naNReplacedVectors,
-}
-
-// naNReplacedGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
-func naNReplacedGradX[T num.Float](dy, x T) T {
-	return num.Where(num.IsNaN(x), 0, num.Where(num.IsInf(x), 0, dy))
-}
-
-func naNReplacedGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = naNReplacedGradX(dy[i], x[i])
-	}
-}
-
-// NaNReplacedGradX holds the loops of nan_replaced_grad_x, by variant and
-// compute dtype.
-var NaNReplacedGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: naNReplacedGradXLoop[float32], ir.Float64: naNReplacedGradXLoop[float64]},
-	},
-	Vectors: naNReplacedGradXVectors,
 }

@@ -9,6 +9,50 @@ import (
 	"unsafe"
 )
 
+// naNReplaced: where(isnan(x), nan, where(isinf(x), where(x > 0, posinf, neginf), x))
+func naNReplaced[T num.Float](x, naN, posinf, neginf T) T {
+	return num.Where(num.IsNaN(x), naN, num.Where(num.IsInf(x), num.Where(x > 0, posinf, neginf), x))
+}
+
+func naNReplacedLoop[T num.Float](n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	naN := T(s[0].Float())
+	posinf := T(s[1].Float())
+	neginf := T(s[2].Float())
+	for i := range out {
+		out[i] = naNReplaced(x[i], naN, posinf, neginf)
+	}
+}
+
+// NaNReplaced holds the loops of nan_replaced, by variant and compute dtype.
+var NaNReplaced = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: naNReplacedLoop[float32], ir.Float64: naNReplacedLoop[float64]},
+	},
+	Vectors: naNReplacedVectors,
+}
+
+// naNReplacedGradX: where(isnan(x), 0, where(isinf(x), 0, dy))
+func naNReplacedGradX[T num.Float](dy, x T) T {
+	return num.Where(num.IsNaN(x), 0, num.Where(num.IsInf(x), 0, dy))
+}
+
+func naNReplacedGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
+	for i := range out {
+		out[i] = naNReplacedGradX(dy[i], x[i])
+	}
+}
+
+// NaNReplacedGradX holds the loops of nan_replaced_grad_x, by variant and
+// compute dtype.
+var NaNReplacedGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: naNReplacedGradXLoop[float32], ir.Float64: naNReplacedGradXLoop[float64]},
+	},
+	Vectors: naNReplacedGradXVectors,
+}
+
 // negInt: -x
 func negInt[T num.Int](x T) T {
 	return -x
@@ -317,9 +361,9 @@ var RdivGradX = vector.Code{
 	Vectors: rdivGradXVectors,
 }
 
-// rdivGradYFloat: dy*conj(1/x)
+// rdivGradYFloat: dy/conj(x)
 func rdivGradYFloat[T num.Float](dy, x T) T {
-	return dy * (1 / x)
+	return dy / x
 }
 
 func rdivGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -329,9 +373,9 @@ func rdivGradYFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// rdivGradYComplex64: dy*conj(1/x)
+// rdivGradYComplex64: dy/conj(x)
 func rdivGradYComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/x)
+	return dy / num.CConj(x)
 }
 
 func rdivGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -341,9 +385,9 @@ func rdivGradYComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// rdivGradYComplex128: dy*conj(1/x)
+// rdivGradYComplex128: dy/conj(x)
 func rdivGradYComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/x)
+	return dy / num.CConj(x)
 }
 
 func rdivGradYComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -557,48 +601,4 @@ var Rpow = vector.Code{
 		{ir.Uint8: rpowIntLoop[uint8], ir.Int8: rpowIntLoop[int8], ir.Int16: rpowIntLoop[int16], ir.Int32: rpowIntLoop[int32], ir.Int64: rpowIntLoop[int64], ir.Float32: rpowFloatLoop[float32], ir.Float64: rpowFloatLoop[float64], ir.Complex64: rpowComplex64Loop, ir.Complex128: rpowComplex128Loop},
 	},
 	Vectors: rpowVectors,
-}
-
-// rpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-func rpowGradXFloat[T num.Float](dy, x, y T) T {
-	return num.Where(y == 0 && x >= 0, 0, dy*(num.Pow(y, x)*num.Log(y)))
-}
-
-func rpowGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradXFloat(dy[i], x[i], y[i])
-	}
-}
-
-// rpowGradXComplex64: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-func rpowGradXComplex64(dy, x, y complex64) complex64 {
-	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
-}
-
-func rpowGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradXComplex64(dy[i], x[i], y[i])
-	}
-}
-
-// rpowGradXComplex128: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
-func rpowGradXComplex128(dy, x, y complex128) complex128 {
-	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
-}
-
-func rpowGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
-	for i := range out {
-		out[i] = rpowGradXComplex128(dy[i], x[i], y[i])
-	}
-}
-
-// RpowGradX holds the loops of rpow_grad_x, by variant and compute dtype.
-var RpowGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: rpowGradXFloatLoop[float32], ir.Float64: rpowGradXFloatLoop[float64], ir.Complex64: rpowGradXComplex64Loop, ir.Complex128: rpowGradXComplex128Loop},
-	},
-	Vectors: rpowGradXVectors,
 }

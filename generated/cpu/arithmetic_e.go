@@ -9,6 +9,50 @@ import (
 	"unsafe"
 )
 
+// rpowGradXFloat: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+func rpowGradXFloat[T num.Float](dy, x, y T) T {
+	return num.Where(y == 0 && x >= 0, 0, dy*(num.Pow(y, x)*num.Log(y)))
+}
+
+func rpowGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradXFloat(dy[i], x[i], y[i])
+	}
+}
+
+// rpowGradXComplex64: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+func rpowGradXComplex64(dy, x, y complex64) complex64 {
+	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
+}
+
+func rpowGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex64)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n), unsafe.Slice((*complex64)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradXComplex64(dy[i], x[i], y[i])
+	}
+}
+
+// rpowGradXComplex128: where(y == 0 && real(x) >= 0, 0, dy*conj(pow(y, x)*log(y)))
+func rpowGradXComplex128(dy, x, y complex128) complex128 {
+	return num.Where(y == 0 && real(x) >= 0, 0, dy*num.CConj(num.CPow(y, x)*num.CLog(y)))
+}
+
+func rpowGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, dy, x, y := unsafe.Slice((*complex128)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n), unsafe.Slice((*complex128)(p[3]), n)
+	for i := range out {
+		out[i] = rpowGradXComplex128(dy[i], x[i], y[i])
+	}
+}
+
+// RpowGradX holds the loops of rpow_grad_x, by variant and compute dtype.
+var RpowGradX = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: rpowGradXFloatLoop[float32], ir.Float64: rpowGradXFloatLoop[float64], ir.Complex64: rpowGradXComplex64Loop, ir.Complex128: rpowGradXComplex128Loop},
+	},
+	Vectors: rpowGradXVectors,
+}
+
 // rpowGradYFloat: where(x == 0, 0, dy*conj(x*pow(y, x - 1)))
 func rpowGradYFloat[T num.Float](dy, x, y T) T {
 	return num.Where(x == 0, 0, dy*(x*num.Pow(y, x-1)))

@@ -1301,36 +1301,6 @@ func rdivGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func rdivGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func rdivGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func rdivGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
 func reciprocalFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape

@@ -477,6 +477,11 @@ var divVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: divFloat64AVX2, AVX512: divFloat64AVX2},
 }
 
+var divGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: divFloat32AVX2, AVX512: divFloat32AVX2, Past: vector.Loops{AVX2: divFloat32PastAVX2, AVX512: divFloat32PastAVX512}, Float16: vector.Loops{AVX2: divFloat32Float16AVX2, AVX512: divFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divFloat32BFloat16AVX2, AVX512: divFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divFloat64AVX2, AVX512: divFloat64AVX2},
+}
+
 var divGradYVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: divGradYFloat32AVX2, AVX512: divGradYFloat32AVX512, Past: vector.Loops{AVX2: divGradYFloat32PastAVX2, AVX512: divGradYFloat32PastAVX512}},
 	{Variant: 0, DType: ir.Float64, AVX2: divGradYFloat64AVX2, AVX512: divGradYFloat64AVX512},
@@ -739,8 +744,8 @@ var rdivGradXVectors = []vector.Loop{
 }
 
 var rdivGradYVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: rdivGradYFloat32AVX2, AVX512: rdivGradYFloat32AVX512, Past: vector.Loops{AVX2: rdivGradYFloat32PastAVX2, AVX512: rdivGradYFloat32PastAVX512}, Float16: vector.Loops{AVX2: rdivGradYFloat32Float16AVX2, AVX512: rdivGradYFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rdivGradYFloat32BFloat16AVX2, AVX512: rdivGradYFloat32BFloat16AVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: rdivGradYFloat64AVX2, AVX512: rdivGradYFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: divFloat32AVX2, AVX512: divFloat32AVX2, Past: vector.Loops{AVX2: divFloat32PastAVX2, AVX512: divFloat32PastAVX512}, Float16: vector.Loops{AVX2: divFloat32Float16AVX2, AVX512: divFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divFloat32BFloat16AVX2, AVX512: divFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divFloat64AVX2, AVX512: divFloat64AVX2},
 }
 
 var reciprocalVectors = []vector.Loop{

@@ -361,9 +361,9 @@ var Log10 = vector.Code{
 	Vectors: log10Vectors,
 }
 
-// log10GradXFloat: dy*conj(Log10E/x)
+// log10GradXFloat: dy/conj(2.302585092994046*x)
 func log10GradXFloat[T num.Float](dy, x T) T {
-	return dy * (0.4342944819032518 / x)
+	return dy / (2.302585092994046 * x)
 }
 
 func log10GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -373,9 +373,9 @@ func log10GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 	}
 }
 
-// log10GradXComplex64: dy*conj(Log10E/x)
+// log10GradXComplex64: dy/conj(2.302585092994046*x)
 func log10GradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(0.4342944819032518/x)
+	return dy / num.CConj(2.302585092994046*x)
 }
 
 func log10GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -385,9 +385,9 @@ func log10GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 	}
 }
 
-// log10GradXComplex128: dy*conj(Log10E/x)
+// log10GradXComplex128: dy/conj(2.302585092994046*x)
 func log10GradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(0.4342944819032518/x)
+	return dy / num.CConj(2.302585092994046*x)
 }
 
 func log10GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -449,9 +449,9 @@ var Log1p = vector.Code{
 	Vectors: log1pVectors,
 }
 
-// log1pGradXFloat: dy*conj(1/(1 + x))
+// log1pGradXFloat: dy/conj(1 + x)
 func log1pGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / (1 + x))
+	return dy / (1 + x)
 }
 
 func log1pGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -461,9 +461,9 @@ func log1pGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 	}
 }
 
-// log1pGradXComplex64: dy*conj(1/(1 + x))
+// log1pGradXComplex64: dy/conj(1 + x)
 func log1pGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/(1+x))
+	return dy / num.CConj(1+x)
 }
 
 func log1pGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -473,9 +473,9 @@ func log1pGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 	}
 }
 
-// log1pGradXComplex128: dy*conj(1/(1 + x))
+// log1pGradXComplex128: dy/conj(1 + x)
 func log1pGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/(1+x))
+	return dy / num.CConj(1+x)
 }
 
 func log1pGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -537,9 +537,9 @@ var Log2 = vector.Code{
 	Vectors: log2Vectors,
 }
 
-// log2GradXFloat: dy*conj(Log2E/x)
+// log2GradXFloat: dy/conj(Ln2*x)
 func log2GradXFloat[T num.Float](dy, x T) T {
-	return dy * (1.4426950408889634 / x)
+	return dy / (0.6931471805599453 * x)
 }
 
 func log2GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -549,9 +549,9 @@ func log2GradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// log2GradXComplex64: dy*conj(Log2E/x)
+// log2GradXComplex64: dy/conj(Ln2*x)
 func log2GradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1.4426950408889634/x)
+	return dy / num.CConj(0.6931471805599453*x)
 }
 
 func log2GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -561,9 +561,9 @@ func log2GradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// log2GradXComplex128: dy*conj(Log2E/x)
+// log2GradXComplex128: dy/conj(Ln2*x)
 func log2GradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1.4426950408889634/x)
+	return dy / num.CConj(0.6931471805599453*x)
 }
 
 func log2GradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {

@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// logGradXFloat: dy*conj(1/x)
+// logGradXFloat: dy/conj(x)
 func logGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / x)
+	return dy / x
 }
 
 func logGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -21,9 +21,9 @@ func logGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ 
 	}
 }
 
-// logGradXComplex64: dy*conj(1/x)
+// logGradXComplex64: dy/conj(x)
 func logGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/x)
+	return dy / num.CConj(x)
 }
 
 func logGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -33,9 +33,9 @@ func logGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// logGradXComplex128: dy*conj(1/x)
+// logGradXComplex128: dy/conj(x)
 func logGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/x)
+	return dy / num.CConj(x)
 }
 
 func logGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -524,9 +524,9 @@ var Sqrt = vector.Code{
 	Vectors: sqrtVectors,
 }
 
-// sqrtGradXFloat: dy*conj(0.5/sqrt(x))
+// sqrtGradXFloat: dy/conj(2*sqrt(x))
 func sqrtGradXFloat[T num.Float](dy, x T) T {
-	return dy * (0.5 / num.Sqrt(x))
+	return dy / (2 * num.Sqrt(x))
 }
 
 func sqrtGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -536,9 +536,9 @@ func sqrtGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// sqrtGradXComplex64: dy*conj(0.5/sqrt(x))
+// sqrtGradXComplex64: dy/conj(2*sqrt(x))
 func sqrtGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(0.5/num.CSqrt(x))
+	return dy / num.CConj(2*num.CSqrt(x))
 }
 
 func sqrtGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -548,9 +548,9 @@ func sqrtGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// sqrtGradXComplex128: dy*conj(0.5/sqrt(x))
+// sqrtGradXComplex128: dy/conj(2*sqrt(x))
 func sqrtGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(0.5/num.CSqrt(x))
+	return dy / num.CConj(2*num.CSqrt(x))
 }
 
 func sqrtGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {

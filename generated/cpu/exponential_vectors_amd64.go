@@ -61,7 +61,7 @@ var log1pVectors = []vector.Loop{
 }
 
 var log1pGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: log1pGradXFloat32AVX2, AVX512: log1pGradXFloat32AVX512, Past: vector.Loops{AVX2: log1pGradXFloat32PastAVX2, AVX512: log1pGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float32, AVX2: log1pGradXFloat32AVX2, AVX512: log1pGradXFloat32AVX512, Past: vector.Loops{AVX2: log1pGradXFloat32PastAVX2, AVX512: log1pGradXFloat32PastAVX512}, Float16: vector.Loops{AVX2: log1pGradXFloat32Float16AVX2, AVX512: log1pGradXFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: log1pGradXFloat32BFloat16AVX2, AVX512: log1pGradXFloat32BFloat16AVX512}},
 	{Variant: 0, DType: ir.Float64, AVX2: log1pGradXFloat64AVX2, AVX512: log1pGradXFloat64AVX512},
 }
 
@@ -76,8 +76,8 @@ var log2GradXVectors = []vector.Loop{
 }
 
 var logGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: rdivGradYFloat32AVX2, AVX512: rdivGradYFloat32AVX512, Past: vector.Loops{AVX2: rdivGradYFloat32PastAVX2, AVX512: rdivGradYFloat32PastAVX512}, Float16: vector.Loops{AVX2: rdivGradYFloat32Float16AVX2, AVX512: rdivGradYFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: rdivGradYFloat32BFloat16AVX2, AVX512: rdivGradYFloat32BFloat16AVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: rdivGradYFloat64AVX2, AVX512: rdivGradYFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: divFloat32AVX2, AVX512: divFloat32AVX2, Past: vector.Loops{AVX2: divFloat32PastAVX2, AVX512: divFloat32PastAVX512}, Float16: vector.Loops{AVX2: divFloat32Float16AVX2, AVX512: divFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: divFloat32BFloat16AVX2, AVX512: divFloat32BFloat16AVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: divFloat64AVX2, AVX512: divFloat64AVX2},
 }
 
 var logaddexpVectors = []vector.Loop{

@@ -321,44 +321,23 @@ var SquaredDistance = vector.Code{
 	Vectors: squaredDistanceVectors,
 }
 
-// squaredDistanceGradX: dy*(2*(x - y))
-func squaredDistanceGradX[T num.Float](dy, x, y T) T {
-	return dy * (2 * (x - y))
+// squaredDistanceGrad: 2*g*(x - y)
+func squaredDistanceGrad[T num.Float](g, x, y T) T {
+	return 2 * g * (x - y)
 }
 
-func squaredDistanceGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
+func squaredDistanceGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
 	for i := range out {
-		out[i] = squaredDistanceGradX(dy[i], x[i], y[i])
+		out[i] = squaredDistanceGrad(g[i], x[i], y[i])
 	}
 }
 
-// SquaredDistanceGradX holds the loops of squared_distance_grad_x, by variant
+// SquaredDistanceGrad holds the loops of squared_distance_grad, by variant
 // and compute dtype.
-var SquaredDistanceGradX = vector.Code{
+var SquaredDistanceGrad = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: squaredDistanceGradXLoop[float32], ir.Float64: squaredDistanceGradXLoop[float64]},
+		{ir.Float32: squaredDistanceGradLoop[float32], ir.Float64: squaredDistanceGradLoop[float64]},
 	},
-	Vectors: squaredDistanceGradXVectors,
-}
-
-// squaredDistanceGradY: -(dy*(2*(x - y)))
-func squaredDistanceGradY[T num.Float](dy, x, y T) T {
-	return -(dy * (2 * (x - y)))
-}
-
-func squaredDistanceGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = squaredDistanceGradY(dy[i], x[i], y[i])
-	}
-}
-
-// SquaredDistanceGradY holds the loops of squared_distance_grad_y, by variant
-// and compute dtype.
-var SquaredDistanceGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: squaredDistanceGradYLoop[float32], ir.Float64: squaredDistanceGradYLoop[float64]},
-	},
-	Vectors: squaredDistanceGradYVectors,
+	Vectors: squaredDistanceGradVectors,
 }

@@ -269,37 +269,19 @@ func squaredDistanceFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 func squaredDistanceFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func squaredDistanceGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func squaredDistanceGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func squaredDistanceGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func squaredDistanceGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func squaredDistanceGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func squaredDistanceGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func squaredDistanceGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func squaredDistanceGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func squaredDistanceGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func squaredDistanceGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func squaredDistanceGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func squaredDistanceGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func squaredDistanceGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func squaredDistanceGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func squaredDistanceGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func squaredDistanceGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func squaredDistanceGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func squaredDistanceGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

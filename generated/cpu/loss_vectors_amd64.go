@@ -224,12 +224,7 @@ var squaredDistanceVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceFloat64AVX2, AVX512: squaredDistanceFloat64AVX512},
 }
 
-var squaredDistanceGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradXFloat32AVX2, AVX512: squaredDistanceGradXFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradXFloat32PastAVX2, AVX512: squaredDistanceGradXFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradXFloat64AVX2, AVX512: squaredDistanceGradXFloat64AVX512},
-}
-
-var squaredDistanceGradYVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradYFloat32AVX2, AVX512: squaredDistanceGradYFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradYFloat32PastAVX2, AVX512: squaredDistanceGradYFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradYFloat64AVX2, AVX512: squaredDistanceGradYFloat64AVX512},
+var squaredDistanceGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradFloat32AVX2, AVX512: squaredDistanceGradFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradFloat32PastAVX2, AVX512: squaredDistanceGradFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradFloat64AVX2, AVX512: squaredDistanceGradFloat64AVX512},
 }

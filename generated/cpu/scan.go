@@ -43,9 +43,9 @@ var ComplexLogOver = vector.Code{
 	Vectors: complexLogOverVectors,
 }
 
-// complexLogOverGradGComplex64: where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))
+// complexLogOverGradGComplex64: where(g == 0 || real(y) == -Inf, 0, dy/conj(g))
 func complexLogOverGradGComplex64(dy, g, y complex64) complex64 {
-	return num.Where(g == 0 || real(y) == num.Inf[float32](-1), 0, dy*num.CConj(1/g))
+	return num.Where(g == 0 || real(y) == num.Inf[float32](-1), 0, dy/num.CConj(g))
 }
 
 func complexLogOverGradGComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -55,9 +55,9 @@ func complexLogOverGradGComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, 
 	}
 }
 
-// complexLogOverGradGComplex128: where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))
+// complexLogOverGradGComplex128: where(g == 0 || real(y) == -Inf, 0, dy/conj(g))
 func complexLogOverGradGComplex128(dy, g, y complex128) complex128 {
-	return num.Where(g == 0 || real(y) == num.Inf[float64](-1), 0, dy*num.CConj(1/g))
+	return num.Where(g == 0 || real(y) == num.Inf[float64](-1), 0, dy/num.CConj(g))
 }
 
 func complexLogOverGradGComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {

@@ -53,9 +53,9 @@ var Acos = vector.Code{
 	Vectors: acosVectors,
 }
 
-// acosGradXFloat: dy*conj(-1/sqrt(1 - x*x))
+// acosGradXFloat: -(dy/conj(sqrt(1 - x*x)))
 func acosGradXFloat[T num.Float](dy, x T) T {
-	return dy * (-1 / num.Sqrt(1-T(x*x)))
+	return -(dy / num.Sqrt(1-T(x*x)))
 }
 
 func acosGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -65,9 +65,9 @@ func acosGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// acosGradXComplex64: dy*conj(-1/sqrt(1 - x*x))
+// acosGradXComplex64: -(dy/conj(sqrt(1 - x*x)))
 func acosGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(-1/num.CSqrt(1-complex64(x*x)))
+	return -(dy / num.CConj(num.CSqrt(1-complex64(x*x))))
 }
 
 func acosGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -77,9 +77,9 @@ func acosGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// acosGradXComplex128: dy*conj(-1/sqrt(1 - x*x))
+// acosGradXComplex128: -(dy/conj(sqrt(1 - x*x)))
 func acosGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(-1/num.CSqrt(1-complex128(x*x)))
+	return -(dy / num.CConj(num.CSqrt(1-complex128(x*x))))
 }
 
 func acosGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -141,9 +141,9 @@ var Acosh = vector.Code{
 	Vectors: acoshVectors,
 }
 
-// acoshGradXFloat: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+// acoshGradXFloat: dy/conj(sqrt(x - 1)*sqrt(x + 1))
 func acoshGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / (num.Sqrt(x-1) * num.Sqrt(x+1)))
+	return dy / (num.Sqrt(x-1) * num.Sqrt(x+1))
 }
 
 func acoshGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -153,9 +153,9 @@ func acoshGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 	}
 }
 
-// acoshGradXComplex64: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+// acoshGradXComplex64: dy/conj(sqrt(x - 1)*sqrt(x + 1))
 func acoshGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/(num.CSqrt(x-1)*num.CSqrt(x+1)))
+	return dy / num.CConj(num.CSqrt(x-1)*num.CSqrt(x+1))
 }
 
 func acoshGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -165,9 +165,9 @@ func acoshGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 	}
 }
 
-// acoshGradXComplex128: dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))
+// acoshGradXComplex128: dy/conj(sqrt(x - 1)*sqrt(x + 1))
 func acoshGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/(num.CSqrt(x-1)*num.CSqrt(x+1)))
+	return dy / num.CConj(num.CSqrt(x-1)*num.CSqrt(x+1))
 }
 
 func acoshGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -229,9 +229,9 @@ var Asin = vector.Code{
 	Vectors: asinVectors,
 }
 
-// asinGradXFloat: dy*conj(1/sqrt(1 - x*x))
+// asinGradXFloat: dy/conj(sqrt(1 - x*x))
 func asinGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / num.Sqrt(1-T(x*x)))
+	return dy / num.Sqrt(1-T(x*x))
 }
 
 func asinGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -241,9 +241,9 @@ func asinGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// asinGradXComplex64: dy*conj(1/sqrt(1 - x*x))
+// asinGradXComplex64: dy/conj(sqrt(1 - x*x))
 func asinGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/num.CSqrt(1-complex64(x*x)))
+	return dy / num.CConj(num.CSqrt(1-complex64(x*x)))
 }
 
 func asinGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -253,9 +253,9 @@ func asinGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// asinGradXComplex128: dy*conj(1/sqrt(1 - x*x))
+// asinGradXComplex128: dy/conj(sqrt(1 - x*x))
 func asinGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/num.CSqrt(1-complex128(x*x)))
+	return dy / num.CConj(num.CSqrt(1-complex128(x*x)))
 }
 
 func asinGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -317,9 +317,9 @@ var Asinh = vector.Code{
 	Vectors: asinhVectors,
 }
 
-// asinhGradXFloat: dy*conj(1/sqrt(x*x + 1))
+// asinhGradXFloat: dy/conj(sqrt(x*x + 1))
 func asinhGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / num.Sqrt(T(x*x)+1))
+	return dy / num.Sqrt(T(x*x)+1)
 }
 
 func asinhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -329,9 +329,9 @@ func asinhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 	}
 }
 
-// asinhGradXComplex64: dy*conj(1/sqrt(x*x + 1))
+// asinhGradXComplex64: dy/conj(sqrt(x*x + 1))
 func asinhGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/num.CSqrt(complex64(x*x)+1))
+	return dy / num.CConj(num.CSqrt(complex64(x*x)+1))
 }
 
 func asinhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -341,9 +341,9 @@ func asinhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 	}
 }
 
-// asinhGradXComplex128: dy*conj(1/sqrt(x*x + 1))
+// asinhGradXComplex128: dy/conj(sqrt(x*x + 1))
 func asinhGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/num.CSqrt(complex128(x*x)+1))
+	return dy / num.CConj(num.CSqrt(complex128(x*x)+1))
 }
 
 func asinhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -467,9 +467,9 @@ var Atan2GradY = vector.Code{
 	Vectors: atan2GradYVectors,
 }
 
-// atanGradXFloat: dy*conj(1/(1 + x*x))
+// atanGradXFloat: dy/conj(1 + x*x)
 func atanGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / (1 + T(x*x)))
+	return dy / (1 + T(x*x))
 }
 
 func atanGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -479,9 +479,9 @@ func atanGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _
 	}
 }
 
-// atanGradXComplex64: dy*conj(1/(1 + x*x))
+// atanGradXComplex64: dy/conj(1 + x*x)
 func atanGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/(1+complex64(x*x)))
+	return dy / num.CConj(1+complex64(x*x))
 }
 
 func atanGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -491,9 +491,9 @@ func atanGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	}
 }
 
-// atanGradXComplex128: dy*conj(1/(1 + x*x))
+// atanGradXComplex128: dy/conj(1 + x*x)
 func atanGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/(1+complex128(x*x)))
+	return dy / num.CConj(1+complex128(x*x))
 }
 
 func atanGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -555,9 +555,9 @@ var Atanh = vector.Code{
 	Vectors: atanhVectors,
 }
 
-// atanhGradXFloat: dy*conj(1/(1 - x*x))
+// atanhGradXFloat: dy/conj(1 - x*x)
 func atanhGradXFloat[T num.Float](dy, x T) T {
-	return dy * (1 / (1 - T(x*x)))
+	return dy / (1 - T(x*x))
 }
 
 func atanhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -567,9 +567,9 @@ func atanhGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, 
 	}
 }
 
-// atanhGradXComplex64: dy*conj(1/(1 - x*x))
+// atanhGradXComplex64: dy/conj(1 - x*x)
 func atanhGradXComplex64(dy, x complex64) complex64 {
-	return dy * num.CConj(1/(1-complex64(x*x)))
+	return dy / num.CConj(1-complex64(x*x))
 }
 
 func atanhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
@@ -579,9 +579,9 @@ func atanhGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) 
 	}
 }
 
-// atanhGradXComplex128: dy*conj(1/(1 - x*x))
+// atanhGradXComplex128: dy/conj(1 - x*x)
 func atanhGradXComplex128(dy, x complex128) complex128 {
-	return dy * num.CConj(1/(1-complex128(x*x)))
+	return dy / num.CConj(1-complex128(x*x))
 }
 
 func atanhGradXComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {

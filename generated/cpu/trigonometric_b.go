@@ -373,7 +373,7 @@ var SincGrad = vector.Code{
 	Vectors: sincGradVectors,
 }
 
-// sincGradGradXFloat: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+// sincGradGradXFloat: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
 func sincGradGradXFloat[T num.Float](dy, x T) T {
 	t0 := num.Abs(x) < 0.1
 	t1 := x * x
@@ -385,13 +385,13 @@ func sincGradGradXFloat[T num.Float](dy, x T) T {
 	t7 := t6 * t1
 	t8 := num.Round(x)
 	t9 := t8 == 2*num.Floor(0.5*t8)
-	t10 := dy * (1 / x)
+	t10 := dy / x
 	t11 := 3.141592653589793 * (x - t8)
 	t12 := num.Sin(t11)
 	t13 := num.Where(t0, 0, t10*-t12*3.141592653589793)
 	t14 := 3.141592653589793 * x
 	t15 := num.Cos(t11)
-	t16 := num.Where(t0, 0, t10*(1/t14)*t15*3.141592653589793)
+	t16 := num.Where(t0, 0, t10/t14*t15*3.141592653589793)
 	t17 := t12 / t14
 	t18 := num.Where(t0, 0, t10*(-t17/t14)*3.141592653589793)
 	return num.Where(t0, dy*(-3.289868133696453+T(t1*t4)), 0) + (num.Where(t0, 2*(t5*t4*x), 0) + (num.Where(t0, 2*(t6*t3*x), 0) + (num.Where(t0, 2*(t7*t2*x), 0) - num.Where(t0, 2*(0.023460810354558225*(t7*t1)*x), 0)))) + (num.Where(t9, t13, -t13) + (-num.Where(t9, t16, -t16) - num.Where(t9, t18, -t18)) + num.Where(t0, 0, dy*(-((t15-t17)*num.Where(t9, T(1), -1)/x)/x)))
@@ -404,7 +404,7 @@ func sincGradGradXFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scala
 	}
 }
 
-// sincGradGradXComplex64: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+// sincGradGradXComplex64: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
 func sincGradGradXComplex64(dy, x complex64) complex64 {
 	t0 := num.CAbs[float32](x) < 0.1
 	t1 := x * x
@@ -418,13 +418,13 @@ func sincGradGradXComplex64(dy, x complex64) complex64 {
 	t9 := t8 * t7
 	t10 := num.Round(real(x))
 	t11 := t10 == 2*num.Floor(0.5*t10)
-	t12 := dy * num.CConj(1/x)
+	t12 := dy / t5
 	t13 := 3.141592653589793 * (x - complex64(complex(float32(t10), 0)))
 	t14 := num.CSin(t13)
 	t15 := num.Where(t0, 0, t12*num.CConj(-t14)*3.141592653589793)
 	t16 := 3.141592653589793 * x
 	t17 := num.CCos(t13)
-	t18 := num.Where(t0, 0, t12*num.CConj(1/t16)*num.CConj(t17)*3.141592653589793)
+	t18 := num.Where(t0, 0, t12/num.CConj(t16)*num.CConj(t17)*3.141592653589793)
 	t19 := t14 / t16
 	t20 := num.Where(t0, 0, t12*num.CConj(-t19/t16)*3.141592653589793)
 	return num.Where(t0, dy*num.CConj(-3.289868133696453+complex64(t1*t4)), 0) + (num.Where(t0, 2*(t6*num.CConj(t4)*t5), 0) + (num.Where(t0, 2*(t8*num.CConj(t3)*t5), 0) + (num.Where(t0, 2*(t9*num.CConj(t2)*t5), 0) - num.Where(t0, 2*(0.023460810354558225*(t9*t7)*t5), 0)))) + (num.Where(t11, t15, -t15) + (-num.Where(t11, t18, -t18) - num.Where(t11, t20, -t20)) + num.Where(t0, 0, dy*num.CConj(-((t17-t19)*num.Where(t11, complex64(1), -1)/x)/x)))
@@ -437,7 +437,7 @@ func sincGradGradXComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 	}
 }
 
-// sincGradGradXComplex128: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(1/(Pi*x))*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy*conj(1/x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
+// sincGradGradXComplex128: where(abs(x) < 0.1, dy*conj(-3.289868133696453 + x*x*(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(3.246969701133414 + x*x*(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225)))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(-1.144510944732505 + x*x*(0.20918278254123832 - x*x*0.023460810354558225))*conj(x)), 0) + (where(abs(x) < 0.1, 2*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(0.20918278254123832 - x*x*0.023460810354558225)*conj(x)), 0) - where(abs(x) < 0.1, 2*(0.023460810354558225*(dy*conj(x)*conj(x*x)*conj(x*x)*conj(x*x))*conj(x)), 0)))) + (where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-sin(Pi*(x - round(real(x)))))*conj(Pi))) + (-where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)/conj(Pi*x)*conj(cos(Pi*(x - round(real(x)))))*conj(Pi))) - where(round(real(x)) == 2*floor(0.5*round(real(x))), where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)), -where(abs(x) < 0.1, 0, dy/conj(x)*conj(-(sin(Pi*(x - round(real(x))))/(Pi*x))/(Pi*x))*conj(Pi)))) + where(abs(x) < 0.1, 0, dy*conj(-((cos(Pi*(x - round(real(x)))) - sin(Pi*(x - round(real(x))))/(Pi*x))*where(round(real(x)) == 2*floor(0.5*round(real(x))), 1, -1)/x)/x)))
 func sincGradGradXComplex128(dy, x complex128) complex128 {
 	t0 := num.CAbs[float64](x) < 0.1
 	t1 := x * x
@@ -451,13 +451,13 @@ func sincGradGradXComplex128(dy, x complex128) complex128 {
 	t9 := t8 * t7
 	t10 := num.Round(real(x))
 	t11 := t10 == 2*num.Floor(0.5*t10)
-	t12 := dy * num.CConj(1/x)
+	t12 := dy / t5
 	t13 := 3.141592653589793 * (x - complex128(complex(float64(t10), 0)))
 	t14 := num.CSin(t13)
 	t15 := num.Where(t0, 0, t12*num.CConj(-t14)*3.141592653589793)
 	t16 := 3.141592653589793 * x
 	t17 := num.CCos(t13)
-	t18 := num.Where(t0, 0, t12*num.CConj(1/t16)*num.CConj(t17)*3.141592653589793)
+	t18 := num.Where(t0, 0, t12/num.CConj(t16)*num.CConj(t17)*3.141592653589793)
 	t19 := t14 / t16
 	t20 := num.Where(t0, 0, t12*num.CConj(-t19/t16)*3.141592653589793)
 	return num.Where(t0, dy*num.CConj(-3.289868133696453+complex128(t1*t4)), 0) + (num.Where(t0, 2*(t6*num.CConj(t4)*t5), 0) + (num.Where(t0, 2*(t8*num.CConj(t3)*t5), 0) + (num.Where(t0, 2*(t9*num.CConj(t2)*t5), 0) - num.Where(t0, 2*(0.023460810354558225*(t9*t7)*t5), 0)))) + (num.Where(t11, t15, -t15) + (-num.Where(t11, t18, -t18) - num.Where(t11, t20, -t20)) + num.Where(t0, 0, dy*num.CConj(-((t17-t19)*num.Where(t11, complex128(1), -1)/x)/x)))

@@ -55,6 +55,22 @@ var squaredDistanceCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
+var squaredDistanceGradCase = optest.Operator{
+	Op:     ops.SquaredDistanceGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SquaredDistanceGrad(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{1, 2}, {1, 3}, {-3, 0.5}},
+	ULP:     2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(4)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.5), ir.IntScalar(-1), ir.IntScalar(2)}, Want: []ir.Scalar{ir.IntScalar(-3)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var sumByClassCase = optest.Operator{
 	Op:     ops.SumByClassOp(),
 	Schema: "ops.yaml",

@@ -499,6 +499,7 @@ var Cases = []optest.Operator{
 	sqrtCase,
 	squareCase,
 	squaredDistanceCase,
+	squaredDistanceGradCase,
 	squeezeCase,
 	stackCase,
 	stdCase,

@@ -21,7 +21,7 @@ var celuOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > 0, x, alpha*expm1(x/alpha))"}},
+		{Exprs: []string{"where(x <= 0, alpha*expm1(x/alpha), x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.CELU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "celu"}}},
 	Tags: ir.TagPointwise,
@@ -65,7 +65,7 @@ func celuBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Div(Add(Expm1(Div(x, core.ScalarTensor(alpha))), number(1)), core.ScalarTensor(alpha)))))))
+		grad.Set(0, fit(grad, 0, Where(Le(x, number(0)), Mul(dy, Mul(core.ScalarTensor(alpha), Div(Add(Expm1(Div(x, core.ScalarTensor(alpha))), number(1)), core.ScalarTensor(alpha)))), dy)))
 	} else {
 		grad.Set(0, celuGradX(dy, x, alpha))
 	}
@@ -82,7 +82,7 @@ var celuGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > 0, dy, dy*(alpha*((expm1(x/alpha) + 1)/alpha)))"}},
+		{Exprs: []string{"where(x <= 0, dy*(alpha*((expm1(x/alpha) + 1)/alpha)), dy)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.CELUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "celu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -108,7 +108,7 @@ var eluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > 0, x, alpha*expm1(x))"}},
+		{Exprs: []string{"where(x <= 0, alpha*expm1(x), x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ELU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "elu"}}},
 	Tags: ir.TagPointwise,
@@ -152,7 +152,7 @@ func eluBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), dy, Mul(dy, Mul(core.ScalarTensor(alpha), Add(Expm1(x), number(1)))))))
+		grad.Set(0, fit(grad, 0, Where(Le(x, number(0)), Mul(dy, Mul(core.ScalarTensor(alpha), Add(Expm1(x), number(1)))), dy)))
 	} else {
 		grad.Set(0, eluGradX(dy, x, alpha))
 	}
@@ -169,7 +169,7 @@ var eluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > 0, dy, dy*(alpha*(expm1(x) + 1)))"}},
+		{Exprs: []string{"where(x <= 0, dy*(alpha*(expm1(x) + 1)), dy)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ELUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "elu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,

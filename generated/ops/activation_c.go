@@ -142,7 +142,7 @@ var seluOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > 0, 1.0507009873554805*x, 1.7580993408473768*expm1(x))"}},
+		{Exprs: []string{"where(x <= 0, 1.7580993408473768*expm1(x), 1.0507009873554805*x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.SELU}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "selu"}}},
 	Tags: ir.TagPointwise,
@@ -185,7 +185,7 @@ func seluBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Where(Gt(x, number(0)), Mul(number(1.0507009873554805), dy), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1)))))))
+		grad.Set(0, fit(grad, 0, Where(Le(x, number(0)), Mul(dy, Mul(number(1.7580993408473768), Add(Expm1(x), number(1)))), Mul(number(1.0507009873554805), dy))))
 	} else {
 		grad.Set(0, seluGradX(dy, x))
 	}
@@ -201,7 +201,7 @@ var seluGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > 0, 1.0507009873554805*dy, dy*(1.7580993408473768*(expm1(x) + 1)))"}},
+		{Exprs: []string{"where(x <= 0, dy*(1.7580993408473768*(expm1(x) + 1)), 1.0507009873554805*dy)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.SELUGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "selu_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -397,7 +397,7 @@ var softshrinkOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > lambd, x - lambd, where(x < -lambd, x + lambd, 0*x))"}},
+		{Exprs: []string{"where(abs(x) <= lambd, 0, where(x > 0, x - lambd, x + lambd))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Softshrink}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softshrink"}}},
 	Tags: ir.TagPointwise,
@@ -440,7 +440,7 @@ func softshrinkBackward(grad *core.Grad) {
 	x := grad.In(0)
 	lambd := grad.Attr(0).Scalar.Float()
 	if grad.Recording() {
-		grad.Set(0, Where(Gt(x, number(lambd)), dy, Where(Lt(x, number(-lambd)), dy, number(0))))
+		grad.Set(0, Where(Le(Abs(x), number(lambd)), number(0), dy))
 	} else {
 		grad.Set(0, softshrinkGradX(dy, x, lambd))
 	}
@@ -457,7 +457,7 @@ var softshrinkGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > lambd, dy, where(x < -lambd, dy, 0))"}},
+		{Exprs: []string{"where(abs(x) <= lambd, 0, dy)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftshrinkGradX}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softshrink_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,

@@ -280,7 +280,7 @@ func directionBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Add(Where(Eq(x, number(0)), number(0), Mul(dy, Conj(Div(number(1), Abs(x))))), Where(Eq(x, number(0)), number(0), Where(Eq(x, number(0)), number(0), Mul(Real(Mul(dy, Conj(Div(Neg(Div(x, Abs(x))), Abs(x))))), Div(x, Abs(x)))))))
+		grad.Set(0, Add(Where(Eq(x, number(0)), number(0), Div(dy, Conj(Abs(x)))), Where(Eq(x, number(0)), number(0), Where(Eq(x, number(0)), number(0), Mul(Real(Mul(dy, Conj(Div(Neg(Div(x, Abs(x))), Abs(x))))), Div(x, Abs(x)))))))
 	} else {
 		grad.Set(0, directionGradX(dy, x))
 	}
@@ -296,7 +296,7 @@ var directionGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(x == 0, 0, dy*conj(1/abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))"}},
+		{Exprs: []string{"where(x == 0, 0, dy/conj(abs(x))) + where(x == 0, 0, where(x == 0, 0, real(dy*conj(-(x/abs(x))/abs(x)))*(x/abs(x))))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.DirectionGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "direction_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -363,7 +363,11 @@ func divBackward(grad *core.Grad) {
 	if grad.Needs(0) {
 		dy := grad.WideSpread(0, dy)
 		y := grad.WideSpread(0, y)
-		grad.Set(0, fit(grad, 0, Div(dy, Conj(y))))
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Div(dy, Conj(solid(y, dy)))))
+		} else {
+			grad.Set(0, fit(grad, 0, divGradX(dy, y)))
+		}
 	}
 	if grad.Needs(1) {
 		dy := grad.WideSpread(1, dy)
@@ -378,6 +382,30 @@ func divBackward(grad *core.Grad) {
 			grad.Set(1, fit(grad, 1, divGradY(dy, x, y)))
 		}
 	}
+}
+
+var divGradXOp = ir.Op{
+	Name:    "div_grad_x",
+	Doc:     "returns the gradient of div with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy/conj(y)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.DivGradX}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "div_grad_x"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// divGradX returns the gradient of div with respect to x, from the gradient
+// dy of its result.
+func divGradX(dy, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &divGradXOp,
+	}, dy, y)
 }
 
 var divGradYOp = ir.Op{
@@ -580,77 +608,4 @@ func fmaxGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &fmaxGradYOp,
 	}, dy, x, y)
-}
-
-var fminOp = ir.Op{
-	Name:    "fmin",
-	Doc:     "returns the smaller of x and y, element by element, and the other one where one is NaN.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(x <= y || isnan(y), x, y)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmin}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmin"}}},
-	Tags: ir.TagPointwise,
-}
-
-// FminOp returns the descriptor of fmin, which must not be changed.
-func FminOp() *ir.Op {
-	return &fminOp
-}
-
-// Fmin returns the smaller of x and y, element by element, and the other one
-// where one is NaN.
-func Fmin(x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(fminApply(), x, y)
-}
-
-func fminApply() core.Apply {
-	return core.Apply{
-		Op:       &fminOp,
-		Backward: fminBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}
-}
-
-// FminOut is Fmin with the result written to dst, which has its shape and
-// device.
-func FminOut(dst, x, y *core.Tensor) error {
-	return core.ElementwiseOut(dst, fminApply(), x, y)
-}
-
-// FminInPlace is Fmin with the result written to x.
-func FminInPlace(x, y *core.Tensor) error {
-	return core.ElementwiseInPlace(fminApply(), x, y)
-}
-
-// fminBackward is the gradient of fmin.
-func fminBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		x := grad.WideSpread(0, x)
-		y := grad.WideSpread(0, y)
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, solid(y, dy)), IsNaN(solid(y, dy))), dy, number(0))))
-		} else {
-			grad.Set(0, fit(grad, 0, fminGradX(dy, x, y)))
-		}
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		x := grad.WideSpread(1, x)
-		y := grad.WideSpread(1, y)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, solid(y, dy)), IsNaN(solid(y, dy))), number(0), dy)))
-		} else {
-			grad.Set(1, fit(grad, 1, fminGradY(dy, x, y)))
-		}
-	}
 }

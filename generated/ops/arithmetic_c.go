@@ -9,6 +9,79 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var fminOp = ir.Op{
+	Name:    "fmin",
+	Doc:     "returns the smaller of x and y, element by element, and the other one where one is NaN.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y", Number: ir.NumberExact}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(x <= y || isnan(y), x, y)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmin}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmin"}}},
+	Tags: ir.TagPointwise,
+}
+
+// FminOp returns the descriptor of fmin, which must not be changed.
+func FminOp() *ir.Op {
+	return &fminOp
+}
+
+// Fmin returns the smaller of x and y, element by element, and the other one
+// where one is NaN.
+func Fmin(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(fminApply(), x, y)
+}
+
+func fminApply() core.Apply {
+	return core.Apply{
+		Op:       &fminOp,
+		Backward: fminBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}
+}
+
+// FminOut is Fmin with the result written to dst, which has its shape and
+// device.
+func FminOut(dst, x, y *core.Tensor) error {
+	return core.ElementwiseOut(dst, fminApply(), x, y)
+}
+
+// FminInPlace is Fmin with the result written to x.
+func FminInPlace(x, y *core.Tensor) error {
+	return core.ElementwiseInPlace(fminApply(), x, y)
+}
+
+// fminBackward is the gradient of fmin.
+func fminBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, x)
+		y := grad.WideSpread(0, y)
+		if grad.Recording() {
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Le(x, solid(y, dy)), IsNaN(solid(y, dy))), dy, number(0))))
+		} else {
+			grad.Set(0, fit(grad, 0, fminGradX(dy, x, y)))
+		}
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		x := grad.WideSpread(1, x)
+		y := grad.WideSpread(1, y)
+		if grad.Recording() {
+			grad.Set(1, fit(grad, 1, Where(LogicalOr(Le(x, solid(y, dy)), IsNaN(solid(y, dy))), number(0), dy)))
+		} else {
+			grad.Set(1, fit(grad, 1, fminGradY(dy, x, y)))
+		}
+	}
+}
+
 var fminGradXOp = ir.Op{
 	Name:    "fmin_grad_x",
 	Doc:     "returns the gradient of fmin with respect to x, from the gradient dy of its result.",
@@ -579,29 +652,5 @@ var maximumGradXOp = ir.Op{
 func maximumGradX(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &maximumGradXOp,
-	}, dy, x, y)
-}
-
-var maximumGradYOp = ir.Op{
-	Name:    "maximum_grad_y",
-	Doc:     "returns the gradient of maximum with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(x == y, 0.5*dy, where(x > y, 0, dy))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "maximum_grad_y"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// maximumGradY returns the gradient of maximum with respect to y, from the
-// gradient dy of its result.
-func maximumGradY(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &maximumGradYOp,
 	}, dy, x, y)
 }

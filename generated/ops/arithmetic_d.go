@@ -8,8 +8,31 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
-	"math"
 )
+
+var maximumGradYOp = ir.Op{
+	Name:    "maximum_grad_y",
+	Doc:     "returns the gradient of maximum with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(x == y, 0.5*dy, where(x > y, 0, dy))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MaximumGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "maximum_grad_y"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// maximumGradY returns the gradient of maximum with respect to y, from the
+// gradient dy of its result.
+func maximumGradY(dy, x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &maximumGradYOp,
+	}, dy, x, y)
+}
 
 var minimumOp = ir.Op{
 	Name:    "minimum",
@@ -582,54 +605,4 @@ func powGradY(dy, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &powGradYOp,
 	}, dy, x, y)
-}
-
-var rad2degOp = ir.Op{
-	Name:    "rad2deg",
-	Doc:     "returns x radians in degrees.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArithFloat,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"x*(180/Pi)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Rad2deg}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rad2deg"}}},
-	Tags: ir.TagPointwise,
-}
-
-// Rad2degOp returns the descriptor of rad2deg, which must not be changed.
-func Rad2degOp() *ir.Op {
-	return &rad2degOp
-}
-
-// Rad2deg returns x radians in degrees. Integers become the default float.
-func Rad2deg(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(rad2degApply(), x)
-}
-
-func rad2degApply() core.Apply {
-	return core.Apply{
-		Op:       &rad2degOp,
-		Backward: rad2degBackward,
-	}
-}
-
-// Rad2degOut is Rad2deg with the result written to dst, which has its shape
-// and device.
-func Rad2degOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, rad2degApply(), x)
-}
-
-// Rad2degInPlace is Rad2deg with the result written to x.
-func Rad2degInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(rad2degApply(), x)
-}
-
-// rad2degBackward is the gradient of rad2deg.
-func rad2degBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
 }

@@ -8,7 +8,58 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
+
+var rad2degOp = ir.Op{
+	Name:    "rad2deg",
+	Doc:     "returns x radians in degrees.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArithFloat,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"x*(180/Pi)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Rad2deg}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rad2deg"}}},
+	Tags: ir.TagPointwise,
+}
+
+// Rad2degOp returns the descriptor of rad2deg, which must not be changed.
+func Rad2degOp() *ir.Op {
+	return &rad2degOp
+}
+
+// Rad2deg returns x radians in degrees. Integers become the default float.
+func Rad2deg(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(rad2degApply(), x)
+}
+
+func rad2degApply() core.Apply {
+	return core.Apply{
+		Op:       &rad2degOp,
+		Backward: rad2degBackward,
+	}
+}
+
+// Rad2degOut is Rad2deg with the result written to dst, which has its shape
+// and device.
+func Rad2degOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, rad2degApply(), x)
+}
+
+// Rad2degInPlace is Rad2deg with the result written to x.
+func Rad2degInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(rad2degApply(), x)
+}
+
+// rad2degBackward is the gradient of rad2deg.
+func rad2degBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, fit(grad, 0, Mul(dy, number(180/math.Pi))))
+}
 
 var rdivOp = ir.Op{
 	Name:    "rdiv",
@@ -77,9 +128,7 @@ func rdivBackward(grad *core.Grad) {
 		dy := grad.WideSpread(1, dy)
 		x := grad.WideSpread(1, x)
 		if grad.Recording() {
-			dy := core.Wide(dy)
-			x := core.Wide(x)
-			grad.Set(1, fit(grad, 1, Mul(dy, Conj(Div(number(1), x)))))
+			grad.Set(1, fit(grad, 1, Div(dy, Conj(x))))
 		} else {
 			grad.Set(1, fit(grad, 1, rdivGradY(dy, x)))
 		}
@@ -120,7 +169,7 @@ var rdivGradYOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/x)"}},
+		{Exprs: []string{"dy/conj(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.RdivGradY}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "rdiv_grad_y"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -583,62 +632,4 @@ func SignInPlace(x *core.Tensor) error {
 func signBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	grad.Set(0, Zeros(grad.InShape(0), core.PlacementLike(dy)))
-}
-
-var squareOp = ir.Op{
-	Name:    "square",
-	Doc:     "returns x*x.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"x*x"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Square}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "square"}}},
-	Tags: ir.TagPointwise,
-}
-
-// SquareOp returns the descriptor of square, which must not be changed.
-func SquareOp() *ir.Op {
-	return &squareOp
-}
-
-// Square returns x*x.
-func Square(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(squareApply(), x)
-}
-
-func squareApply() core.Apply {
-	return core.Apply{
-		Op:       &squareOp,
-		Backward: squareBackward,
-		Save:     core.SaveIn(0),
-	}
-}
-
-// SquareOut is Square with the result written to dst, which has its shape and
-// device.
-func SquareOut(dst, x *core.Tensor) error {
-	return core.ElementwiseOut(dst, squareApply(), x)
-}
-
-// SquareInPlace is Square with the result written to x.
-func SquareInPlace(x *core.Tensor) error {
-	return core.ElementwiseInPlace(squareApply(), x)
-}
-
-// squareBackward is the gradient of square.
-func squareBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	if grad.Recording() {
-		dy := core.Wide(dy)
-		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Mul(number(2), x)))))
-	} else {
-		grad.Set(0, squareGradX(dy, x))
-	}
 }

@@ -9,6 +9,64 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var squareOp = ir.Op{
+	Name:    "square",
+	Doc:     "returns x*x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"x*x"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Square}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "square"}}},
+	Tags: ir.TagPointwise,
+}
+
+// SquareOp returns the descriptor of square, which must not be changed.
+func SquareOp() *ir.Op {
+	return &squareOp
+}
+
+// Square returns x*x.
+func Square(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(squareApply(), x)
+}
+
+func squareApply() core.Apply {
+	return core.Apply{
+		Op:       &squareOp,
+		Backward: squareBackward,
+		Save:     core.SaveIn(0),
+	}
+}
+
+// SquareOut is Square with the result written to dst, which has its shape and
+// device.
+func SquareOut(dst, x *core.Tensor) error {
+	return core.ElementwiseOut(dst, squareApply(), x)
+}
+
+// SquareInPlace is Square with the result written to x.
+func SquareInPlace(x *core.Tensor) error {
+	return core.ElementwiseInPlace(squareApply(), x)
+}
+
+// squareBackward is the gradient of square.
+func squareBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	if grad.Recording() {
+		dy := core.Wide(dy)
+		x := core.Wide(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Mul(number(2), x)))))
+	} else {
+		grad.Set(0, squareGradX(dy, x))
+	}
+}
+
 var squareGradXOp = ir.Op{
 	Name:    "square_grad_x",
 	Doc:     "returns the gradient of square with respect to x, from the gradient dy of its result.",

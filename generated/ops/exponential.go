@@ -308,9 +308,7 @@ func logBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		dy := core.Wide(dy)
-		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), x)))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(x))))
 	} else {
 		grad.Set(0, fit(grad, 0, logGradX(dy, x)))
 	}
@@ -369,7 +367,7 @@ func log10Backward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(math.Log10E), x)))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Mul(number(2.302585092994046), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, log10GradX(dy, x)))
 	}
@@ -385,7 +383,7 @@ var log10GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(Log10E/x)"}},
+		{Exprs: []string{"dy/conj(2.302585092994046*x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Log10GradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log10_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -452,7 +450,7 @@ func log1pBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Add(number(1), x))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Add(number(1), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, log1pGradX(dy, x)))
 	}
@@ -468,7 +466,7 @@ var log1pGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/(1 + x))"}},
+		{Exprs: []string{"dy/conj(1 + x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Log1pGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log1p_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -535,7 +533,7 @@ func log2Backward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(math.Log2E), x)))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Mul(number(math.Ln2), x)))))
 	} else {
 		grad.Set(0, fit(grad, 0, log2GradX(dy, x)))
 	}
@@ -551,7 +549,7 @@ var log2GradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(Log2E/x)"}},
+		{Exprs: []string{"dy/conj(Ln2*x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Log2GradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log2_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -575,7 +573,7 @@ var logGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/x)"}},
+		{Exprs: []string{"dy/conj(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.LogGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential", Symbol: "log_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,

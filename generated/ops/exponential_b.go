@@ -610,7 +610,7 @@ func sqrtBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(0.5), Sqrt(x))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Mul(number(2), Sqrt(x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, sqrtGradX(dy, x)))
 	}
@@ -626,7 +626,7 @@ var sqrtGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(0.5/sqrt(x))"}},
+		{Exprs: []string{"dy/conj(2*sqrt(x))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.SqrtGradX}, {For: "cuda", Of: &code.Kernels{Module: "exponential_b", Symbol: "sqrt_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,

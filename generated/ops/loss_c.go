@@ -627,50 +627,66 @@ func squaredDistanceBackward(grad *core.Grad) {
 		dy := grad.WideSpread(0, dy)
 		x := grad.WideSpread(0, x)
 		y := grad.WideSpread(0, y)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			x := core.Wide(x)
-			y := core.Wide(y)
-			grad.Set(0, fit(grad, 0, Mul(dy, Mul(number(2), Sub(x, y)))))
-		} else {
-			grad.Set(0, fit(grad, 0, squaredDistanceGradX(dy, x, y)))
-		}
+		grad.Set(0, fit(grad, 0, SquaredDistanceGrad(dy, x, y)))
 	}
 	if grad.Needs(1) {
 		dy := grad.WideSpread(1, dy)
 		x := grad.WideSpread(1, x)
 		y := grad.WideSpread(1, y)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			x := core.Wide(x)
-			y := core.Wide(y)
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(number(2), Sub(x, y))))))
-		} else {
-			grad.Set(1, fit(grad, 1, squaredDistanceGradY(dy, x, y)))
-		}
+		grad.Set(1, fit(grad, 1, SquaredDistanceGrad(dy, y, x)))
 	}
 }
 
-var squaredDistanceGradXOp = ir.Op{
-	Name:    "squared_distance_grad_x",
-	Doc:     "returns the gradient of squared_distance with respect to x, from the gradient dy of its result.",
+var squaredDistanceGradOp = ir.Op{
+	Name:    "squared_distance_grad",
+	Doc:     "returns the gradient of squared_distance by x from that of its result.",
 	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(2*(x - y))"}},
+		{Exprs: []string{"2*g*(x - y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradX}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "squared_distance_grad_x"}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGrad}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "squared_distance_grad"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
 }
 
-// squaredDistanceGradX returns the gradient of squared_distance with respect
-// to x, from the gradient dy of its result.
-func squaredDistanceGradX(dy, x, y *core.Tensor) *core.Tensor {
+// SquaredDistanceGradOp returns the descriptor of squared_distance_grad,
+// which must not be changed.
+func SquaredDistanceGradOp() *ir.Op {
+	return &squaredDistanceGradOp
+}
+
+// SquaredDistanceGrad returns the gradient of squared_distance by x from that
+// of its result.
+func SquaredDistanceGrad(g, x, y *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
-		Op: &squaredDistanceGradXOp,
-	}, dy, x, y)
+		Op:       &squaredDistanceGradOp,
+		Backward: squaredDistanceGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	}, g, x, y)
+}
+
+// squaredDistanceGradBackward is the gradient of squared_distance_grad.
+func squaredDistanceGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	g := grad.In(0)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		x := grad.WideSpread(0, grad.In(1))
+		y := grad.WideSpread(0, grad.In(2))
+		grad.Set(0, fit(grad, 0, SquaredDistanceGrad(dy, x, y)))
+	}
+	if grad.Needs(1) {
+		dy := core.Wide(dy)
+		g := core.Wide(g)
+		grad.Set(1, fit(grad, 1, Mul(Mul(dy, g), core.ScalarTensor(ir.IntScalar(2)))))
+	}
+	if grad.Needs(2) {
+		dy := core.Wide(dy)
+		g := core.Wide(g)
+		grad.Set(2, fit(grad, 2, Neg(Mul(Mul(dy, g), core.ScalarTensor(ir.IntScalar(2))))))
+	}
 }

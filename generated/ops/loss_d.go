@@ -4,35 +4,9 @@ package ops
 
 import (
 	"fmt"
-	"github.com/sinter-go/sinter/backend/cuda/code"
-	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
-
-var squaredDistanceGradYOp = ir.Op{
-	Name:    "squared_distance_grad_y",
-	Doc:     "returns the gradient of squared_distance with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(2*(x - y)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGradY}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "squared_distance_grad_y"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// squaredDistanceGradY returns the gradient of squared_distance with respect
-// to y, from the gradient dy of its result.
-func squaredDistanceGradY(dy, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &squaredDistanceGradYOp,
-	}, dy, x, y)
-}
 
 var sumByClassOp = ir.Op{
 	Name:    "sum_by_class",

@@ -452,7 +452,7 @@ func MeanOut(dst, x *core.Tensor, dim []int, keepDim bool, dType ir.DType) error
 func meanBackward(grad *core.Grad) {
 	dy := Reshape(grad.Dy(0), shapes.KeptShape(grad.InShape(0), grad.Dims()))
 	count := float64(shapes.ReducedNumel(grad.InShape(0), grad.Dims()))
-	dy = Mul(dy, number(1/count))
+	dy = Div(dy, number(count))
 	grad.Set(0, fit(grad, 0, Expand(dy, grad.InShape(0))))
 }
 

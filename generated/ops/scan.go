@@ -52,7 +52,7 @@ func complexLogOverBackward(grad *core.Grad) {
 	y := grad.In(1)
 	if grad.Needs(0) {
 		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(LogicalOr(Eq(g, number(0)), Eq(Real(y), number(-math.Inf(1)))), number(0), Mul(dy, Conj(Div(number(1), g))))))
+			grad.Set(0, fit(grad, 0, Where(LogicalOr(Eq(g, number(0)), Eq(Real(y), number(-math.Inf(1)))), number(0), Div(dy, Conj(g)))))
 		} else {
 			grad.Set(0, fit(grad, 0, complexLogOverGradG(dy, g, y)))
 		}
@@ -76,7 +76,7 @@ var complexLogOverGradGOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"where(g == 0 || real(y) == -Inf, 0, dy*conj(1/g))"}},
+		{Exprs: []string{"where(g == 0 || real(y) == -Inf, 0, dy/conj(g))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ComplexLogOverGradG}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "complex_log_over_grad_g"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,

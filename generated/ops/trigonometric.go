@@ -62,7 +62,7 @@ func acosBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(-1), Sqrt(Sub(number(1), Mul(x, x))))))))
+		grad.Set(0, fit(grad, 0, Neg(Div(dy, Conj(Sqrt(Sub(number(1), Mul(x, x))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, acosGradX(dy, x)))
 	}
@@ -78,7 +78,7 @@ var acosGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(-1/sqrt(1 - x*x))"}},
+		{Exprs: []string{"-(dy/conj(sqrt(1 - x*x)))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AcosGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "acos_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -145,7 +145,7 @@ func acoshBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Mul(Sqrt(Sub(x, number(1))), Sqrt(Add(x, number(1)))))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Mul(Sqrt(Sub(x, number(1))), Sqrt(Add(x, number(1))))))))
 	} else {
 		grad.Set(0, fit(grad, 0, acoshGradX(dy, x)))
 	}
@@ -161,7 +161,7 @@ var acoshGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/(sqrt(x - 1)*sqrt(x + 1)))"}},
+		{Exprs: []string{"dy/conj(sqrt(x - 1)*sqrt(x + 1))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AcoshGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "acosh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -228,7 +228,7 @@ func asinBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Sqrt(Sub(number(1), Mul(x, x))))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Sqrt(Sub(number(1), Mul(x, x)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, asinGradX(dy, x)))
 	}
@@ -244,7 +244,7 @@ var asinGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/sqrt(1 - x*x))"}},
+		{Exprs: []string{"dy/conj(sqrt(1 - x*x))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "asin_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -310,7 +310,7 @@ func asinhBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Sqrt(Add(Mul(x, x), number(1))))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Sqrt(Add(Mul(x, x), number(1)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, asinhGradX(dy, x)))
 	}
@@ -326,7 +326,7 @@ var asinhGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/sqrt(x*x + 1))"}},
+		{Exprs: []string{"dy/conj(sqrt(x*x + 1))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AsinhGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "asinh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -392,7 +392,7 @@ func atanBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Add(number(1), Mul(x, x)))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Add(number(1), Mul(x, x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, atanGradX(dy, x)))
 	}
@@ -535,7 +535,7 @@ var atanGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/(1 + x*x))"}},
+		{Exprs: []string{"dy/conj(1 + x*x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atan_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,
@@ -602,7 +602,7 @@ func atanhBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Div(number(1), Sub(number(1), Mul(x, x)))))))
+		grad.Set(0, fit(grad, 0, Div(dy, Conj(Sub(number(1), Mul(x, x))))))
 	} else {
 		grad.Set(0, fit(grad, 0, atanhGradX(dy, x)))
 	}
@@ -618,7 +618,7 @@ var atanhGradXOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(1/(1 - x*x))"}},
+		{Exprs: []string{"dy/conj(1 - x*x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AtanhGradX}, {For: "cuda", Of: &code.Kernels{Module: "trigonometric", Symbol: "atanh_grad_x"}}},
 	Tags: ir.TagPointwise | ir.TagHidden,

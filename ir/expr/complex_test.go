@@ -65,6 +65,36 @@ func TestComplexGradients(t *testing.T) {
 	}
 }
 
+// TestQuotients holds that a gradient divides by what a derivative divides by: a product with
+// a reciprocal is rounded twice.
+func TestQuotients(t *testing.T) {
+	for _, c := range []struct{ src, real, complexToo string }{
+		{"x/y", "dy/y", "dy/conj(y)"},
+		{"log(x)", "dy/x", "dy/conj(x)"},
+		{"log1p(x)", "dy/(1 + x)", "dy/conj(1 + x)"},
+		{"log2(x)", "dy/(Ln2*x)", "dy/conj(Ln2*x)"},
+		{"sqrt(x)", "dy/(2*sqrt(x))", "dy/conj(2*sqrt(x))"},
+		{"acos(x)", "-(dy/sqrt(1 - x*x))", "-(dy/conj(sqrt(1 - x*x)))"},
+		{"atan(x)", "dy/(1 + x*x)", "dy/conj(1 + x*x)"},
+	} {
+		e := mustParse(t, c.src)
+		e.Env = withoutDy
+		for _, complexToo := range []bool{false, true} {
+			want := c.real
+			if complexToo {
+				want = c.complexToo
+			}
+			d, err := e.Gradient("x", complexToo)
+			if err != nil {
+				t.Fatalf("%s: %v", c.src, err)
+			}
+			if d.String() != want {
+				t.Errorf("gradient of %s is %s, want %s", c.src, d, want)
+			}
+		}
+	}
+}
+
 // TestBranches holds that a branch that was not taken stays out of a complex
 // gradient, also where its own derivative is infinite.
 func TestBranches(t *testing.T) {

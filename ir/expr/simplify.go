@@ -47,6 +47,8 @@ func build(fn string, args ...*Node) *Node {
 			return a
 		case isChoice(a):
 			return build("where", a.Args[0], build(fn, a.Args[1]), build(fn, a.Args[2]))
+		case a.is("div") && a.Args[0].Op == OpConst && fn == "conj": // so that a product with it becomes one division
+			return build("div", a.Args[0], build("conj", a.Args[1]))
 		}
 	}
 	return call(fn, args...)
@@ -106,7 +108,7 @@ const maxMoved = 4096
 
 // buildMul makes a product. The order of the cases matters: literals first, so that nothing is
 // made of them; then signs, which are drawn outward to meet those of sums; then choices; last
-// 1/b, since one division rounds once where a reciprocal and a product round twice.
+// 1/b and -1/b, since one division rounds once where a reciprocal and a product round twice.
 func buildMul(a, b *Node) *Node {
 	switch {
 	case a.IsConst(0), b.IsConst(1):
@@ -129,6 +131,10 @@ func buildMul(a, b *Node) *Node {
 		return build("div", a, b.Args[1])
 	case a.is("div") && a.Args[0].IsConst(1):
 		return build("div", b, a.Args[1])
+	case b.is("div") && b.Args[0].IsConst(-1):
+		return build("neg", build("div", a, b.Args[1]))
+	case a.is("div") && a.Args[0].IsConst(-1):
+		return build("neg", build("div", b, a.Args[1]))
 	case b.Op == OpConst && a.Op != OpConst:
 		return call("mul", b, a)
 	}

@@ -98,7 +98,7 @@ var functions = map[string]*function{
 	"truncdiv":  {arity: 2, class: onReal, goName: "TruncDiv", diff: []string{"", ""}},
 
 	// Powers, exponentials, logarithms.
-	"sqrt":  {arity: 1, class: onFloat | onComplex, diff: []string{"0.5/sqrt(a)"}, analytic: true},
+	"sqrt":  {arity: 1, class: onFloat | onComplex, diff: []string{"1/(2*sqrt(a))"}, analytic: true},
 	"rsqrt": {arity: 1, class: onFloat | onComplex, diff: []string{"-0.5*rsqrt(a)/a"}, analytic: true},
 	"cbrt":  {arity: 1, class: onFloat, diff: []string{"1/(3*cbrt(a)*cbrt(a))"}},
 	"pow": {arity: 2, class: onNum, analytic: true, diff: []string{
@@ -108,8 +108,8 @@ var functions = map[string]*function{
 	"expm1":   {arity: 1, class: onFloat | onComplex, diff: []string{"expm1(a) + 1"}, analytic: true},
 	"log":     {arity: 1, class: onFloat | onComplex, diff: []string{"1/a"}, analytic: true},
 	"log1p":   {arity: 1, class: onFloat | onComplex, goName: "Log1p", diff: []string{"1/(1 + a)"}, analytic: true},
-	"log2":    {arity: 1, class: onFloat | onComplex, diff: []string{"Log2E/a"}, analytic: true},
-	"log10":   {arity: 1, class: onFloat | onComplex, diff: []string{"Log10E/a"}, analytic: true},
+	"log2":    {arity: 1, class: onFloat | onComplex, diff: []string{"1/(Ln2*a)"}, analytic: true},
+	"log10":   {arity: 1, class: onFloat | onComplex, diff: []string{"1/(2.302585092994046*a)"}, analytic: true},
 	"sigmoid": {arity: 1, class: onFloat | onComplex, diff: []string{"sigmoid(a)*(1 - sigmoid(a))"}, analytic: true},
 
 	// Trigonometric and hyperbolic.

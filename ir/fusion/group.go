@@ -55,7 +55,7 @@ func (l *planner) look(i int) *member {
 	if err != nil {
 		return refuse(err.Error())
 	}
-	m := &member{body: b, flat: true, out: make([]access, 0, len(s.Out)), in: make([]access, 0, len(s.In))}
+	m := &member{body: b, flat: true}
 	for j, r := range s.Out {
 		m.out = append(m.out, access{ref: r, view: s.Call.Out[j], kind: b.Expr.Roots[j].Kind})
 	}
@@ -79,11 +79,8 @@ func (l *planner) look(i int) *member {
 			return refuse(fmt.Sprintf("a result of %s is converted to %s", k.Out[j].DType, v.DType))
 		}
 	}
-	for _, list := range [2][]access{m.out, m.in} {
-		for i := range list {
-			a := &list[i]
-			m.flat = m.flat && (a.number || a.view.IsContiguous() || one(a.view.Strides))
-		}
+	for _, a := range slices.Concat(m.out, m.in) {
+		m.flat = m.flat && (a.number || a.view.IsContiguous() || one(a.view.Strides))
 	}
 	return m
 }
@@ -130,10 +127,6 @@ func (l *planner) space(steps []int) ([]int, bool) {
 // one element strides become 0: then accesses of the same elements, in the same order and
 // over the same shape, have the same strides.
 func (a access) over(space []int) access {
-	if !a.number && slices.Equal(a.view.Shape, space) && !slices.Contains(space, 1) {
-		a.view.Shape = space
-		return a
-	}
 	strides := make([]int, len(space))
 	switch {
 	case a.number:
