@@ -606,7 +606,7 @@ func scatterAmaxGradX(grad *core.Grad) *core.Tensor {
 	dim := int(grad.Attr(0).Int)
 	includeSelf := grad.Attr(1).Int != 0
 	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
-	return Mul(dy, dx1)
+	return ScatterBase(Mul(dy, dx1), dim, index, includeSelf)
 }
 
 func scatterAmaxGradSrc(grad *core.Grad) *core.Tensor {

@@ -65,7 +65,7 @@ func scatterAminGradX(grad *core.Grad) *core.Tensor {
 	dim := int(grad.Attr(0).Int)
 	includeSelf := grad.Attr(1).Int != 0
 	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
-	return Mul(dy, dx1)
+	return ScatterBase(Mul(dy, dx1), dim, index, includeSelf)
 }
 
 func scatterAminGradSrc(grad *core.Grad) *core.Tensor {
@@ -428,7 +428,7 @@ func scatterSharesCompose(x, y *core.Tensor, dim int, index, src *core.Tensor, i
 	mine := ScatterBase(ToType(Eq(x, y), x.DType()), dim, index, includeSelf)
 	best := ToType(Eq(src, Gather(y, dim, index)), x.DType())
 	n := ScatterAdd(mine, dim, index, best)
-	return ScatterBase(Div(mine, n), dim, index, includeSelf), Div(best, Gather(n, dim, index))
+	return Div(mine, n), Div(best, Gather(n, dim, index))
 }
 
 var stopGradientOp = ir.Op{

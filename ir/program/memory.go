@@ -139,7 +139,8 @@ func (p *Program) overwritten(i, j int) int {
 
 // EagerPeak returns the most bytes that an eager run of the same calls holds at a time,
 // besides arguments, state and constants: memory is taken when a call makes a storage and
-// goes back where the function released it.
+// goes back where the function released it. It is that of a program as it was recorded:
+// where steps became others, nothing says when an eager run would have done what is gone.
 func (p *Program) EagerPeak() int64 {
 	change := make([]int64, len(p.Steps)+2)
 	for i := range p.Buffers {
@@ -147,8 +148,8 @@ func (p *Program) EagerPeak() int64 {
 		if b.Kind != Temporary && b.Kind != Result {
 			continue
 		}
-		change[b.Made] += b.Bytes
-		change[b.Released+1] -= b.Bytes
+		change[min(b.Made, len(p.Steps))] += b.Bytes
+		change[min(b.Released, len(p.Steps))+1] -= b.Bytes
 	}
 	var now, peak int64
 	for _, c := range change {

@@ -60,6 +60,7 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 		}
 	}
 	r.program = steps
+	h.renumber()
 	for i := range steps { // whose versions the other program keeps
 		s := &steps[i]
 		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In)
@@ -70,6 +71,20 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 		}
 	}
 	return nil
+}
+
+// renumber has buffers name the steps that are left.
+func (h *hoister) renumber() {
+	left := func(step int) int { // of those before step
+		n, _ := slices.BinarySearch(h.done, step)
+		return step - n
+	}
+	for i := range h.r.buffers {
+		b := &h.r.buffers[i]
+		if b.Made = left(b.Made); b.Released >= 0 { // below 0 where an eager run keeps it
+			b.Released = left(b.Released)
+		}
+	}
 }
 
 // constant reports whether a step gives the same in every run, and to nobody but others.

@@ -160,8 +160,8 @@ func (d *drawing) eager(block int64) {
 	change := make([]int64, len(d.p.Steps)+2)
 	for i := range d.p.Buffers {
 		if b := &d.p.Buffers[i]; b.Kind == program.Temporary || b.Kind == program.Result {
-			change[b.Made] += b.Bytes
-			change[b.Released+1] -= b.Bytes
+			change[min(b.Made, len(change)-2)] += b.Bytes // steps that became others count no more
+			change[min(b.Released+1, len(change)-1)] -= b.Bytes
 		}
 	}
 	var points []string

@@ -35,7 +35,7 @@ func TestStepLaunches(t *testing.T) {
 	must(t, model.Forward(images).CrossEntropy(labels).Backward())
 	want := map[string]int{
 		"matmul_bias": 3, "relu": 2, "cross_entropy_stats": 1,
-		"ones": 1, "cross_entropy_grad": 1, "matmul": 5, "sum": 3, "relu_grad_x": 2,
+		"ones": 1, "cross_entropy_grad": 1, "matmul": 5, "sum": 3, "relu_grad": 2,
 	}
 	if diff := cmp.Diff(want, d.by); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
