@@ -78,7 +78,7 @@ func run(w io.Writer, name string, steps, batch int, page string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(report.Page(file, "A step of training as a program", facts, compiled.step.Program()), file.Close())
+	err = errors.Join(report.Page(file, "A step of training as a program", facts, compiled.step.Program(), s.Eager), file.Close())
 	if err == nil {
 		fmt.Fprintf(w, "\nthe program is drawn in %s\n", page)
 	}

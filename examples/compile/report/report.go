@@ -25,8 +25,9 @@ const (
 	head   = 30
 )
 
-// Page writes the page.
-func Page(w io.Writer, title string, facts []Fact, p *program.Program) error {
+// Page writes the page. eager is how many bytes an eager run of the same function holds at
+// most.
+func Page(w io.Writer, title string, facts []Fact, p *program.Program, eager int64) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title>\n%s</head><body>\n<h1>%s</h1>\n<table>\n",
 		html.EscapeString(title), style, html.EscapeString(title))
@@ -34,7 +35,7 @@ func Page(w io.Writer, title string, facts []Fact, p *program.Program) error {
 		fmt.Fprintf(&out, "<tr><td>%s</td><td>%s</td></tr>\n", html.EscapeString(f.Name), html.EscapeString(f.Value))
 	}
 	out.WriteString("</table>\n")
-	d := drawing{out: &out, p: p, layout: p.Place(), rows: map[int]int{}}
+	d := drawing{out: &out, p: p, layout: p.Place(), eager: eager, rows: map[int]int{}}
 	d.draw()
 	out.WriteString("</body></html>\n")
 	_, err := io.WriteString(w, out.String())
@@ -59,6 +60,7 @@ type drawing struct {
 	out    *strings.Builder
 	p      *program.Program
 	layout *program.Layout
+	eager  int64       // bytes
 	rows   map[int]int // by step; effects on the host have none
 }
 
@@ -71,21 +73,21 @@ func (d *drawing) draw() {
 	block := d.block()
 	fmt.Fprintf(d.out, `<p>Each line is a step, with the line of the program that asked for it. Arcs on the left lead from a step to those that read its
 result. On the right is memory, from the beginning of the program's block on: a box is a result, from the step that writes it to the last that
-reads it; green ones are written over an operand. The dashed line is what eager code holds at each step. In all, boxes and results that leave
+reads it; green ones are written over an operand. The dashed line is the most that eager code holds at a time. In all, boxes and results that leave
 the program need %s, and eager code %s.</p>
-`, Bytes(d.p.Peak(d.layout)), Bytes(d.p.EagerPeak()))
+`, Bytes(d.p.Peak(d.layout)), Bytes(d.eager))
 	fmt.Fprintf(d.out, "<svg width=\"%d\" height=\"%d\">\n", arcs+text+memory, head+row*len(d.rows)+10)
 	fmt.Fprintf(d.out, "<text class=\"head\" x=\"%d\" y=\"18\">steps</text><text class=\"head\" x=\"%d\" y=\"18\">memory, %s across</text>\n", arcs+6, arcs+text, Bytes(block))
 	d.steps()
 	d.flows()
 	d.lives(block)
-	d.eager(block)
+	d.most(block)
 	d.out.WriteString("</svg>\n")
 }
 
 // block returns how many bytes the memory's width stands for.
 func (d *drawing) block() int64 {
-	most := max(d.p.EagerPeak(), 1)
+	most := max(d.eager, 1)
 	for _, n := range d.layout.Blocks {
 		most = max(most, n)
 	}
@@ -155,25 +157,10 @@ func (d *drawing) lives(block int64) {
 	}
 }
 
-// eager draws how much memory eager code holds.
-func (d *drawing) eager(block int64) {
-	change := make([]int64, len(d.p.Steps)+2)
-	for i := range d.p.Buffers {
-		if b := &d.p.Buffers[i]; b.Kind == program.Temporary || b.Kind == program.Result {
-			change[min(b.Made, len(change)-2)] += b.Bytes // steps that became others count no more
-			change[min(b.Released+1, len(change)-1)] -= b.Bytes
-		}
-	}
-	var points []string
-	var now int64
-	for i := range d.p.Steps {
-		now += change[i]
-		if _, shown := d.rows[i]; shown {
-			x := float64(arcs+text) + float64(now)*memory/float64(block)
-			points = append(points, fmt.Sprintf("%.1f,%d %.1f,%d", x, d.y(i), x, d.y(i)+row))
-		}
-	}
-	fmt.Fprintf(d.out, "<polyline class=\"eager\" points=\"%s\"/>\n", strings.Join(points, " "))
+// most draws the most memory that eager code holds.
+func (d *drawing) most(block int64) {
+	x := float64(arcs+text) + float64(d.eager)*memory/float64(block)
+	fmt.Fprintf(d.out, "<polyline class=\"eager\" points=\"%.1f,%d %.1f,%d\"/>\n", x, head, x, head+row*len(d.rows))
 }
 
 // Bytes writes a number of bytes for people.
