@@ -7,6 +7,7 @@ package gpu_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda"
+	"github.com/sinter-go/sinter/backend/cuda/launch"
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -43,7 +45,12 @@ func TestMain(m *testing.M) {
 	if *simulated {
 		device.Install(sim.New(sim.Config{Kind: device.KindCUDA, Devices: 1, Async: true}))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if n := launch.Late(); n > 0 {
+		fmt.Println("launch code asked", n, "times for memory behind work that it had enqueued")
+		code = 1
+	}
+	os.Exit(code)
 }
 
 // need skips the test where there is no GPU.

@@ -46,6 +46,10 @@ type GPU interface {
 	// Scratch returns device memory, aligned to 512 bytes, for the work that this
 	// call enqueues. 0 bytes are address 0.
 	Scratch(bytes int64) (uint64, error)
+	// Ahead says that work is enqueued before all scratch has been asked for, so that it
+	// is counted before any work is, as it is where scratch comes first: nothing is
+	// allocated while a call is being enqueued.
+	Ahead()
 	// Upload returns scratch that holds a copy of data, which is read at once.
 	Upload(data []byte) (uint64, error)
 	// Zero clears device memory, Copy moves it from src to dst, which do not overlap.

@@ -76,6 +76,7 @@ func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error 
 		return fmt.Errorf("%w: result %v, strides %v", ErrUnsupported, d.Shape, d.Strides)
 	}
 	if bias.Given() && d.DType.Size() == 2 && !p.aligned(&geo, d.DType.Size()) {
+		g.Ahead() // the workspace
 		if err := spread(g, bias, to); err != nil {
 			return err
 		}

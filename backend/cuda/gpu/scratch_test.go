@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cuda/gpu"
+	"github.com/sinter-go/sinter/backend/cuda/launch"
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/generated/opcases"
 	"github.com/sinter-go/sinter/ir"
@@ -28,7 +29,7 @@ func (p *tally) Launch(dev int, s device.StreamID, c *ir.Call) error {
 		defer device.Install(p)
 		return memory.StatsOf(device.CUDA(0)).Allocation.All.Allocated
 	}
-	held := blocks()
+	held, late := blocks(), launch.Late()
 	err := p.Driver.Launch(dev, s, c)
 	switch n := blocks() - held; {
 	case n > 1:
@@ -36,11 +37,14 @@ func (p *tally) Launch(dev int, s device.StreamID, c *ir.Call) error {
 	case n == 1:
 		p.needy[c.Op.Name] = c.Op.Kind == ir.Opaque
 	}
+	if launch.Late() != late {
+		p.t.Errorf("%s: launched it asks for memory behind work that it has enqueued", c.Op.Name)
+	}
 	return err
 }
 
 // TestScratch launches every call that the samples of operators make: a launch takes at most
-// one block of memory, for all that its code asks for. So the code asks for the same while
+// one block of memory, for all that its code asks for, before anything is enqueued. So the code asks for the same while
 // it is counted and while it is run.
 func TestScratch(t *testing.T) {
 	for _, name := range []library.Name{library.CUDNN, library.CUBLASLt, library.CUFFT} {

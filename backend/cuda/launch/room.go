@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"sync/atomic"
+
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/memory"
@@ -13,7 +15,7 @@ import (
 type stage uint8
 
 const (
-	trying   stage = iota // work is enqueued until memory is asked for, which has it counted
+	trying   stage = iota // memory that is asked for before any work has it counted
 	counting              // memory is counted, nothing enqueued
 	given                 // memory is there
 )
@@ -26,20 +28,29 @@ const nowhere = 1 << 60
 
 // A room is the scratch memory of one call.
 type room struct {
-	stage  stage
-	base   uint64
-	bytes  int64 // that are there, if given
-	used   int64
-	done   int // pieces of work that were enqueued before memory was asked for
-	passed int // of these, how many came by again
+	stage stage
+	begun bool // work has been enqueued
+	base  uint64
+	bytes int64 // that are there, if given
+	used  int64
 }
+
+// late counts what Late returns.
+var late atomic.Int64
+
+// Late returns how many times launch code has asked for memory behind work that it had
+// enqueued, without Ahead before: it got a block of its own then. No code of this module does.
+func Late() int64 { return late.Load() }
 
 // take returns a part of the room, and whether it had one.
 func (r *room) take(bytes int64) (addr uint64, ok bool) {
-	if r.stage == trying {
-		r.stage, r.base = counting, nowhere
-	}
-	if r.stage == given && r.used+bytes > r.bytes {
+	switch {
+	case r.stage == trying && r.begun:
+		late.Add(1)
+		return 0, false
+	case r.stage == trying:
+		r.count()
+	case r.stage == given && r.used+bytes > r.bytes:
 		return 0, false
 	}
 	addr = r.base + uint64(r.used)
@@ -47,21 +58,20 @@ func (r *room) take(bytes int64) (addr uint64, ok bool) {
 	return addr, true
 }
 
-// Due reports whether the next piece of work is to be enqueued: not where memory is only
-// counted, nor where that was done before it was. Launch code asks once for each.
-func (x *Context) Due() bool {
-	switch r := &x.room; r.stage {
-	case trying:
-		r.done++
-	case counting:
-		return false
-	case given:
-		if r.passed < r.done {
-			r.passed++
-			return false
-		}
+func (r *room) count() { r.stage, r.base = counting, nowhere }
+
+// Ahead has all memory counted before work is enqueued, where no work has been.
+func (x *Context) Ahead() {
+	if r := &x.room; r.stage == trying && !r.begun {
+		r.count()
 	}
-	return true
+}
+
+// Due reports whether work is to be enqueued: not where memory is only counted. Launch
+// code asks before each piece.
+func (x *Context) Due() bool {
+	x.room.begun = x.room.stage != counting
+	return x.room.begun
 }
 
 // Scratch returns device memory for the work that this call enqueues.
@@ -88,7 +98,7 @@ func (x *Context) allocate(bytes int64) (memory.Block, error) {
 // again makes the context ready for another run of the same launch code, in memory.
 func (x *Context) again(base uint64, bytes int64) {
 	x.forget()
-	x.room = room{stage: given, base: base, bytes: bytes, done: x.room.done}
+	x.room = room{stage: given, base: base, bytes: bytes}
 }
 
 // Run enqueues c on stream s. Views are addressed on this device, those of one
@@ -105,9 +115,12 @@ func (d *Device) Run(s driver.Stream, c *ir.Call) error {
 
 // inBlock runs c, whose needs were counted, in one block of memory.
 func (x *Context) inBlock(c *ir.Call) error {
-	b, err := x.allocate(x.room.used)
-	if err != nil {
-		return err
+	var b memory.Block
+	if x.room.used > 0 {
+		var err error
+		if b, err = x.allocate(x.room.used); err != nil {
+			return err
+		}
 	}
 	x.again(b.Addr, x.room.used)
 	return x.run(c)

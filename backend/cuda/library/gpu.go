@@ -20,9 +20,8 @@ type GPU interface {
 	// Recording reports whether work on the device is being recorded, or planned, to run
 	// when what Keep returned may have been given back.
 	Recording() bool
-	// Due reports whether the next piece of work is to be enqueued, and must be asked once
-	// before each, behind all Scratch for it: where what a call needs is only counted, it
-	// is not.
+	// Due reports whether the next piece of work is to be enqueued, and must be asked
+	// before each: where what a call needs is only counted, it is not.
 	Due() bool
 }
 

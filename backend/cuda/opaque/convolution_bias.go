@@ -43,6 +43,7 @@ func addConvolution(g code.GPU, c *ir.Call, x, weight, out, bias ir.View) (bool,
 	if !ok || x.NumElements() == 0 || weight.NumElements() == 0 || !cudnn.Supports(x, weight, out) {
 		return false, nil
 	}
+	g.Ahead() // the library's workspace
 	if err := g.Store(out, bias); err != nil {
 		return false, err
 	}

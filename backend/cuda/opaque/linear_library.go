@@ -64,13 +64,13 @@ func ownMatMulBias(g code.GPU, c *ir.Call) error {
 
 // productAndBias writes x @ y + bias to dense memory, in its dtype.
 func productAndBias(g code.GPU, c *ir.Call, out ir.View) error {
+	bias, err := g.Dense(c.In[2], out.DType)
+	if err != nil {
+		return err
+	}
 	inner := *c
 	inner.In, inner.Out = c.In[:2], []ir.View{out}
 	if err := MatMul(g, &inner); err != nil {
-		return err
-	}
-	bias, err := g.Dense(c.In[2], out.DType)
-	if err != nil {
 		return err
 	}
 	columns := int64(bias.Shape[0])

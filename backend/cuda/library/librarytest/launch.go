@@ -35,6 +35,9 @@ func (g *GPU) Recording() bool { return false }
 
 func (g *GPU) Due() bool { return true }
 
+// Ahead does nothing: memory is there at once.
+func (g *GPU) Ahead() {}
+
 func (g *GPU) Upload(data []byte) (uint64, error) { return g.Put(data), nil }
 
 func (g *GPU) Zero(addr uint64, bytes int64) error {
