@@ -55,7 +55,7 @@
 //	runtime/core        tensor handles, application of operators, differentiation
 //	  runtime/...       memory, streams, graphs, random state
 //	  runtime/device    devices and what a backend provides
-//	codegen/...         vector code, printed for the generator and made at run time
+//	codegen/...         vector code, printed for the generator and made at run time; CUDA C++
 //	ir                  dtypes, layouts, descriptors, calls
 //	  ir/body           what a descriptor computes, as a typed graph
 //	  ir/expr           the scalar expression language and its lowerings

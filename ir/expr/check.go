@@ -346,7 +346,7 @@ func (c *checker) join(n *Node, args []*Value) (Kind, error) {
 		if v == nil {
 			what := "a " + c.describe(a.Kind)
 			if a.Op == OpConst {
-				what = literal(a.Const)
+				what = Literal(a.Const)
 			}
 			hint := ""
 			if a.Kind == BoolKind && k != BoolKind {

@@ -1,7 +1,7 @@
 // Package expr is the scalar expression language of the schema: it parses an
-// expression once, checks it for a compute dtype, and lowers the result to Go
-// and CUDA source, to derivatives and to values. It knows neither operators nor
-// tensors. The meaning of every construct is stated in package ir.
+// expression once, checks it for a compute dtype, and lowers the result to
+// source text, to derivatives and to values. It knows neither operators nor
+// tensors, and of languages Go alone. The meaning of every construct is stated in package ir.
 //
 // # The way of an expression
 //
@@ -12,8 +12,8 @@
 //
 // Check types the tree for one compute dtype and makes a Graph, in which equal Values are
 // one. What may be computed once is found here, and no lowering looks for it again. All
-// lowerings go over the Graph's Values in their order: to Go and CUDA source here, to vector
-// code in codegen/lower, to results in the interpreters, of which backend/ref has the wide one.
+// lowerings go over the Graph's Values in their order: to Go here, to CUDA C++ in codegen/cpp, to
+// vector code in codegen/lower, to results in the interpreters, of which backend/ref has the wide one.
 //
 // The table of functions is the one list of what the language has. What a function does with
 // types is its rule there; what it means is in package num, and in wider arithmetic in
@@ -98,7 +98,7 @@ func (n *Node) equal(m *Node) bool {
 		return false
 	}
 	if n.Op == OpConst {
-		return literal(n.Value) == literal(m.Value)
+		return Literal(n.Value) == Literal(m.Value)
 	}
 	for i, a := range n.Args {
 		if !a.equal(m.Args[i]) {
@@ -152,6 +152,13 @@ func (n *Node) replace(with map[string]*Node) *Node {
 	return build(n.Name, args...)
 }
 
+// Infix returns how Go spells a function that is an operator of two operands, and its
+// binding strength.
+func Infix(fn string) (text string, prec int, ok bool) {
+	op, ok := infix[fn]
+	return op.text, op.prec, ok
+}
+
 // infix gives the operators their spelling and binding strength in Go.
 var infix = map[string]struct {
 	text string
@@ -165,11 +172,6 @@ var infix = map[string]struct {
 
 var prefix = map[string]string{"neg": "-", "lnot": "!", "not": "^"}
 
-const (
-	precUnary = 6
-	precAtom  = 7
-)
-
 // String returns the expression in the schema's syntax; parsing it gives an
 // equal expression.
 func (n *Node) String() string {
@@ -182,8 +184,8 @@ func (n *Node) String() string {
 func (n *Node) print(b *strings.Builder, outer int) {
 	switch n.Op {
 	case OpConst:
-		s := literal(n.Value)
-		if strings.HasPrefix(s, "-") && outer > precUnary-1 {
+		s := Literal(n.Value)
+		if strings.HasPrefix(s, "-") && outer > Unary-1 {
 			s = "(" + s + ")"
 		}
 		b.WriteString(s)
@@ -210,12 +212,12 @@ func (n *Node) print(b *strings.Builder, outer int) {
 		return
 	}
 	if op, ok := prefix[n.Name]; ok {
-		if outer > precUnary {
+		if outer > Unary {
 			b.WriteByte('(')
 			defer b.WriteByte(')')
 		}
 		b.WriteString(op)
-		n.Args[0].print(b, precAtom)
+		n.Args[0].print(b, Atom)
 		return
 	}
 	b.WriteString(n.Name)
@@ -229,8 +231,8 @@ func (n *Node) print(b *strings.Builder, outer int) {
 	b.WriteByte(')')
 }
 
-// literal spells a number such that it reads back as the same value.
-func literal(v ir.Scalar) string {
+// Literal spells a number such that it reads back as the same value.
+func Literal(v ir.Scalar) string {
 	switch v.Category() {
 	case ir.CategoryBool:
 		return strconv.FormatBool(v.Bool())

@@ -47,7 +47,7 @@ type function struct {
 	analytic bool     // holomorphic where complex
 }
 
-// functions is the language's one table. The checker, the printers of Go and CUDA, the
+// functions is the language's one table. The checker, the printers of source text, the
 // derivatives and the interpreter all ask it, so a function that is not here is nowhere.
 var functions = map[string]*function{
 	// Operators.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	"github.com/sinter-go/sinter/codegen/cpp"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/expr"
 	"github.com/sinter-go/sinter/ir/fusion"
@@ -48,8 +49,8 @@ func paramType(k expr.ParamKind) string { return [...]string{"T", "T", "long lon
 
 // functor prints a struct that computes a graph, of one element of each operand.
 func functor(b *strings.Builder, name string, g *expr.Graph) {
-	types := expr.CUDATypes{T: "T", Real: "T"}
-	dtype := func(k expr.Kind) string { return types.CUDAType(k) }
+	types := cpp.Types{T: "T", Real: "T"}
+	dtype := func(k expr.Kind) string { return types.Of(k) }
 	several := len(g.Roots) > 1
 	result := dtype(g.Roots[0].Kind)
 	fmt.Fprintf(b, "template <class T> struct %s {\n", name)
@@ -76,7 +77,7 @@ func functor(b *strings.Builder, name string, g *expr.Graph) {
 		params = append(params, dtype(k)+" "+o.Name)
 	}
 	fmt.Fprintf(b, "  SINTER_FN %s operator()(%s) const {\n", result, strings.Join(params, ", "))
-	code := g.CUDA(types)
+	code := types.Print(g)
 	for _, l := range code.Lets {
 		fmt.Fprintf(b, "    const %s %s = %s;\n", dtype(l.Kind), l.Name, l.Expr)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/codegen/cpp"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/body"
 	"github.com/sinter-go/sinter/ir/expr"
@@ -196,8 +197,8 @@ func (p *rowPrinter) functor(i int) error {
 	if err != nil {
 		return err
 	}
-	types, acc := expr.CUDATypes{T: "T", Real: "T"}, expr.CUDATypes{T: "Acc", Real: "Acc"}
-	p.line("template <class T> struct Stage%dFn {\n  typedef %s Acc;", i, types.CUDAType(b.Map.Roots[0].Kind))
+	types, acc := cpp.Types{T: "T", Real: "T"}, cpp.Types{T: "Acc", Real: "Acc"}
+	p.line("template <class T> struct Stage%dFn {\n  typedef %s Acc;", i, types.Of(b.Map.Roots[0].Kind))
 	for _, q := range b.Params {
 		p.line("  %s %s;", paramType(q.Kind), q.Name)
 	}
@@ -210,11 +211,11 @@ func (p *rowPrinter) functor(i int) error {
 }
 
 // member prints a member function of one result.
-func member(b *strings.Builder, g *expr.Graph, types expr.CUDATypes, name, params string) {
-	code := g.CUDA(types)
-	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", types.CUDAType(g.Roots[0].Kind), name, params)
+func member(b *strings.Builder, g *expr.Graph, types cpp.Types, name, params string) {
+	code := types.Print(g)
+	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", types.Of(g.Roots[0].Kind), name, params)
 	for _, l := range code.Lets {
-		fmt.Fprintf(b, "    const %s %s = %s;\n", types.CUDAType(l.Kind), l.Name, l.Expr)
+		fmt.Fprintf(b, "    const %s %s = %s;\n", types.Of(l.Kind), l.Name, l.Expr)
 	}
 	fmt.Fprintf(b, "    return %s;\n  }\n", code.Results[0])
 }

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/sinter-go/sinter/codegen/cpp"
 	"github.com/sinter-go/sinter/gen/emit/bodies"
 	"github.com/sinter-go/sinter/gen/emit/unit"
 	"github.com/sinter-go/sinter/gen/schema"
@@ -119,7 +120,7 @@ func cudaIncludes(ops []*schema.Op) (out string) {
 
 // cudaTypes are the types that functors are printed with: T is the compute type
 // and a template parameter, R its real type.
-var cudaTypes = expr.CUDATypes{T: "T", Real: "R"}
+var cudaTypes = cpp.Types{T: "T", Real: "R"}
 
 // functorName is the struct of one body. It has the words of the schema's name, each with
 // a capital, so that how Go writes one changes no binary.
@@ -300,9 +301,9 @@ func jointFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph)
 		values[i] = fmt.Sprintf("%s = x[%d]", p.Name, i)
 	}
 	fmt.Fprintf(b, "  SINTER_FN void operator()(T (&x)[%d]) const {\n    const T %s;\n", len(operands), strings.Join(values, ", "))
-	code := g.CUDA(cudaTypes)
+	code := cudaTypes.Print(g)
 	for _, l := range code.Lets {
-		fmt.Fprintf(b, "    const %s %s = %s;\n", cudaTypes.CUDAType(l.Kind), l.Name, l.Expr)
+		fmt.Fprintf(b, "    const %s %s = %s;\n", cudaTypes.Of(l.Kind), l.Name, l.Expr)
 	}
 	for i, result := range code.Results {
 		fmt.Fprintf(b, "    x[%d] = %s;\n", i, result)
@@ -322,7 +323,7 @@ func cudaFields(b *strings.Builder, op *schema.Op, name string) {
 }
 
 func cudaText(g *expr.Graph) string {
-	c := g.CUDA(cudaTypes)
+	c := cudaTypes.Print(g)
 	var kinds []expr.Kind
 	for _, root := range g.Roots {
 		kinds = append(kinds, root.Kind)
@@ -349,7 +350,7 @@ func resultsType(b *strings.Builder, g *expr.Graph) {
 	}
 	var list []string
 	for _, root := range g.Roots {
-		list = append(list, cudaTypes.CUDAType(root.Kind))
+		list = append(list, cudaTypes.Of(root.Kind))
 	}
 	fmt.Fprintf(b, "  typedef Pack<%s> Results;\n", strings.Join(list, ", "))
 }
@@ -386,18 +387,18 @@ func fieldType(p *schema.Param) string {
 
 // cudaMember prints a member function that computes g: its value, or a Results of
 // several.
-func cudaMember(b *strings.Builder, g *expr.Graph, types expr.CUDATypes, name, params string) {
-	code := g.CUDA(types)
+func cudaMember(b *strings.Builder, g *expr.Graph, types cpp.Types, name, params string) {
+	code := types.Print(g)
 	if len(code.Results) > 1 {
 		fmt.Fprintf(b, "  SINTER_FN Results %s(%s) const {\n    Results r;\n", name, params)
-	} else if result := types.CUDAType(g.Roots[0].Kind); len(code.Lets) == 0 {
+	} else if result := types.Of(g.Roots[0].Kind); len(code.Lets) == 0 {
 		fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const { return %s; }\n", result, name, params, code.Results[0])
 		return
 	} else {
 		fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", result, name, params)
 	}
 	for _, l := range code.Lets {
-		fmt.Fprintf(b, "    const %s %s = %s;\n", types.CUDAType(l.Kind), l.Name, l.Expr)
+		fmt.Fprintf(b, "    const %s %s = %s;\n", types.Of(l.Kind), l.Name, l.Expr)
 	}
 	if len(code.Results) == 1 {
 		fmt.Fprintf(b, "    return %s;\n  }\n", code.Results[0])
@@ -451,7 +452,7 @@ func (e *emitter) cudaFold(b *strings.Builder, op *schema.Op) {
 }
 
 // accCUDA are the types that the parts over accumulators are printed with.
-var accCUDA = expr.CUDATypes{T: "Acc", Real: "AccR"}
+var accCUDA = cpp.Types{T: "Acc", Real: "AccR"}
 
 // accType is the C++ type of the accumulator for operands of compute dtype d.
 func accType(p *bodies.Fold, d ir.DType) string {
@@ -466,7 +467,7 @@ func accType(p *bodies.Fold, d ir.DType) string {
 
 // cudaFoldText is what distinguishes the functors of one fold by dtype.
 func cudaFoldText(p *bodies.Fold, d ir.DType) string {
-	return fmt.Sprint(accType(p, d), cudaText(p.Mapped), p.Init.CUDA(accCUDA), p.Comb.CUDA(accCUDA), p.Finish.CUDA(accCUDA), p.Finish.Roots[0].Kind)
+	return fmt.Sprint(accType(p, d), cudaText(p.Mapped), accCUDA.Print(p.Init), accCUDA.Print(p.Comb), accCUDA.Print(p.Finish), p.Finish.Roots[0].Kind)
 }
 
 // foldFunctor prints the struct of a fold for compute dtype d.
@@ -478,7 +479,7 @@ func foldFunctor(b *strings.Builder, op *schema.Op, name string, p *bodies.Fold,
 			fmt.Fprintf(b, "  %s %s;\n", t, q.Name)
 		}
 	}
-	init := p.Init.CUDA(accCUDA)
+	init := accCUDA.Print(p.Init)
 	fmt.Fprintf(b, "  SINTER_FN Acc init() const { return %s; }\n", init.Results[0])
 	cudaMember(b, p.Mapped, cudaTypes, "map", "T "+op.Params[0].Name)
 	cudaMember(b, p.Comb, accCUDA, "combine", "Acc a, Acc b")

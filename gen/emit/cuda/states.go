@@ -103,10 +103,10 @@ func statesFunctor(b *strings.Builder, op *schema.Op, name string, f *expr.Fold,
 	cudaFields(b, op, name)
 	var fields []string
 	for i, s := range f.States {
-		fields = append(fields, fmt.Sprintf("%s %s;", cudaTypes.CUDAType(g.Map.Roots[i].Kind), s.Name))
+		fields = append(fields, fmt.Sprintf("%s %s;", cudaTypes.Of(g.Map.Roots[i].Kind), s.Name))
 	}
 	if f.States[0].Name == "" {
-		fmt.Fprintf(b, "  typedef %s Acc;\n", cudaTypes.CUDAType(g.Map.Roots[0].Kind))
+		fmt.Fprintf(b, "  typedef %s Acc;\n", cudaTypes.Of(g.Map.Roots[0].Kind))
 	} else {
 		fmt.Fprintf(b, "  struct Acc { %s };\n", strings.Join(fields, " "))
 	}
@@ -142,7 +142,7 @@ func firstMember(b *strings.Builder, f *expr.Fold, g *expr.Graph, params string)
 	b.WriteString("  struct First {")
 	for i, name := range f.Names {
 		names = append(names, strings.TrimPrefix(name, ir.First{}.Full()))
-		fmt.Fprintf(b, " %s %s;", cudaTypes.CUDAType(g.Roots[i].Kind), names[i])
+		fmt.Fprintf(b, " %s %s;", cudaTypes.Of(g.Roots[i].Kind), names[i])
 	}
 	b.WriteString(" };\n")
 	structMember(b, names, g, "First", "first", params)
@@ -151,10 +151,10 @@ func firstMember(b *strings.Builder, f *expr.Fold, g *expr.Graph, params string)
 // structMember prints a member function that gives a struct of the values of g by names, or
 // where the one name is empty the value.
 func structMember(b *strings.Builder, names []string, g *expr.Graph, typ, member, params string) {
-	code := g.CUDA(cudaTypes)
+	code := cudaTypes.Print(g)
 	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", typ, member, params)
 	for _, l := range code.Lets {
-		fmt.Fprintf(b, "    const %s %s = %s;\n", cudaTypes.CUDAType(l.Kind), l.Name, l.Expr)
+		fmt.Fprintf(b, "    const %s %s = %s;\n", cudaTypes.Of(l.Kind), l.Name, l.Expr)
 	}
 	if names[0] == "" {
 		fmt.Fprintf(b, "    return %s;\n  }\n", code.Results[0])
