@@ -77,3 +77,36 @@ func compare(t *testing.T, name string, got, want tensor.Tensor) {
 		}
 	}
 }
+
+// BenchmarkModels runs the models one by one, from their second run on.
+func BenchmarkModels(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join(*models, "*.onnx"))
+	for _, file := range files {
+		name := strings.TrimSuffix(file, ".onnx")
+		b.Run(filepath.Base(name), func(b *testing.B) {
+			model, err := onnx.Load(file)
+			if err != nil {
+				b.Skip(err)
+			}
+			inputs, err := data.LoadArrays(name+".in.npz", device.CPU)
+			if err != nil {
+				b.Fatal(err)
+			}
+			run := func() {
+				out, err := model.Run(context.Background(), inputs)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, t := range out {
+					t.Release()
+				}
+			}
+			run()
+			run()
+			b.ReportAllocs()
+			for b.Loop() {
+				run()
+			}
+		})
+	}
+}

@@ -252,6 +252,10 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 		clear(tile.Elements[T](out))
 		return
 	}
+	if v.few() && !v.direct {
+		convolveFew[T](v, x, tile.Dense(weight, out.DType).Ptr, out)
+		return
+	}
 	if u := v.unfold(); u != nil {
 		forward[T](u.to, unfolded[T](u, x, out.DType), weight, out)
 		return

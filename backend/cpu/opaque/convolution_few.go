@@ -1,0 +1,110 @@
+package opaque
+
+import (
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/gemm"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// A convolution of very few windows reads each weight for some of them alone: what it takes is
+// the time to read the weights once, where they lie. Its windows are put side by side.
+
+const (
+	// fewWindows is how many windows of all images these are at most: products of few rows
+	// read the weights twice then.
+	fewWindows = 6
+	// fewWindowRows is how many windows a product has, so that gemm takes it for one of few rows.
+	fewWindowRows = 3
+	// fewWeights is how many weights a group has at least: a product of less is over before it
+	// has begun.
+	fewWeights = 1024
+)
+
+// few reports whether there are so few windows.
+func (v *convolution) few() bool {
+	return v.images*v.outSize <= fewWindows && v.outs*v.terms() >= fewWeights
+}
+
+// A piece is neighbouring elements of a window that are neighbours in the image: where they go
+// in the window's part for a channel, and where they come from in the channel.
+type piece struct{ to, from, n int }
+
+// convolveFew sets out to the convolution of few windows.
+func convolveFew[T float](v *convolution, x ir.View, weight unsafe.Pointer, out ir.View) {
+	image, to, depth := tile.Elements[T](tile.Dense(x, out.DType)), tile.Elements[T](out), v.terms()
+	weights := unsafe.Slice((*T)(weight), v.groups*v.outs*depth)
+	block := scratch.Get(v.outSize * depth * int(unsafe.Sizeof(T(0))))
+	defer block.Put()
+	windows := unsafe.Slice((*T)(block.Ptr()), v.outSize*depth)
+	lists := v.pieces()
+	for u := range v.images * v.groups {
+		channels := image[u*v.channels*v.inSize:][:v.channels*v.inSize]
+		for w, pieces := range lists {
+			fillWindow(windows[w*depth:][:depth], channels, pieces, v.places, v.inSize)
+		}
+		for w := 0; w < v.outSize; w += fewWindowRows {
+			p := gemm.Product[T]{M: min(fewWindowRows, v.outSize-w), N: v.outs, K: depth}
+			p.A = gemm.Matrix{Ptr: unsafe.Pointer(&windows[w*depth]), Row: depth, Col: 1}
+			p.B = gemm.Matrix{Ptr: unsafe.Pointer(&weights[u%v.groups*v.outs*depth]), Row: 1, Col: depth}
+			p.C = gemm.Matrix{Ptr: unsafe.Pointer(&to[u*v.outs*v.outSize+w]), Row: 1, Col: v.outSize}
+			p.Run()
+		}
+	}
+}
+
+// fillWindow sets a window of all channels, each of so many places, to the elements of the
+// channels, each of size elements, and to zero where there are none.
+func fillWindow[T float](window, channels []T, pieces []piece, places, size int) {
+	covered := 0
+	for _, r := range pieces {
+		covered += r.n
+	}
+	if covered < places {
+		clear(window)
+	}
+	for len(window) > 0 {
+		for _, r := range pieces {
+			if r.n < 8 { // less than a call takes
+				for i := range r.n {
+					window[r.to+i] = channels[r.from+i]
+				}
+				continue
+			}
+			copy(window[r.to:r.to+r.n], channels[r.from:r.from+r.n])
+		}
+		window, channels = window[places:], channels[size:]
+	}
+}
+
+// pieces returns, for each window, where its elements lie in a channel, without the padding.
+func (v *convolution) pieces() [][]piece {
+	lists, all := make([][]piece, v.outSize), make([]piece, 0, v.outSize*v.places)
+	last := len(v.in) - 1
+	place, window := make([]int, len(v.in)), make([]int, len(v.in))
+	for w := range lists {
+		split(w, v.out, window)
+		first := len(all)
+		for k := range v.places {
+			split(k, v.kernel, place)
+			at, inside := 0, true
+			for a, n := range v.in {
+				p := window[a]*v.stride[a] - v.padding[a] + place[a]*v.dilation[a]
+				inside = inside && p >= 0 && p < n
+				at = at*n + p
+			}
+			if !inside {
+				continue
+			}
+			if before := len(all) - 1; before >= first && place[last] > 0 && all[before].to+all[before].n == k && all[before].from+all[before].n == at {
+				all[before].n++
+				continue
+			}
+			all = append(all, piece{k, at, 1})
+		}
+		lists[w] = all[first:len(all):len(all)]
+	}
+	return lists
+}
