@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
 	"github.com/sinter-go/sinter/onnx/internal/standard"
+	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -17,6 +18,9 @@ const (
 	maxCalls  = 64      // functions in functions
 	oldest    = 7       // opset of the standard's operators
 	foldLimit = 1 << 24 // elements that a node may make when its operands are known at load
+	// leastMapped is how many bytes a tensor has at least that stays in the file: of a smaller
+	// one the copy takes less than the page that it lies in.
+	leastMapped = 4096
 )
 
 // A program is a graph as a list of steps over numbered places. Places hold the values of
@@ -54,7 +58,9 @@ type functionKey struct{ domain, name, overload string }
 // A builder makes a program of a file.
 type builder struct {
 	file      *format.Model
-	fetch     func(map[string]string) ([]byte, error)
+	own       map[string]Operator // of custom domains
+	keep      any                 // what the model's file stays for
+	fetch     func(map[string]string) ([]byte, any, error)
 	device    device.Device
 	opsets    map[string]int
 	functions map[functionKey]*format.Function
@@ -295,11 +301,14 @@ func (g *graph) initialize(file *format.Graph, at *names, inputs map[string]bool
 
 // tensor returns the constant that a file holds.
 func (b *builder) tensor(t *format.Tensor) (*value, error) {
-	raw, shape, err := contents(t, b.fetch)
+	raw, shape, keep, err := contents(t, b.keep, b.fetch)
 	if err != nil {
 		return nil, err
 	}
 	x := tensor.FromBytes(raw, carriers[t.Elem], shape)
+	if keep != nil && len(raw) >= leastMapped {
+		x = tensor.Wrap(core.Fixed(raw, carriers[t.Elem], shape, keep))
+	}
 	if err := x.Err(); err != nil {
 		return nil, err
 	}

@@ -85,15 +85,16 @@ func (g *graph) call(n *format.Node, in []int, attributes map[string]*format.Att
 	}
 	g.b.nodes[name]++
 	opset := at.opsets[key.domain]
-	spec, known := standard.Find(key.domain, n.Operator, opset)
-	missing := func(reason string) []int {
-		g.b.refuse(at, n, reason)
-		out := make([]int, len(n.Outputs))
-		for i := range out {
-			out[i] = g.place()
+	if f := g.b.own[name]; f != nil && key.domain != "" {
+		made := &node{graph: g, at: at, file: n, spec: customSpec(key), opset: opset, in: in, attributes: attributes}
+		k, reason := made.custom(f)
+		if reason != "" {
+			return g.missing(n, at, reason), nil
 		}
-		return out
+		return g.step(made, k)
 	}
+	spec, known := standard.Find(key.domain, n.Operator, opset)
+	missing := func(reason string) []int { return g.missing(n, at, reason) }
 	switch {
 	case !known:
 		return missing("there is no such operator"), nil
@@ -145,6 +146,16 @@ func (g *graph) call(n *format.Node, in []int, attributes map[string]*format.Att
 		return missing(made.reason), nil
 	}
 	return g.step(made, k)
+}
+
+// missing notes that a node is not supported, and returns places for its results.
+func (g *graph) missing(n *format.Node, at *names, reason string) []int {
+	g.b.refuse(at, n, reason)
+	out := make([]int, len(n.Outputs))
+	for i := range out {
+		out[i] = g.place()
+	}
+	return out
 }
 
 // step adds a step, or where its operands are known, computes its results.

@@ -52,34 +52,36 @@ func extents(dims []int64) (shape []int, n int, err error) {
 }
 
 // contents returns the row-major elements of t in its carrier's dtype and this machine's
-// byte order; a part of the file where that is how it has them. Fetch returns the bytes
-// of another file.
-func contents(t *format.Tensor, fetch func(map[string]string) ([]byte, error)) (raw []byte, shape []int, err error) {
+// byte order. Where that is how a file has them they are a part of it, and keep is what it
+// stays for: own for the model's. Fetch returns the bytes of another file.
+func contents(t *format.Tensor, own any, fetch func(map[string]string) ([]byte, any, error)) (raw []byte, shape []int, keep any, err error) {
 	shape, n, err := extents(t.Dims)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	dt, ok := carriers[t.Elem]
 	if !ok {
-		return nil, nil, fmt.Errorf("%w: a tensor of %s", ErrUnsupported, t.Elem)
+		return nil, nil, nil, fmt.Errorf("%w: a tensor of %s", ErrUnsupported, t.Elem)
 	}
 	file, has := t.Raw, t.HasRaw
 	if t.External != nil {
-		if file, err = fetch(t.External); err != nil {
-			return nil, nil, err
+		if file, own, err = fetch(t.External); err != nil {
+			return nil, nil, nil, err
 		}
 		has = true
 	}
 	if has {
 		bits := t.Elem.Bits()
 		if want := (n*bits + 7) / 8; len(file) != want {
-			return nil, nil, fmt.Errorf("%w: %d bytes for %s %v, which has %d", ErrFormat, len(file), t.Elem, shape, want)
+			return nil, nil, nil, fmt.Errorf("%w: %d bytes for %s %v, which has %d", ErrFormat, len(file), t.Elem, shape, want)
 		}
-		raw, err = unpack(file, t.Elem, n)
-		return raw, shape, err
+		if raw, err = unpack(file, t.Elem, n); err == nil && n > 0 && &raw[0] == &file[0] {
+			keep = own
+		}
+		return raw, shape, keep, err
 	}
 	raw, err = listed(t, n, dt)
-	return raw, shape, err
+	return raw, shape, nil, err
 }
 
 // listed returns the elements of a tensor that has them as a list of numbers.

@@ -15,26 +15,32 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/filemap"
 	"github.com/sinter-go/sinter/runtime/option"
 )
 
 // Load reads the model in a file. Tensors that it keeps in other files are read from its
 // directory, and from nowhere else: not through "..", nor through links that lead out.
-// Errors wrap ErrFormat, ErrUnsupported or what the file system says.
+// Parameters stay in the files where they are aligned there, and are read when they are used:
+// as long as there is the model, no program may make the files shorter or change them. Errors wrap ErrFormat, ErrUnsupported or what the file system says.
 //
 // Options: On, the device that the model runs on (the CPU); Plans, how many programs of
-// runs whose shapes repeat are kept (16), 0 for none.
+// runs whose shapes repeat are kept (16), 0 for none; Operators, those of custom domains.
 func Load(name string, opts ...tensor.Option) (*Model, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
 	defer root.Close()
-	raw, err := os.ReadFile(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
-	return load(raw, root.FS(), ".", opts)
+	model, err := readFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	return load(model, root.FS(), ".", opts)
 }
 
 // LoadFS is Load of a file in a file system, such as one that is embedded.
@@ -42,38 +48,79 @@ func LoadFS(fsys fs.FS, name string, opts ...tensor.Option) (*Model, error) {
 	if fsys == nil {
 		return nil, errors.New("onnx: load: no file system")
 	}
-	raw, err := fs.ReadFile(fsys, name)
+	file, err := fsys.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
-	return load(raw, fsys, path.Dir(name), opts)
+	model, err := readFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	return load(model, fsys, path.Dir(name), opts)
 }
 
 // LoadBytes is Load of a file's contents, which must not change afterwards. Tensors in
 // other files are an error.
-func LoadBytes(raw []byte, opts ...tensor.Option) (*Model, error) { return load(raw, nil, "", opts) }
+func LoadBytes(raw []byte, opts ...tensor.Option) (*Model, error) {
+	return load(contentsOf{raw: raw}, nil, "", opts)
+}
+
+// A contentsOf is the contents of a file.
+type contentsOf struct {
+	raw    []byte
+	mapped *filemap.File // nil where they are in memory of Go
+}
+
+// readFile returns the contents of a regular file and closes it.
+func readFile(file fs.File) (c contentsOf, err error) {
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return c, err
+	}
+	if !info.Mode().IsRegular() {
+		return c, fmt.Errorf("%w: %q is not a regular file", ErrFormat, info.Name())
+	}
+	if of, ok := file.(*os.File); ok {
+		if c.mapped, err = filemap.Open(of); err == nil {
+			c.raw = c.mapped.Bytes()
+		}
+		return c, err
+	}
+	c.raw, err = io.ReadAll(file)
+	return c, err
+}
+
+// keep returns what the contents stay for.
+func (c contentsOf) keep() any {
+	if c.mapped != nil {
+		return c.mapped
+	}
+	return &c.raw
+}
 
 // load reads a model whose other files are in a directory of fsys.
-func load(raw []byte, fsys fs.FS, dir string, opts []tensor.Option) (m *Model, err error) {
+func load(model contentsOf, fsys fs.FS, dir string, opts []tensor.Option) (m *Model, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a mistake of this package, whatever the file says
 			m, err = nil, fmt.Errorf("onnx: internal error: %v\n%s", r, debug.Stack())
 		}
 	}()
 	o := option.Read(opts)
-	on, kept := option.Get(&o, "On", device.CPU), o.Int("Plans", defaultPlans)
-	if err := o.Err("On, Plans"); err != nil {
+	on, kept, own := option.Get(&o, "On", device.CPU), o.Int("Plans", defaultPlans), option.Get(&o, "Operators", map[string]Operator(nil))
+	if err := o.Err("On, Plans, Operators"); err != nil {
 		return nil, fmt.Errorf("onnx: load: %w", err)
 	}
 	if kept < 0 {
 		return nil, fmt.Errorf("onnx: load: at most %d programs, want 0 or more", kept)
 	}
-	file, err := format.ReadModel(raw)
+	file, err := format.ReadModel(model.raw)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
-	external := files{fsys: fsys, dir: dir, read: map[string][]byte{}}
-	b := &builder{file: file, fetch: external.fetch, device: on, opsets: map[string]int{}, functions: map[functionKey]*format.Function{}, nodes: map[string]int{}}
+	external := files{fsys: fsys, dir: dir, read: map[string]contentsOf{"": model}}
+	defer external.forget()
+	b := &builder{file: file, own: own, keep: model.keep(), fetch: external.fetch, device: on, opsets: map[string]int{}, functions: map[functionKey]*format.Function{}, nodes: map[string]int{}}
 	m, err = b.model()
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
@@ -82,38 +129,45 @@ func load(raw []byte, fsys fs.FS, dir string, opts []tensor.Option) (m *Model, e
 	return m, nil
 }
 
-// files are the other files of a model, each read once.
+// files are the model's own file, without a name, and its other ones, each read once.
 type files struct {
 	fsys fs.FS
 	dir  string
-	read map[string][]byte
+	read map[string]contentsOf
 }
 
-// fetch returns the bytes that a tensor says are in another file.
-func (f *files) fetch(at map[string]string) ([]byte, error) {
+// forget lets the system have what was read while the model was made: what it uses from then
+// on comes back.
+func (f *files) forget() {
+	for _, c := range f.read {
+		if c.mapped != nil {
+			c.mapped.Forget()
+		}
+	}
+}
+
+// fetch returns the bytes that a tensor says are in another file, and what they stay for.
+func (f *files) fetch(at map[string]string) (raw []byte, keep any, err error) {
 	name := at["location"]
 	if f.fsys == nil {
-		return nil, fmt.Errorf("%w: a tensor is in the file %q, and the model was given as bytes", ErrFormat, name)
+		return nil, nil, fmt.Errorf("%w: a tensor is in the file %q, and the model was given as bytes", ErrFormat, name)
 	}
 	full := path.Join(f.dir, filepath.ToSlash(name))
 	if !filepath.IsLocal(filepath.FromSlash(name)) || !fs.ValidPath(full) {
-		return nil, fmt.Errorf("%w: a tensor is in the file %q, which is not in the model's directory", ErrFormat, name)
+		return nil, nil, fmt.Errorf("%w: a tensor is in the file %q, which is not in the model's directory", ErrFormat, name)
 	}
-	all, ok := f.read[full]
+	file, ok := f.read[full]
 	if !ok {
-		file, err := f.fsys.Open(full)
+		opened, err := f.fsys.Open(full)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		defer file.Close()
-		if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-			return nil, fmt.Errorf("%w: %q is not a regular file", ErrFormat, name)
+		if file, err = readFile(opened); err != nil {
+			return nil, nil, err
 		}
-		if all, err = io.ReadAll(file); err != nil {
-			return nil, err
-		}
-		f.read[full] = all
+		f.read[full] = file
 	}
+	all := file.raw
 	number := func(key string, missing int64) (int64, error) {
 		s, ok := at[key]
 		if !ok {
@@ -127,14 +181,14 @@ func (f *files) fetch(at map[string]string) ([]byte, error) {
 	}
 	offset, err := number("offset", 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	length, err := number("length", max(int64(len(all))-offset, 0))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if offset > int64(len(all)) || length > int64(len(all))-offset || length > math.MaxInt {
-		return nil, fmt.Errorf("%w: %d bytes from %d of the file %q, which has %d", ErrFormat, length, offset, name, len(all))
+		return nil, nil, fmt.Errorf("%w: %d bytes from %d of the file %q, which has %d", ErrFormat, length, offset, name, len(all))
 	}
-	return all[offset : offset+length], nil
+	return all[offset : offset+length], file.keep(), nil
 }

@@ -22,6 +22,10 @@ var lowerings struct {
 
 // loweringOf returns how an operator is computed, and whether there is an entry for it.
 func loweringOf(domain, name string) (lowering, bool) {
+	if domain == "com.microsoft" {
+		l, ok := microsoft[name]
+		return l, ok
+	}
 	if domain != "" {
 		return lowering{}, false
 	}

@@ -230,6 +230,7 @@ type recurrence struct {
 	linear    bool // GRU: the state is multiplied before it is reset
 	forget    bool // LSTM: the input gate is one less the forget gate
 	clip      float64
+	bytes     bool // what is multiplied with weights is quantized to bytes first
 }
 
 // recurrent reads a layer's attributes.
@@ -250,6 +251,7 @@ func recurrent(n *node, gates int, names ...string) kernel {
 	}
 	alphas, betas := n.floats("activation_alpha"), n.floats("activation_beta")
 	r := recurrence{gates: gates, hidden: n.int("hidden_size"), linear: n.flag("linear_before_reset"), forget: n.flag("input_forget")}
+	r.bytes = n.spec.Name == "DynamicQuantizeLSTM"
 	if n.given("clip") {
 		r.clip = n.float("clip")
 	}
@@ -275,6 +277,9 @@ func recurrent(n *node, gates int, names ...string) kernel {
 		}
 		if batchFirst {
 			x = x.Transpose(0, 1)
+		}
+		if r.bytes {
+			x = asBytes(x)
 		}
 		steps, batch, width := x.Size(0), x.Size(1), c.t(2).Size(2)
 		var lengths []int
@@ -315,9 +320,12 @@ func recurrent(n *node, gates int, names ...string) kernel {
 			p.r, _ = part(2, way)
 			p.b, p.biased = part(3, way)
 			y, h, cell := tensor.Tensor{}, tensor.Tensor{}, tensor.Tensor{}
-			if standard && lengths == nil && !p.peeps && steps > 0 {
+			switch {
+			case standard && lengths == nil && !p.peeps && steps > 0 && r.bytes:
+				y, h, cell = p.lstmOfBytes(c, x, way)
+			case standard && lengths == nil && !p.peeps && steps > 0:
 				y, h, cell = p.lstm(c, x, way)
-			} else {
+			default:
 				y, h, cell = p.run(x)
 			}
 			ys, hs, cs = append(ys, y), append(hs, h), append(cs, cell)
@@ -404,11 +412,27 @@ func (p *pass) lstm(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor
 		opts = append(opts, tensor.InputBias(order(3, 0, "input")), tensor.StateBias(order(3, 4*k, "state")))
 	}
 	y, cells := tensor.LSTM(x, p.h, p.c, order(1, 0, ""), order(2, 0, ""), opts...)
-	end := p.steps - 1
+	end := x.Size(0) - 1
 	if p.back {
 		end = 0
 	}
 	return y, y.Select(0, end), cells.Select(0, end)
+}
+
+// lstmOfBytes is lstm whose outputs are quantized before the next step.
+func (p *pass) lstmOfBytes(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor) {
+	h, cell = p.h, p.c
+	out := make([]tensor.Tensor, p.steps)
+	for i := range p.steps {
+		t := i
+		if p.back {
+			t = p.steps - 1 - i
+		}
+		one := *p
+		one.h, one.c = asBytes(h), cell
+		out[t], h, cell = one.lstm(c, x.Narrow(0, t, 1), way)
+	}
+	return tensor.Cat(out, 0), h, cell
 }
 
 // run is the pass step by step. Sequences shorter than the others keep their state after
@@ -459,6 +483,9 @@ func (p *pass) step(x, h, c tensor.Tensor, k int) (nh, nc tensor.Tensor) {
 			return t
 		}
 		return t.Add(p.b.Narrow(0, from, t.Size(1)))
+	}
+	if p.bytes {
+		h = asBytes(h)
 	}
 	n := p.gates * k
 	in := bias(0, tensor.Linear(x, p.w))

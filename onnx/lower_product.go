@@ -11,7 +11,7 @@ import (
 var products = map[string]lowering{
 	"MatMul": plain(func(c *call) error { return c.put(0, tensor.MatMul(c.t(0), c.t(1))) }),
 	"MatMulInteger": plain(func(c *call) error {
-		x, y := c.t(0).ToType(tensor.Int32), c.t(1).ToType(tensor.Int32)
+		x := c.t(0).ToType(tensor.Int32)
 		if c.has(2) {
 			z := c.t(2).ToType(tensor.Int32)
 			if z.Rank() == 1 && z.Size(0) > 1 { // one for each row
@@ -19,10 +19,7 @@ var products = map[string]lowering{
 			}
 			x = x.Sub(z)
 		}
-		if c.has(3) {
-			y = y.Sub(c.t(3).ToType(tensor.Int32))
-		}
-		return c.as(0, tensor.MatMul(x, y), format.Int32)
+		return c.as(0, integerProduct(x.ToType(tensor.Float32), c.centeredWeight(1, 3, -1), 255, 255), format.Int32)
 	}),
 	"Gemm": {make: func(n *node) kernel {
 		alpha, beta, ta, tb := n.float("alpha"), n.float("beta"), n.flag("transA"), n.flag("transB")

@@ -15,23 +15,22 @@ var quantization = map[string]lowering{
 	"QuantizeLinear":   {make: quantize},
 	"DequantizeLinear": {make: dequantize},
 	"QLinearMatMul": plain(func(c *call) error {
-		x, y := centered(c, 0, 2, -2), centered(c, 3, 5, -1)
+		x, y := centered(c, 0, 2, -2).ToType(tensor.Float32), c.centeredWeight(3, 5, -1)
 		scale := fit(c.t(1), x.Rank(), -2).ToType(tensor.Float32).Mul(fit(c.t(4), y.Rank(), -1).ToType(tensor.Float32))
-		return requantize(c, tensor.MatMul(x, y), scale, 6)
+		return requantize(c, integerProduct(x, y, 255, 255), scale, 6)
 	}),
 	"QLinearConv": {make: func(n *node) kernel {
 		conv := convolve(n)
 		return func(c *call) error {
 			inner := *c
-			inner.in = []*value{{t: centered(c, 0, 2, 1)}, {t: centered(c, 3, 5, 0)}}
-			inner.out = make([]*value, 1)
-			if c.has(8) {
-				inner.in = append(inner.in, &value{t: c.t(8)})
-			}
-			if err := exact(&inner, conv); err != nil {
+			inner.in = []*value{{t: centered(c, 0, 2, 1).ToType(tensor.Float32)}, {t: c.centeredWeight(3, 5, 0)}}
+			y, err := exact(&inner, conv, n.int("group"))
+			if err != nil {
 				return err
 			}
-			y := inner.out[0].t
+			if c.has(8) {
+				y = y.Add(fit(c.t(8), y.Rank(), 1))
+			}
 			return requantize(c, y, c.t(1).Mul(fit(c.t(4), y.Rank(), 1)), 6)
 		}
 	}},
@@ -39,12 +38,12 @@ var quantization = map[string]lowering{
 		conv := convolve(n)
 		return func(c *call) error {
 			inner := *c
-			inner.in = []*value{{t: centered(c, 0, 2, 1)}, {t: centered(c, 1, 3, 0)}}
-			inner.out = make([]*value, 1)
-			if err := exact(&inner, conv); err != nil {
+			inner.in = []*value{{t: centered(c, 0, 2, 1).ToType(tensor.Float32)}, {t: c.centeredWeight(1, 3, 0)}}
+			y, err := exact(&inner, conv, n.int("group"))
+			if err != nil {
 				return err
 			}
-			return c.as(0, inner.out[0].t, format.Int32)
+			return c.as(0, y, format.Int32)
 		}
 	}},
 }
@@ -293,16 +292,85 @@ func centered(c *call, i, zero, at int) tensor.Tensor {
 	return x.Sub(fit(c.t(zero), x.Rank(), at).ToType(tensor.Int32))
 }
 
-// exact convolves integers in float64, which holds every sum that int32 does.
-func exact(c *call, conv kernel) error {
-	for i, v := range c.in {
-		c.in[i] = &value{t: v.on(c.dev).ToType(tensor.Float64), elem: format.Double}
+// centeredWeight returns the integers of operand i less its zero in float32; where both are
+// constants it is made once.
+func (c *call) centeredWeight(i, zero, at int) tensor.Tensor {
+	of := func(tensor.Tensor) tensor.Tensor { return centered(c, i, zero, at).ToType(tensor.Float32) }
+	if c.has(zero) && c.in[zero].constant == nil {
+		return of(tensor.Tensor{})
 	}
-	if err := conv(c); err != nil {
-		return err
+	name := fmt.Sprint("centered ", at)
+	if c.has(zero) { // one weight may have several
+		name += fmt.Sprintf(" %p", c.in[zero].constant)
 	}
-	c.out[0].t = c.out[0].t.ToType(tensor.Int32)
-	return nil
+	return c.derived(i, name, of)
+}
+
+// wholeTerms is how many products of integers whose sizes are at most x and y have a sum that
+// float32 holds, whatever their order.
+func wholeTerms(x, y int) int { return (1 << 24) / (x * y) }
+
+// integerProduct returns the product, as int32, of matrices of integers in float32, of sizes at
+// most a and b: in parts whose sums float32 holds, added up as integers.
+func integerProduct(x, y tensor.Tensor, a, b int) tensor.Tensor {
+	k, part := 0, wholeTerms(a, b)
+	if x.Rank() > 0 {
+		k = x.Size(-1)
+	}
+	if k <= part || y.Rank() == 0 {
+		return tensor.MatMul(x, y).ToType(tensor.Int32)
+	}
+	parts := (k + part - 1) / part
+	rows := max(y.Rank()-2, 0)
+	var sum tensor.Tensor
+	for i := range parts {
+		lo, hi := i*k/parts, (i+1)*k/parts
+		some := tensor.MatMul(x.Narrow(-1, lo, hi-lo), y.Narrow(rows, lo, hi-lo)).ToType(tensor.Int32)
+		if i == 0 {
+			sum = some
+			continue
+		}
+		sum = sum.Add(some)
+	}
+	return sum
+}
+
+// exact convolves integers in float32, which are at most 255 in size, and returns int32: in
+// parts of channels whose sums float32 holds, or in float64, which holds all that int32 does.
+func exact(c *call, conv kernel, group int) (tensor.Tensor, error) {
+	x, w := c.in[0].t, c.in[1].t
+	run := func(x, w tensor.Tensor, e format.Elem) (tensor.Tensor, error) {
+		c.in, c.out = []*value{{t: x, elem: e}, {t: w, elem: e}}, make([]*value, 1)
+		if err := conv(c); err != nil {
+			return tensor.Tensor{}, err
+		}
+		return c.out[0].t.ToType(tensor.Int32), nil
+	}
+	if w.Rank() < 2 || w.NumElements() == 0 {
+		return run(x, w, format.Float)
+	}
+	channels, part := w.Size(1), wholeTerms(255, 255)*w.Size(0)*w.Size(1)/w.NumElements()
+	switch {
+	case channels <= part:
+		return run(x, w, format.Float)
+	case group != 1 || part == 0 || x.Rank() < 2 || x.Size(1) != channels:
+		return run(x.ToType(tensor.Float64), w.ToType(tensor.Float64), format.Double)
+	}
+	parts := (channels + part - 1) / part
+	var sum tensor.Tensor
+	for i := range parts {
+		lo, hi := i*channels/parts, (i+1)*channels/parts
+		some, err := run(x.Narrow(1, lo, hi-lo), w.Narrow(1, lo, hi-lo), format.Float)
+		if err != nil {
+			return sum, err
+		}
+		if i == 0 {
+			sum = some
+			continue
+		}
+		sum = sum.Add(some)
+	}
+	return sum, nil
 }
 
 // requantize returns sums as integers by a scale and a zero, which are operands i and i+1.

@@ -38,7 +38,13 @@ type nodeCase struct {
 // nodeCases returns the tests that testdata/nodes.py packs.
 func nodeCases(t testing.TB) []nodeCase {
 	t.Helper()
-	file, err := os.Open("testdata/nodes.tar.zst")
+	return packedCases(t, "testdata/nodes.tar.zst")
+}
+
+// packedCases returns the tests of an archive.
+func packedCases(t testing.TB, name string) []nodeCase {
+	t.Helper()
+	file, err := os.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +109,7 @@ func stored(raw []byte, v Value, typ *format.Type) (*value, error) {
 }
 
 func storedTensor(t *format.Tensor) (*value, error) {
-	raw, shape, err := contents(t, nil)
+	raw, shape, _, err := contents(t, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -270,6 +276,18 @@ func TestNodes(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(have), r.document()); diff != "" {
 		t.Errorf("docs/onnx.md is not what this run says (-have +want); run go test ./onnx -run TestNodes -update\n%s", diff)
+	}
+}
+
+// TestContrib runs the tests of operators of com.microsoft, and of sums of many small integers,
+// that testdata/contrib.py packs with onnxruntime's results.
+func TestContrib(t *testing.T) {
+	for _, c := range packedCases(t, "testdata/contrib.tar.zst") {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.run(device.CPU); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -38,9 +38,10 @@ type plans struct {
 
 // A kind of run has inputs of some shapes, and some outputs.
 type kind struct {
-	used   int64
-	plan   *plan // nil until it repeats
-	failed bool
+	used      int64
+	plan      *plan // nil until it repeats
+	recording bool  // a run is making the plan; others are by themselves meanwhile
+	failed    bool
 }
 
 // A plan is the program for a kind of run. It does not change.
@@ -112,13 +113,53 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 		return nil
 	}
 	k.used = p.uses
-	if k.failed {
-		return nil
-	}
-	if k.plan == nil {
-		m.make(k, inputs, want)
+	if k.plan == nil && !k.failed && !k.recording {
+		k.recording = true
+		values := p.values
+		made, err := p.unlocked(func() (*plan, error) { return m.record(inputs, want, values) })
+		k.recording = false
+		p.enter(string(key), k, made, err, values)
 	}
 	return k.plan
+}
+
+// unlocked calls f while the caller, which holds p.mu, does not.
+func (p *plans) unlocked(f func() (*plan, error)) (*plan, error) {
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	return f()
+}
+
+// enter keeps what came of recording a program for runs of a kind, unless the kind was
+// forgotten meanwhile. Values says whether it is for the values of few integers.
+func (p *plans) enter(key string, k *kind, made *plan, err error, values bool) {
+	if p.list[key] != k {
+		return
+	}
+	switch {
+	case err == nil:
+		if p.made >= p.most {
+			p.drop(p.longest())
+		}
+		k.plan = made
+		p.made++
+		return
+	case !values && (errors.Is(err, compile.ErrHostRead) || errors.Is(err, compile.ErrEscaped)):
+		p.values, p.list, p.made = true, nil, 0 // every kind of run has another key now
+	case values:
+		p.never, p.list, p.made = true, nil, 0
+	}
+	k.failed = true
+}
+
+// longest returns the kind with a program that was not seen for longest.
+func (p *plans) longest() (oldest *kind) {
+	for _, k := range p.list {
+		if k.plan != nil && (oldest == nil || k.used < oldest.used) {
+			oldest = k
+		}
+	}
+	return oldest
 }
 
 // forget drops the kind of run that was not seen for longest where there are so many.
@@ -144,18 +185,10 @@ func (p *plans) drop(k *kind) {
 	}
 }
 
-// make records the program for runs like this one, if that is possible.
-func (m *Model) make(k *kind, inputs map[string]*value, want []string) {
-	p, made := &m.plans, &plan{}
-	if p.made >= p.most {
-		var oldest *kind
-		for _, o := range p.list {
-			if o.plan != nil && (oldest == nil || o.used < oldest.used) {
-				oldest = o
-			}
-		}
-		p.drop(oldest)
-	}
+// record makes the program for runs like this one, if that is possible. Values says whether it
+// is for the values of few integers.
+func (m *Model) record(inputs map[string]*value, want []string, values bool) (*plan, error) {
+	made := &plan{}
 	for _, o := range m.outputs {
 		if len(want) == 0 || slices.Contains(want, o.Name) {
 			made.outputs = append(made.outputs, o.Name)
@@ -167,7 +200,7 @@ func (m *Model) make(k *kind, inputs map[string]*value, want []string) {
 		v, ok := inputs[in.Name]
 		switch {
 		case !ok:
-		case p.values && decides(v.t):
+		case values && decides(v.t):
 			var t tensor.Tensor
 			core.OutsideScope(func() { t = v.t.Clone() })
 			given[in.Name] = &value{t: t, elem: v.elem, borrowed: true, known: true}
@@ -191,17 +224,7 @@ func (m *Model) make(k *kind, inputs map[string]*value, want []string) {
 		return list, err
 	}, compile.Captures(), compile.Plans(1))
 	err := tensor.NoGrad(func() error { return tensor.Scope(func() error { return made.program.Prepare(args...) }) })
-	switch {
-	case err == nil:
-		k.plan = made
-		p.made++
-		return
-	case !p.values && (errors.Is(err, compile.ErrHostRead) || errors.Is(err, compile.ErrEscaped)):
-		p.values, p.list, p.made = true, nil, 0 // every kind of run has another key now
-	case p.values:
-		p.never, p.list, p.made = true, nil, 0
-	}
-	k.failed = true
+	return made, err
 }
 
 // results are the outputs of a run that is recorded.

@@ -1,15 +1,21 @@
 // Command onnx looks at models in the ONNX format and runs them.
 //
 //	go run ./cmd/onnx info  MODEL
-//	go run ./cmd/onnx run   [-device cpu] -in INPUTS.npz -out OUTPUTS.npz MODEL
-//	go run ./cmd/onnx check [-device cpu] [-rtol 1e-3] [-atol 1e-4] -in INPUTS.npz -want OUTPUTS.npz MODEL
-//	go run ./cmd/onnx bench [-device cpu] [-span 2s] [-json] -in INPUTS.npz MODEL
+//	go run ./cmd/onnx run   [-device cpu] [-mean 0] [-std 1] -in INPUT... [-out OUTPUT] MODEL
+//	go run ./cmd/onnx check [-device cpu] [-rtol 1e-3] [-atol 1e-4] -in INPUT... -want OUTPUTS.npz MODEL
+//	go run ./cmd/onnx bench [-device cpu] [-span 2s] [-json] -in INPUT... MODEL
 //
-// Info prints inputs, outputs, operators and parameters. Check compares with stored
+// An INPUT is an archive of arrays, FILE.npz, whose names are those of inputs; NAME=FILE with an
+// array, .npy, or a picture, PNG or JPEG; or FILE alone for the first input. Pictures get the
+// layout and, where it is fixed, the size of the input; unless that is of bytes, they are numbers
+// from 0 to 1, less -mean and divided by -std, one number or three. The OUTPUT is FILE.npz with all
+// results, or FILE or NAME=FILE with one of them, .npy or .png.
+//
+// Info prints inputs, outputs, operators, parameters and memory. Check compares with stored
 // outputs, and exits with 1 where they differ. Bench prints how long loading, the first run,
 // the shortest and the middle one took, and on Linux the memory that the process has resident
-// after them; -json prints milliseconds and megabytes as JSON, with the time to the first
-// result as "first". Files of arrays have the names of inputs and outputs.
+// after them, less what it had before loading; -json prints milliseconds and megabytes as JSON,
+// with the time to the first result as "first".
 package main
 
 import (
@@ -43,8 +49,11 @@ type job struct {
 	out        io.Writer
 	model      *onnx.Model
 	dev        device.Device
-	in, to     string
-	want       string
+	in         list
+	to, want   string
+	mean       string // of pictures
+	deviation  string
+	before     int64 // bytes that were resident before the model was loaded
 	rtol, atol float64
 	span       time.Duration
 	json       bool
@@ -61,8 +70,10 @@ func command(out io.Writer, args []string) error {
 	j := &job{out: out}
 	flags := flag.NewFlagSet("onnx "+args[0], flag.ContinueOnError)
 	on := flags.String("device", "cpu", "the device: cpu, cuda, sim, with an index as in cuda:1")
-	flags.StringVar(&j.in, "in", "", "inputs, an .npz file")
-	flags.StringVar(&j.to, "out", "", "outputs, an .npz file to write")
+	flags.Var(&j.in, "in", "an input: FILE.npz, or [NAME=]FILE with .npy, .png, .jpg; may be repeated")
+	flags.StringVar(&j.to, "out", "", "the file to write: FILE.npz, or [NAME=]FILE with .npy, .png")
+	flags.StringVar(&j.mean, "mean", "0", "what is subtracted from pictures, one number or three")
+	flags.StringVar(&j.deviation, "std", "1", "what pictures are divided by then")
 	flags.StringVar(&j.want, "want", "", "outputs to compare with, an .npz file")
 	flags.Float64Var(&j.rtol, "rtol", 1e-3, "relative tolerance of check")
 	flags.Float64Var(&j.atol, "atol", 1e-4, "absolute tolerance of check")
@@ -78,6 +89,7 @@ func command(out io.Writer, args []string) error {
 	if j.dev, err = device.Parse(*on); err != nil {
 		return err
 	}
+	j.before = resident()
 	start := time.Now()
 	if j.model, err = onnx.Load(flags.Arg(0), tensor.On(j.dev)); err != nil {
 		return err
@@ -90,7 +102,8 @@ func command(out io.Writer, args []string) error {
 func (j *job) info() error {
 	m := j.model
 	count, bytes := m.Parameters()
-	fmt.Fprintf(j.out, "producer %s, opset %d, %d parameters in %.1f MB\n", m.Producer, m.Opset, count, float64(bytes)/1e6)
+	fmt.Fprintf(j.out, "producer %s, opset %d, %d parameters in %.1f MB; loading took %.1f MB of memory\n",
+		m.Producer, m.Opset, count, float64(bytes)/1e6, float64(resident()-j.before)/1e6)
 	for _, v := range m.Inputs() {
 		fmt.Fprintln(j.out, "in ", v)
 	}
@@ -109,7 +122,7 @@ func (j *job) info() error {
 
 // once reads the inputs and runs the model.
 func (j *job) once() (inputs, outputs map[string]tensor.Tensor, err error) {
-	if inputs, err = data.LoadArrays(j.in, device.CPU); err != nil {
+	if inputs, err = j.inputs(); err != nil {
 		return nil, nil, err
 	}
 	outputs, err = j.model.Run(context.Background(), inputs)
@@ -128,7 +141,7 @@ func (j *job) run() error {
 	if j.to == "" {
 		return nil
 	}
-	return data.SaveArrays(j.to, outputs)
+	return j.save(outputs)
 }
 
 func (j *job) check() error {
@@ -216,7 +229,7 @@ func (j *job) bench() error {
 	}
 	slices.Sort(times)
 	ms := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
-	memory := float64(resident()) / 1e6
+	memory := float64(resident()-j.before) / 1e6
 	if j.json {
 		return json.NewEncoder(j.out).Encode(map[string]float64{"run": ms(times[0]), "first": ms(j.load + first), "memory": memory})
 	}

@@ -5,7 +5,7 @@
 
 Every figure is the best of ROUNDS processes of each side, which take turns. A time is the
 shortest of a process; loading is until the first result is there; memory is what the process
-has resident after its runs, onnxruntime's less what Python with the library loaded has.
+has resident after its runs, less what it had before the model was loaded.
 """
 
 import json

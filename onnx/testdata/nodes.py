@@ -33,7 +33,7 @@ def message(value, kind, name):
     return make(value, name) if make else numpy_helper.from_array(np.asarray(value), name)
 
 
-def main():
+def pack(cases, path):
     packed = io.BytesIO()
     archive = tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT)
 
@@ -42,7 +42,7 @@ def main():
         entry.size = len(data)
         archive.addfile(entry, io.BytesIO(data))
 
-    for case in sorted(collect_testcases(None), key=lambda case: case.name):
+    for case in sorted(cases, key=lambda case: case.name):
         graph = case.model.graph
         add(f"{case.name}/model.onnx", case.model.SerializeToString(deterministic=True))
         add(f"{case.name}/tolerance", f"{case.rtol} {case.atol}\n".encode())
@@ -52,10 +52,9 @@ def main():
                     data = message(value, infos[i].type, infos[i].name).SerializeToString(deterministic=True)
                     add(f"{case.name}/test_data_set_{k}/{side}_{i}.pb", data)
     archive.close()
-    path = pathlib.Path(__file__).with_name("nodes.tar.zst")
     command = ["zstd", "-q", "-19", "--long=24", "-f", "-o", str(path)]
     subprocess.run(command, input=packed.getvalue(), check=True)
 
 
 if __name__ == "__main__":
-    main()
+    pack(collect_testcases(None), pathlib.Path(__file__).with_name("nodes.tar.zst"))

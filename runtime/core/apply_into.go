@@ -129,7 +129,7 @@ func (p *application) checkWrite(t, like *Tensor, r int) error {
 	case t.grad != nil && GradEnabled():
 		return fmt.Errorf("%w: a tensor that requires gradients cannot be changed by this operator while operators are recorded; use NoGrad", ErrNoGrad)
 	}
-	return nil
+	return t.changeable()
 }
 
 // checkRead validates an operand; like has the shape.

@@ -99,6 +99,9 @@ func (a *Apply) writeOut(dst *Tensor, sameLayout bool, run func(*application, *T
 	if err := a.writable(dst); err != nil {
 		return at(err)
 	}
+	if err := dst.changeable(); err != nil {
+		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
+	}
 	others := a.In
 	if a.Op.Tags&ir.TagUpdates != 0 && dst.storage == a.In[0].storage && sameElements(dst, a.In[0]) {
 		others = append([]*Tensor{nil}, a.In[1:]...)
@@ -169,6 +172,9 @@ func ElementwiseInPlace(a Apply, in ...*Tensor) error {
 func elementwiseInPlace(a *Apply) error {
 	dst := a.In[0]
 	if err := checkEpochs(a.Op, a.In); err != nil {
+		return err
+	}
+	if err := dst.changeable(); err != nil {
 		return err
 	}
 	if dst.grad != nil && dst.grad.node == nil && GradEnabled() {

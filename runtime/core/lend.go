@@ -26,6 +26,11 @@ func Lend(op *ir.Op, t *Tensor, s device.StreamID, write bool) (v ir.View, err e
 	case write && t.grad != nil && GradEnabled():
 		return v, at(fmt.Errorf("%s: writes to a tensor that requires gradients, and does not take part in differentiation; use NoGrad", op.Name))
 	}
+	if write {
+		if err := t.changeable(); err != nil {
+			return v, at(fmt.Errorf("%s: %w", op.Name, err))
+		}
+	}
 	switch r := recorderNow(); {
 	case r == nil:
 		err = foreign([]*Tensor{t})

@@ -563,6 +563,9 @@ func AppendSignature(key []byte, args []*Tensor) []byte {
 		if _, _, bytes := argSpan(args, i); bytes != a.storage.bytes {
 			flags |= 4
 		}
+		if a.storage.fixed != nil { // which a recording that writes to it refuses
+			flags |= 8
+		}
 		num(flags)
 		for j, b := range args {
 			if j != i && a.SharesStorage(b) {

@@ -29,6 +29,7 @@ type Storage struct {
 	// virtual: a recording made it, and it has no memory: the block's address names it
 	virtual bool
 	away    bool  // Evict gave the memory back
+	fixed   any   // unless nil the memory is read-only, not held, and stays for this
 	before  int64 // epoch, while away
 
 	shared  atomic.Bool  // a second reference was made

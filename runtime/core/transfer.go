@@ -313,6 +313,9 @@ func moveInto(dst, src *Tensor, o TransferOptions) error {
 	if err := checkEpochs(&assignOp, []*Tensor{dst, src}); err != nil {
 		return err
 	}
+	if err := dst.changeable(); err != nil {
+		return err
+	}
 	if err := move(dst, src, o); err != nil {
 		return err
 	}

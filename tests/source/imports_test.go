@@ -53,6 +53,7 @@ var arrows = []struct {
 	{"runtime/option", nil},
 	{"runtime/printing", []string{"ir"}},
 	{"runtime/shm", nil},
+	{"runtime/filemap", nil},
 	{"runtime/observe", []string{"ir", "runtime/device"}},
 	{"runtime/device", []string{"ir", "ir/fusion", "runtime/local"}},
 	{"runtime", []string{"ir", "ir/fusion", "ir/program", "ir/shapes", "runtime/..."}},

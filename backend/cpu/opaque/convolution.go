@@ -252,7 +252,7 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 		clear(tile.Elements[T](out))
 		return
 	}
-	if v.few() && !v.direct {
+	if v.few() {
 		convolveFew[T](v, x, tile.Dense(weight, out.DType).Ptr, out)
 		return
 	}

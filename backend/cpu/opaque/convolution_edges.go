@@ -17,7 +17,7 @@ import (
 
 // padded is forward with the products of padding that it may leave out.
 func padded[T float](v *convolution, x, weight, out ir.View) {
-	if !v.reaches() {
+	if !v.reaches() || v.few() {
 		forward[T](v, x, weight, out)
 		return
 	}

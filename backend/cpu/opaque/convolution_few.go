@@ -23,9 +23,10 @@ const (
 	fewWeights = 1024
 )
 
-// few reports whether there are so few windows.
+// few reports whether there are so few windows, which are not the elements of the image.
+// Padding is multiplied like elements.
 func (v *convolution) few() bool {
-	return v.images*v.outSize <= fewWindows && v.outs*v.terms() >= fewWeights
+	return !v.direct && v.images*v.outSize <= fewWindows && v.outs*v.terms() >= fewWeights
 }
 
 // A piece is neighbouring elements of a window that are neighbours in the image: where they go
@@ -81,30 +82,50 @@ func fillWindow[T float](window, channels []T, pieces []piece, places, size int)
 
 // pieces returns, for each window, where its elements lie in a channel, without the padding.
 func (v *convolution) pieces() [][]piece {
-	lists, all := make([][]piece, v.outSize), make([]piece, 0, v.outSize*v.places)
 	last := len(v.in) - 1
-	place, window := make([]int, len(v.in)), make([]int, len(v.in))
+	row, width := v.kernel[last], v.in[last]
+	most := v.places / row // rows of the kernel, whose places follow one another where they are not dilated
+	if v.dilation[last] > 1 {
+		most = v.places
+	}
+	lists, all := make([][]piece, v.outSize), make([]piece, 0, v.outSize*most)
+	place, window := make([]int, last), make([]int, last+1)
 	for w := range lists {
 		split(w, v.out, window)
 		first := len(all)
-		for k := range v.places {
-			split(k, v.kernel, place)
+		for k := range v.places / row {
+			split(k, v.kernel[:last], place)
 			at, inside := 0, true
-			for a, n := range v.in {
+			for a, n := range v.in[:last] {
 				p := window[a]*v.stride[a] - v.padding[a] + place[a]*v.dilation[a]
 				inside = inside && p >= 0 && p < n
 				at = at*n + p
 			}
-			if !inside {
-				continue
+			if inside {
+				all = v.along(all, k*row, at*width, window[last]*v.stride[last]-v.padding[last])
 			}
-			if before := len(all) - 1; before >= first && place[last] > 0 && all[before].to+all[before].n == k && all[before].from+all[before].n == at {
-				all[before].n++
-				continue
-			}
-			all = append(all, piece{k, at, 1})
 		}
 		lists[w] = all[first:len(all):len(all)]
 	}
 	return lists
+}
+
+// along appends the pieces of a row of the kernel, whose first place goes to to and lies at
+// place first of the row of the channel that begins at from.
+func (v *convolution) along(all []piece, to, from, first int) []piece {
+	last := len(v.in) - 1
+	n, step := v.in[last], v.dilation[last]
+	if step == 1 {
+		lo, hi := max(0, -first), min(v.kernel[last], n-first)
+		if lo < hi {
+			all = append(all, piece{to + lo, from + first + lo, hi - lo})
+		}
+		return all
+	}
+	for k := range v.kernel[last] {
+		if p := first + k*step; p >= 0 && p < n {
+			all = append(all, piece{to + k, from + p, 1})
+		}
+	}
+	return all
 }

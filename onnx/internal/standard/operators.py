@@ -1,7 +1,8 @@
 """Writes operators.txt, the operators that the ONNX standard defines, in every version
-of each, from the standard's own definitions:
+of each, from the standard's own definitions, and those of the domain com.microsoft, which
+quantized models have, from onnxruntime's:
 
-    pip install onnx && python3 onnx/internal/standard/operators.py
+    pip install onnx onnxruntime && python3 onnx/internal/standard/operators.py
 
 A line has a first word and fields separated by tabs. What belongs to an operator follows
 its line:
@@ -20,7 +21,9 @@ import pathlib
 
 import onnx
 import onnx.defs
+import onnxruntime
 from onnx import helper
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 OPTIONS = {"Single": "one", "Optional": "optional", "Variadic": "variadic"}
 
@@ -81,6 +84,28 @@ def lines():
                 yield f"body\t{version}\t{body(s.get_function_with_opset_version(version))}"
 
 
+def contributed():
+    """The lines of onnxruntime's own operators, whose schemas have other names for the same."""
+    yield "# From onnxruntime " + onnxruntime.__version__
+    yield "opset\tcom.microsoft\t1"
+    for s in sorted(get_all_operator_schema(), key=lambda s: s.name):
+        if s.domain != "com.microsoft":
+            continue
+        yield f"op\t{s.domain}\t{s.name}\t{s.since_version}"
+        for t in s.type_constraints:
+            yield f"type\t{t.type_param_str}\t{','.join(sorted(t.allowed_type_strs))}"
+        for word, formals in (("in", s.inputs), ("out", s.outputs)):
+            for f in formals:
+                how = OPTIONS[f.option.name]
+                how = "alike" if how == "variadic" and f.isHomogeneous else how
+                yield f"{word}\t{f.name}\t{how}\t{f.typeStr}"
+        for name in sorted(s.attributes):
+            a = s.attributes[name]
+            value = onnx.AttributeProto.FromString(a._default_value)
+            known = value.type not in (onnx.AttributeProto.UNDEFINED, onnx.AttributeProto.TENSOR)
+            yield f"attr\t{name}\t{a.type.name}\t{int(a.required)}\t{text(helper.get_attribute_value(value)) if known else ''}"
+
+
 if __name__ == "__main__":
     path = pathlib.Path(__file__).with_name("operators.txt")
-    path.write_text("\n".join(lines()) + "\n")
+    path.write_text("\n".join([*lines(), *contributed()]) + "\n")

@@ -1,0 +1,61 @@
+package onnx
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+// Nodes of a custom domain are computed by functions of the program, in runs by themselves and
+// in programs; what has none is refused with all else.
+func TestOperators(t *testing.T) {
+	own := func(operator, in, out string, attributes ...msg) msg {
+		return nodeOf(operator, in, out, attributes...).text(7, "com.example")
+	}
+	factor := msg{}.text(1, "factor").int(20, 2).int(3, 3)
+	file := append(model(nodes(own("Scale", "x", "h", factor), own("Sum", "x - h", "y"))), msg{}.bytes(8, msg{}.text(1, "com.example").int(2, 1)...)...)
+	calls := 0
+	operators := map[string]Operator{
+		"com.example.Scale": func(in []tensor.Tensor, a Attributes) ([]tensor.Tensor, error) {
+			calls++
+			return []tensor.Tensor{in[0].MulScalar(a.Int("factor", 1)).AddScalar(a.Float("offset", 0.5))}, nil
+		},
+		"com.example.Sum": func(in []tensor.Tensor, _ Attributes) ([]tensor.Tensor, error) {
+			if in[1].Err() == nil {
+				return nil, errors.New("an operand that is left out has elements")
+			}
+			return []tensor.Tensor{in[0].Add(in[2])}, nil
+		},
+	}
+	m, err := LoadBytes(file, Operators(operators))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		out, err := m.Run(context.Background(), twoByTwo(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := tensor.Data[float32](out["y"]); err != nil || !slices.Equal(got, []float32{-3.5, 8.5, 12.5, -15.5}) {
+			t.Errorf("y is %v, %v", got, err)
+		}
+	}
+	if calls != 2 { // a run by itself, and the recording of the program
+		t.Errorf("the function was called %d times, want 2", calls)
+	}
+	delete(operators, "com.example.Sum")
+	if _, err := LoadBytes(file, Operators(operators)); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "com.example.Sum") || strings.Contains(err.Error(), "Scale") {
+		t.Errorf("without one of them: %v", err)
+	}
+	operators["com.example.Sum"] = func([]tensor.Tensor, Attributes) ([]tensor.Tensor, error) { return nil, nil }
+	if m, err = LoadBytes(file, Operators(operators)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Run(context.Background(), twoByTwo(t)); err == nil || !strings.Contains(err.Error(), "0 results") {
+		t.Errorf("a function without results: %v", err)
+	}
+}

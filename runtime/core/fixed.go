@@ -1,0 +1,45 @@
+package core
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// ErrReadOnly is wrapped when a tensor is to be changed whose memory cannot be.
+const ErrReadOnly ir.Error = "the tensor's memory is read-only"
+
+// Fixed returns a contiguous host tensor over raw, which has its elements row-major in this
+// machine's byte order and must not change: writing to the tensor in place is an error that
+// wraps ErrReadOnly. Keep, which must not be nil, is what raw stays for. Where raw is not
+// aligned for the dtype, or the calling goroutine records, the tensor is a copy.
+func Fixed(raw []byte, dt ir.DType, shape []int, keep any) *Tensor {
+	if len(raw) == 0 || !ir.ClassAll.Has(dt) || uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%uintptr(dt.Size()) != 0 || recorderNow() != nil {
+		return FromBytes(raw, dt, shape, Placement{})
+	}
+	if err := ir.CheckShape(shape); err != nil {
+		return Fail(fromOp, err)
+	}
+	if want := ir.NumElements(shape) * dt.Size(); len(raw) != want {
+		return FromBytes(raw, dt, shape, Placement{}) // which says what is wrong
+	}
+	dev, drv, err := device.Find(device.CPU)
+	if err != nil {
+		return Fail(fromOp, err)
+	}
+	s := empty(drv) // not held: releasing it gives nothing back
+	s.bytes, s.fixed = int64(len(raw)), keep
+	s.block = memory.Block{Memory: device.Memory{Host: unsafe.Pointer(&raw[0]), Bytes: s.bytes}, Device: dev}
+	return newTensor(s, dev, ir.ContiguousLayout(append([]int{}, shape...)), dt)
+}
+
+// changeable returns an error where t's memory is read-only.
+func (t *Tensor) changeable() error {
+	if t.storage == nil || t.storage.fixed == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s %v over the contents of a file; Clone makes a copy that can be changed", ErrReadOnly, t.dtype, t.layout.Shape)
+}
