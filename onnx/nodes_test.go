@@ -27,6 +27,7 @@ import (
 var (
 	only   = flag.String("only", "", "run the node tests whose names contain this")
 	update = flag.Bool("update", false, "write docs/onnx.md")
+	rounds = flag.Int("rounds", 3, "how often a node test runs: by itself, as it becomes a program, and by this")
 )
 
 // A nodeCase is a test of the standard: the files of its directory, by name.
@@ -144,7 +145,7 @@ func (c nodeCase) run(d device.Device) error {
 	if _, err := fmt.Sscan(string(c.files["tolerance"]), &rtol, &atol); err != nil {
 		return err
 	}
-	rounds := 3 // by itself, as it becomes a program, and by this
+	rounds := *rounds
 	if d != device.CPU && strings.HasSuffix(c.name, "_expanded") {
 		rounds = 1
 	}

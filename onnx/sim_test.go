@@ -14,3 +14,21 @@ func TestNodesOnSim(t *testing.T) {
 	}
 	runNodes(t, device.Sim(0))
 }
+
+// TestNodesOnCUDA is TestNodes on a GPU, where there is one, and has what TestContrib does, too.
+func TestNodesOnCUDA(t *testing.T) {
+	if device.Count(device.KindCUDA) == 0 {
+		t.Skip("no GPU")
+	}
+	r := runNodes(t, device.CUDA(0))
+	passed := 0
+	for _, n := range r.passed {
+		passed += n
+	}
+	t.Logf("%d cases pass", passed)
+	for _, c := range packedCases(t, "testdata/contrib.tar.zst") {
+		if err := c.run(device.CUDA(0)); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

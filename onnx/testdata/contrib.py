@@ -83,7 +83,7 @@ def lstm(name, batch, steps, directions=1, per_column=False, dtype=np.int8, **at
         scale(),
         zero,
     ]
-    return case(name, "DynamicQuantizeLSTM", inputs, 3, (1, 2, 3, 8, 9, 10, 11), tolerance=2e-3, hidden_size=hidden, **attributes)
+    return case(name, "DynamicQuantizeLSTM", inputs, 3, (1, 2, 3, 8, 9, 10, 11), tolerance=2e-5, hidden_size=hidden, **attributes)
 
 
 def cases():

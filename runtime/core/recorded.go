@@ -208,6 +208,7 @@ func (r *recorder) standIns(args []*Tensor) []*Tensor {
 			s := empty(a.storage.drv)
 			if bytes > 0 {
 				s = r.virtual(b)
+				s.fixed = a.storage.fixed
 			}
 			out[i] = newTensor(s, a.dev, l, a.dtype)
 		}

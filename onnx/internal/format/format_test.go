@@ -98,6 +98,10 @@ func TestTruncated(t *testing.T) {
 
 func FuzzReadModel(f *testing.F) {
 	f.Add(small())
+	f.Add(message(nil, 25, message(message(nil, 1, 'F'), 7, message(nil, 4, 'R')...)...))                // a function alone
+	f.Add(message(small(), 7, message(nil, 5, varint(varint(nil, 1, 1<<60), 14, 1)...)...))              // elements elsewhere, two graphs
+	f.Add(message(nil, 7, message(nil, 15, message(nil, 1, message(varint(nil, 2, 1), 9, 1)...)...)...)) // a sparse tensor
+	f.Add(append(small(), 0x0a))                                                                         // ends inside a field
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if _, err := ReadModel(b); err != nil && !errors.Is(err, ErrFormat) {
 			t.Error(err)
