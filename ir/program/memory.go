@@ -32,21 +32,98 @@ type lifetime struct {
 	offset      int64
 }
 
+// A timing says when steps run, for temporaries that share memory.
+type timing struct {
+	p      *Program
+	behind [][]uint64 // nil: in their order
+	users  [][]int    // by buffer: the steps that use it, ascending
+}
+
+// small reports whether a temporary's memory never has a step wait.
+func (t *timing) small(bytes int64) bool { return t.behind != nil && bytes < fills }
+
+// after reports whether step i comes behind step j.
+func (t *timing) after(i, j int) bool { return t.behind[i][j/64]>>(j%64)&1 == 1 }
+
+// apart reports whether two lifetimes can have the same place.
+func (t *timing) apart(a, b *lifetime) bool {
+	if a.first > b.first {
+		a, b = b, a
+	}
+	switch {
+	case a.last >= b.first:
+		return false
+	case !t.small(a.bytes) && !t.small(b.bytes):
+		return true
+	}
+	first := t.users[b.members[0]][0]
+	for _, m := range a.members {
+		for _, i := range t.users[m] {
+			if !t.after(first, i) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lastUser reports whether step i, which is the last to use a temporary, comes behind the
+// others that do, so that it can write over it.
+func (t *timing) lastUser(buffer, i int) bool {
+	if !t.small(t.p.Buffers[buffer].Bytes) {
+		return true
+	}
+	for _, j := range t.users[buffer] {
+		if j != i && !t.after(i, j) {
+			return false
+		}
+	}
+	return true
+}
+
+// users returns by buffer the steps that use it.
+func (p *Program) users() [][]int {
+	touched, count := p.touched()
+	total := 0
+	for _, n := range count {
+		total += n
+	}
+	out, all := make([][]int, len(p.Buffers)), make([]int, total)
+	for b, n := range count {
+		out[b], all = all[:0:n], all[n:]
+	}
+	for i, list := range touched {
+		for _, b := range list {
+			out[b] = append(out[b], i)
+		}
+	}
+	return out
+}
+
 // Place gives every temporary of the program a place in its device's block, such that two
 // that are alive in one step lie apart, unless the step writes the one over the other,
 // element by element. It goes by decreasing size and takes the tightest gap that fits.
-func (p *Program) Place() *Layout {
+func (p *Program) Place() *Layout { return p.place(nil) }
+
+// place is Place. Behind says by step which steps it comes behind, as a bit each; where it is
+// nil, these are the steps before it. Of temporaries of which one is small, the steps of one
+// come behind those of the other where they share memory.
+func (p *Program) place(behind [][]uint64) *Layout {
 	l := &Layout{Offsets: make([]int64, len(p.Buffers)), Blocks: map[string]int64{}}
 	for i := range l.Offsets {
 		l.Offsets[i] = -1
 	}
-	lives := p.lifetimes(l)
+	t := timing{p: p, behind: behind}
+	if behind != nil {
+		t.users = p.users()
+	}
+	lives := p.lifetimes(l, &t)
 	slices.SortStableFunc(lives, func(a, b *lifetime) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.first, b.first))
 	})
 	var placed []*lifetime // by offset
 	for _, life := range lives {
-		life.offset = gap(placed, life)
+		life.offset = t.gap(placed, life)
 		at, _ := slices.BinarySearchFunc(placed, life.offset, func(x *lifetime, o int64) int { return cmp.Compare(x.offset, o) })
 		placed = slices.Insert(placed, at, life)
 		for _, b := range life.members {
@@ -59,10 +136,10 @@ func (p *Program) Place() *Layout {
 
 // gap returns the offset of the tightest gap between the lifetimes that are placed and
 // alive together with life.
-func gap(placed []*lifetime, life *lifetime) int64 {
+func (t *timing) gap(placed []*lifetime, life *lifetime) int64 {
 	best, room, end := int64(-1), int64(0), int64(0)
 	for _, x := range placed {
-		if x.device != life.device || x.last < life.first || life.last < x.first {
+		if x.device != life.device || t.apart(x, life) {
 			continue
 		}
 		if free := x.offset - end; free >= life.bytes && (best < 0 || free < room) {
@@ -77,7 +154,7 @@ func gap(placed []*lifetime, life *lifetime) int64 {
 }
 
 // lifetimes returns those of the temporaries that are used.
-func (p *Program) lifetimes(l *Layout) []*lifetime {
+func (p *Program) lifetimes(l *Layout, t *timing) []*lifetime {
 	of := make([]*lifetime, len(p.Buffers))
 	var lives []*lifetime
 	room, alone := make([]lifetime, len(p.Buffers)), make([]int, len(p.Buffers)) // by buffer: its lifetime, and the member that it begins with
@@ -95,7 +172,7 @@ func (p *Program) lifetimes(l *Layout) []*lifetime {
 			if b.Kind != Temporary || b.First != i || of[r.Buffer] != nil {
 				continue
 			}
-			if k := p.overwritten(i, j); k >= 0 && of[k] != nil {
+			if k := p.overwritten(i, j); k >= 0 && of[k] != nil && t.lastUser(k, i) {
 				of[r.Buffer] = of[k]
 				of[k].last = b.Last
 				of[k].members = append(of[k].members, r.Buffer)

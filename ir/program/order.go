@@ -83,19 +83,7 @@ func (p *Program) frugal(before [][]int) []int {
 	for i, list := range before {
 		waits[i] = len(list)
 	}
-	touched, left := p.touched()
-	live := make([]bool, len(p.Buffers))
-	takes := func(i int) (bytes int64) {
-		for _, b := range touched[i] {
-			if !live[b] {
-				bytes += p.Buffers[b].Bytes
-			}
-			if left[b] == 1 {
-				bytes -= p.Buffers[b].Bytes
-			}
-		}
-		return bytes
-	}
+	taken := p.takings(0)
 	ready, order := make([]int, 0, len(p.Steps)), make([]int, 0, len(p.Steps))
 	for i := range waits {
 		if waits[i] == 0 {
@@ -103,19 +91,16 @@ func (p *Program) frugal(before [][]int) []int {
 		}
 	}
 	for len(ready) > 0 {
-		best, least := 0, takes(ready[0])
+		best, least := 0, taken.by(ready[0])
 		for k, i := range ready[1:] {
-			if n := takes(i); n < least || n == least && i < ready[best] {
+			if n := taken.by(i); n < least || n == least && i < ready[best] {
 				best, least = k+1, n
 			}
 		}
 		i := ready[best]
 		ready = slices.Delete(ready, best, best+1)
 		order = append(order, i)
-		for _, b := range touched[i] {
-			live[b] = true
-			left[b]--
-		}
+		taken.take(i)
 		for _, n := range then[i] {
 			if waits[n]--; waits[n] == 0 {
 				ready = append(ready, n)
@@ -144,6 +129,46 @@ func reversed(lists [][]int) [][]int {
 		}
 	}
 	return in
+}
+
+// A taking says which temporaries are there while a program is given an order.
+type taking struct {
+	p       *Program
+	least   int64   // bytes: temporaries that have fewer do not count
+	touched [][]int // by step
+	left    []int   // by buffer: the steps that use it and come later
+	live    []bool
+}
+
+func (p *Program) takings(least int64) *taking {
+	t := &taking{p: p, least: least, live: make([]bool, len(p.Buffers))}
+	t.touched, t.left = p.touched()
+	return t
+}
+
+// by returns how many bytes more there are behind step i than before it.
+func (t *taking) by(i int) (bytes int64) {
+	for _, b := range t.touched[i] {
+		n := t.p.Buffers[b].Bytes
+		if n < t.least {
+			continue
+		}
+		if !t.live[b] {
+			bytes += n
+		}
+		if t.left[b] == 1 {
+			bytes -= n
+		}
+	}
+	return bytes
+}
+
+// take has step i be the next.
+func (t *taking) take(i int) {
+	for _, b := range t.touched[i] {
+		t.live[b] = true
+		t.left[b]--
+	}
 }
 
 // touched returns by step the temporaries that it uses, and by buffer how many steps do.

@@ -114,7 +114,7 @@ func (rec *Recorded) capturable(o RecordOptions) {
 		c.why = "code for its fused operators is being made"
 	}
 	c.off.Store(c.why != "")
-	c.streams, c.name = max(1, o.Streams), o.Name
+	c.streams, c.name = 1+slices.Max(append(rec.streams, 0)), o.Name
 	c.ways = make([]way, len(rec.buffers))
 	for _, r := range rec.results {
 		if r.buffer >= 0 && rec.buffers[r.buffer].Kind == program.Result {
@@ -313,8 +313,8 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	on := captureOn(c.driver, c.device)
 	on.mu.Lock()
 	defer on.mu.Unlock()
-	spread := rec.schedule(c.streams)
-	streams, err := on.take(spread.used())
+	spread := rec.schedule()
+	streams, err := on.take(c.streams)
 	if err != nil {
 		return nil, err
 	}

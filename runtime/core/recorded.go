@@ -37,6 +37,14 @@ type RecordOptions struct {
 	Streams int
 }
 
+// spread returns how many streams a graph of the program has.
+func (o *RecordOptions) spread() int {
+	if o.CallByCall {
+		return 1
+	}
+	return max(1, o.Streams)
+}
+
 // A Recorded is a function that was recorded. What it does never changes; any goroutine may
 // run it.
 type Recorded struct {
@@ -66,6 +74,7 @@ type Recorded struct {
 	exchanges []*Exchange
 	places    []program.Ref
 	options   RecordOptions
+	streams   []int // by step: the stream of a graph that it is given to
 }
 
 // Writes reports whether runs with args change the elements of argument i.
@@ -130,7 +139,7 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 
 // record is Record, and makes two programs where s is given.
 func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
-	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, later: o.Later && !o.Unfused}
+	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, later: o.Later && !o.Unfused, streams: o.spread()}
 	r.useScratch()
 	for _, d := range o.State {
 		r.declare(d.Tensor, d.Name)
@@ -317,10 +326,11 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 // places.
 func (r *recorder) ordered(rec *Recorded) {
 	p := rec.Program
-	var order []int
-	order, rec.Program, rec.Layout = p.Order(func(i int) bool {
+	a := p.Arrange(func(i int) bool {
 		return fusion.Pinned(p, i, func(i int) string { return refused(&r.program[i]) })
-	})
+	}, r.spread())
+	order := a.Order
+	rec.Program, rec.Layout, rec.streams = a.Program, a.Layout, a.Streams
 	if order == nil {
 		return
 	}
@@ -332,6 +342,15 @@ func (r *recorder) ordered(rec *Recorded) {
 		steps[i].Step = rec.Program.Steps[i]
 	}
 	r.program, rec.Moved = steps, true
+}
+
+// spread returns how many streams the steps are given to: several only where an accelerator
+// does all of them, as a graph.
+func (r *recorder) spread() int {
+	if slices.ContainsFunc(r.program, func(s step) bool { return s.Action != program.Effect && !s.dev.Accelerator() }) {
+		return 1
+	}
+	return max(1, r.streams)
 }
 
 // fused makes one step of several.
@@ -400,7 +419,7 @@ func (rec *Recorded) Finish() (*Recorded, error) {
 	rec.Lines() // nobody writes to the program from now on
 	done := &Recorded{Program: rec.Program, results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
 		caller: rec.caller, places: rec.places}
-	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers)}
+	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers), streams: rec.options.spread()}
 	if err := r.fused(done); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,7 @@ type recorder struct {
 	captures  bool // undeclared tensors may be used
 	unfused   bool // every operator is a step of its own
 	later     bool // until the program is finished
+	streams   int  // that steps are spread over, where they are captured
 	handles   []*Tensor
 	constants []*Tensor
 	grads     map[*gradState]*gradSlot

@@ -16,7 +16,6 @@ type schedule struct {
 	of     []int   // by step: its stream
 	awaits [][]int // by step: the steps on other streams that it waits for
 	marked []bool  // by step: others wait for it
-	last   []int   // by stream: its last step; -1 where it has none
 }
 
 // A span is bytes of a buffer, or of the block of temporaries.
@@ -46,75 +45,41 @@ func meet(a, b []span) bool {
 	return slices.ContainsFunc(a, func(x span) bool { return slices.ContainsFunc(b, x.meets) })
 }
 
-// schedule spreads the steps over at most so many streams.
-func (rec *Recorded) schedule(most int) *schedule {
+// schedule finds what steps wait for that are on other streams.
+func (rec *Recorded) schedule() *schedule {
 	n := len(rec.steps)
-	l := &schedule{of: make([]int, n), awaits: make([][]int, n), marked: make([]bool, n), last: make([]int, max(most, 1))}
-	for i := range l.last {
-		l.last[i] = -1
-	}
+	l := &schedule{of: rec.streams, awaits: make([][]int, n), marked: make([]bool, n)}
 	reads, writes := make([][]span, n), make([][]span, n)
 	before := make([][]uint64, n) // by step: a bit for each step that it comes after
+	last := map[int]int{}         // by stream: the latest step
 	for i := range rec.steps {
 		if rec.steps[i].Action == program.Effect {
 			continue
 		}
 		reads[i], writes[i] = rec.spans(rec.steps[i].In), rec.spans(rec.steps[i].Out)
 		before[i] = make([]uint64, (n+63)/64)
-		var direct []int
+		follow := func(j int) {
+			before[i][j/64] |= 1 << (j % 64)
+			for w := range before[j] {
+				before[i][w] |= before[j][w]
+			}
+		}
+		if j, any := last[l.of[i]]; any {
+			follow(j)
+		}
+		last[l.of[i]] = i
 		for j := i - 1; j >= 0; j-- {
 			if before[j] == nil || before[i][j/64]>>(j%64)&1 == 1 {
 				continue // a step that this one depends on depends on it
 			}
 			if meet(writes[j], reads[i]) || meet(writes[j], writes[i]) || meet(reads[j], writes[i]) {
-				direct = append(direct, j)
-				before[i][j/64] |= 1 << (j % 64)
-				for w := range before[j] {
-					before[i][w] |= before[j][w]
-				}
-			}
-		}
-		chosen := l.choose(direct, before[i])
-		for _, j := range direct {
-			if l.of[j] != chosen {
-				l.awaits[i] = append(l.awaits[i], j)
+				follow(j)
+				l.awaits[i] = append(l.awaits[i], j) // on another stream, or it would be skipped
 				l.marked[j] = true
 			}
 		}
-		l.of[i], l.last[chosen] = chosen, i
 	}
 	return l
-}
-
-// choose returns the stream of a step: one whose last step it depends on at once or, failing
-// that, any whose work it comes after; otherwise an empty one, or the first.
-func (l *schedule) choose(direct []int, before []uint64) int {
-	for _, j := range direct {
-		if l.last[l.of[j]] == j {
-			return l.of[j]
-		}
-	}
-	empty := -1
-	for k, j := range l.last {
-		switch {
-		case j >= 0 && before[j/64]>>(j%64)&1 == 1:
-			return k
-		case j < 0 && empty < 0:
-			empty = k
-		}
-	}
-	return max(empty, 0)
-}
-
-// used returns how many streams have steps.
-func (l *schedule) used() int {
-	n := 0
-	for _, j := range l.last {
-		if j >= 0 {
-			n++
-		}
-	}
-	return n
 }
 
 // run calls give for each step with its stream current. Every stream begins behind what the
