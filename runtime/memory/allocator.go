@@ -10,20 +10,11 @@ import (
 
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
-// Sizes of section 3.1.
-const (
-	unit           = 512      // blocks are multiples of it, and so are addresses
-	smallSize      = 1 << 20  // the largest block of the small pool
-	smallSegment   = 2 << 20  // what the small pool asks the driver for
-	largeSegment   = 20 << 20 // what the large pool does for blocks below directSize
-	directSize     = 10 << 20 // blocks from here on get a segment of their own size
-	directRounding = 2 << 20
-)
-
-// roundSize returns the size of the block for n > 0 bytes.
-func roundSize(n int64) int64 { return (n + unit - 1) &^ (unit - 1) }
+// unit is what blocks are multiples of, and addresses, in bytes.
+const unit = settings.Unit
 
 // An allocator is the caching allocator of one device.
 type allocator struct {
@@ -143,8 +134,8 @@ func newAllocator(dev device.Device, drv device.Driver) *allocator {
 	if p, err := drv.Properties(dev.Index); err == nil {
 		a.total = p.TotalMemory
 	}
-	if conf, err := configuration(); err == nil && conf.fraction >= 0 {
-		a.fraction = conf.fraction
+	if conf, err := configuration(); err == nil && conf.Fraction >= 0 {
+		a.fraction = conf.Fraction
 	}
 	a.setPace()
 	return a
@@ -162,7 +153,7 @@ func (a *allocator) alloc(s device.StreamID, bytes int64) (*chunk, error) {
 			return nil, fmt.Errorf("%s: cannot allocate %d bytes: %w", a.dev, bytes, err)
 		}
 	}
-	r := request{conf: conf, stream: s, bytes: bytes, size: conf.round(bytes)}
+	r := request{conf: conf, stream: s, bytes: bytes, size: conf.Round(bytes)}
 	var within *scope
 	if scopes.Held() {
 		within, _ = scopes.Get()
@@ -194,7 +185,7 @@ func (a *allocator) alloc(s device.StreamID, bytes int64) (*chunk, error) {
 
 // A request is what an allocation asks for.
 type request struct {
-	conf        *settings
+	conf        *settings.Settings
 	pool        *pool
 	stream      device.StreamID
 	bytes, size int64 // as asked for, and as a block
@@ -207,9 +198,9 @@ func (a *allocator) find(r request) *chunk {
 	set := r.pool.set(r.stream)
 	c := set.bestFit(r.size)
 	if c != nil && c.room != nil {
-		c = set.inRoom(c, r.conf.expandable)
+		c = set.inRoom(c, r.conf.Expandable)
 	}
-	if c == nil || !r.conf.fits(r.size, c.size) {
+	if c == nil || !r.conf.Fits(r.size, c.size) {
 		return nil
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/local"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
 // An arena is the two pools that blocks of one origin come from: a device's
@@ -29,7 +30,7 @@ func (h *arena) init() {
 
 // poolOf returns the pool for blocks of a size.
 func (h *arena) poolOf(size int64) *pool {
-	if size <= smallSize {
+	if size <= settings.SmallSize {
 		return &h.small
 	}
 	return &h.large

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
 // A chunk is a part of a segment, or of a room, which is a segment whose memory is
@@ -51,14 +52,14 @@ func (c *chunk) divided() bool { return c.prev != nil || c.next != nil }
 
 // splits reports whether the chunk is divided when it is lent for size bytes, which
 // leaves rest bytes of it.
-func (c *chunk) splits(size, rest int64, conf *settings) bool {
+func (c *chunk) splits(size, rest int64, conf *settings.Settings) bool {
 	switch {
 	case c.pool.arena.noSplit:
 		return false
 	case c.pool.small || c.room != nil:
 		return rest >= unit
 	}
-	return size < conf.maxSplit && rest > smallSize
+	return size < conf.MaxSplit && rest > settings.SmallSize
 }
 
 // newChunk returns a record without memory.
@@ -135,7 +136,7 @@ func (a *allocator) lend(c *chunk, r request) {
 	a.stats.RequestedBytes.Grow(kind, r.bytes)
 	a.stats.Active.Grow(kind, 1)
 	a.stats.ActiveBytes.Grow(kind, c.size)
-	if c.size >= r.conf.maxSplit {
+	if c.size >= r.conf.MaxSplit {
 		c.oversize = true
 		a.stats.OversizeAllocations.Grow(1)
 	}

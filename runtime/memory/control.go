@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
 	"github.com/sinter-go/sinter/runtime/memory/host"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
 // StatsOf returns the figures of an accelerator's allocator; zero for the host,
@@ -21,8 +22,8 @@ func StatsOf(d device.Device) figures.Stats {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.stats.Stats()
-	if conf := inForce.Load(); a.caching && conf != nil && conf.maxSplit != unlimited {
-		s.MaxSplitSize = conf.maxSplit
+	if conf := inForce.Load(); a.caching && conf != nil && conf.MaxSplit != settings.Unlimited {
+		s.MaxSplitSize = conf.MaxSplit
 	}
 	return s
 }
@@ -150,8 +151,8 @@ func SetMemoryFraction(d device.Device, fraction float64) error {
 func MemoryFraction(d device.Device) float64 {
 	a := existing(d)
 	if a == nil {
-		if conf, err := configuration(); err == nil && conf.fraction >= 0 {
-			return conf.fraction
+		if conf, err := configuration(); err == nil && conf.Fraction >= 0 {
+			return conf.Fraction
 		}
 		return 1
 	}

@@ -39,7 +39,7 @@ func (a *allocator) grow(r request) (*chunk, error) {
 	if !errors.Is(err, device.ErrOutOfMemory) {
 		return c, err
 	}
-	if err == errOverLimit && r.conf.rejects {
+	if err == errOverLimit && r.conf.Rejects {
 		return nil, a.outOfMemory(r, err)
 	}
 	if c := a.borrow(r); c != nil {
@@ -78,7 +78,7 @@ func (a *allocator) attempt(r request) (*chunk, error) {
 		a.lend(c, r)
 		return c, nil
 	}
-	bytes := r.conf.segment(r.size)
+	bytes := r.conf.Segment(r.size)
 	over := a.limit() > 0 && a.stats.ReservedBytes.Sum()+bytes > a.limit()
 	a.mu.Unlock()
 	if over {
@@ -117,7 +117,7 @@ func (a *allocator) adopt(addr uint64, bytes int64, r request) *chunk {
 	a.list(c)
 	a.stats.Segment.Grow(r.pool.kind, 1)
 	a.reserve(c, bytes)
-	if bytes >= r.conf.maxSplit {
+	if bytes >= r.conf.MaxSplit {
 		c.oversized = true
 		a.stats.OversizeSegments.Grow(1)
 	}

@@ -91,7 +91,7 @@ func (a *allocator) tooLarge(bytes int64) error {
 func (a *allocator) outOfMemory(r request, cause error) error {
 	e := &OutOfMemoryError{Device: a.dev, Requested: r.bytes, Tried: r.size, Total: a.total, Cause: cause}
 	if r.pool != nil {
-		e.Tried = r.conf.segment(r.size)
+		e.Tried = r.conf.Segment(r.size)
 	}
 	if cause == errOverLimit {
 		e.Cause = nil
@@ -107,7 +107,7 @@ func (a *allocator) outOfMemory(r request, cause error) error {
 	e.Allocated, e.Reserved = a.stats.ActiveBytes.Sum(), a.stats.ReservedBytes.Sum()
 	e.Private = a.inPrivate()
 	if r.pool != nil {
-		if cause == errOverLimit && r.conf.rejects {
+		if cause == errOverLimit && r.conf.Rejects {
 			a.stats.Rejections++
 		} else {
 			a.stats.OutOfMemory++

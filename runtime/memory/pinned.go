@@ -94,14 +94,14 @@ func (p *pinnedCache) alloc(bytes int64) (Block, error) {
 	p.mu.Unlock()
 	p.note(p.discard(gone))
 	size := bytes
-	if size <= conf.pinned.maxRound {
+	if size <= conf.Pinned.MaxRound {
 		size = 1 << class
 	}
-	m, err := p.get(size, &conf.pinned)
+	m, err := p.get(size, &conf.Pinned)
 	if errors.Is(err, device.ErrOutOfMemory) {
 		collect()
 		if err = p.release(); err == nil {
-			m, err = p.get(size, &conf.pinned)
+			m, err = p.get(size, &conf.Pinned)
 		}
 	}
 	if err != nil {
@@ -188,7 +188,7 @@ func (p *pinnedCache) reuse(b *pinned) {
 	p.stats.ActiveBytes.Shrink(b.memory.Bytes)
 	if b.memory.cut {
 		p.reserve.lent--
-	} else if conf := inForce.Load(); conf != nil && b.memory.Bytes > conf.pinned.maxCached {
+	} else if conf := inForce.Load(); conf != nil && b.memory.Bytes > conf.Pinned.MaxCached {
 		p.doomed = append(p.doomed, b)
 		return
 	}
@@ -210,7 +210,7 @@ func (p *pinnedCache) await(b *pinned, at place) {
 	defer p.mu.Unlock()
 	if err == nil {
 		p.waiting = append(p.waiting, pinnedUse{at.dev.Index, e, b})
-		if conf := inForce.Load(); conf != nil && conf.pinned.background && !p.watching {
+		if conf := inForce.Load(); conf != nil && conf.Pinned.Background && !p.watching {
 			p.watching = true
 			go p.watch()
 		}

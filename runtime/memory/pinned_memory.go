@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
 // hostPage is the host's page size as far as it matters here: a part of it, or it.
@@ -29,7 +30,7 @@ type reserve struct {
 }
 
 // get returns bytes of page-locked memory: from the reserve, or from the driver.
-func (p *pinnedCache) get(bytes int64, conf *pinnedSettings) (piece, error) {
+func (p *pinnedCache) get(bytes int64, conf *settings.Pinned) (piece, error) {
 	m, err := p.cut(bytes, conf)
 	if err != nil || m.Host != nil {
 		return m, err
@@ -39,8 +40,8 @@ func (p *pinnedCache) get(bytes int64, conf *pinnedSettings) (piece, error) {
 
 // cut returns a part of the reserve, which is locked with the first; none where
 // there is no reserve or no room in it.
-func (p *pinnedCache) cut(bytes int64, conf *pinnedSettings) (piece, error) {
-	if conf.reserve == 0 || bytes > conf.reserve {
+func (p *pinnedCache) cut(bytes int64, conf *settings.Pinned) (piece, error) {
+	if conf.Reserve == 0 || bytes > conf.Reserve {
 		return piece{}, nil
 	}
 	p.reserving.Lock()
@@ -49,7 +50,7 @@ func (p *pinnedCache) cut(bytes int64, conf *pinnedSettings) (piece, error) {
 	missing := p.reserve.whole.Host == nil
 	p.mu.Unlock()
 	if missing {
-		whole, err := p.lock(conf.reserve, conf)
+		whole, err := p.lock(conf.Reserve, conf)
 		if err != nil {
 			return piece{}, err
 		}
@@ -70,7 +71,7 @@ func (p *pinnedCache) cut(bytes int64, conf *pinnedSettings) (piece, error) {
 }
 
 // lock gets page-locked memory from the driver.
-func (p *pinnedCache) lock(bytes int64, conf *pinnedSettings) (piece, error) {
+func (p *pinnedCache) lock(bytes int64, conf *settings.Pinned) (piece, error) {
 	start := time.Now()
 	m, err := p.lockNew(bytes, conf)
 	took := time.Since(start)
@@ -83,16 +84,16 @@ func (p *pinnedCache) lock(bytes int64, conf *pinnedSettings) (piece, error) {
 	return m, nil
 }
 
-func (p *pinnedCache) lockNew(bytes int64, conf *pinnedSettings) (piece, error) {
+func (p *pinnedCache) lockNew(bytes int64, conf *settings.Pinned) (piece, error) {
 	registrar, ok := p.drv.(device.HostRegistrar)
-	if !conf.register || !ok {
+	if !conf.Register || !ok {
 		m, err := p.drv.AllocHost(bytes)
 		return piece{Memory: m}, err
 	}
 	data := make([]byte, bytes+hostPage)
 	skip := -uintptr(unsafe.Pointer(&data[0])) & (hostPage - 1)
 	data = data[skip:][:bytes:bytes]
-	touch(data, conf.threads)
+	touch(data, conf.Threads)
 	m := device.Memory{Host: unsafe.Pointer(&data[0]), Bytes: bytes}
 	return piece{m, true, false}, registrar.RegisterHost(m)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
 // This file has the steps of grow that make room, from the mildest to the strongest.
@@ -16,14 +17,14 @@ import (
 // threshold's part of the limit. A block's age is the searches of its pool
 // since it became free. Those of average age and older go, whole rounds, until the
 // excess is gone.
-func (a *allocator) retire(conf *settings) error {
-	if conf.collectFrom == 0 {
+func (a *allocator) retire(conf *settings.Settings) error {
+	if conf.CollectFrom == 0 {
 		return nil
 	}
 	a.growing.Lock()
 	defer a.growing.Unlock()
 	a.mu.Lock()
-	excess := a.stats.ReservedBytes.Sum() - int64(conf.collectFrom*float64(a.limit()))
+	excess := a.stats.ReservedBytes.Sum() - int64(conf.CollectFrom*float64(a.limit()))
 	if a.limit() == 0 || excess <= 0 || a.capturing > 0 {
 		a.mu.Unlock()
 		return nil
@@ -93,19 +94,19 @@ func (a *allocator) borrow(r request) *chunk {
 // driver: the smallest that suffices, or from the largest down. It
 // reports whether that is enough.
 func (a *allocator) makeRoom(r request) (bool, error) {
-	if r.conf.maxSplit == unlimited {
+	if r.conf.MaxSplit == settings.Unlimited {
 		return false, nil
 	}
 	a.growing.Lock()
 	defer a.growing.Unlock()
-	need := max(r.size, r.conf.maxSplit)
+	need := max(r.size, r.conf.MaxSplit)
 	a.mu.Lock()
 	if a.capturing > 0 {
 		a.mu.Unlock()
 		return false, nil
 	}
 	blocks := a.whole(func(c *chunk) bool {
-		return c.pool == r.pool && c.stream == r.stream && c.size >= r.conf.maxSplit
+		return c.pool == r.pool && c.stream == r.stream && c.size >= r.conf.MaxSplit
 	})
 	slices.SortFunc(blocks, func(c, d *chunk) int { return cmp.Or(cmp.Compare(c.size, d.size), cmp.Compare(c.addr, d.addr)) })
 	var gone []*chunk

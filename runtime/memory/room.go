@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
 // A room is a range of addresses of one pool and stream, behind which memory is
@@ -18,7 +19,7 @@ type room struct {
 // mapper returns the driver's part for rooms; nil where a request's segments do not
 // expand.
 func (a *allocator) mapper(r request) device.Mapper {
-	if !r.conf.expandable || r.pool.arena.noSplit {
+	if !r.conf.Expandable || r.pool.arena.noSplit {
 		return nil
 	}
 	m, ok := a.drv.(device.Mapper)
@@ -104,9 +105,9 @@ func (p *pool) site(s device.StreamID, size int64) (*chunk, int64) {
 // newRoom reserves a range of an eighth more than the device's memory, which takes
 // none.
 func (a *allocator) newRoom(r request, m device.Mapper) error {
-	page := int64(smallSegment)
+	page := int64(settings.SmallSegment)
 	if !r.pool.small {
-		page = r.conf.largeSegment
+		page = r.conf.LargeSegment
 	}
 	size := max(a.total+a.total/8, r.size)
 	size = (size + page - 1) / page * page

@@ -2,76 +2,32 @@ package memory
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"sync/atomic"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/memory/settings"
 )
 
-// settings are what a string in the environment or Configure says. They do
-// not change once published.
-type settings struct {
-	text         string
-	maxSplit     int64                // blocks of so many bytes are not divided
-	maxRounding  int64                // by which a block that is not divided may be too large
-	divisions    [numDivisions]uint64 // of the interval between powers of two that a size is in; 0: none
-	rounds       bool                 // divisions has any
-	collectFrom  float64              // of the limit, from where on old blocks go back; 0: never
-	expandable   bool                 // segments grow page by page
-	largeSegment int64                // bytes
-	rejects      bool                 // what is over the limit fails at once
-	fraction     float64              // of a device's memory; negative: not said
-	pinned       pinnedSettings
-}
-
-// pinnedSettings are those of page-locked memory.
-type pinnedSettings struct {
-	register   bool  // lock memory of the program's instead of asking for locked memory
-	threads    int   // that touch the pages of such memory first
-	background bool  // a goroutine waits for copies
-	reserve    int64 // bytes locked at once, which blocks are cut from; 0: none
-	maxRound   int64 // blocks of more bytes are not rounded up to a power of two
-	maxCached  int64 // blocks of more bytes are not kept
-}
-
-// unlimited stands for no limit on sizes.
-const unlimited = math.MaxInt64
-
-// The intervals that have divisions of their own: from 1 MiB, and sizes below it,
-// to 32 GiB and sizes above.
-const (
-	numDivisions = 16
-	firstDivided = 20 // log2 of the first interval's start
-	maxThreads   = 128
-	minLargeMiB  = directSize >> 20
-	settingsEnv  = "SINTER_ALLOC_CONF"
-)
-
-func defaults() *settings {
-	return &settings{
-		maxSplit: unlimited, maxRounding: 20 << 20, largeSegment: largeSegment, fraction: -1,
-		pinned: pinnedSettings{threads: 1, maxRound: unlimited, maxCached: unlimited},
-	}
-}
+const settingsEnv = "SINTER_ALLOC_CONF"
 
 // inForce are the settings; nil before they are read for the first time.
-var inForce atomic.Pointer[settings]
+var inForce atomic.Pointer[settings.Settings]
 
 // configuration returns the settings. The first call reads the environment; what
 // is wrong there is an error of every call until Configure.
-func configuration() (*settings, error) {
+func configuration() (*settings.Settings, error) {
 	if s := inForce.Load(); s != nil {
 		return s, nil
 	}
-	s := defaults()
+	s := settings.Default()
 	for _, name := range []string{settingsEnv, "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"} {
 		text, set := os.LookupEnv(name)
 		if !set {
 			continue
 		}
 		var err error
-		if s, err = parseSettings(text); err != nil {
+		if s, err = parse(text); err != nil {
 			return nil, fmt.Errorf("environment variable %s: %w", name, err)
 		}
 		break
@@ -82,6 +38,14 @@ func configuration() (*settings, error) {
 
 // ErrSettings is wrapped by errors about the text of allocator settings.
 const ErrSettings ir.Error = "invalid allocator settings"
+
+func parse(text string) (*settings.Settings, error) {
+	s, err := settings.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	return s, nil
+}
 
 // Configure sets how the allocators of all devices work from now on: the same
 // text as the environment's SINTER_ALLOC_CONF, which it replaces as a whole.
@@ -110,15 +74,15 @@ const ErrSettings ir.Error = "invalid allocator settings"
 //	pinned_max_round_threshold_mb          blocks above are not rounded up to a power of two; no limit
 //	pinned_max_cached_size_mb              blocks above are not kept when they are freed; no limit
 func Configure(text string) error {
-	s, err := parseSettings(text)
+	s, err := parse(text)
 	if err != nil {
 		return err
 	}
 	inForce.Store(s)
-	if s.fraction >= 0 {
+	if s.Fraction >= 0 {
 		for _, a := range everyAllocator() {
 			a.mu.Lock()
-			a.fraction = s.fraction
+			a.fraction = s.Fraction
 			a.setPace()
 			a.mu.Unlock()
 		}
@@ -133,41 +97,5 @@ func Settings() string {
 	if err != nil {
 		return ""
 	}
-	return s.text
-}
-
-// round returns the size of the block for n > 0 bytes. It is small enough
-// to be inlined.
-func (s *settings) round(n int64) int64 {
-	if s.rounds {
-		return s.roundDivided(n)
-	}
-	return roundSize(n)
-}
-
-func (s *settings) roundDivided(n int64) int64 {
-	if d := s.division(n); d > 1 && uint64(n) > unit*d {
-		return roundPart(n, d)
-	}
-	return roundSize(n)
-}
-
-// segment returns what the driver is asked for when a block of size bytes does not
-// fit in what is there.
-func (s *settings) segment(size int64) int64 {
-	switch {
-	case size <= smallSize:
-		return smallSegment
-	case size < directSize:
-		return s.largeSegment
-	}
-	return (size + directRounding - 1) &^ (directRounding - 1)
-}
-
-// fits reports whether a free block of have bytes may serve a request of size.
-func (s *settings) fits(size, have int64) bool {
-	if size < s.maxSplit {
-		return have < s.maxSplit
-	}
-	return have-size < s.maxRounding
+	return s.Text
 }

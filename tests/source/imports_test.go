@@ -60,6 +60,7 @@ var arrows = []struct {
 	{"runtime/memory/figures", nil},
 	{"runtime/memory/host", []string{"runtime/device"}},
 	{"runtime/memory/pickle", nil},
+	{"runtime/memory/settings", nil},
 	{"runtime/memory/pprof", []string{"runtime/memory"}},
 	{"backend/cpu/made", []string{"backend/cpu/fold", "backend/cpu/simd", "backend/cpu/vector", "codegen/...", "ir", "ir/body", "ir/expr"}},
 	{"backend/cpu", []string{"backend/cpu/...", "ir", "ir/fusion", "runtime/device", "runtime/fftplans", "runtime/shm"}},

@@ -1,4 +1,4 @@
-package memory
+package settings
 
 import (
 	"fmt"
@@ -12,33 +12,33 @@ import (
 // An option is one key of the settings.
 type option struct {
 	key string
-	set func(s *settings, value string) error
+	set func(s *Settings, value string) error
 }
 
 // options are the keys there are, in the order that errors list them in.
 var options = []option{
 	{"backend", setBackend},
-	{"max_split_size_mb", size(func(s *settings, n int64) { s.maxSplit = n }, 1)},
-	{"max_non_split_rounding_mb", size(func(s *settings, n int64) { s.maxRounding = n }, 1)},
+	{"max_split_size_mb", size(func(s *Settings, n int64) { s.MaxSplit = n }, 1)},
+	{"max_non_split_rounding_mb", size(func(s *Settings, n int64) { s.MaxRounding = n }, 1)},
 	{"roundup_power2_divisions", setDivisions},
 	{"garbage_collection_threshold", setThreshold},
-	{"expandable_segments", flag(func(s *settings, on bool) { s.expandable = on })},
+	{"expandable_segments", flag(func(s *Settings, on bool) { s.Expandable = on })},
 	{"per_process_memory_fraction", setFraction},
 	{"large_segment_size_mb", setLargeSegment},
-	{"throw_on_cudamalloc_oom", flag(func(s *settings, on bool) { s.rejects = on })},
-	{"release_lock_on_cudamalloc", flag(func(*settings, bool) {})},
-	{"pinned_use_cuda_host_register", flag(func(s *settings, on bool) { s.pinned.register = on })},
+	{"throw_on_cudamalloc_oom", flag(func(s *Settings, on bool) { s.Rejects = on })},
+	{"release_lock_on_cudamalloc", flag(func(*Settings, bool) {})},
+	{"pinned_use_cuda_host_register", flag(func(s *Settings, on bool) { s.Pinned.Register = on })},
 	{"pinned_num_register_threads", setThreads},
-	{"pinned_use_background_threads", flag(func(s *settings, on bool) { s.pinned.background = on })},
-	{"pinned_reserve_segment_size_mb", size(func(s *settings, n int64) { s.pinned.reserve = n }, 0)},
-	{"pinned_max_round_threshold_mb", size(func(s *settings, n int64) { s.pinned.maxRound = n }, 0)},
-	{"pinned_max_cached_size_mb", size(func(s *settings, n int64) { s.pinned.maxCached = n }, 0)},
+	{"pinned_use_background_threads", flag(func(s *Settings, on bool) { s.Pinned.Background = on })},
+	{"pinned_reserve_segment_size_mb", size(func(s *Settings, n int64) { s.Pinned.Reserve = n }, 0)},
+	{"pinned_max_round_threshold_mb", size(func(s *Settings, n int64) { s.Pinned.MaxRound = n }, 0)},
+	{"pinned_max_cached_size_mb", size(func(s *Settings, n int64) { s.Pinned.MaxCached = n }, 0)},
 }
 
-// parseSettings reads a text of settings.
-func parseSettings(text string) (*settings, error) {
-	s := defaults()
-	s.text = text
+// Parse reads a text of settings, in the form that memory.Configure documents.
+func Parse(text string) (*Settings, error) {
+	s := Default()
+	s.Text = text
 	compact := strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return -1
@@ -53,16 +53,16 @@ func parseSettings(text string) (*settings, error) {
 		i := slices.IndexFunc(options, func(o option) bool { return o.key == key })
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%w: %q: want key:value", ErrSettings, entry)
+			return nil, fmt.Errorf("%q: want key:value", entry)
 		case i < 0:
-			return nil, fmt.Errorf("%w: Unrecognized key '%s', want one of %s", ErrSettings, key, optionKeys())
+			return nil, fmt.Errorf("Unrecognized key '%s', want one of %s", key, optionKeys())
 		}
 		if err := options[i].set(s, value); err != nil {
-			return nil, fmt.Errorf("%w: %s:%s: %w", ErrSettings, key, value, err)
+			return nil, fmt.Errorf("%s:%s: %w", key, value, err)
 		}
 	}
-	if s.maxSplit < s.largeSegment {
-		return nil, fmt.Errorf("%w: max_split_size_mb:%d: too small, want at least the large segments' %d", ErrSettings, s.maxSplit>>20, s.largeSegment>>20)
+	if s.MaxSplit < s.LargeSegment {
+		return nil, fmt.Errorf("max_split_size_mb:%d: too small, want at least the large segments' %d", s.MaxSplit>>20, s.LargeSegment>>20)
 	}
 	return s, nil
 }
@@ -95,7 +95,7 @@ func splitList(text string) []string {
 	return append(parts, text[from:])
 }
 
-func setBackend(_ *settings, value string) error {
+func setBackend(_ *Settings, value string) error {
 	switch value {
 	case "native":
 		return nil
@@ -106,8 +106,8 @@ func setBackend(_ *settings, value string) error {
 }
 
 // flag is an option that is True or False.
-func flag(set func(*settings, bool)) func(*settings, string) error {
-	return func(s *settings, value string) error {
+func flag(set func(*Settings, bool)) func(*Settings, string) error {
+	return func(s *Settings, value string) error {
 		if value != "True" && value != "False" {
 			return fmt.Errorf("want True or False")
 		}
@@ -117,8 +117,8 @@ func flag(set func(*settings, bool)) func(*settings, string) error {
 }
 
 // size is an option in MiB.
-func size(set func(*settings, int64), least int64) func(*settings, string) error {
-	return func(s *settings, value string) error {
+func size(set func(*Settings, int64), least int64) func(*Settings, string) error {
+	return func(s *Settings, value string) error {
 		n, err := mebibytes(value, least)
 		if err != nil {
 			return err
@@ -137,46 +137,46 @@ func mebibytes(value string, least int64) (int64, error) {
 	return int64(n) << 20, nil
 }
 
-func setLargeSegment(s *settings, value string) error {
+func setLargeSegment(s *Settings, value string) error {
 	n, err := mebibytes(value, minLargeMiB)
 	if err != nil || n%directRounding != 0 {
 		return fmt.Errorf("want an even number of MiB, at least %d", minLargeMiB)
 	}
-	s.largeSegment = n
+	s.LargeSegment = n
 	return nil
 }
 
-func setThreshold(s *settings, value string) error {
+func setThreshold(s *Settings, value string) error {
 	f, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(f > 0 && f < 1) {
 		return fmt.Errorf("garbage_collection_threshold is invalid, want a number between 0 and 1, and neither")
 	}
-	s.collectFrom = f
+	s.CollectFrom = f
 	return nil
 }
 
-func setFraction(s *settings, value string) error {
+func setFraction(s *Settings, value string) error {
 	f, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(f >= 0 && f <= 1) {
 		return fmt.Errorf("per_process_memory_fraction is invalid, want a number from 0 to 1")
 	}
-	s.fraction = f
+	s.Fraction = f
 	return nil
 }
 
-func setThreads(s *settings, value string) error {
+func setThreads(s *Settings, value string) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n&(n-1) != 0 || n > maxThreads {
 		return fmt.Errorf("want a power of two, at most %d", maxThreads)
 	}
-	s.pinned.threads = n
+	s.Pinned.Threads = n
 	return nil
 }
 
 // setDivisions reads one number for all sizes, or a list by size. An entry is for
 // sizes from its own on up to twice that, the first one for smaller sizes too, ">"
 // for larger ones than the entry before it.
-func setDivisions(s *settings, value string) error {
+func setDivisions(s *Settings, value string) error {
 	list, bracketed := strings.CutPrefix(value, "[")
 	if !bracketed {
 		n, err := divisions(value)
@@ -227,7 +227,7 @@ func divisions(value string) (uint64, error) {
 	return n, nil
 }
 
-func (s *settings) fillDivisions(from int, n uint64) {
+func (s *Settings) fillDivisions(from int, n uint64) {
 	for i := from; i < numDivisions; i++ {
 		s.divisions[i] = n
 	}
@@ -235,7 +235,7 @@ func (s *settings) fillDivisions(from int, n uint64) {
 }
 
 // division returns the divisions for a size.
-func (s *settings) division(n int64) uint64 {
+func (s *Settings) division(n int64) uint64 {
 	return s.divisions[min(max(bits.Len64(uint64(n))-1-firstDivided, 0), numDivisions-1)]
 }
 
