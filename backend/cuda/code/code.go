@@ -50,6 +50,9 @@ type GPU interface {
 	// is counted before any work is, as it is where scratch comes first: nothing is
 	// allocated while a call is being enqueued.
 	Ahead()
+	// Repeat calls f with 0 to n-1, which asks for the same scratch each time: where that
+	// is only counted, f is called once. It returns f's first error.
+	Repeat(n int, f func(i int) error) error
 	// Upload returns scratch that holds a copy of data, which is read at once.
 	Upload(data []byte) (uint64, error)
 	// Zero clears device memory, Copy moves it from src to dst, which do not overlap.

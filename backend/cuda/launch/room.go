@@ -67,6 +67,23 @@ func (x *Context) Ahead() {
 	}
 }
 
+// Repeat calls f n times, or to count once.
+func (x *Context) Repeat(n int, f func(i int) error) error {
+	r := &x.room
+	if r.stage == counting && n > 0 {
+		before := r.used
+		err := f(0)
+		r.used += (r.used - before) * int64(n-1)
+		return err
+	}
+	for i := range n {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Due reports whether work is to be enqueued: not where memory is only counted. Launch
 // code asks before each piece.
 func (x *Context) Due() bool {

@@ -65,6 +65,7 @@ func newRecurrence(g code.GPU, c *ir.Call, outs []int, gates, weight int, revers
 		r.out = append(r.out, out)
 	}
 	r.weight = r.in[weight]
+	g.Ahead() // the products' workspaces
 	return r, nil
 }
 
@@ -157,7 +158,7 @@ func LSTMSequence(g code.GPU, c *ir.Call) error {
 		return err
 	}
 	h, cell := r.in[1].Addr, r.in[2].Addr
-	for i := range r.steps {
+	err = g.Repeat(r.steps, func(i int) error {
 		t := r.at(i)
 		if err := r.toGates(inner, h); err != nil {
 			return err
@@ -170,6 +171,10 @@ func LSTMSequence(g code.GPU, c *ir.Call) error {
 			return err
 		}
 		h, cell = s.out, s.cell
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return r.finish()
 }
@@ -189,8 +194,8 @@ func LSTMSequenceGrad(g code.GPU, c *ir.Call) error {
 			return err
 		}
 	}
-	for i := r.steps - 1; i >= 0; i-- {
-		t := r.at(i)
+	err = g.Repeat(r.steps, func(i int) error {
+		t := r.at(r.steps - 1 - i)
 		s := step{
 			gates: r.gate(r.in[2].Addr, t), inner: r.gate(r.in[3].Addr, t), bias: r.in[6].Addr, before: r.state(r.in[4].Addr, t),
 			g: r.state(r.in[0].Addr, t), gCell: r.state(r.in[1].Addr, t), gNext: next, out: r.gate(r.out[0].Addr, t), cell: cell,
@@ -198,9 +203,10 @@ func LSTMSequenceGrad(g code.GPU, c *ir.Call) error {
 		if err := r.launch("lstm_grad", s); err != nil {
 			return err
 		}
-		if err := r.toState(next, s.out); err != nil {
-			return err
-		}
+		return r.toState(next, s.out)
+	})
+	if err != nil {
+		return err
 	}
 	return r.finish()
 }
@@ -224,7 +230,7 @@ func (r *recurrence) forward(name string, bias uint64) error {
 		return err
 	}
 	h := r.in[1].Addr
-	for i := range r.steps {
+	err = r.gpu.Repeat(r.steps, func(i int) error {
 		t := r.at(i)
 		if err := r.toGates(inner, h); err != nil {
 			return err
@@ -234,6 +240,10 @@ func (r *recurrence) forward(name string, bias uint64) error {
 			return err
 		}
 		h = s.out
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	return r.finish()
 }
@@ -257,8 +267,8 @@ func GRUSequenceGrad(g code.GPU, c *ir.Call) error {
 			return err
 		}
 	}
-	for i := r.steps - 1; i >= 0; i-- {
-		t := r.at(i)
+	err = g.Repeat(r.steps, func(i int) error {
+		t := r.at(r.steps - 1 - i)
 		s := step{
 			gates: r.gate(r.in[1].Addr, t), inner: r.gate(r.in[2].Addr, t), bias: r.in[5].Addr, before: r.state(r.in[3].Addr, t),
 			g: r.state(r.in[0].Addr, t), gNext: next, out: r.gate(r.out[0].Addr, t), cell: past, gInner: r.gate(r.out[1].Addr, t),
@@ -266,9 +276,10 @@ func GRUSequenceGrad(g code.GPU, c *ir.Call) error {
 		if err := r.launch("gru_grad", s); err != nil {
 			return err
 		}
-		if err := r.toState(next, s.gInner); err != nil {
-			return err
-		}
+		return r.toState(next, s.gInner)
+	})
+	if err != nil {
+		return err
 	}
 	if err := r.launch("gru_joined", step{gNext: next, cell: past, out: past}); err != nil {
 		return err
@@ -307,15 +318,16 @@ func RNNSequenceGrad(g code.GPU, c *ir.Call) error {
 	if err := r.zeros(next); err != nil {
 		return err
 	}
-	for i := r.steps - 1; i >= 0; i-- {
-		t := r.at(i)
+	err = g.Repeat(r.steps, func(i int) error {
+		t := r.at(r.steps - 1 - i)
 		s := step{before: r.state(r.in[1].Addr, t), g: r.state(r.in[0].Addr, t), gNext: next, out: r.state(r.out[0].Addr, t)}
 		if err := r.launch(activation(c.Attrs[0])+"_grad", s); err != nil {
 			return err
 		}
-		if err := r.toState(next, s.out); err != nil {
-			return err
-		}
+		return r.toState(next, s.out)
+	})
+	if err != nil {
+		return err
 	}
 	return r.finish()
 }

@@ -38,6 +38,15 @@ func (g *GPU) Due() bool { return true }
 // Ahead does nothing: memory is there at once.
 func (g *GPU) Ahead() {}
 
+func (g *GPU) Repeat(n int, f func(i int) error) error {
+	for i := range n {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (g *GPU) Upload(data []byte) (uint64, error) { return g.Put(data), nil }
 
 func (g *GPU) Zero(addr uint64, bytes int64) error {
