@@ -13,9 +13,9 @@
 //
 // # Calls
 //
-// AllReduce and the others return at once with a Work. Its Wait has what is computed from
-// then on see the results: on the CPU it waits, on an accelerator the current stream does.
-// Batch makes several calls together.
+// AllReduce and the others return at once with a Work. What is computed after its Wait sees
+// the results: on the CPU Wait waits, on an accelerator the current stream does. Batch makes
+// several calls together.
 //
 // # Faults
 //
