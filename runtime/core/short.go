@@ -4,6 +4,7 @@ import (
 	goruntime "runtime"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // short applies an element-wise operator to operands that are all there, row-major,
@@ -34,7 +35,7 @@ func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 	}
 	out = newTensor(s, first.dev, ir.Layout{Shape: first.layout.Shape, Strides: first.layout.Strides}, result)
 	if n > 0 {
-		err = shortLaunch(a, k, in, out)
+		err = shortLaunch(a, k, stream, in, out)
 	}
 	if err != nil {
 		out.Release()
@@ -70,8 +71,8 @@ func similar(op *ir.Op, in []*Tensor) (graded, ok bool) {
 	return graded, true
 }
 
-// shortLaunch writes the result of a to out by kernel k.
-func shortLaunch(a *Apply, k *ir.Kernel, in []*Tensor, out *Tensor) error {
+// shortLaunch writes the result of a to out by kernel k, on a stream.
+func shortLaunch(a *Apply, k *ir.Kernel, on device.StreamID, in []*Tensor, out *Tensor) error {
 	p := applications.Get().(*application)
 	c := p.prepareFor(a, k, 1, len(in))
 	c.Space, c.Flat = out.layout.Shape, true
@@ -86,12 +87,12 @@ func shortLaunch(a *Apply, k *ir.Kernel, in []*Tensor, out *Tensor) error {
 			return err
 		}
 	}
-	err := give(drv, out.dev, current(out.dev), c)
+	err := give(drv, out.dev, on, c)
 	for _, t := range in {
 		goruntime.KeepAlive(t)
 	}
 	if err == nil && LaunchBlocking() {
-		err = blocked(drv, out.dev, current(out.dev))
+		err = blocked(drv, out.dev, on)
 	}
 	p.freeCall()
 	return err

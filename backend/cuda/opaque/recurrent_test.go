@@ -31,6 +31,16 @@ func (c *counter) Scratch(int64) (uint64, error) {
 
 func (c *counter) Dense(v ir.View, dt ir.DType) (ir.View, error) { return v, nil }
 func (c *counter) Multiprocessors() int                          { return 1 }
+func (c *counter) Ahead()                                        {}
+
+func (c *counter) Repeat(n int, f func(i int) error) error {
+	for i := range n {
+		if err := f(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (c *counter) Zero(addr uint64, bytes int64) error {
 	c.launch = append(c.launch, fmt.Sprintf("zero %x %d", addr, bytes))
