@@ -32,6 +32,7 @@ func BenchmarkFused(b *testing.B) {
 			x := draw(n/rowLength, rowLength)
 			benchmarkFused(b, dev, "copy", n, 8*n, copied, false, x)
 			benchmarkFused(b, dev, "chain", n, 16*n, chain, true, draw(n), draw(n), draw(n))
+			benchmarkFused(b, dev, "chain, of a row", n, 12*n, chain, true, x, draw(n/rowLength, rowLength), draw(rowLength))
 			benchmarkFused(b, dev, "rms norm", n, 8*n, rmsNorm, true, x, draw(rowLength))
 			benchmarkFused(b, dev, "scaled softmax", n, 8*n, scaledSoftmax, true, x)
 		}

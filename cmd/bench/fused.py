@@ -53,6 +53,7 @@ def main():
             report(device, "copy", n, 8 * n, lambda a: to.copy_(a), [rows])
             for name, f, x, size in [
                 ("chain", chain, line, 16 * n),
+                ("chain, of a row", chain, [rows, torch.randn_like(rows), torch.randn(1024, device=device)], 12 * n),
                 ("rms norm", rms_norm, [rows, torch.randn(1024, device=device)], 8 * n),
                 ("scaled softmax", scaled_softmax, [rows], 8 * n),
             ]:
