@@ -34,6 +34,11 @@ func CallByCall(on ...bool) Option { return option.Flag("CallByCall", on) }
 // operators are one, which gives the same results, and takes longer to record.
 func Unfused(on ...bool) Option { return option.Flag("Unfused", on) }
 
+// Relaxed lets kernels compute otherwise than eager code where that is quicker. Without it
+// element-wise operators that became one kernel give eager code's bits. With it a GPU's
+// library computes relu together with the product before it, and relu of NaN is 0 there.
+func Relaxed(on ...bool) Option { return option.Flag("Relaxed", on) }
+
 // Background has the code of fused operators be made while calls go on, which run operator by
 // operator until it is there, with the same results. Wait waits for it.
 func Background(on ...bool) Option { return option.Flag("Background", on) }
@@ -52,6 +57,7 @@ type settings struct {
 	captures bool
 	single   bool // calls are given to devices one by one
 	unfused  bool
+	relaxed  bool
 	// background has fused code be made while calls go on
 	background bool
 	streams    int
@@ -63,10 +69,10 @@ type settings struct {
 func read(r *option.Reader) (settings, error) {
 	s := settings{
 		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
-		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false), background: r.Flag("Background", false), pad: option.Get[*padding](r, "Pad", nil),
+		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false), relaxed: r.Flag("Relaxed", false), background: r.Flag("Background", false), pad: option.Get[*padding](r, "Pad", nil),
 		keys: option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16), streams: r.Int("Streams", 2),
 	}
-	if err := r.Err("State, Captures, Key, Pad, CallByCall, Unfused, Background, Streams, Plans"); err != nil {
+	if err := r.Err("State, Captures, Key, Pad, CallByCall, Unfused, Relaxed, Background, Streams, Plans"); err != nil {
 		return s, fmt.Errorf("compile: %w", err)
 	}
 	if s.plans < 1 {

@@ -1,40 +1,71 @@
 package compile_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/compile"
 	perceptrons "github.com/sinter-go/sinter/examples/compile/models"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/stream"
 )
 
-// BenchmarkPerceptron measures a step of training of a perceptron on the processor in eager
-// code, as programs unfused and fused, and the step's matrix products alone.
+// BenchmarkPerceptron measures a step of training of a perceptron in eager code, as programs
+// unfused, fused and relaxed, on GPUs with TF32 too, and on the processor the step's matrix
+// products alone.
 func BenchmarkPerceptron(b *testing.B) {
-	for _, way := range []string{"eager", "unfused", "fused"} {
+	for _, dev := range devices() {
+		switch dev.Kind {
+		case device.KindCPU:
+			benchmarkPerceptron(b, dev, dev.Kind.String())
+			benchmarkProducts(b)
+		case device.KindCUDA:
+			was, err := cuda.MatmulAllowTF32()
+			must(b, err)
+			for _, tf32 := range []bool{false, true} {
+				cuda.SetMatmulAllowTF32(tf32)
+				benchmarkPerceptron(b, dev, fmt.Sprintf("%s/TF32=%v", dev.Kind, tf32))
+			}
+			cuda.SetMatmulAllowTF32(was)
+		}
+	}
+}
+
+func benchmarkPerceptron(b *testing.B, dev device.Device, name string) {
+	for _, way := range []string{"eager", "unfused", "fused", "relaxed"} {
 		model := perceptrons.Perceptron(784, 1024, 1024, 10)
+		must(b, nn.To(model, dev))
 		sgd, err := optim.NewSGD(nn.Parameters(model), 0.01)
 		must(b, err)
 		call := func(x ...tensor.Tensor) (tensor.Tensor, error) {
 			return optim.Minimize(sgd, func() tensor.Tensor { return model.Forward(x[0]).CrossEntropy(x[1]) })
 		}
-		switch way {
-		case "unfused":
-			call = compile.Step(call, compile.State(model, sgd), compile.Unfused()).Call
-		case "fused":
-			call = compile.Step(call, compile.State(model, sgd)).Call
+		if opts, compiled := map[string][]compile.Option{"unfused": {compile.Unfused()}, "fused": nil, "relaxed": {compile.Relaxed()}}[way]; compiled {
+			call = compile.Step(call, append(opts, compile.State(model, sgd))...).Call
 		}
-		x, y := tensor.Randn([]int{128, 784}), tensor.Randint([]int{128}, 0, 10)
-		b.Run(way, func(b *testing.B) {
+		x, y := tensor.Randn([]int{128, 784}, tensor.On(dev)), tensor.Randint([]int{128}, 0, 10, tensor.On(dev))
+		b.Run(name+"/"+way, func(b *testing.B) {
+			for range 5 { // records, captures
+				_, err := call(x, y)
+				must(b, err)
+			}
+			must(b, stream.Synchronize(context.Background(), dev))
 			for b.Loop() {
 				loss, err := call(x, y)
 				must(b, err)
 				loss.Release()
 			}
+			must(b, stream.Synchronize(context.Background(), dev))
 		})
 	}
+}
+
+func benchmarkProducts(b *testing.B) {
 	draw := func(rows, columns int) tensor.Tensor { return tensor.Randn([]int{rows, columns}) }
 	x, h, g := draw(128, 784), draw(128, 1024), draw(128, 10)
 	first, second, third := draw(784, 1024), draw(1024, 1024), draw(1024, 10)
@@ -49,4 +80,46 @@ func BenchmarkPerceptron(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkBlock measures a step of training of a transformer block of bfloat16, 768 wide with
+// 12 heads, over 8 sequences of 1024, on a GPU.
+func BenchmarkBlock(b *testing.B) {
+	for _, dev := range devices() {
+		if dev.Kind != device.KindCUDA {
+			continue
+		}
+		for _, way := range []string{"eager", "unfused", "fused"} {
+			block := perceptrons.NewBlock(768, 12)
+			must(b, nn.To(block, dev))
+			must(b, nn.ToType(block, tensor.BFloat16))
+			sgd, err := optim.NewSGD(nn.Parameters(block), 1e-6)
+			must(b, err)
+			call := func(x ...tensor.Tensor) (tensor.Tensor, error) {
+				return optim.Minimize(sgd, func() tensor.Tensor { return block.Forward(x[0]).Square().Mean() })
+			}
+			if opts, compiled := map[string][]compile.Option{"unfused": {compile.Unfused()}, "fused": nil}[way]; compiled {
+				step := compile.Step(call, append(opts, compile.State(block, sgd))...)
+				defer step.Close()
+				call = step.Call
+				if testing.Verbose() {
+					defer func() { b.Log(step.Explain()) }()
+				}
+			}
+			x := tensor.Randn([]int{8, 1024, 768}, tensor.On(dev), tensor.OfType(tensor.BFloat16))
+			b.Run(way, func(b *testing.B) {
+				for range 5 {
+					_, err := call(x)
+					must(b, err)
+				}
+				must(b, stream.Synchronize(context.Background(), dev))
+				for b.Loop() {
+					loss, err := call(x)
+					must(b, err)
+					loss.Release()
+				}
+				must(b, stream.Synchronize(context.Background(), dev))
+			})
+		}
+	}
 }

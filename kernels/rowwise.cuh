@@ -117,42 +117,35 @@ SINTER_FN void store_row(Out* to, long long n, long long head, const Get& get, c
   for (long long k = head + vectors * width + lane; k < n; k += lanes) to[k] = get(x.one(k)...);
 }
 
-// What follows works on rows of which every lane has at most so many vectors, held: what is
-// read or computed once and needed again stays in registers. one and some return what is
-// folded or stored, of the element at k and of the lane's vector i, which begins at k.
+// What follows works on rows of whole vectors, of which every lane has at most so many, held:
+// what is read or computed once and needed again stays in registers. some returns what is
+// folded or stored, of the lane's vector i, which begins at element k.
 
 // hold reads a lane's vectors, all of them before the first is used.
 template <int width, int held, class S>
-SINTER_FN void hold(Vector<S, width> (&to)[held], long long n, long long head, const RowOf<S>& x) {
-  const long long vectors = head > n ? 0 : (n - head) / width;
+SINTER_FN void hold(Vector<S, width> (&to)[held], int vectors, const RowOf<S>& x) {
 #pragma unroll
   for (int i = 0; i < held; i++) {
-    const long long v = threadIdx.x + (long long)i * blockDim.x;
-    if (v < vectors) to[i] = x.template some<width>(head + v * width);
+    const int v = threadIdx.x + i * blockDim.x;
+    if (v < vectors) to[i] = x.template some<width>(v * width);
   }
 }
 
 // fold_held is fold_row.
-template <int width, int held, class F, class One, class Some>
-SINTER_FN typename F::Acc fold_held(const F& f, long long n, long long head, const One& one, const Some& some) {
+template <int width, int held, class F, class Some>
+SINTER_FN typename F::Acc fold_held(const F& f, int vectors, const Some& some) {
   const int lane = threadIdx.x, lanes = blockDim.x;
   typename F::Acc acc[width];
 #pragma unroll
   for (int w = 0; w < width; w++) acc[w] = f.init();
-  if (head > n) head = n;
-#pragma unroll 1
-  for (long long k = lane; k < head; k += lanes) acc[0] = f.combine(acc[0], f.map(one(k)));
-  const long long vectors = (n - head) / width;
 #pragma unroll
   for (int i = 0; i < held; i++) {
-    const long long v = lane + (long long)i * lanes;
+    const int v = lane + i * lanes;
     if (v >= vectors) continue;
-    const auto x = some(i, head + v * width);
+    const auto x = some(i, v * width);
 #pragma unroll
     for (int w = 0; w < width; w++) acc[w] = f.combine(acc[w], f.map(x.at[w]));
   }
-#pragma unroll 1
-  for (long long k = head + vectors * width + lane; k < n; k += lanes) acc[0] = f.combine(acc[0], f.map(one(k)));
 #pragma unroll
   for (int half = width / 2; half > 0; half /= 2) {
 #pragma unroll
@@ -172,20 +165,13 @@ template <int width, class S> SINTER_FN void store_whole(S* p, const Vector<S, w
 }
 
 // store_held is store_row.
-template <int width, int held, class Out, class One, class Some>
-SINTER_FN void store_held(Out* to, long long n, long long head, const One& one, const Some& some) {
+template <int width, int held, class Out, class Some> SINTER_FN void store_held(Out* to, int vectors, const Some& some) {
   const int lane = threadIdx.x, lanes = blockDim.x;
-  if (head > n) head = n;
-#pragma unroll 1
-  for (long long k = lane; k < head; k += lanes) to[k] = one(k);
-  const long long vectors = (n - head) / width;
 #pragma unroll
   for (int i = 0; i < held; i++) {
-    const long long v = lane + (long long)i * lanes;
-    if (v < vectors) store_whole<width>(to + head + v * width, some(i, head + v * width));
+    const int v = lane + i * lanes;
+    if (v < vectors) store_whole<width>(to + v * width, some(i, v * width));
   }
-#pragma unroll 1
-  for (long long k = head + vectors * width + lane; k < n; k += lanes) to[k] = one(k);
 }
 
 }  // namespace sinter

@@ -10,12 +10,15 @@ import (
 var _ device.Fuser = (*Driver)(nil)
 
 // Fuse returns the loops of a region.
-func (d *Driver) Fuse(dev int, r *fusion.Region) (ir.Code, error) {
+func (d *Driver) Fuse(dev int, r *fusion.Region, c *ir.Call) (ir.Code, error) {
 	if err := checkDevice(dev); err != nil {
 		return ir.Code{}, err
 	}
 	return fused.Code(r)
 }
+
+// Rounds reports that loops of regions compute with whole elements only.
+func (d *Driver) Rounds() bool { return false }
 
 // FuseRows returns the function of rows.
 func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
@@ -32,3 +35,7 @@ func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
 	}
 	return fused.Product(p)
 }
+
+// TakesProduct reports whether something follows the product, whose sums of a factor are
+// no quicker with it.
+func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool { return p.After != nil }

@@ -68,6 +68,7 @@ func (r *Region) Names() []string {
 type shape struct {
 	compute ir.DType
 	in      []expr.Kind // of operands
+	stored  []ir.DType  // of operands: floats of 16 bits, or Invalid
 	attrs   []ir.AttrKind
 	members []Member
 	outs    []int
@@ -84,6 +85,7 @@ func (s *shape) key() string {
 		}
 	}
 	list(len(s.in), func(i int) int { return int(s.in[i]) })
+	list(len(s.stored), func(i int) int { return int(s.stored[i]) })
 	list(len(s.attrs), func(i int) int { return int(s.attrs[i]) })
 	list(len(s.outs), func(i int) int { return s.outs[i] })
 	for _, m := range s.members {
@@ -104,7 +106,11 @@ func (s *shape) region() (*Region, error) {
 	var values []*expr.Value
 	for i, k := range s.in {
 		o := ir.Operand{Name: fmt.Sprintf("x%d", i), Fixed: fixed(k)}
-		op.In, env.Operands = append(op.In, o), append(env.Operands, expr.Operand{Name: o.Name, Fixed: o.Fixed})
+		env.Operands = append(env.Operands, expr.Operand{Name: o.Name, Fixed: o.Fixed})
+		if s.stored[i] != ir.Invalid {
+			o.Fixed = s.stored[i]
+		}
+		op.In = append(op.In, o)
 		values = append(values, c.Name(o.Name, k))
 	}
 	var scalars []*expr.Value
@@ -118,10 +124,17 @@ func (s *shape) region() (*Region, error) {
 		}
 		scalars = append(scalars, c.Name(name, k))
 	}
+	rounded := map[int]ir.DType{} // values
 	for _, m := range s.members {
 		given, err := s.member(c, &m, values, scalars)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Kernel.Op.Name, err)
+		}
+		for i, v := range given {
+			if d := m.Kernel.Out[i].DType; short(d) {
+				given[i] = c.Rounded(v, d)
+				rounded[len(values)+i] = d
+			}
 		}
 		values = append(values, given...)
 	}
@@ -132,7 +145,11 @@ func (s *shape) region() (*Region, error) {
 	g := c.Graph(env, roots)
 	r := &Region{Op: op, Members: s.members, Outs: s.outs}
 	for i, root := range g.Roots {
-		op.Out = append(op.Out, ir.Result{Name: fmt.Sprintf("y%d", i), DType: g.KindDType(root.Kind)})
+		o := ir.Result{Name: fmt.Sprintf("y%d", i), DType: g.KindDType(root.Kind)}
+		if d := rounded[s.outs[i]]; short(d) {
+			o.DType = d
+		}
+		op.Out = append(op.Out, o)
 	}
 	op.Name = "fused_" + strings.Join(brief(r.Names()), "_")
 	op.Doc = "computes " + strings.Join(r.Names(), ", ") + " in one pass."
@@ -173,6 +190,9 @@ var attrs = map[ir.AttrKind]struct {
 	ir.AttrInt:    {expr.IntParam, expr.IntKind},
 	ir.AttrBool:   {expr.BoolParam, expr.BoolKind},
 }
+
+// short reports whether elements are floats of 16 bits, which are computed with as float32.
+func short(d ir.DType) bool { return d == ir.Float16 || d == ir.BFloat16 }
 
 // fixed is the dtype of operands of a kind that does not follow from the compute dtype.
 func fixed(k expr.Kind) ir.DType {

@@ -46,7 +46,7 @@ func (l *planner) look(i int) *member {
 		return refuse(why)
 	case k.Indexed || k.Seed >= 0:
 		return refuse("it depends on the elements' indices")
-	case k.DType != k.Compute || k.Compute.IsComplex():
+	case k.DType != k.Compute && !(short(k.DType) && l.o.Rounds(i)) || k.Compute.IsComplex():
 		return refuse(fmt.Sprintf("%s is computed in %s", k.DType, k.Compute))
 	case ir.NumElements(s.Call.Space) == 0:
 		return refuse("it has no elements")
@@ -68,14 +68,16 @@ func (l *planner) look(i int) *member {
 			return refuse(err.Error())
 		}
 		if a.value, a.number = l.o.Number(i, j); a.number {
-			a.ref.Buffer = -1
+			if a.ref.Buffer = -1; short(k.DType) && len(s.In) == 1 {
+				return refuse("its number is rounded")
+			}
 		} else if a.view.DType != k.In[j].DType {
 			return refuse(fmt.Sprintf("an operand of %s is converted to %s", a.view.DType, k.In[j].DType))
 		}
 		m.in = append(m.in, a)
 	}
 	for j := range m.out {
-		if v := &m.out[j].view; v.DType != k.Out[j].DType || v.DType != b.Expr.KindDType(m.out[j].kind) {
+		if v := &m.out[j].view; v.DType != k.Out[j].DType || v.DType != b.Expr.KindDType(m.out[j].kind) && !short(v.DType) {
 			return refuse(fmt.Sprintf("a result of %s is converted to %s", k.Out[j].DType, v.DType))
 		}
 	}
@@ -220,13 +222,14 @@ func (l *planner) build(steps []int) (*Group, error) {
 	if err := b.collect(); err != nil {
 		return nil, err
 	}
+	c := &b.g.Call
+	c.Space = b.space
+	c.Flat = c.AllFlat()
 	r, err := b.region(steps[0])
 	if err != nil {
 		return nil, err
 	}
-	c := &b.g.Call
-	c.Kernel, c.Space = r.Kernel, b.space
-	c.Flat = c.AllFlat()
+	c.Kernel = r.Kernel
 	return b.g, nil
 }
 
@@ -257,7 +260,7 @@ func (b *builder) region(step int) (*Region, error) {
 	return regions.get(b.o.Kind(step)+b.shape.key(), func() (*Region, error) {
 		r, err := b.shape.region()
 		if err == nil {
-			err = b.o.Code(step, r)
+			err = b.o.Code(step, r, &b.g.Call)
 		}
 		return r, err
 	})
@@ -309,7 +312,11 @@ func (b *builder) operands() error {
 			}
 			b.values[id] = len(b.g.In)
 			b.g.In, b.g.Call.In = append(b.g.In, x.ref), append(b.g.Call.In, x.view)
-			b.shape.in = append(b.shape.in, x.kind)
+			stored := ir.Invalid
+			if short(x.view.DType) {
+				stored = x.view.DType
+			}
+			b.shape.in, b.shape.stored = append(b.shape.in, x.kind), append(b.shape.stored, stored)
 		}
 		for _, y := range b.info[i].out {
 			y = y.over(b.space)

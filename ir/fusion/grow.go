@@ -79,6 +79,9 @@ func (l *planner) made(r program.Ref) bool {
 func (l *planner) single(i int, f *fold) (single, ok bool) {
 	m := l.info[i]
 	length := f.length
+	if short(l.p.Steps[i].Call.DType) {
+		return false, false
+	}
 	switch ir.NumElements(l.p.Steps[i].Call.Space) {
 	case f.rows:
 		single, length = true, 1

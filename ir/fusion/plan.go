@@ -21,14 +21,21 @@ type Options struct {
 	Refused func(step int) string
 	// Number returns the number that an operand of a launch is on the host and stays.
 	Number func(step, operand int) (ir.Scalar, bool)
+	// Rounds reports whether a region where a step runs may have elements of 16 bits.
+	Rounds func(step int) bool
 	// Place names where a step runs: those of one region run at one place.
 	Place func(step int) int
-	// Code gives a region that was not seen before its code for where the step runs.
-	Code func(step int, r *Region) error
+	// Code gives a region that was not seen before its code for where the step runs. The call
+	// is the first one, which code may be made for first.
+	Code func(step int, r *Region, c *ir.Call) error
 	// RowCode is Code for rows; nil where none are to be made.
 	RowCode func(step int, r *Rows) error
 	// ProductCode is Code for products; nil where none are to be made.
 	ProductCode func(step int, p *Product) error
+	// Takes reports whether a product has code, or can be given it, for a call of it.
+	Takes func(step int, p *Product, c *ir.Call) bool
+	// Relaxed lets kernels compute otherwise than the calls one by one where that is quicker.
+	Relaxed bool
 	// Kind names the kind of device that the step runs on.
 	Kind func(step int) string
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/sinter-go/sinter/ir/program"
 )
 
-// A Product is a matrix product, what element-wise calls make of its elements, and where
-// Sums is not nil a fold of the columns of what they give. The scalars of Sums follow those
-// of After.
+// A Product is a matrix product and what is computed with it: what element-wise calls make
+// of its elements, and where Sums is not nil, a fold of the columns of what they give. Or
+// nothing follows, and Sums folds the elements of a factor along the axis that the product
+// sums over. The scalars of Sums follow those of After.
 //
 // A call's operands are those of the product, of which the second is a matrix or has as
 // many as the first, then those of After that are not the product.
@@ -24,16 +25,21 @@ type Product struct {
 	Op     *ir.Op // opaque, with code for one kind of device
 	Kernel *ir.Kernel
 	Of     *ir.Kernel // the product
-	After  *Region    // which has no code
+	After  *Region    // which has no code; nil where nothing follows
 	In     []int      // by operand of After: the operand of the call, or -1 for the product
 	Raw    bool
 	Sums   *ir.Kernel
-	Summed int // the result of After that Sums folds
+	Summed int // what Sums folds: a result of After, or where nothing follows a factor, 0 or 1
+	// Relaxed is that of Options.
+	Relaxed bool
 }
 
 // Names returns the operators.
 func (p *Product) Names() []string {
-	list := append([]string{p.Of.Op.Name}, p.After.Names()...)
+	list := []string{p.Of.Op.Name}
+	if p.After != nil {
+		list = append(list, p.After.Names()...)
+	}
 	if p.Sums != nil {
 		list = append(list, p.Sums.Op.Name)
 	}
@@ -49,6 +55,7 @@ type productShape struct {
 	folds    []ir.AttrKind // scalars of sums
 	summed   int
 	out, in  []ir.DType
+	relaxed  bool
 }
 
 func (s *productShape) key() string {
@@ -56,16 +63,18 @@ func (s *productShape) key() string {
 	if s.sums != nil {
 		b = binary.AppendVarint(b, int64(s.sums.Serial()))
 	}
-	return fmt.Sprint(b, s.from, s.raw, s.summed, s.out, s.in, "|") + s.after.key()
+	return fmt.Sprint(b, s.from, s.raw, s.summed, s.out, s.in, s.relaxed, "|") + s.after.key()
 }
 
 // product makes the operator.
 func (s *productShape) product() (*Product, error) {
-	p := &Product{Of: s.of, In: s.from, Raw: s.raw, Sums: s.sums, Summed: s.summed,
+	p := &Product{Of: s.of, In: s.from, Raw: s.raw, Sums: s.sums, Summed: s.summed, Relaxed: s.relaxed,
 		Op: &ir.Op{Kind: ir.Opaque, DTypes: ir.DTypeSet(1) << s.of.DType, Switch: -1, Tags: ir.TagFused | s.of.Op.Tags&ir.TagTF32}}
 	var err error
-	if p.After, err = s.after.region(); err != nil {
-		return nil, err
+	if len(s.after.members) > 0 {
+		if p.After, err = s.after.region(); err != nil {
+			return nil, err
+		}
 	}
 	for i, d := range s.in {
 		p.Op.In = append(p.Op.In, ir.Operand{Name: fmt.Sprintf("x%d", i), Fixed: d})
@@ -82,8 +91,8 @@ func (s *productShape) product() (*Product, error) {
 	return p, nil
 }
 
-// products are those that were made.
-var products memo[*Product]
+// composed are the products that were made, coded those of them that have code.
+var composed, coded memo[*Product]
 
 // A productBuilder makes the product and the call of a group.
 type productBuilder struct {
@@ -93,9 +102,10 @@ type productBuilder struct {
 	after         []int // steps of its region
 	rows, columns int
 	shape         productShape
+	candidate     *Product
 }
 
-// attach makes groups of products and what follows them.
+// attach makes groups of products and what is computed with them.
 func (l *planner) attach() {
 	for i := range l.p.Steps {
 		s := &l.p.Steps[i]
@@ -106,8 +116,14 @@ func (l *planner) attach() {
 		if b == nil {
 			continue
 		}
+		taken := false
 		for k := range l.p.Steps {
-			if l.follows(k, i) && b.take(l.group[k]) {
+			if taken = l.follows(k, i) && b.take(l.group[k]); taken {
+				break
+			}
+		}
+		for j := range l.p.Steps {
+			if taken || b.takeFactor(j) {
 				break
 			}
 		}
@@ -143,24 +159,46 @@ func (b *productBuilder) take(group int) bool {
 	}
 	steps := l.steps[group]
 	for _, i := range steps {
-		if l.info[i] == nil || l.o.Place(i) != l.o.Place(b.step) {
+		if l.info[i] == nil || short(l.p.Steps[i].Call.DType) || l.o.Place(i) != l.o.Place(b.step) {
 			return false
 		}
 	}
 	if b.collect(steps) != nil {
 		return false
 	}
-	b.after = steps
 	l.merge(at, group)
+	without, shape := *b.g, b.shape
 	for j := range l.p.Steps {
-		if b.sums(j) {
+		if !b.sums(j) {
+			continue
+		}
+		if b.takes() {
 			l.merge(at, j)
 			break
 		}
+		*b.g, b.shape = without, shape
 	}
-	b.g.Steps = l.steps[at]
+	if b.shape.sums == nil && !b.takes() {
+		for _, i := range steps {
+			l.group[i] = group
+		}
+		l.steps[at], l.steps[group] = []int{b.step}, steps
+		return false
+	}
+	b.after, b.g.Steps = steps, l.steps[at]
 	l.products[at] = b
 	return true
+}
+
+// takes reports whether the device has code for what the builder has found.
+func (b *productBuilder) takes() bool {
+	b.shape.in, b.shape.out, b.shape.relaxed = dtypesOf(b.g.Call.In), dtypesOf(b.g.Call.Out), b.o.Relaxed
+	p, err := composed.get(b.o.Kind(b.step)+b.shape.key(), b.shape.product)
+	if err != nil {
+		return false
+	}
+	b.candidate, b.g.Call.Kernel = p, p.Kernel
+	return b.o.Takes(b.step, p, &b.g.Call)
 }
 
 // merge makes the steps of group other those of group at.
@@ -250,16 +288,60 @@ func (b *productBuilder) sums(j int) bool {
 	return true
 }
 
+// takeFactor makes step j, where it folds a factor's elements along the axis that the
+// product sums over, a part of the product's group.
+func (b *productBuilder) takeFactor(j int) bool {
+	l, s, own := b.planner, &b.p.Steps[j], &b.p.Steps[b.step]
+	c := &s.Call
+	if s.Action != program.Launch || c.Op.Kind != ir.Reduction || len(l.steps[l.group[j]]) > 1 || l.o.Refused(j) != "" || l.o.Place(j) != l.o.Place(b.step) ||
+		len(c.In) != 1 || len(c.Out) != 1 || c.DType != b.shape.of.DType || c.DType != c.Compute || c.In[0].DType != c.DType || c.Out[0].DType != c.DType ||
+		!c.Out[0].IsContiguous() || !l.made(s.Out[0]) || len(own.In) != 2 || own.Call.Out[0].DType != c.DType {
+		return false
+	}
+	for f, r := range own.In {
+		x := &own.Call.In[f]
+		if r != s.In[0] || len(x.Shape) != 2 || x.DType != c.DType || !along(c, x, 1-f) || l.between(l.group[b.step], l.group[j]) {
+			continue
+		}
+		v, ok := b.matrix(&own.Call.Out[0])
+		if !ok {
+			return false
+		}
+		sum := ir.View{DType: c.DType, Shape: []int{x.Shape[f]}, Strides: []int{1}}
+		*b.g = Group{Steps: []int{min(b.step, j), max(b.step, j)}, In: slices.Clone(own.In), Out: []program.Ref{own.Out[0], s.Out[0]},
+			Call: ir.Call{Space: []int{b.rows, b.columns}, Precision: own.Call.Precision, In: slices.Clone(own.Call.In), Out: []ir.View{v, sum}}}
+		b.shape = productShape{of: b.shape.of, sums: c.Kernel, summed: f, raw: true, folds: addScalars(&b.g.Call, c)}
+		if b.takes() {
+			at := l.group[b.step]
+			l.merge(at, l.group[j])
+			l.products[at] = b
+			return true
+		}
+	}
+	return false
+}
+
+// along reports whether a reduction folds a matrix along the one axis and keeps the other.
+func along(c *ir.Call, x *ir.View, axis int) bool {
+	var shapes, strides [2][]int // of axes that are kept, and folded
+	for a, n := range c.Space {
+		k := 0
+		if slices.Contains(c.Axes, a) {
+			k = 1
+		}
+		shapes[k], strides[k] = append(shapes[k], n), append(strides[k], c.In[0].Strides[a])
+	}
+	same := func(k, axis int) bool {
+		step, ok := joined(shapes[k], strides[k])
+		n := ir.NumElements(shapes[k])
+		return ok && n == x.Shape[axis] && (n == 1 || step == x.Strides[axis])
+	}
+	return same(0, 1-axis) && same(1, axis)
+}
+
 // build makes the product of a group.
 func (b *productBuilder) build() (*Group, error) {
-	b.shape.in, b.shape.out = dtypesOf(b.g.Call.In), dtypesOf(b.g.Call.Out)
-	p, err := products.get(b.o.Kind(b.step)+b.shape.key(), func() (*Product, error) {
-		p, err := b.shape.product()
-		if err == nil {
-			err = b.o.ProductCode(b.step, p)
-		}
-		return p, err
-	})
+	p, err := coded.get(b.o.Kind(b.step)+b.shape.key(), func() (*Product, error) { return b.candidate, b.o.ProductCode(b.step, b.candidate) })
 	if err != nil {
 		return nil, err
 	}

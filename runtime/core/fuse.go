@@ -54,14 +54,23 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 			return int(d.Kind)<<16 | d.Index
 		},
 		Kind: func(i int) string { return r.program[i].dev.Kind.String() },
-		Code: func(i int, region *fusion.Region) error {
-			return r.code(i, region.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.Fuse(dev, region) })
+		Code: func(i int, region *fusion.Region, c *ir.Call) error {
+			return r.code(i, region.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.Fuse(dev, region, c) })
 		},
 		RowCode: func(i int, rows *fusion.Rows) error {
 			return r.code(i, rows.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseRows(dev, rows) })
 		},
 		ProductCode: func(i int, product *fusion.Product) error {
 			return r.code(i, product.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseProduct(dev, product) })
+		},
+		Relaxed: r.relaxed,
+		Rounds: func(i int) bool {
+			f, able := r.program[i].drv.(device.Fuser)
+			return able && f.Rounds()
+		},
+		Takes: func(i int, product *fusion.Product, c *ir.Call) bool {
+			f, able := r.program[i].drv.(device.Fuser)
+			return able && f.TakesProduct(r.program[i].dev.Index, product, c)
 		},
 	})
 	steps := make([]step, 0, len(plan.Order))

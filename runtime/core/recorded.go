@@ -30,6 +30,8 @@ type RecordOptions struct {
 	CallByCall bool
 	// Unfused has every operator be a step of its own.
 	Unfused bool
+	// Relaxed is that of fusion.Options.
+	Relaxed bool
 	// Later has fused code be made by Finish; until then every operator is a step of its own.
 	Later bool
 	// Streams is how many streams steps that do not depend on one another are spread over,
@@ -139,7 +141,7 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 
 // record is Record, and makes two programs where s is given.
 func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
-	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, later: o.Later && !o.Unfused, streams: o.spread()}
+	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, relaxed: o.Relaxed, later: o.Later && !o.Unfused, streams: o.spread()}
 	r.useScratch()
 	for _, d := range o.State {
 		r.declare(d.Tensor, d.Name)

@@ -41,6 +41,7 @@ type recorder struct {
 	names     map[*Storage]string
 	captures  bool // undeclared tensors may be used
 	unfused   bool // every operator is a step of its own
+	relaxed   bool // kernels may compute otherwise
 	later     bool // until the program is finished
 	streams   int  // that steps are spread over, where they are captured
 	handles   []*Tensor

@@ -8,10 +8,15 @@ import (
 // A Fuser is a Driver that runs several calls as one.
 type Fuser interface {
 	// Fuse returns what the devices run of a region. The error says why its members are to
-	// be given to them one by one.
-	Fuse(dev int, r *fusion.Region) (ir.Code, error)
+	// be given to them one by one. The call is the first of those to come.
+	Fuse(dev int, r *fusion.Region, c *ir.Call) (ir.Code, error)
+	// Rounds reports whether regions may have floats of 16 bits among their elements, to which
+	// what members give is rounded.
+	Rounds() bool
 	// FuseRows is Fuse for what is computed row by row.
 	FuseRows(dev int, r *fusion.Rows) (ir.Code, error)
 	// FuseProduct is Fuse for a matrix product and what follows it.
 	FuseProduct(dev int, p *fusion.Product) (ir.Code, error)
+	// TakesProduct reports whether FuseProduct is worth asking for a product, by a call of it.
+	TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool
 }

@@ -127,6 +127,7 @@ var functions = []struct {
 	{"compile.Key", compile.Key},
 	{"compile.CallByCall", compile.CallByCall},
 	{"compile.Unfused", compile.Unfused},
+	{"compile.Relaxed", compile.Relaxed},
 	{"compile.Background", compile.Background},
 	{"compile.Streams", compile.Streams},
 	{"compile.Plans", compile.Plans},

@@ -44,6 +44,37 @@ func MatMulAdd(g library.GPU, x, y, d ir.View, tf32 bool, sums ir.Sums) error {
 	return dev.enqueue(g, x, y, d, ir.View{}, kind{x.DType, d.DType, epilogueNone, tf32, sums, true})
 }
 
+// MatMulSums enqueues d = x @ y, of matrices, as MatMul does, and writes the sums of factor 0
+// or 1, x or y, along the axis that the product sums over: of the rows of x, or the columns
+// of y. They are next to each other.
+func MatMulSums(g library.GPU, x, y, d, sums ir.View, factor int, tf32 bool, how ir.Sums) error {
+	dev, err := deviceOf(g.API(), g.Device())
+	if err != nil {
+		return err
+	}
+	return dev.sums(g, x, y, d, sums, factor, kind{x.DType, d.DType, epilogueNone, tf32, how, false})
+}
+
+func (dev *device) sums(g library.GPU, x, y, d, sums ir.View, factor int, of kind) error {
+	x, err := readable(g, x)
+	if err != nil {
+		return err
+	}
+	if y, err = readable(g, y); err != nil {
+		return err
+	}
+	p, ok := describe(x, y, d)
+	geo, written := p.geometry(false)
+	if !ok || !written || p.count > 0 || x.DType != sums.DType {
+		return fmt.Errorf("%w: sums of a factor of shape %v and strides %v", ErrUnsupported, x.Shape, x.Strides)
+	}
+	of.epilogue = epilogueSumsA // of y, unless the factors are swapped
+	if (factor == 0) != geo.swapped {
+		of.epilogue = epilogueSumsB
+	}
+	return dev.loop(g, &p, &geo, sums.Addr, of)
+}
+
 // multiply enqueues d = act(x @ y + bias), without the bias where it is not given.
 func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation, tf32 bool, sums ir.Sums) error {
 	return dev.enqueue(g, x, y, d, bias, kind{x.DType, d.DType, epilogueOf(bias.Given(), act), tf32, sums, false})

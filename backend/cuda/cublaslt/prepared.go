@@ -67,6 +67,10 @@ const (
 	epilogueBias = 4
 	epilogueGELU = 32
 
+	// The sums of what the library calls A and B along the axis that the product sums over.
+	epilogueSumsA = 256
+	epilogueSumsB = 512
+
 	preferWorkspace  = 1
 	preferReductions = 3
 	preferAlignA     = 5

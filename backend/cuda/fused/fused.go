@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,28 +21,124 @@ import (
 // entry in the directory of compiled kernels.
 const module = "region"
 
-// Kernels returns the names and the source of a region's device code.
+// Kernels returns the names and the source of a region's device code: a file for each loop,
+// of which a program needs one or two.
 func Kernels(r *fusion.Region) (*code.Kernels, error) {
 	g, err := r.Graph()
+	if err == nil {
+		err = steady(g)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &code.Kernels{Module: module, Symbol: module, Source: &source{text: print(r, g)}}, nil
+	files := source{}
+	for i := range loops {
+		if l := &loops[i]; l.several == (len(g.Roots) > 1) {
+			files[module+l.suffix+".cu"] = print(r, g, l)
+		}
+	}
+	return &code.Kernels{Module: module, Symbol: module, Source: &files}, nil
 }
 
-// print prints the source: the functor, and the line that makes kernels of it.
-func print(r *fusion.Region, g *expr.Graph) string {
-	several := len(g.Roots) > 1
-	header := "elementwise"
-	if several {
-		header = "several"
+// A loop is one of the kernels of elementwise.cuh or several.cuh.
+type loop struct {
+	suffix   string
+	several  bool // results
+	over     string
+	function string
+}
+
+const (
+	strided = "_strided"
+	rowwise = "_rows"
+)
+
+var loops = []loop{
+	{"", false, "long long count", "contiguous(count, p, f)"},
+	{strided, false, "Space<%d> s", "strided(s, p, f)"},
+	{rowwise, false, "Space<%d> s", "rows(s, p, f)"},
+	{"", true, "long long count", "contiguous(count, p, f)"},
+	{strided, true, "Space<%d> s", "strided(s, p, f)"},
+}
+
+// Loop returns the suffix of the kernel that a call will launch, as far as its layouts tell
+// that before its memory is known.
+func Loop(c *ir.Call) string {
+	if c.Flat {
+		return ""
+	}
+	views := slices.Concat(c.Out, c.In)
+	last, widest := len(c.Space)-1, 1
+	for i := range views {
+		widest = max(widest, views[i].DType.Size())
+	}
+	vector := min(vectorBytes/widest, 8)
+	if last < 0 || len(c.Out) > 1 || vector < 2 || c.Space[last]%vector != 0 {
+		return strided
+	}
+	for i := range views {
+		for a, step := range views[i].Strides {
+			if a == last && step != 0 && step != 1 || a < last && step%vector != 0 {
+				return strided
+			}
+		}
+	}
+	return rowwise
+}
+
+// print prints the source: the functor, and one kernel.
+func print(r *fusion.Region, g *expr.Graph, l *loop) string {
+	header, class := "elementwise", "Elementwise<%s>"
+	k := r.Kernel
+	compute := k.Compute.String()
+	if k.Compute == ir.Bool {
+		compute = "bool"
+	}
+	types := []string{"RegionFn<" + compute + ">"}
+	if l.several {
+		header, class = "several", "Several<%s>"
+		types = append(types, fmt.Sprint(len(k.Out)))
+	}
+	for _, p := range slices.Concat(k.Out, k.In) {
+		types = append(types, p.DType.String())
+	}
+	n := len(k.Out) + len(k.In)
+	over := l.over
+	if strings.Contains(over, "%d") {
+		over = fmt.Sprintf(over, n)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "#include \"%s.cuh\"\n\nnamespace sinter {\n\n", header)
+	b.WriteString(rounding(g))
 	functor(&b, "RegionFn", g)
-	line(&b, r, several)
+	fmt.Fprintf(&b, "\nextern \"C\" __global__ void __launch_bounds__(elementwise_threads) %s_%s%s(%s, Operands<%d> p, %s f) {\n  %s::%s;\n}\n",
+		module, k.DType, l.suffix, over, n, types[0], fmt.Sprintf(class, strings.Join(types, ", ")), l.function)
 	b.WriteString("\n}  // namespace sinter\n")
 	return b.String()
+}
+
+// unsteady are functions whose results are not the same in all versions of the compiler that
+// are in use: kernels compiled ahead and at run time would differ.
+var unsteady = []string{"acosh", "asinh", "atan2"}
+
+// steady returns an error where a graph has a function that is unsteady.
+func steady(g *expr.Graph) error {
+	for _, v := range g.Values {
+		if v.Op == expr.OpCall && slices.Contains(unsteady, v.Name) {
+			return fmt.Errorf("%s is not the same to the bit in all versions of the compiler", v.Name)
+		}
+	}
+	return nil
+}
+
+// rounding is the functions that round what a graph has rounded.
+func rounding(g *expr.Graph) (text string) {
+	for _, d := range []string{"float16", "bfloat16"} {
+		if slices.ContainsFunc(g.Values, func(v *expr.Value) bool { return v.Op == expr.OpCall && v.Name == "rounded_"+d }) {
+			text += fmt.Sprintf("SINTER_FN float rounded_%[1]s(float x) { return to_float(to_%[1]s(x)); }\n\n", d)
+		}
+	}
+	return text
 }
 
 // paramType is the type of a functor's field.
@@ -93,47 +190,31 @@ func functor(b *strings.Builder, name string, g *expr.Graph) {
 	b.WriteString("  }\n};\n")
 }
 
-// line prints the line that makes kernels.
-func line(b *strings.Builder, r *fusion.Region, several bool) {
-	k := r.Kernel
-	var types []string
-	for _, p := range k.Out {
-		types = append(types, p.DType.String())
-	}
-	for _, p := range k.In {
-		types = append(types, p.DType.String())
-	}
-	macro, count := "SINTER_ELEMENTWISE", ""
-	if several {
-		macro, count = "SINTER_SEVERAL", fmt.Sprintf("%d, ", len(k.Out))
-	}
-	compute := k.Compute.String()
-	if k.Compute == ir.Bool {
-		compute = "bool"
-	}
-	fmt.Fprintf(b, "%s(%s_%s, RegionFn<%s>, %s%s)\n", macro, module, k.DType, compute, count, strings.Join(types, ", "))
-}
+// A source is a file system of the files of a region, by name. Pointers to sources tell them
+// apart.
+type source map[string]string
 
-// A source is a file system with one file, the source of a region. Pointers to sources
-// tell them apart.
-type source struct{ text string }
+// only is a source of one file.
+func only(text string) *source { return &source{module + ".cu": text} }
 
-const name = module + ".cu"
-
-// Open opens the file.
+// Open opens a file.
 func (s *source) Open(file string) (fs.File, error) {
-	if file != name {
+	text, ok := (*s)[file]
+	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
 	}
-	return &open{strings.NewReader(s.text)}, nil
+	return &open{strings.NewReader(text), file}, nil
 }
 
-// An open is the opened file, and says what it is.
-type open struct{ *strings.Reader }
+// An open is an opened file, and says what it is.
+type open struct {
+	*strings.Reader
+	name string
+}
 
 func (f *open) Stat() (fs.FileInfo, error) { return f, nil }
 func (f *open) Close() error               { return nil }
-func (f *open) Name() string               { return name }
+func (f *open) Name() string               { return f.name }
 func (f *open) Mode() fs.FileMode          { return 0o444 }
 func (f *open) ModTime() time.Time         { return time.Time{} }
 func (f *open) IsDir() bool                { return false }

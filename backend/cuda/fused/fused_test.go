@@ -45,10 +45,11 @@ func region(t *testing.T, dt ir.DType, results int) *fusion.Region {
 	var made *fusion.Region
 	plan := fusion.Make(p, fusion.Options{
 		Refused: func(int) string { return "" },
+		Rounds:  func(int) bool { return true },
 		Number:  func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
 		Place:   func(int) int { return 0 },
 		Kind:    func(int) string { return fmt.Sprint(t.Name(), dt, results) },
-		Code:    func(_ int, r *fusion.Region) error { made = r; return nil },
+		Code:    func(_ int, r *fusion.Region, _ *ir.Call) error { made = r; return nil },
 	})
 	if len(plan.Groups) != 1 || len(plan.Order) != 1 || made == nil {
 		t.Fatalf("%d groups, %d steps: %v", len(plan.Groups), len(plan.Order), plan.Why)
@@ -87,13 +88,18 @@ func TestCompiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := sources(t, k)
-			ptx, err := c.Compile(p)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, p.Source)
-			}
-			for _, name := range []string{k.Symbol + "_" + dt.String() + "(", k.Symbol + "_" + dt.String() + "_strided("} {
-				if !strings.Contains(string(ptx), ".entry "+name) {
+			for _, loop := range []string{"", "_strided", "_rows"} {
+				if loop == "_rows" && results > 1 {
+					continue
+				}
+				file := *k
+				file.Module += loop
+				p := sources(t, &file)
+				ptx, err := c.Compile(p)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, p.Source)
+				}
+				if name := k.Symbol + "_" + dt.String() + loop + "("; !strings.Contains(string(ptx), ".entry "+name) {
 					t.Errorf("no kernel %s", name)
 				}
 			}

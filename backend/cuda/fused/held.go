@@ -24,18 +24,19 @@ type pass struct {
 	held       []int // the values that are in registers before it
 	hold       []int // operands that are read into registers first
 	keep       bool  // what it computes stays in registers
+	over       int   // the held value in whose registers that is, needed no more; or -1
 }
 
 // passes are the passes over rows, and whether any of them uses what another one held.
 func (p *rowPrinter) passes() (list []pass, holds bool) {
 	for i := range p.r.Stages {
 		if s := &p.r.Stages[i]; s.Region == nil {
-			list = append(list, pass{stage: i, out: -1, value: s.In[0]})
+			list = append(list, pass{stage: i, out: -1, value: s.In[0], over: -1})
 		}
 	}
 	for i, v := range p.r.Outs {
 		if !p.r.Single[v] {
-			list = append(list, pass{stage: -1, out: i, value: v})
+			list = append(list, pass{stage: -1, out: i, value: v, over: -1})
 		}
 	}
 	var held []int
@@ -51,6 +52,11 @@ func (p *rowPrinter) passes() (list []pass, holds bool) {
 		if q.value >= len(p.r.Op.In) && !slices.Contains(held, q.value) && p.used(q.value, later, append(slices.Clone(held), q.value)) {
 			with := p.needed(append(slices.Clone(held), q.value), later)
 			if q.keep = len(with) <= mostHeld; q.keep {
+				for _, x := range held {
+					if p.dtype(x) == p.dtype(q.value) && !slices.Contains(with, x) {
+						q.over = x
+					}
+				}
 				held = with
 			}
 		}
@@ -82,19 +88,19 @@ func (p *rowPrinter) needed(held []int, passes []pass) []int {
 	return list
 }
 
-// held prints the kernels of rows of which every lane has few vectors. Operands and results
-// lie row after row from whole vectors on.
+// held prints the kernels of rows of which every lane has few vectors. Rows are whole
+// vectors, and operands and results lie row after row.
 func (p *rowPrinter) held(passes []pass) {
 	p.line("namespace sinter {\ntemplate <int held> SINTER_FN void held_rows(const Region& p) {")
 	p.open()
-	p.line("    const long long head = head_of<width>((unsigned long long)(row * p.length));")
+	p.line("    const int vectors = int(p.length / width);")
 	for v := range p.r.Op.In {
 		switch {
 		case p.r.Single[v]:
 		case p.dense[v]: // launch has seen that it lies as it should
 			p.line("    const RowOf<%[1]s> x%[2]d = {static_cast<const %[1]s*>(p.x[%[2]d].at) + row * p.length, 1, true};", p.dtype(v), v)
 		default:
-			p.line("    const auto x%d = RowOf<%s>::of<width>(p.x[%d], row, head);", v, p.dtype(v), v)
+			p.line("    const auto x%d = RowOf<%s>::of<width>(p.x[%d], row, 0);", v, p.dtype(v), v)
 		}
 	}
 	next := 0
@@ -107,7 +113,7 @@ func (p *rowPrinter) held(passes []pass) {
 		q := &passes[next]
 		next++
 		p.hold(q)
-		p.line("    const T v%d = f%d.finish(fold_held<width, held>(f%d, p.length, head, %s), p.length);", p.r.Stages[i].Out, i, i, p.getHeld(q))
+		p.line("    const T v%d = f%d.finish(fold_held<width, held>(f%d, vectors, %s), p.length);", p.r.Stages[i].Out, i, i, p.getHeld(q))
 	}
 	for i, v := range p.r.Outs {
 		if p.r.Single[v] {
@@ -117,7 +123,7 @@ func (p *rowPrinter) held(passes []pass) {
 		q := &passes[next]
 		next++
 		p.hold(q)
-		p.line("    if (own) store_held<width, held>(%s, p.length, head, %s);", p.at(i), p.getHeld(q))
+		p.line("    if (own) store_held<width, held>(%s, vectors, %s);", p.at(i), p.getHeld(q))
 	}
 	p.line("  }\n}\n}  // namespace sinter")
 	for _, vectors := range heldVectors {
@@ -128,23 +134,19 @@ func (p *rowPrinter) held(passes []pass) {
 // hold prints the registers of what a pass begins to hold, and the reads of operands.
 func (p *rowPrinter) hold(q *pass) {
 	for _, v := range q.hold {
-		p.line("    Vector<%s, width> h%d[held];\n    hold(h%d, p.length, head, x%d);", p.dtype(v), v, v, v)
+		p.line("    Vector<%s, width> h%d[held];\n    hold(h%d, vectors, x%d);", p.dtype(v), v, v, v)
 	}
-	if q.keep {
+	switch {
+	case q.over >= 0:
+		p.line("    auto& h%d = h%d;", q.value, q.over)
+	case q.keep:
 		p.line("    Vector<%s, width> h%d[held];", p.dtype(q.value), q.value)
 	}
 }
 
-// getHeld is the lambdas of fold_held and store_held that return what a pass folds or stores.
+// getHeld is the lambda of fold_held and store_held that returns what a pass folds or stores.
 func (p *rowPrinter) getHeld(q *pass) string {
-	var one, some, each strings.Builder
-	stages, operands := p.needs(q.value, nil)
-	for _, x := range operands {
-		fmt.Fprintf(&one, "const %s v%d = x%d.one(k); ", p.dtype(x), x, x)
-	}
-	for _, i := range stages {
-		one.WriteString(p.values(i) + " ")
-	}
+	var some, each strings.Builder
 	held := append(slices.Clone(q.held), q.hold...)
 	stages, sources := p.needs(q.value, held)
 	for _, x := range sources {
@@ -162,6 +164,6 @@ func (p *rowPrinter) getHeld(q *pass) string {
 	if q.keep {
 		keep = fmt.Sprintf("h%d[i] = r; ", q.value)
 	}
-	return fmt.Sprintf("[&](long long k) { %sreturn v%d; },\n        [&](int i, long long k) { %sVector<%s, width> r;\n#pragma unroll\n        for (int w = 0; w < width; w++) { %sr.at[w] = v%d; }\n        %sreturn r; }",
-		one.String(), q.value, some.String(), p.dtype(q.value), each.String(), q.value, keep)
+	return fmt.Sprintf("[&](int i, int k) { %sVector<%s, width> r;\n#pragma unroll\n        for (int w = 0; w < width; w++) { %sr.at[w] = v%d; }\n        %sreturn r; }",
+		some.String(), p.dtype(q.value), each.String(), q.value, keep)
 }

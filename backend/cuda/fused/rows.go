@@ -32,7 +32,7 @@ func Rows(r *fusion.Rows) (*code.Kernels, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &code.Kernels{Module: module, Symbol: rowKernel, Source: &source{text: text}, Launch: p.launch}, nil
+	return &code.Kernels{Module: module, Symbol: rowKernel, Source: only(text), Launch: p.launch}, nil
 }
 
 // RowKernel returns the name of the kernel of rows.
@@ -53,7 +53,7 @@ func (p *rowPrinter) launch(g code.GPU, c *ir.Call) error {
 
 // kernel returns the name of the kernel for lanes with at most so many vectors each.
 func (p *rowPrinter) kernel(c *ir.Call, vectors int64) string {
-	if !p.holds || vectors > heldVectors[len(heldVectors)-1] {
+	if !p.holds || vectors > heldVectors[len(heldVectors)-1] || c.Space[1]*c.Compute.Size()%vectorBytes != 0 {
 		return rowKernel
 	}
 	for i, list := range [][]ir.View{c.In, c.Out} {
@@ -187,6 +187,9 @@ func (p *rowPrinter) functor(i int) error {
 	s := &p.r.Stages[i]
 	if s.Region != nil {
 		g, err := s.Region.Graph()
+		if err == nil {
+			err = steady(g)
+		}
 		if err != nil {
 			return err
 		}

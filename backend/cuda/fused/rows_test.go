@@ -61,10 +61,11 @@ func rows(t *testing.T, dt ir.DType) *fusion.Rows {
 	var made *fusion.Rows
 	plan := fusion.Make(p, fusion.Options{
 		Refused: func(int) string { return "" },
+		Rounds:  func(int) bool { return true },
 		Number:  func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
 		Place:   func(int) int { return 0 },
 		Kind:    func(int) string { return fmt.Sprint(t.Name(), dt) },
-		Code:    func(int, *fusion.Region) error { return nil },
+		Code:    func(int, *fusion.Region, *ir.Call) error { return nil },
 		RowCode: func(_ int, r *fusion.Rows) error { made = r; return nil },
 	})
 	if len(plan.Groups) != 1 || len(plan.Order) != 1 || made == nil {
@@ -94,6 +95,33 @@ func TestRowsCompile(t *testing.T) {
 			if name = fused.RowKernel() + name; !strings.Contains(string(ptx), ".entry "+name+"(") {
 				t.Errorf("no kernel %s in\n%s", name, p.Source)
 			}
+		}
+	}
+}
+
+// TestProductCompiles: the source of a small product and what follows compiles, and its
+// kernels have the names that launches ask for.
+func TestProductCompiles(t *testing.T) {
+	c, err := nvrtc.Open()
+	if err != nil {
+		t.Skip(err)
+	}
+	in := []ir.Operand{{Name: "a"}, {Name: "b"}}
+	matmul := &ir.Op{Name: "matmul", Kind: ir.Opaque, In: in, Out: []ir.Result{{Name: "y"}}, Switch: -1, DTypes: ir.ClassFloat, Tags: ir.TagProduct}
+	r := region(t, ir.Float32, 2)
+	p := &fusion.Product{Op: &ir.Op{Out: make([]ir.Result, 3)}, Of: matmul.Kernel(0, ir.Float32), After: r, In: []int{-1, 2}, Raw: true}
+	k, err := fused.Product(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := sources(t, k)
+	ptx, err := c.Compile(source)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, source.Source)
+	}
+	for _, name := range []string{"region_outer", "region_dot"} {
+		if !strings.Contains(string(ptx), ".entry "+name+"(") {
+			t.Errorf("no kernel %s in\n%s", name, source.Source)
 		}
 	}
 }

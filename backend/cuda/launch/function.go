@@ -113,7 +113,13 @@ func (s *loopSet) function(d *Device, loop int) (driver.Function, error) {
 	if f := s.functions[loop].Load(); f != 0 {
 		return driver.Function(f), nil
 	}
-	f, err := d.loader.Function(d.dev, s.source, s.module, s.name+s.suffixes[loop])
+	module := s.module
+	if s.source != nil {
+		if _, err := fs.Stat(s.source, module+s.suffixes[loop]+".cu"); err == nil {
+			module += s.suffixes[loop] // a source that has a file for each loop
+		}
+	}
+	f, err := d.loader.Function(d.dev, s.source, module, s.name+s.suffixes[loop])
 	if err != nil {
 		return 0, fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
 	}

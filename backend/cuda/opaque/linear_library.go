@@ -20,6 +20,11 @@ func MatMulBias(g code.GPU, c *ir.Call) error {
 	if d.NumElements() == 0 {
 		return nil
 	}
+	if bias.DType == ir.Float32 && bias.Ptr == nil && bias.IsContiguous() {
+		if done, err := thin(g, x, y, d, bias.Addr, 0); done {
+			return err
+		}
+	}
 	if l, ok := onLibrary(g); ok && x.NumElements() > 0 && !d.DType.IsComplex() && sameFloats(x, y, bias, d) {
 		err := cublaslt.MatMulBias(l, x, y, bias, d, cublaslt.Identity, c.Precision.MatmulTF32, c.Precision.Sums)
 		if err == nil || !noCUBLASLt.covered(err) {

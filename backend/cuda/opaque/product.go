@@ -1,0 +1,110 @@
+package opaque
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/body"
+	"github.com/sinter-go/sinter/ir/expr"
+	"github.com/sinter-go/sinter/ir/fusion"
+)
+
+// Product returns the launch of a product with what follows it, or with the sums of a
+// factor, where cuBLASLt computes both in one call; nil where it does not.
+func Product(p *fusion.Product) code.Launch {
+	f := &fusedProduct{p}
+	switch {
+	case p.Of.DType != ir.Float32:
+		return nil
+	case p.After == nil:
+		if p.Sums != nil && len(p.Of.In) == 2 && isSum(p.Sums) {
+			return f.sums
+		}
+	case p.Relaxed && p.Sums == nil && !p.Raw && len(p.Of.In) == 3 && isReLU(p.After):
+		return f.relu
+	}
+	return nil
+}
+
+// A fusedProduct launches a product and what is computed with it.
+type fusedProduct struct{ *fusion.Product }
+
+// product is the call of the product alone, whose result is d: it has the shape that the
+// operator gives.
+func (f *fusedProduct) product(c *ir.Call, d ir.View) *ir.Call {
+	x := c.In[0].Shape
+	d.Shape = append(slices.Clone(x[:len(x)-1]), c.Space[1])
+	d.Strides = ir.ContiguousStrides(d.Shape)
+	return &ir.Call{Kernel: f.Of, Space: d.Shape, In: c.In[:len(f.Of.In)], Out: []ir.View{d}, Precision: c.Precision}
+}
+
+// relu computes a product with a bias, and the larger of that and 0. The library has it that
+// NaN is not larger than 0.
+func (f *fusedProduct) relu(g code.GPU, c *ir.Call) error {
+	own := f.product(c, c.Out[0])
+	if l, ok := onLibrary(g); ok && own.In[0].NumElements() > 0 {
+		err := cublaslt.MatMulBias(l, own.In[0], own.In[1], own.In[2], own.Out[0], cublaslt.ReLU, c.Precision.MatmulTF32, c.Precision.Sums)
+		if err == nil || !noCUBLASLt.covered(err) {
+			return err
+		}
+	}
+	if err := MatMulBias(g, own); err != nil {
+		return err
+	}
+	only := &f.After.Members[0]
+	k := only.Kernel
+	return g.(runner).Run(&ir.Call{Kernel: k, Space: c.Space, In: []ir.View{c.Out[0]}, Out: []ir.View{c.Out[0]}, Flat: true})
+}
+
+// sums computes a product, and the sums of a factor along the axis that it sums over.
+func (f *fusedProduct) sums(g code.GPU, c *ir.Call) error {
+	own := f.product(c, c.Out[0])
+	if f.Summed == 0 {
+		if done, err := thin(g, own.In[0], own.In[1], own.Out[0], 0, c.Out[1].Addr); done {
+			return err
+		}
+	}
+	if l, ok := onLibrary(g); ok && own.In[0].NumElements() > 0 {
+		err := cublaslt.MatMulSums(l, own.In[0], own.In[1], own.Out[0], c.Out[1], f.Summed, c.Precision.MatmulTF32, c.Precision.Sums)
+		if err == nil || !noCUBLASLt.covered(err) {
+			return err
+		}
+	}
+	if err := MatMul(g, own); err != nil {
+		return err
+	}
+	x, axis := c.In[f.Summed], 1-f.Summed
+	out := c.Out[1]
+	out.Shape, out.Strides = slices.Clone(x.Shape), []int{0, 0}
+	out.Shape[axis], out.Strides[1-axis] = 1, 1
+	return g.(runner).Run(&ir.Call{Kernel: f.Sums, Space: x.Shape, Axes: []int{axis}, In: []ir.View{x}, Out: []ir.View{out}, Scalars: c.Scalars, Attrs: c.Attrs})
+}
+
+// isReLU reports whether a region of one operand is where(x <= 0, 0, x) of one operator.
+func isReLU(r *fusion.Region) bool {
+	g, err := r.Graph()
+	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 {
+		return false
+	}
+	v := g.Roots[0]
+	if v.Name != "where" || len(v.Args) != 3 {
+		return false
+	}
+	test, zero, x := v.Args[0], v.Args[1], v.Args[2]
+	return test.Name == "le" && test.Args[0] == x && x.Op == expr.OpName && isZero(test.Args[1]) && isZero(zero)
+}
+
+func isZero(v *expr.Value) bool { return v.Op == expr.OpConst && v.Const.Float() == 0 }
+
+// isSum reports whether a reduction adds up elements.
+func isSum(k *ir.Kernel) bool {
+	b, err := body.Of(k)
+	if err != nil || b.Map == nil || b.Combine == nil || b.Finish == nil {
+		return false
+	}
+	named := func(g *expr.Graph) bool { return len(g.Roots) == 1 && g.Roots[0].Op == expr.OpName }
+	sum := b.Combine.Roots[0]
+	return named(b.Map) && named(b.Finish) && len(b.Combine.Roots) == 1 && sum.Name == "add" && sum.Args[0].Op == expr.OpName && sum.Args[1].Op == expr.OpName
+}
