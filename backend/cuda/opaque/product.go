@@ -50,6 +50,7 @@ func (f *fusedProduct) relu(g code.GPU, c *ir.Call) error {
 			return err
 		}
 	}
+	g.Ahead()
 	if err := MatMulBias(g, own); err != nil {
 		return err
 	}
@@ -72,6 +73,7 @@ func (f *fusedProduct) sums(g code.GPU, c *ir.Call) error {
 			return err
 		}
 	}
+	g.Ahead()
 	if err := MatMul(g, own); err != nil {
 		return err
 	}
