@@ -40,7 +40,7 @@ func testStep(t *testing.T, dev device.Device) {
 	train := func(compiled bool) run {
 		random.Seed(3)
 		// A bias before a batch norm would have rounding errors for a gradient, and Adam takes whole steps by them.
-		model := nn.NewSequential(nn.NewLinear(8, 16, nn.Bias(false)), nn.NewBatchNorm(16), nn.ReLU(), nn.NewDropout(0.3), nn.NewLinear(16, 4))
+		model := nn.NewSequential(nn.NewLinear(8, 16, nn.NoBias()), nn.NewBatchNorm(16), nn.ReLU(), nn.NewDropout(0.3), nn.NewLinear(16, 4))
 		adam, err := optim.NewAdam(nn.Parameters(model), 1e-2)
 		must(t, err)
 		call := func(x ...tensor.Tensor) (tensor.Tensor, error) {
