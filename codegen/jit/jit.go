@@ -168,3 +168,18 @@ func (f Func) Fold(n int, acc, x unsafe.Pointer, s *uint64) {
 	}{n: n, acc: acc, x: x, s: s}
 	f.run(unsafe.Pointer(&args))
 }
+
+// Passes calls a function of passes over rows, with the arrays' first rows at p, the distances
+// of rows at steps, and blocks of so many bytes. What is ahead of rows is asked for.
+func (f Func) Passes(rows, length int, p *unsafe.Pointer, steps *int, blocks *uint64, size int, ahead *int) {
+	args := struct {
+		rows, length int
+		p            *unsafe.Pointer
+		steps        *int
+		blocks       *uint64
+		size         int
+		ahead        *int
+		_            [8]byte
+	}{rows: rows, length: length, p: p, steps: steps, blocks: blocks, size: size, ahead: ahead}
+	f.run(unsafe.Pointer(&args))
+}

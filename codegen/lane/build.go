@@ -452,6 +452,11 @@ func (p *Prog) Out(v V) {
 // inputs, and returns its results. Its scalars become those of the same index; it
 // may not use the lanes' index.
 func (p *Prog) Inline(sub *Prog, args ...V) []V {
+	return p.InlineWith(sub, p.Scalar, args...)
+}
+
+// InlineWith is Inline with scalars that a function gives.
+func (p *Prog) InlineWith(sub *Prog, scalar func(i int, t Type) V, args ...V) []V {
 	outs := make([]V, len(sub.outs))
 	if sub.err != nil {
 		if p.err == nil {
@@ -467,7 +472,7 @@ func (p *Prog) Inline(sub *Prog, args ...V) []V {
 	to := make([]V, len(sub.nodes))
 	for i := 1; i < len(sub.nodes) && p.err == nil; i++ {
 		if live[i] {
-			to[i] = p.copyNode(sub, sub.nodes[i], args, to)
+			to[i] = p.copyNode(sub, sub.nodes[i], scalar, args, to)
 		}
 	}
 	for i, v := range sub.outs {
@@ -495,7 +500,7 @@ func (p *Prog) WithCalls(call func(v V) (name string, x V)) (*Prog, bool) {
 		case n.Op == OpIndex:
 			to[i] = q.Index()
 		default:
-			to[i] = q.copyNode(p, n, nil, to)
+			to[i] = q.copyNode(p, n, q.Scalar, nil, to)
 		}
 	}
 	for _, v := range p.outs {
@@ -505,7 +510,7 @@ func (p *Prog) WithCalls(call func(v V) (name string, x V)) (*Prog, bool) {
 }
 
 // copyNode adds a node of another program whose values have become to's.
-func (p *Prog) copyNode(sub *Prog, n Node, args, to []V) V {
+func (p *Prog) copyNode(sub *Prog, n Node, scalar func(i int, t Type) V, args, to []V) V {
 	switch n.Op {
 	case OpArg:
 		if got := p.Type(args[n.Imm]); got != n.Type {
@@ -513,7 +518,7 @@ func (p *Prog) copyNode(sub *Prog, n Node, args, to []V) V {
 		}
 		return args[n.Imm]
 	case OpScalar:
-		return p.Scalar(int(n.Imm), n.Type)
+		return scalar(int(n.Imm), n.Type)
 	case OpIndex:
 		return p.fail(OpCall, "a program that reads the index cannot be inlined")
 	case OpLookup:

@@ -32,6 +32,9 @@ var laneTypes = [ir.NumDTypes]lane.Type{
 	ir.Float32: lane.F32, ir.Float64: lane.F64,
 }
 
+// Type returns the type of lanes that hold a dtype, lane.Invalid where there is none.
+func Type(d ir.DType) lane.Type { return laneTypes[d] }
+
 // Program returns the program whose results are the values of g's roots. Operands and
 // results are as in memory, a bool in a byte; a scalar bool is an integer, 0 or 1. The
 // error says which part of g has no lanes.

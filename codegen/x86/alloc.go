@@ -414,6 +414,8 @@ func (a *allocator) inst(in *inst) error {
 		return a.inPlace(in)
 	case in.form == store:
 		return a.store(in)
+	case in.form == element:
+		return a.element(in)
 	case strings.IndexByte(in.op, '%') >= 0:
 		return a.special(in)
 	}

@@ -39,6 +39,7 @@ const (
 	ternary      // logic of three values by the table imm, one of them destroyed
 	merge        // src[0] where the mask src[1] is false, else the operation on the rest
 	replace      // the operation on all, in src[0]'s place
+	element      // the first lane of src[0] into place at of the scalars
 )
 
 // An inst is one instruction over virtual registers, operands in Intel's order.
@@ -56,7 +57,7 @@ type inst struct {
 	tied  bool // dst is src[0]'s register
 	zero  bool // zeros where the mask src[0] is false
 	early bool // dst is no source's register
-	at    int  // store: the array, of elements of size, skip beyond the loop's index
+	at    int  // store: the array, of elements of size, skip beyond the loop's index; element: the scalar
 	size  int
 	skip  int
 }

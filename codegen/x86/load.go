@@ -158,6 +158,22 @@ func (a *allocator) store(in *inst) error {
 	return nil
 }
 
+// element writes the first lane of a value to a scalar's place.
+func (a *allocator) element(in *inst) error {
+	v := in.src[0]
+	if err := a.ensure(v); err != nil {
+		return err
+	}
+	a.text("MOVQ %s, R13", a.sites.scalars)
+	a.text("%s %s, R12", move(max(4, in.size)), regName(int(a.at[v]), 16))
+	if in.size == 1 {
+		a.text("ANDQ $255, R12")
+	}
+	a.text("MOVQ R12, %d(R13)", 8*in.at)
+	a.leave(in.src)
+	return nil
+}
+
 // special allocates what is several instructions.
 func (a *allocator) special(in *inst) error {
 	op, arg, _ := strings.Cut(in.op, " ")

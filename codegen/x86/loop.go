@@ -35,7 +35,8 @@ type loop struct {
 	single   *allocator
 	tail     *allocator
 	array    func(k int) (reg, before string)
-	frameLow int // bytes in the frame below the slots
+	frameLow int    // bytes in the frame below the slots
+	prefix   string // of labels, where a function has several loops
 }
 
 // Loop adds what the function Loop makes.
@@ -421,10 +422,10 @@ func (l *loop) printCopy(b *amd64.Block, k, size, at int, in bool) {
 	if size == 2 {
 		load, store = "MOVWLZX", "MOVW"
 	}
-	label := fmt.Sprintf("out%d", k)
+	label := fmt.Sprintf("%sout%d", l.prefix, k)
 	from, to := fmt.Sprintf("%d(SP)(R12*%d)", at, size), fmt.Sprintf("(R13)(R12*%d)", size)
 	if in {
-		label, from, to = fmt.Sprintf("in%d", k), to, from
+		label, from, to = fmt.Sprintf("%sin%d", l.prefix, k), to, from
 		for i := 0; i < l.isa.vectorBytes(); i += 8 {
 			b.Asm("\t%s $0, %d(SP)\n", word, at+i)
 		}

@@ -19,8 +19,9 @@ import (
 // enough to stay in the second cache, as many as one goroutine takes of an element-wise call.
 const tileElements = 8 << 10
 
-// Rows returns the function of rows: the stages run as calls of their own over some rows at a
-// time, so that a fold's order is that of the fold alone.
+// Rows returns the function of rows. Where code can be made of all stages they are passes of one
+// function of machine code; otherwise they run as calls of their own over some rows at a time.
+// A fold's order is that of the fold alone in both.
 func Rows(r *fusion.Rows) (ir.Code, error) {
 	t := &tiles{rows: r, target: make([]int, len(r.Single)), sizes: make([]int, len(r.Single))}
 	for v := range t.target {
@@ -40,6 +41,8 @@ func Rows(r *fusion.Rows) (ir.Code, error) {
 		}
 		region.Op.Code = []ir.Code{code}
 	}
+	t.compiled.rows = r
+	t.compiled.prepare()
 	return ir.Code{For: vector.Kind, Of: ir.KernelFunc(t.run)}, nil
 }
 
@@ -49,6 +52,8 @@ type tiles struct {
 	target []int // by value: the result that it is, or -1
 	sizes  []int // of an element, by value
 	works  sync.Pool
+
+	compiled compiled
 }
 
 // A work is what one goroutine works with.
@@ -63,6 +68,10 @@ type work struct {
 
 // run is the function.
 func (t *tiles) run(c *ir.Call) error {
+	if code := t.compiled.of(c); code != nil {
+		t.passes(c, code)
+		return nil
+	}
 	rows, length := c.Space[0], c.Space[1]
 	some := max(1, tileElements/length)
 	var failed error
