@@ -398,8 +398,9 @@ type pass struct {
 	biased, peeps bool
 }
 
-// lstm is the pass by the operator for it, whose gates are in another order.
-func (p *pass) lstm(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor) {
+// weights returns what the operator for the pass takes, whose gates are in another order: the
+// weights of operand and state, and their biases where there are some.
+func (p *pass) weights(c *call, way int) (w, r tensor.Tensor, biases []tensor.Tensor) {
 	k := p.h.Size(1)
 	order := func(i, from int, name string) tensor.Tensor { // input, output, forget, cell to input, forget, cell, output
 		return c.derived(i, fmt.Sprint("lstm ", name, way), func(t tensor.Tensor) tensor.Tensor {
@@ -407,30 +408,61 @@ func (p *pass) lstm(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor
 			return tensor.Cat([]tensor.Tensor{t.Narrow(0, 0, k), t.Narrow(0, 2*k, 2*k), t.Narrow(0, k, k)}, 0)
 		})
 	}
-	opts := []tensor.Option{tensor.Reverse(p.back)}
 	if p.biased {
-		opts = append(opts, tensor.InputBias(order(3, 0, "input")), tensor.StateBias(order(3, 4*k, "state")))
+		biases = []tensor.Tensor{order(3, 0, "input"), order(3, 4*k, "state")}
 	}
-	y, cells := tensor.LSTM(x, p.h, p.c, order(1, 0, ""), order(2, 0, ""), opts...)
-	end := x.Size(0) - 1
+	return order(1, 0, ""), order(2, 0, ""), biases
+}
+
+// lstm is the pass by the operator for it.
+func (p *pass) lstm(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor) {
+	w, r, biases := p.weights(c, way)
+	opts := []tensor.Option{tensor.Reverse(p.back)}
+	if biases != nil {
+		opts = append(opts, tensor.InputBias(biases[0]), tensor.StateBias(biases[1]))
+	}
+	y, cells := tensor.LSTM(x, p.h, p.c, w, r, opts...)
+	end := p.steps - 1
 	if p.back {
 		end = 0
 	}
 	return y, y.Select(0, end), cells.Select(0, end)
 }
 
-// lstmOfBytes is lstm whose outputs are quantized before the next step.
+// lstmOfBytes is lstm whose outputs are quantized before the next step, those of all sequences
+// together: onnxruntime's threads have some of the sequences each. What the operands give
+// to the gates of a single sequence is computed for all steps at once, and is a bias of each.
 func (p *pass) lstmOfBytes(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor) {
+	w, r, biases := p.weights(c, way)
 	h, cell = p.h, p.c
+	var gates tensor.Tensor
+	alone := x.Size(1) == 1
+	if alone {
+		var opts []tensor.Option
+		if biases != nil {
+			opts = append(opts, tensor.Bias(biases[0]))
+		}
+		gates = tensor.Linear(x, w, opts...)
+		x, w = x.Narrow(2, 0, 0), w.Narrow(1, 0, 0)
+	}
 	out := make([]tensor.Tensor, p.steps)
 	for i := range p.steps {
 		t := i
 		if p.back {
 			t = p.steps - 1 - i
 		}
-		one := *p
-		one.h, one.c = asBytes(h), cell
-		out[t], h, cell = one.lstm(c, x.Narrow(0, t, 1), way)
+		var opts []tensor.Option
+		if alone {
+			opts = append(opts, tensor.InputBias(gates.Select(0, t).Select(0, 0)))
+		} else if biases != nil {
+			opts = append(opts, tensor.InputBias(biases[0]))
+		}
+		if biases != nil {
+			opts = append(opts, tensor.StateBias(biases[1]))
+		}
+		var cells tensor.Tensor
+		out[t], cells = tensor.LSTM(x.Narrow(0, t, 1), asBytes(h), cell, w, r, opts...)
+		h, cell = out[t].Select(0, 0), cells.Select(0, 0)
 	}
 	return tensor.Cat(out, 0), h, cell
 }

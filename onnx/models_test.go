@@ -131,3 +131,17 @@ func BenchmarkModels(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLoad loads the models.
+func BenchmarkLoad(b *testing.B) {
+	files, _ := filepath.Glob(filepath.Join(*models, "*.onnx"))
+	for _, file := range files {
+		b.Run(filepath.Base(strings.TrimSuffix(file, ".onnx")), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := onnx.Load(file, place(b)); err != nil {
+					b.Skip(err)
+				}
+			}
+		})
+	}
+}

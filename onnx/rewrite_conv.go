@@ -17,7 +17,7 @@ type convolution struct {
 	operand      int           // the place of what is convolved
 	result       int           // the place
 	weight       tensor.Tensor // [out, in/groups, kernel...]
-	weights      []float64     // its elements
+	weights      []float64     // its elements, once each was called
 	factor, bias []float64     // of each channel of the result
 	changed      bool
 }
@@ -41,14 +41,12 @@ func (r *rewriter) extend(i int) {
 	c.activated()
 }
 
-// start reads weight and bias.
+// start reads the bias.
 func (c *convolution) start() bool {
 	channels := c.weight.Size(0)
-	var err error
-	if c.weights, err = tensor.Data[float64](c.weight.ToType(tensor.Float64).Contiguous()); err != nil || len(c.weights) == 0 {
+	if c.weight.NumElements() == 0 {
 		return false
 	}
-	c.weights = slices.Clone(c.weights)
 	c.factor, c.bias = slices.Repeat([]float64{1}, channels), make([]float64, channels)
 	if in := c.g.steps[c.at].in; len(in) > 2 && in[2] >= 0 {
 		list, ok := c.channels(in[2], 1, channels)
@@ -107,8 +105,14 @@ func (c *convolution) from(name string) (i, operand int, list []float64) {
 }
 
 // each calls f with every weight, the channel of the result that it is for and the one of
-// the operand that it is multiplied with.
-func (c *convolution) each(f func(w *float64, result, operand int)) {
+// the operand that it is multiplied with; it reports false where the weights cannot be read.
+func (c *convolution) each(f func(w *float64, result, operand int)) bool {
+	if c.weights == nil {
+		var err error
+		if c.weights, err = tensor.Data[float64](c.weight.ToType(tensor.Float64)); err != nil {
+			return false
+		}
+	}
 	outs, ins := c.weight.Size(0), c.weight.Size(1)
 	places := len(c.weights) / (outs * ins)
 	own := max(1, outs/c.g.steps[c.at].node.int("group")) // channels of the result in a group
@@ -116,15 +120,15 @@ func (c *convolution) each(f func(w *float64, result, operand int)) {
 		result := i / (ins * places)
 		f(&c.weights[i], result, result/own*ins+i/places%ins)
 	}
+	return true
 }
 
 // fromScaled takes a Mul by numbers before the convolution.
 func (c *convolution) fromScaled() bool {
 	i, operand, list := c.from("Mul")
-	if i < 0 {
+	if i < 0 || !c.each(func(w *float64, _, channel int) { *w *= list[channel] }) {
 		return false
 	}
-	c.each(func(w *float64, _, channel int) { *w *= list[channel] })
 	c.gone[i], c.operand = true, operand
 	return true
 }
@@ -138,10 +142,9 @@ func (c *convolution) fromShifted() bool {
 		return false
 	}
 	i, operand, list := c.from("Add")
-	if i < 0 {
+	if i < 0 || !c.each(func(w *float64, result, channel int) { c.bias[result] += *w * list[channel] }) {
 		return false
 	}
-	c.each(func(w *float64, result, channel int) { c.bias[result] += *w * list[channel] })
 	c.gone[i], c.operand = true, operand
 	return true
 }
@@ -206,7 +209,11 @@ func (c *convolution) replace() bool {
 	s := &c.g.steps[c.at]
 	shape := slices.Repeat([]int{1}, c.weight.Rank())
 	shape[0] = len(c.factor)
-	weight := tensor.From(c.weights, c.weight.Shape()...).Mul(tensor.From(c.factor, shape...)).ToType(c.weight.DType())
+	wide := c.weight.ToType(tensor.Float64)
+	if c.weights != nil {
+		wide = tensor.From(c.weights, c.weight.Shape()...)
+	}
+	weight := wide.Mul(tensor.From(c.factor, shape...)).ToType(c.weight.DType())
 	bias := tensor.From(c.bias).ToType(c.weight.DType())
 	if weight.Err() != nil || bias.Err() != nil {
 		return false
