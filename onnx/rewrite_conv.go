@@ -104,9 +104,9 @@ func (c *convolution) from(name string) (i, operand int, list []float64) {
 	return -1, 0, nil
 }
 
-// each calls f with every weight, the channel of the result that it is for and the one of
-// the operand that it is multiplied with; it reports false where the weights cannot be read.
-func (c *convolution) each(f func(w *float64, result, operand int)) bool {
+// each calls f with the weights of each channel of the result for each channel of the operand
+// that they are multiplied with; it reports false where the weights cannot be read.
+func (c *convolution) each(f func(w []float64, result, operand int)) bool {
 	if c.weights == nil {
 		var err error
 		if c.weights, err = tensor.Data[float64](c.weight.ToType(tensor.Float64)); err != nil {
@@ -116,9 +116,10 @@ func (c *convolution) each(f func(w *float64, result, operand int)) bool {
 	outs, ins := c.weight.Size(0), c.weight.Size(1)
 	places := len(c.weights) / (outs * ins)
 	own := max(1, outs/c.g.steps[c.at].node.int("group")) // channels of the result in a group
-	for i := range c.weights {
-		result := i / (ins * places)
-		f(&c.weights[i], result, result/own*ins+i/places%ins)
+	for result := range outs {
+		for k := range ins {
+			f(c.weights[(result*ins+k)*places:][:places], result, result/own*ins+k)
+		}
 	}
 	return true
 }
@@ -126,7 +127,11 @@ func (c *convolution) each(f func(w *float64, result, operand int)) bool {
 // fromScaled takes a Mul by numbers before the convolution.
 func (c *convolution) fromScaled() bool {
 	i, operand, list := c.from("Mul")
-	if i < 0 || !c.each(func(w *float64, _, channel int) { *w *= list[channel] }) {
+	if i < 0 || !c.each(func(w []float64, _, channel int) {
+		for k := range w {
+			w[k] *= list[channel]
+		}
+	}) {
 		return false
 	}
 	c.gone[i], c.operand = true, operand
@@ -142,7 +147,11 @@ func (c *convolution) fromShifted() bool {
 		return false
 	}
 	i, operand, list := c.from("Add")
-	if i < 0 || !c.each(func(w *float64, result, channel int) { c.bias[result] += *w * list[channel] }) {
+	if i < 0 || !c.each(func(w []float64, result, channel int) {
+		for _, v := range w {
+			c.bias[result] += v * list[channel]
+		}
+	}) {
 		return false
 	}
 	c.gone[i], c.operand = true, operand
