@@ -295,12 +295,21 @@ func centered(c *call, i, zero, at int) tensor.Tensor {
 // centeredWeight returns the integers of operand i less its zero in float32; where both are
 // constants it is made once.
 func (c *call) centeredWeight(i, zero, at int) tensor.Tensor {
-	of := func(tensor.Tensor) tensor.Tensor { return centered(c, i, zero, at).ToType(tensor.Float32) }
-	if c.has(zero) && c.in[zero].constant == nil {
-		return of(tensor.Tensor{})
+	var z tensor.Tensor
+	if c.has(zero) {
+		z = fit(c.t(zero), c.in[i].t.Rank(), at).ToType(tensor.Int32)
+	}
+	of := func(t tensor.Tensor) tensor.Tensor {
+		if t = t.ToType(tensor.Int32); c.has(zero) {
+			t = t.Sub(z)
+		}
+		return t.ToType(tensor.Float32)
 	}
 	name := fmt.Sprint("centered ", at)
 	if c.has(zero) { // one weight may have several
+		if c.in[zero].constant == nil {
+			return of(c.t(i))
+		}
 		name += fmt.Sprintf(" %p", c.in[zero].constant)
 	}
 	return c.derived(i, name, of)

@@ -285,8 +285,10 @@ func TestNodes(t *testing.T) {
 func TestContrib(t *testing.T) {
 	for _, c := range packedCases(t, "testdata/contrib.tar.zst") {
 		t.Run(c.name, func(t *testing.T) {
-			if err := c.run(device.CPU); err != nil {
-				t.Error(err)
+			for _, d := range []device.Device{device.CPU, device.Sim(0)} {
+				if err := c.run(d); err != nil {
+					t.Errorf("%s: %v", d, err)
+				}
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // TestNodesOnSim is TestNodes on a simulated accelerator, which has the values that the
@@ -20,6 +21,9 @@ func TestNodesOnCUDA(t *testing.T) {
 	if device.Count(device.KindCUDA) == 0 {
 		t.Skip("no GPU")
 	}
+	set := func(on bool) { precision.SetMatmulTF32(on); precision.SetConvTF32(on) }
+	set(false)
+	t.Cleanup(func() { set(true) })
 	r := runNodes(t, device.CUDA(0))
 	passed := 0
 	for _, n := range r.passed {
