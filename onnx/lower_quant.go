@@ -295,13 +295,13 @@ func centered(c *call, i, zero, at int) tensor.Tensor {
 // centeredWeight returns the integers of operand i less its zero in float32; where both are
 // constants it is made once.
 func (c *call) centeredWeight(i, zero, at int) tensor.Tensor {
-	var z tensor.Tensor
+	var z tensor.Tensor // which has a lock of its own, as the operand has
 	if c.has(zero) {
-		z = fit(c.t(zero), c.in[i].t.Rank(), at).ToType(tensor.Int32)
+		z = c.t(zero)
 	}
 	of := func(t tensor.Tensor) tensor.Tensor {
 		if t = t.ToType(tensor.Int32); c.has(zero) {
-			t = t.Sub(z)
+			t = t.Sub(fit(z, t.Rank(), at).ToType(tensor.Int32))
 		}
 		return t.ToType(tensor.Float32)
 	}
