@@ -91,9 +91,6 @@ func (f *Frame) across(out []int, kernel [][]int) [][]bool {
 	return rows
 }
 
-// Places returns how many places the kernel has.
-func (c *Cutting) Places() int { return len(c.Reaches[0]) }
-
 // reach returns the number of the reach of a piece, from what it reads across rows and
 // along its own.
 func (c *Cutting) reach(known map[string]int, across []bool, along Reach) int {

@@ -166,8 +166,14 @@ func (l *layout) fill(data unsafe.Pointer, first, n int) {
 // window lie in the channels of a group, in bytes. Which images are laid out at once
 // depends on procs: sums over them ask for those of one processor.
 func (v *convolution) windowsOf(x ir.View, dtype ir.DType, procs int) (l *layout, terms []int) {
-	places := placesOf(v.kernel, v.dilation)
-	f := conv.NewFrame(v.in, v.padding, v.out, v.stride, places, dtype.Size())
+	f, terms := v.frameOf(placesOf(v.kernel, v.dilation), dtype)
+	return newLayout(f, x, dtype, v.room(procs, dtype)), terms
+}
+
+// frameOf returns the frame of a channel of the input, whose kernel has the given places, and
+// where the terms of a window lie in the channels of a group, in bytes.
+func (v *convolution) frameOf(places [][]int, dtype ir.DType) (f *conv.Frame, terms []int) {
+	f = conv.NewFrame(v.in, v.padding, v.out, v.stride, places, dtype.Size())
 	terms = make([]int, 0, v.terms())
 	offsets := offsetsOf(f, places)
 	for c := range v.channels {
@@ -175,7 +181,7 @@ func (v *convolution) windowsOf(x ir.View, dtype ir.DType, procs int) (l *layout
 			terms = append(terms, (c*f.Size+o)*f.Elem)
 		}
 	}
-	return newLayout(f, x, dtype, v.room(procs, dtype)), terms
+	return f, terms
 }
 
 // offsetsOf returns the offsets of a kernel's places in a frame, in row-major
@@ -276,9 +282,10 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 // correlateFrames sets out, whose channels are pitch elements apart, to the convolution of
 // images that are laid out in frames.
 func correlateFrames[T float](v *convolution, x ir.View, weight unsafe.Pointer, dtype ir.DType, out unsafe.Pointer, pitch int) {
-	l, terms := v.windowsOf(x, dtype, runtime.GOMAXPROCS(0))
-	s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: weight, terms: terms, windows: v.out, pitch: pitch}
-	s.kernel, s.repeat = placesOf(v.kernel, v.dilation), 1
+	g := geometryOf(v, dtype)
+	l := newLayout(g.frame, x, dtype, v.room(runtime.GOMAXPROCS(0), dtype))
+	s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: weight, terms: g.terms, windows: v.out, pitch: pitch}
+	s.kernel, s.repeat, s.geometry = g.kernel, 1, g
 	correlate := newCorrelator[T](&s, l)
 	defer correlate.end()
 	l.each(func(data unsafe.Pointer, first, images int) {
@@ -314,6 +321,7 @@ type correlation struct {
 	repeat       int            // terms of a place that follow one another
 	windows      []int          // along each axis
 	pitch        int            // elements of out from a row to the next; 0: those of the windows
+	geometry     *geometry      // which keeps how it is cut into tiles; nil where nothing does
 }
 
 const (

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/conv"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -18,7 +17,7 @@ func (v *convolution) bands(dtype ir.DType) int {
 	if len(v.out) == 1 || v.out[0] == 1 {
 		return 1
 	}
-	f := conv.NewFrame(v.in, v.padding, v.out, v.stride, placesOf(v.kernel, v.dilation), dtype.Size())
+	f := geometryOf(v, dtype).frame
 	image := v.groups * v.channels * f.Size * f.Elem
 	row := image / f.Extent[0]
 	both := v.dilation[0]*(v.kernel[0]-1) + 1 - v.stride[0] // rows that neighbouring bands read

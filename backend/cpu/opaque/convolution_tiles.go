@@ -53,19 +53,26 @@ type tiling[T float] struct {
 func newTiling[T float](s *correlation, l *layout) *tiling[T] {
 	size := int(unsafe.Sizeof(T(0)))
 	t := &tiling[T]{correlation: s, l: l, level: simd.Active(), size: ir.NumElements(s.windows)}
-	for i := range t.cuttings {
-		t.cuttings[i] = conv.Cut(t.level, l.frame, s.windows, s.kernel, i == 1)
-	}
 	t.lanes = conv.Lanes(t.level, size)
 	t.blocks = (s.rows + t.lanes - 1) / t.lanes
 	unit := 1
 	if s.repeat == 1 { // chunks begin with the first place
-		unit = t.cuttings[0].Places()
+		for _, places := range s.kernel {
+			unit *= len(places)
+		}
 	}
 	most := max(1, tileBytes/(t.lanes*size)/unit) * unit
 	chunks := (s.depth + most - 1) / most
 	t.chunk = ((s.depth+chunks-1)/chunks + unit - 1) / unit * unit
-	t.setTerms()
+	if g := s.geometry; g != nil {
+		g.once.Do(func() {
+			t.cutWindows()
+			g.cuttings, g.sums = t.cuttings, t.sums
+		})
+		t.cuttings, t.sums = g.cuttings, g.sums
+	} else {
+		t.cutWindows()
+	}
 	if l.view.Shape[0] == l.images && t.cut(l.images) == 1 {
 		return t
 	}
@@ -79,6 +86,14 @@ func newTiling[T float](s *correlation, l *layout) *tiling[T] {
 		}
 	})
 	return t
+}
+
+// cutWindows cuts the windows into tiles.
+func (t *tiling[T]) cutWindows() {
+	for i := range t.cuttings {
+		t.cuttings[i] = conv.Cut(t.level, t.l.frame, t.windows, t.kernel, i == 1)
+	}
+	t.setTerms()
 }
 
 // setTerms makes the terms of each chunk that pieces need. Where a channel's terms follow
