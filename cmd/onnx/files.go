@@ -217,13 +217,14 @@ func savePicture(file string, t tensor.Tensor) error {
 	for t.Rank() > 2 && t.Size(0) == 1 {
 		t = t.Select(0, 0)
 	}
-	if t.Rank() == 3 && t.Size(2) <= 3 && t.Size(0) > 3 {
+	channels := func(axis int) bool { return t.Size(axis) == 1 || t.Size(axis) == 3 }
+	if t.Rank() == 3 && channels(2) && !channels(0) {
 		t = t.Permute(2, 0, 1)
 	}
 	if t.Rank() == 2 {
 		t = t.Unsqueeze(0)
 	}
-	if t.Rank() != 3 || t.Size(0) != 1 && t.Size(0) != 3 {
+	if t.Rank() != 3 || !channels(0) {
 		return fmt.Errorf("%s: no picture has the shape %v", file, t.Shape())
 	}
 	scale := 255.0
@@ -234,12 +235,12 @@ func savePicture(file string, t tensor.Tensor) error {
 	if err != nil {
 		return err
 	}
-	channels, h, w := t.Size(0), t.Size(1), t.Size(2)
+	n, h, w := t.Size(0), t.Size(1), t.Size(2)
 	picture := image.NewRGBA(image.Rect(0, 0, w, h))
 	for i := range h * w {
 		var bytes [3]uint8
 		for c := range bytes {
-			bytes[c] = uint8(math.Round(min(max(scale*list[c%channels*h*w+i], 0), 255)))
+			bytes[c] = uint8(math.Round(min(max(scale*list[c%n*h*w+i], 0), 255)))
 		}
 		picture.SetRGBA(i%w, i/w, color.RGBA{bytes[0], bytes[1], bytes[2], 255})
 	}
