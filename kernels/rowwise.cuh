@@ -30,6 +30,9 @@ SINTER_FN float max(float a, float b) {
 }
 #endif
 
+// number is an element as it is computed with.
+template <class S> SINTER_FN compute_t<S> number(S x) { return cast<compute_t<S>>(x); }
+
 // A RowView is where an operand or a result lies: distances are in elements.
 struct RowView {
   void* at;
@@ -98,7 +101,7 @@ SINTER_FN typename F::Acc fold_row(const F& f, long long n, long long head, cons
 template <int width, class Out, class Get, class... V> SINTER_FN void store_some(Out* to, const Get& get, const V&... x) {
   Vector<Out, width> v;
 #pragma unroll
-  for (int w = 0; w < width; w++) v.at[w] = get(x.at[w]...);
+  for (int w = 0; w < width; w++) v.at[w] = cast<Out>(get(x.at[w]...));
   store<width>(to, v);
 }
 
@@ -109,12 +112,12 @@ SINTER_FN void store_row(Out* to, long long n, long long head, const Get& get, c
   const int lane = threadIdx.x, lanes = blockDim.x;
   if (head > n || !aligned(to + head, sizeof(Out) * width)) head = n;
 #pragma unroll 1
-  for (long long k = lane; k < head; k += lanes) to[k] = get(x.one(k)...);
+  for (long long k = lane; k < head; k += lanes) to[k] = cast<Out>(get(x.one(k)...));
   const long long vectors = (n - head) / width;
 #pragma unroll 4
   for (long long v = lane; v < vectors; v += lanes) store_some<width>(to + head + v * width, get, x.template some<width>(head + v * width)...);
 #pragma unroll 1
-  for (long long k = head + vectors * width + lane; k < n; k += lanes) to[k] = get(x.one(k)...);
+  for (long long k = head + vectors * width + lane; k < n; k += lanes) to[k] = cast<Out>(get(x.one(k)...));
 }
 
 // What follows works on rows of whole vectors, of which every lane has at most so many, held:
@@ -144,7 +147,7 @@ SINTER_FN typename F::Acc fold_held(const F& f, int vectors, const Some& some) {
     if (v >= vectors) continue;
     const auto x = some(i, v * width);
 #pragma unroll
-    for (int w = 0; w < width; w++) acc[w] = f.combine(acc[w], f.map(x.at[w]));
+    for (int w = 0; w < width; w++) acc[w] = f.combine(acc[w], f.map(number(x.at[w])));
   }
 #pragma unroll
   for (int half = width / 2; half > 0; half /= 2) {

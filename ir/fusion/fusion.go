@@ -31,6 +31,13 @@ type Member struct {
 	In      []Source
 	Out     int   // the value of the first result; others follow
 	Scalars []int // for each of the kernel's scalars, the one of the region
+	Rounded []Rounding
+}
+
+// A Rounding is a value that is rounded to a float of 16 bits, as it would be in memory.
+type Rounding struct {
+	Value int
+	To    ir.DType
 }
 
 // A Source is what a member reads: a value, or where that is below 0 a number, which is a
@@ -95,6 +102,7 @@ func (s *shape) key() string {
 			number(from.Scalar)
 		}
 		list(len(m.Scalars), func(i int) int { return m.Scalars[i] })
+		list(len(m.Rounded), func(i int) int { return m.Rounded[i].Value<<8 | int(m.Rounded[i].To) })
 	}
 	return string(b)
 }
@@ -130,11 +138,9 @@ func (s *shape) region() (*Region, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Kernel.Op.Name, err)
 		}
-		for i, v := range given {
-			if d := m.Kernel.Out[i].DType; short(d) {
-				given[i] = c.Rounded(v, d)
-				rounded[len(values)+i] = d
-			}
+		for _, r := range m.Rounded {
+			i := r.Value - len(values)
+			given[i], rounded[r.Value] = c.Rounded(given[i], r.To), r.To
 		}
 		values = append(values, given...)
 	}

@@ -71,13 +71,17 @@ func (l *planner) look(i int) *member {
 			if a.ref.Buffer = -1; short(k.DType) && len(s.In) == 1 {
 				return refuse("its number is rounded")
 			}
-		} else if a.view.DType != k.In[j].DType {
+		} else if a.view.DType != k.In[j].DType && !(short(a.view.DType) && k.In[j].DType == ir.Float32 && l.o.Rounds(i)) {
 			return refuse(fmt.Sprintf("an operand of %s is converted to %s", a.view.DType, k.In[j].DType))
 		}
 		m.in = append(m.in, a)
 	}
 	for j := range m.out {
-		if v := &m.out[j].view; v.DType != k.Out[j].DType || v.DType != b.Expr.KindDType(m.out[j].kind) && !short(v.DType) {
+		v, own := &m.out[j].view, b.Expr.KindDType(m.out[j].kind)
+		switch {
+		case v.DType == k.Out[j].DType && (v.DType == own || short(v.DType)):
+		case short(v.DType) && k.Out[j].DType == ir.Float32 && own == ir.Float32 && l.o.Rounds(i):
+		default:
 			return refuse(fmt.Sprintf("a result of %s is converted to %s", k.Out[j].DType, v.DType))
 		}
 	}
@@ -358,6 +362,9 @@ func (b *builder) members() {
 		}
 		for _, y := range b.info[i].out {
 			y = y.over(b.space)
+			if short(y.view.DType) {
+				m.Rounded = append(m.Rounded, Rounding{next, y.view.DType})
+			}
 			b.values[y.id()] = next
 			b.writes = append(b.writes, write{y, next})
 			next++

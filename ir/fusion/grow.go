@@ -37,7 +37,7 @@ func (l *planner) lookFold(i int) *fold {
 		k.Compute != ir.Float32 && k.Compute != ir.Float64 || s.In[0].Buffer < 0 || k.Op.Bodies[k.Variant].States != nil {
 		return nil
 	}
-	if _, number := l.o.Number(i, 0); number || c.In[0].DType != k.Compute || c.Out[0].DType != k.Compute || k.Out[0].DType != k.Compute {
+	if _, number := l.o.Number(i, 0); number || c.In[0].DType != k.Compute && !(short(c.In[0].DType) && l.o.Rounds(i)) || c.Out[0].DType != k.Compute || k.Out[0].DType != k.Compute {
 		return nil
 	}
 	if _, err := body.Of(k); err != nil {
@@ -79,9 +79,6 @@ func (l *planner) made(r program.Ref) bool {
 func (l *planner) single(i int, f *fold) (single, ok bool) {
 	m := l.info[i]
 	length := f.length
-	if short(l.p.Steps[i].Call.DType) {
-		return false, false
-	}
 	switch ir.NumElements(l.p.Steps[i].Call.Space) {
 	case f.rows:
 		single, length = true, 1

@@ -131,10 +131,13 @@ func steady(g *expr.Graph) error {
 	return nil
 }
 
-// rounding is the functions that round what a graph has rounded.
-func rounding(g *expr.Graph) (text string) {
+// rounding is the functions that round what graphs have rounded.
+func rounding(graphs ...*expr.Graph) (text string) {
 	for _, d := range []string{"float16", "bfloat16"} {
-		if slices.ContainsFunc(g.Values, func(v *expr.Value) bool { return v.Op == expr.OpCall && v.Name == "rounded_"+d }) {
+		rounds := func(g *expr.Graph) bool {
+			return slices.ContainsFunc(g.Values, func(v *expr.Value) bool { return v.Op == expr.OpCall && v.Name == "rounded_"+d })
+		}
+		if slices.ContainsFunc(graphs, rounds) {
 			text += fmt.Sprintf("SINTER_FN float rounded_%[1]s(float x) { return to_float(to_%[1]s(x)); }\n\n", d)
 		}
 	}

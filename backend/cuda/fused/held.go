@@ -155,7 +155,7 @@ func (p *rowPrinter) getHeld(q *pass) string {
 			from = fmt.Sprintf("y%d", x)
 			fmt.Fprintf(&some, "const Vector<%s, width> y%d = x%d.template some<width>(k); ", p.dtype(x), x, x)
 		}
-		fmt.Fprintf(&each, "const %s v%d = %s.at[w]; ", p.dtype(x), x, from)
+		fmt.Fprintf(&each, "const %s v%d = cast<%s>(%s.at[w]); ", p.number(x), x, p.number(x), from)
 	}
 	for _, i := range stages {
 		each.WriteString(p.values(i) + " ")
@@ -164,6 +164,6 @@ func (p *rowPrinter) getHeld(q *pass) string {
 	if q.keep {
 		keep = fmt.Sprintf("h%d[i] = r; ", q.value)
 	}
-	return fmt.Sprintf("[&](int i, int k) { %sVector<%s, width> r;\n#pragma unroll\n        for (int w = 0; w < width; w++) { %sr.at[w] = v%d; }\n        %sreturn r; }",
-		some.String(), p.dtype(q.value), each.String(), q.value, keep)
+	return fmt.Sprintf("[&](int i, int k) { %sVector<%s, width> r;\n#pragma unroll\n        for (int w = 0; w < width; w++) { %sr.at[w] = cast<%s>(v%d); }\n        %sreturn r; }",
+		some.String(), p.dtype(q.value), each.String(), p.dtype(q.value), q.value, keep)
 }

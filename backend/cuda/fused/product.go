@@ -40,6 +40,7 @@ func Product(p *fusion.Product) (*code.Kernels, error) {
 	k := &thinProduct{p}
 	var b strings.Builder
 	b.WriteString("#include \"elementwise.cuh\"\n#include \"thin.cuh\"\n\nnamespace sinter {\n\n")
+	b.WriteString(rounding(g))
 	functor(&b, "RegionFn", g)
 	fmt.Fprintf(&b, "\nstruct Place {\n  void* at;\n  long long row, element;\n  template <class S> SINTER_FN S& of(int r, int c) const { return static_cast<S*>(at)[r * row + c * element]; }\n};\n")
 	fmt.Fprintf(&b, "\nstruct Region {\n  Thin product;\n  const float* bias;\n  Place x[%d], y[%d];\n  RegionFn<float32> f;\n", max(len(p.In)-1, 1), len(p.Op.Out))
@@ -68,7 +69,8 @@ func (k *thinProduct) finish() string {
 			args = append(args, "sum")
 			continue
 		}
-		args = append(args, fmt.Sprintf("x[%d].of<%s>(row, column)", n, k.After.Kernel.In[i].DType))
+		d := k.After.Kernel.In[i].DType
+		args = append(args, fmt.Sprintf("cast<compute_t<%s>>(x[%d].of<%s>(row, column))", d, n, d))
 		n++
 	}
 	fmt.Fprintf(&b, "    auto r = f(%s);\n", strings.Join(args, ", "))
@@ -78,7 +80,7 @@ func (k *thinProduct) finish() string {
 		if len(outs) > 1 {
 			value = fmt.Sprintf("get<%d>(r)", i)
 		}
-		fmt.Fprintf(&b, "    y[%d].of<%s>(row, column) = %s;\n", i, outs[i].DType, value)
+		fmt.Fprintf(&b, "    y[%d].of<%s>(row, column) = cast<%s>(%s);\n", i, outs[i].DType, outs[i].DType, value)
 	}
 	if k.Raw {
 		fmt.Fprintf(&b, "    y[%d].of<float32>(row, column) = sum;\n", len(outs))

@@ -116,6 +116,17 @@ func (p *rowPrinter) line(format string, args ...any) { fmt.Fprintf(&p.b, format
 // print prints the functors of the stages, what the kernel is given, and the kernel.
 func (p *rowPrinter) print() (string, error) {
 	p.line("#include \"rowwise.cuh\"\n\nnamespace sinter {\n")
+	var graphs []*expr.Graph
+	for i := range p.r.Stages {
+		if r := p.r.Stages[i].Region; r != nil {
+			g, err := r.Graph()
+			if err != nil {
+				return "", err
+			}
+			graphs = append(graphs, g)
+		}
+	}
+	p.b.WriteString(rounding(graphs...))
 	for i := range p.r.Stages {
 		if err := p.functor(i); err != nil {
 			return "", err
@@ -158,7 +169,7 @@ func (p *rowPrinter) open() {
 	p.line("    const bool own = base + threadIdx.y < p.rows;\n    const long long row = own ? base + threadIdx.y : base;")
 	for v := range p.r.Op.In {
 		if p.r.Single[v] {
-			p.line("    const %s v%d = RowOf<%s>::of<1>(p.x[%d], row, 0).one(0);", p.dtype(v), v, p.dtype(v), v)
+			p.line("    const %s v%d = cast<%s>(RowOf<%s>::of<1>(p.x[%d], row, 0).one(0));", p.number(v), v, p.number(v), p.dtype(v), v)
 		}
 	}
 }
@@ -180,6 +191,14 @@ func (p *rowPrinter) dtype(v int) string {
 		return d.String()
 	}
 	return "bool"
+}
+
+// number is the type that elements of a value are computed with.
+func (p *rowPrinter) number(v int) string {
+	if d := p.r.DType(v); d == ir.Float16 || d == ir.BFloat16 {
+		return d.Compute().String()
+	}
+	return p.dtype(v)
 }
 
 // functor prints the functor of a stage.
@@ -240,7 +259,7 @@ func (p *rowPrinter) stage(i int) {
 	case s.Region == nil:
 		head := "head_of<width>((unsigned long long)(row * p.length))"
 		if v := s.In[0]; v < len(p.r.Op.In) {
-			head = fmt.Sprintf("head_at<T, width>(p.x[%d], row)", v)
+			head = fmt.Sprintf("head_at<%s, width>(p.x[%d], row)", p.dtype(v), v)
 		}
 		p.line("    const long long h%d = %s;", i, head)
 		p.line("    const T v%d = f%d.finish(fold_row<width>(f%d, p.length, h%d, %s), p.length);", s.Out, i, i, i, p.get(s.In[0], fmt.Sprintf("h%d", i)))
@@ -270,11 +289,11 @@ func (p *rowPrinter) values(i int) string {
 		args = append(args, fmt.Sprintf("v%d", v))
 	}
 	if len(s.Kernel.Out) == 1 {
-		return fmt.Sprintf("const %s v%d = f%d(%s);", p.dtype(s.Out), s.Out, i, strings.Join(args, ", "))
+		return fmt.Sprintf("const %s v%d = f%d(%s);", p.number(s.Out), s.Out, i, strings.Join(args, ", "))
 	}
 	text := fmt.Sprintf("auto r%d = f%d(%s);", i, i, strings.Join(args, ", "))
 	for k := range s.Kernel.Out {
-		text += fmt.Sprintf(" const %s v%d = get<%d>(r%d);", p.dtype(s.Out+k), s.Out+k, k, i)
+		text += fmt.Sprintf(" const %s v%d = get<%d>(r%d);", p.number(s.Out+k), s.Out+k, k, i)
 	}
 	return text
 }
@@ -314,7 +333,8 @@ func (p *rowPrinter) get(v int, head string) string {
 	stages, operands := p.needs(v, nil)
 	var params, statements, rows []string
 	for _, x := range operands {
-		params = append(params, fmt.Sprintf("%s v%d", p.dtype(x), x))
+		params = append(params, fmt.Sprintf("%s u%d", p.dtype(x), x))
+		statements = append(statements, fmt.Sprintf("const %s v%d = cast<%s>(u%d);", p.number(x), x, p.number(x), x))
 		rows = append(rows, fmt.Sprintf("RowOf<%s>::of<width>(p.x[%d], row, %s)", p.dtype(x), x, head))
 	}
 	for _, i := range stages {
@@ -328,7 +348,7 @@ func (p *rowPrinter) get(v int, head string) string {
 func (p *rowPrinter) store(i, v int) {
 	at := p.at(i)
 	if p.r.Single[v] {
-		p.line("    if (own && threadIdx.x == 0) *%s = v%d;", at, v)
+		p.line("    if (own && threadIdx.x == 0) *%s = cast<%s>(v%d);", at, p.dtype(v), v)
 		return
 	}
 	p.line("    const long long g%d = head_of<width>((unsigned long long)(row * p.length));", i)

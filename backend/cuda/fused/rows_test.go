@@ -12,8 +12,8 @@ import (
 	"github.com/sinter-go/sinter/ir/program"
 )
 
-// rows is that of y = x*k*m, z = x*k < m, where m is the mean of rows of x*k, plus e.
-func rows(t *testing.T, dt ir.DType) *fusion.Rows {
+// rows is that of y = x*k*m, z = x*k < m, of which x and y are stored otherwise, where m is the mean of rows of x*k, plus e.
+func rows(t *testing.T, dt, stored ir.DType) *fusion.Rows {
 	t.Helper()
 	const n, length = 40, 64
 	wide, one := []int{n, length}, []int{n, 1}
@@ -39,6 +39,7 @@ func rows(t *testing.T, dt ir.DType) *fusion.Rows {
 		}
 		return c
 	}
+	outside := view(stored, wide, length, 1)
 	x, m, spread := view(dt, wide, length, 1), view(dt, one, 1, 1), view(dt, wide, 1, 0)
 	fold := call(mean, wide, m, x)
 	fold.Axes = []int{1}
@@ -52,10 +53,10 @@ func rows(t *testing.T, dt ir.DType) *fusion.Rows {
 	p := program.New([]program.Buffer{{Kind: program.Argument, Bytes: bytes}, {Bytes: bytes}, {Bytes: bytes}, {Bytes: bytes},
 		{Kind: program.Result, Bytes: bytes}, {Kind: program.Result, Bytes: bytes}},
 		[]program.Step{
-			{Call: call(scaled, wide, x, x), Out: ref(1), In: ref(0)},
+			{Call: call(scaled, wide, x, outside), Out: ref(1), In: ref(0)},
 			{Call: fold, Out: ref(2), In: ref(1)},
 			{Call: call(more, one, m, m), Out: ref(3), In: ref(2)},
-			{Call: call(times, wide, x, x, spread), Out: ref(4), In: ref(1, 3)},
+			{Call: call(times, wide, outside, x, spread), Out: ref(4), In: ref(1, 3)},
 			{Call: call(less, wide, view(ir.Bool, wide, length, 1), x, spread), Out: ref(5), In: ref(1, 3)},
 		}, nil)
 	var made *fusion.Rows
@@ -64,7 +65,7 @@ func rows(t *testing.T, dt ir.DType) *fusion.Rows {
 		Rounds:  func(int) bool { return true },
 		Number:  func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
 		Place:   func(int) int { return 0 },
-		Kind:    func(int) string { return fmt.Sprint(t.Name(), dt) },
+		Kind:    func(int) string { return fmt.Sprint(t.Name(), dt, stored) },
 		Code:    func(int, *fusion.Region, *ir.Call) error { return nil },
 		RowCode: func(_ int, r *fusion.Rows) error { made = r; return nil },
 	})
@@ -81,8 +82,8 @@ func TestRowsCompile(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	for _, dt := range []ir.DType{ir.Float32, ir.Float64} {
-		k, err := fused.Rows(rows(t, dt))
+	for _, dts := range [][2]ir.DType{{ir.Float32, ir.Float32}, {ir.Float64, ir.Float64}, {ir.Float32, ir.BFloat16}, {ir.Float32, ir.Float16}} {
+		k, err := fused.Rows(rows(t, dts[0], dts[1]))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,74 @@
+package compile_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// Functions of x[0], a matrix of 16 bits, and x[1], a row of it, that compute in float32 in
+// between. One kernel each on GPUs.
+var halves = []struct {
+	name string
+	f    func(x ...tensor.Tensor) (tensor.Tensor, error)
+}{
+	{"rounded after each", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		return x[0].Mul(x[1]).Add(x[0]).Sigmoid().MulScalar(3), nil
+	}},
+	{"wide in between", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		return x[0].ToType(tensor.Float32).Mul(x[1].ToType(tensor.Float32)).AddScalar(1).Tanh().ToType(x[0].DType()), nil
+	}},
+	{"rounded, then wide", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		return x[0].Mul(x[0]).ToType(tensor.Float32).Exp().Log1p(), nil
+	}},
+	{"softmax of parts", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		last := []tensor.Option{tensor.Dim(-1), tensor.KeepDim()}
+		s := x[0].ToType(tensor.Float32).MulScalar(0.125)
+		e := s.Sub(s.Max(last...)).Exp()
+		return e.Div(e.Sum(last...)).ToType(x[0].DType()), nil
+	}},
+	{"norm of parts", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		wide := x[0].ToType(tensor.Float32)
+		mean := wide.Square().Mean(tensor.Dim(-1), tensor.KeepDim())
+		return wide.Mul(mean.AddScalar(1e-6).Rsqrt()).ToType(x[0].DType()).Mul(x[1]), nil
+	}},
+}
+
+// TestHalves: programs of 16-bit floats round where eager code does, and give its bits.
+func TestHalves(t *testing.T) { each(t, testHalves) }
+
+func testHalves(t *testing.T, dev device.Device) {
+	if dev.Kind == device.KindSim {
+		t.Skip("nothing is fused there")
+	}
+	for _, dtype := range []tensor.DType{tensor.Float16, tensor.BFloat16} {
+		for _, shape := range [][]int{{64, 1024}, {40, 136}, {33, 77}, {300, 8192}} {
+			x := []tensor.Tensor{tensor.Randn(shape, tensor.OfType(dtype)), tensor.Randn(shape[1:], tensor.OfType(dtype))}
+			for _, c := range halves {
+				t.Run(fmt.Sprint(c.name, shape, dtype), func(t *testing.T) {
+					fused, apart := compile.Func(c.f), compile.Func(c.f, compile.Unfused())
+					defer fused.Close()
+					defer apart.Close()
+					got, err := fused.Call(x...)
+					must(t, err)
+					want, err := apart.Call(x...)
+					must(t, err)
+					g, err := got.Bytes()
+					must(t, err)
+					w, err := want.Bytes()
+					must(t, err)
+					if !bytes.Equal(g, w) {
+						t.Errorf("differs by %v\n%s", apartBy(t, got, want), fused.Program())
+					}
+					if s := fused.Stats(); dev.Kind == device.KindCUDA && fuses(t, dev, fused.Explain()) && s.Steps != 1 {
+						t.Errorf("%d launches, want 1\n%s\n%s", s.Steps, fused.Program(), fused.Explain())
+					}
+				})
+			}
+		}
+	}
+}
