@@ -20,7 +20,7 @@ var halves = []struct {
 		return x[0].Mul(x[1]).Add(x[0]).Sigmoid().MulScalar(3), nil
 	}},
 	{"wide in between", func(x ...tensor.Tensor) (tensor.Tensor, error) {
-		return x[0].ToType(tensor.Float32).Mul(x[1].ToType(tensor.Float32)).AddScalar(1).Tanh().ToType(x[0].DType()), nil
+		return x[0].ToType(tensor.Float32).Mul(x[0].ToType(tensor.Float32)).AddScalar(1).Tanh().ToType(x[0].DType()), nil
 	}},
 	{"rounded, then wide", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		return x[0].Mul(x[0]).ToType(tensor.Float32).Exp().Log1p(), nil
