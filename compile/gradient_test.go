@@ -111,3 +111,36 @@ func TestGradientsRefused(t *testing.T) {
 		t.Errorf("an argument as the result: %v", err)
 	}
 }
+
+// TestGradientsInside: gradients of gradients that a function takes itself are a part of its
+// program, and so is what a backward pass makes of them.
+func TestGradientsInside(t *testing.T) {
+	each(t, func(t *testing.T, dev device.Device) {
+		penalty := func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			one := []tensor.Tensor{x[0]}
+			first, err := tensor.Gradients([]tensor.Tensor{x[0].Sin().Mul(x[1]).Sum()}, one, tensor.CreateGraph())
+			if err != nil {
+				return tensor.Tensor{}, err
+			}
+			second, err := tensor.Gradients([]tensor.Tensor{first[0].Square().Sum()}, one)
+			if err != nil {
+				return tensor.Tensor{}, err
+			}
+			return second[0].MulScalar(2), nil
+		}
+		f := compile.Step(penalty)
+		for i := range 4 {
+			x, y := tensor.From([]float32{1, 2, float32(i)}).RequireGrad(), tensor.From([]float32{3, 4, 5})
+			want, err := penalty(x, y)
+			must(t, err)
+			got, err := f.Call(x, y)
+			must(t, err)
+			if d := cmp.Diff(values(t, want), values(t, got), alike(dev)); d != "" {
+				t.Errorf("call %d: %s", i, d)
+			}
+		}
+		if s := f.Stats(); s.Traces != 1 {
+			t.Errorf("recorded %d times: %s", s.Traces, s.Retraced)
+		}
+	})
+}

@@ -111,6 +111,35 @@ func copies(dev device.Device) int64 {
 	return simulated.Counters(dev.Index).OnDevice.Copies
 }
 
+// TestGraphCopies: small arguments that move and small results are copied by the graph itself;
+// what it is given besides is one launch.
+func TestGraphCopies(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		f := compile.Func(func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+			return []tensor.Tensor{x[0].Add(x[1]), x[1].ToType(tensor.Uint8)}, nil
+		})
+		still := tensor.From([]float32{10, 20, 30})
+		var results [][]tensor.Tensor
+		for i := range 8 {
+			x := tensor.Full([]int{3}, float32(i))
+			before := copies(dev)
+			list, err := f.Call(still, x)
+			must(t, err)
+			if n := copies(dev) - before; n != 0 {
+				t.Errorf("call %d copies %d times", i, n)
+			}
+			results = append(results, list)
+		}
+		for i, r := range results {
+			got := fmt.Sprint(values(t, r[0]), values(t, r[1].ToType(tensor.Float32)))
+			if want := fmt.Sprint([]int{10 + i, 20 + i, 30 + i}, []int{i, i, i}); got != want {
+				t.Errorf("call %d: %s, want %s", i, got, want)
+			}
+		}
+		asGraph(t, f)
+	})
+}
+
 // TestGraphBindsInPlace: an argument that is changed, and moves, is changed where it is.
 func TestGraphBindsInPlace(t *testing.T) {
 	wholes(t, func(t *testing.T, dev device.Device) {

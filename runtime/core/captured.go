@@ -22,10 +22,10 @@ import (
 // second captures the calls, which the others launch together.
 //
 // The graph works in memory of its own. Results that are large are written to memory that is
-// the caller's, whose address the kernels are given before each run; others are copied there.
-// Arguments are read where they lie while they come at one address. From when they moved,
-// kernels are given their addresses, too, or they are copied to the graph's memory: a way says
-// which. Gradients that a run stores stay in the graph's memory as long as nobody but their
+// the caller's, whose address the kernels are given before each run; others are copied there,
+// by kernels of the graph. Arguments are read where they lie while they come at one address.
+// From when they moved, kernels are given their addresses, too, or they are copied to the
+// graph's memory: a way says which. Gradients that a run stores stay in the graph's memory as long as nobody but their
 // leaf refers to them; where somebody does, they are his, and the graph is captured again with
 // other memory, from which they are moved from then on.
 type capture struct {
@@ -56,7 +56,9 @@ const (
 type captured struct {
 	graph   *graph.Graph
 	at      []uint64   // by buffer: where it lies in the graph; 0 for temporaries
-	static  []*Storage // by buffer: the graph's memory for what is copied and for results, and the first run's for what is bound
+	static  []*Storage // by buffer: the graph's memory for what is copied and for results
+	first   []*Storage // by buffer: results of the first run that are where kernels are given addresses
+	outside []uint64   // by buffer: where what is copied lay when the graph was captured
 	blocks  []*Storage // of temporaries
 	numbers [][]float64
 	tape    *random.Tape
@@ -137,7 +139,7 @@ func (c *capture) drop() {
 	if k == nil {
 		return
 	}
-	for _, s := range slices.Concat(k.static, k.blocks) {
+	for _, s := range slices.Concat(k.static, k.first, k.blocks) {
 		if s != nil {
 			_ = s.unref()
 		}
@@ -233,9 +235,10 @@ func (rec *Recorded) stays(args []*Tensor) bool {
 			if k.static[i].shared.Load() && k.static[i].refs.Load() > 1+rec.leaves(i, args) {
 				c.ways[i], same = rec.moves(i), false
 			}
-		case b.Kind != program.Result && at != 0 && k.static[i] == nil:
+		case b.Kind != program.Result && at != 0 && c.ways[i] != carried:
 			var p place
-			if rec.external(&p, i, args); p.addr != at && !(c.ways[i] == bound && alike(p.addr, at)) {
+			rec.external(&p, i, args)
+			if at := k.outside[i]; p.addr != at && (c.ways[i] == inPlace || !alike(p.addr, at)) {
 				c.ways[i], same = rec.movesFrom(i, p.addr, at), false
 			}
 		}
@@ -320,6 +323,7 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	}
 	k := &captured{
 		graph: graph.New(c.device), at: make([]uint64, len(rec.buffers)), static: make([]*Storage, len(rec.buffers)),
+		first: make([]*Storage, len(rec.buffers)), outside: make([]uint64, len(rec.buffers)),
 		numbers: make([][]float64, len(rec.steps)), out: &frame{places: make([]place, len(rec.buffers))},
 	}
 	k.out.fresh, k.out.captured = make([]*Storage, len(rec.buffers)), k
@@ -327,13 +331,13 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	pool := memory.NewPool(c.device, memory.PoolOptions{Name: c.name})
 	f := rec.newFrame()
 	f.captured = k
-	if err = rec.bindResults(k); err == nil {
+	if err = rec.firstResults(k); err == nil {
 		err = streams[0].Do(func() error { // while memory that nobody uses can still be given back
 			return pool.Do(func() error { return rec.settle(k, f, args) })
 		})
 	}
 	if err == nil {
-		err = k.graph.Capture(func() error { return spread.run(streams, func(i int) error { return rec.taken(k, f, i) }) },
+		err = k.graph.Capture(func() error { return rec.given(k, f, spread, streams) },
 			graph.CaptureStream(streams[0]), graph.CapturePool(pool))
 	}
 	if err != nil {
@@ -341,6 +345,17 @@ func (rec *Recorded) take(args []*Tensor) (*captured, error) {
 	}
 	_ = pool.Release() // the graph holds it, too; where there is none, what a driver reports is the error of the next allocation
 	return k, err
+}
+
+// given gives the streams of a capture what a run does.
+func (rec *Recorded) given(k *captured, f *frame, spread *schedule, streams []stream.Stream) error {
+	if err := rec.copies(k, streams[0], false); err != nil {
+		return err
+	}
+	if err := spread.run(streams, func(i int) error { return rec.taken(k, f, i) }); err != nil {
+		return err
+	}
+	return rec.copies(k, streams[0], true)
 }
 
 // settle finds the memory of every buffer of a graph.
@@ -358,15 +373,20 @@ func (rec *Recorded) settle(k *captured, f *frame, args []*Tensor) error {
 		if b.Kind == program.Temporary {
 			continue
 		}
-		if k.static[i] != nil {
-			p.at(k.static[i])
-		} else if b.Kind == program.Result || rec.capture.ways[i] == carried {
+		w := rec.capture.ways[i]
+		if b.Kind != program.Result && (w == inside || w == inPlace || w == bound) {
+			rec.external(p, i, args)
+			k.outside[i] = p.addr
+		} else if s := k.first[i]; s != nil {
+			p.at(s)
+			k.outside[i] = p.addr
+		}
+		if w == carried || w == inside || b.Kind == program.Result && w == inPlace {
 			if k.static[i], err = newStorage(b.dev, b.drv, current(b.dev), b.Bytes); err != nil {
 				return err
 			}
+			*p = place{}
 			p.at(k.static[i])
-		} else {
-			rec.external(p, i, args)
 		}
 		k.at[i] = p.addr
 	}

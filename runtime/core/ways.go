@@ -5,6 +5,8 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/stream"
 )
 
 // A way is how a graph comes by the memory of a buffer.
@@ -13,6 +15,7 @@ type way uint8
 const (
 	inPlace way = iota // it is where it was when the graph was captured
 	carried            // it is copied to the graph's memory before a run, or from there behind it
+	inside             // the graph copies it so, by a kernel that is given its address before each run
 	bound              // the kernels are given its address before each run
 )
 
@@ -20,6 +23,9 @@ const (
 	// bindFrom is how many bytes a buffer has for each step that uses it, at least, where
 	// giving the steps' kernels its address costs less than a copy.
 	bindFrom = 1 << 18
+	// copiedBelow is how many bytes a buffer has that a kernel of the graph copies: larger ones
+	// are the driver's to copy.
+	copiedBelow = 1 << 20
 	// alignment is what kernels are chosen by at most: others are for addresses that differ
 	// in what is left of them.
 	alignment = 64
@@ -33,7 +39,15 @@ func (rec *Recorded) moves(i int) way {
 	if rec.bindable(i) {
 		return bound
 	}
-	return carried
+	return rec.copying(i)
+}
+
+// copying returns the way of a buffer that is copied.
+func (rec *Recorded) copying(i int) way {
+	if b := &rec.buffers[i]; rec.capture.unbound || b.dev != rec.capture.device || b.Bytes == 0 || b.Bytes >= copiedBelow {
+		return carried
+	}
+	return inside
 }
 
 // movesFrom returns the way of a buffer that was there before the run, and is somewhere else
@@ -44,8 +58,10 @@ func (rec *Recorded) movesFrom(i int, now, captured uint64) way {
 		return bound
 	case rec.written[i] || rec.buffers[i].Kind == program.State:
 		return inPlace
+	case !alike(now, captured):
+		return carried
 	}
-	return carried
+	return rec.copying(i)
 }
 
 // bindable reports whether kernels can be given the address of a buffer, and it is worth it:
@@ -88,6 +104,8 @@ func (rec *Recorded) unbind() {
 	c.unbound = true
 	for i, w := range c.ways {
 		switch {
+		case w == inside:
+			c.ways[i] = carried
 		case w != bound:
 		case rec.written[i] && rec.buffers[i].Kind != program.Result:
 			c.ways[i] = inPlace
@@ -98,15 +116,15 @@ func (rec *Recorded) unbind() {
 	c.drop()
 }
 
-// bindResults allocates the bound results of the run that a graph is captured for. It is the
-// caller's memory, and not of the graph's pool.
-func (rec *Recorded) bindResults(k *captured) (err error) {
+// firstResults allocates those results of the run that a graph is captured for of which its
+// kernels are given the addresses. It is the caller's memory, and not of the graph's pool.
+func (rec *Recorded) firstResults(k *captured) (err error) {
 	for i := range rec.buffers {
 		b := &rec.buffers[i]
-		if b.Kind != program.Result || rec.capture.ways[i] != bound {
+		if w := rec.capture.ways[i]; b.Kind != program.Result || w != bound && w != inside {
 			continue
 		}
-		if k.static[i], err = newStorage(b.dev, b.drv, current(b.dev), b.Bytes); err != nil {
+		if k.first[i], err = newStorage(b.dev, b.drv, current(b.dev), b.Bytes); err != nil {
 			return err
 		}
 	}
@@ -116,8 +134,8 @@ func (rec *Recorded) bindResults(k *captured) (err error) {
 // fresh returns memory for a result that is the caller's.
 func (rec *Recorded) fresh(k *captured, i int) (*Storage, error) {
 	b := &rec.buffers[i]
-	if s := k.static[i]; rec.capture.ways[i] == bound && s != nil {
-		k.static[i] = nil
+	if s := k.first[i]; s != nil {
+		k.first[i] = nil
 		return s, nil
 	}
 	return newStorage(b.dev, b.drv, current(b.dev), b.Bytes)
@@ -134,4 +152,43 @@ func (rec *Recorded) rebind(k *captured, views []ir.View, refs []program.Ref) (c
 		}
 	}
 	return changed
+}
+
+// copies has the graph copy what comes to its memory or, with results set, goes from there,
+// on a stream.
+func (rec *Recorded) copies(k *captured, on stream.Stream, results bool) error {
+	for _, i := range rec.outer {
+		if rec.capture.ways[i] != inside || results != (rec.buffers[i].Kind == program.Result) {
+			continue
+		}
+		if err := on.Do(func() error { return rec.copiedBy(k, i) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copiedBy has a kernel of the graph copy buffer i.
+func (rec *Recorded) copiedBy(k *captured, i int) error {
+	b, c := &rec.buffers[i], &rec.capture
+	t, n := ir.Uint8, int(b.Bytes)
+	if n%8 == 0 {
+		t, n = ir.Int64, n/8
+	}
+	view := func(addr uint64) []ir.View {
+		return []ir.View{{DType: t, Shape: []int{n}, Strides: []int{1}, Addr: addr}}
+	}
+	call := ir.Call{Kernel: copyOp.Kernel(0, t), Space: []int{n}, Flat: true, Out: view(k.at[i]), In: view(k.outside[i])}
+	outside := func(c *ir.Call) *ir.View { return &c.In[0] }
+	if b.Kind == program.Result {
+		call.Out, call.In = call.In, call.Out
+		outside = func(c *ir.Call) *ir.View { return &c.Out[0] }
+	}
+	renew := func(c *ir.Call) (bool, error) {
+		v, at := outside(c), k.out.places[i].addr
+		changed := v.Addr != at
+		v.Addr = at
+		return changed, nil
+	}
+	return graph.Renewing(renew, func() error { return give(c.driver, c.device, current(c.device), &call) })
 }
