@@ -67,8 +67,8 @@ func matMulBackward(grad *core.Grad) {
 }
 
 func matMulGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	y := core.Wide(grad.In(1))
+	dy := grad.Dy(0)
+	y := grad.In(1)
 	if len(grad.InShape(1)) == 1 && len(grad.InShape(0)) == 1 {
 		return Mul(dy, Conj(y))
 	}
@@ -88,8 +88,8 @@ func matMulGradX(grad *core.Grad) *core.Tensor {
 }
 
 func matMulGradY(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
+	dy := grad.Dy(0)
+	x := grad.In(0)
 	if len(grad.InShape(0)) == 1 && len(grad.InShape(1)) == 1 {
 		return Mul(dy, Conj(x))
 	}

@@ -230,7 +230,7 @@ func (e *emitter) blockGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 	p := &block{e: e, op: op, backward: true}
 	stmts := p.statements(g.Block)
 	names := reads(g.Block)
-	part.wide = e.wide(op, e.roundings(op, g.Block))
+	part.wide = e.wide(op, e.roundings(op, g.Block, true))
 	e.spoiled(g.Block, part.spoiled)
 	part.onlyTensors(op)
 	if !part.list && len(stmts) == 1 {

@@ -42,7 +42,7 @@ func (e *emitter) findRounds(op *schema.Op) bool {
 		if op.GoCompose != nil {
 			return slices.ContainsFunc(op.GoCompose.With, e.rounds)
 		}
-		return slices.ContainsFunc(op.Compose, func(b schema.Block) bool { return e.roundings(op, &b) > 0 })
+		return slices.ContainsFunc(op.Compose, func(b schema.Block) bool { return e.roundings(op, &b, false) > 0 })
 	case ir.Elementwise:
 		inexact = func(v schema.Variant) bool {
 			return op.Promote != ir.PromoteOption && slices.ContainsFunc(v.Exprs, func(x *expr.Expr) bool { return !x.Exact(operand) })
@@ -71,9 +71,11 @@ func isDiscrete(r schema.Result) bool { return r.DType == ir.Bool || r.DType.IsI
 
 // roundings returns how many operators in a row may round on the way from the operands
 // of a block of op to what it returns, at most. To decide by numbers that were rounded
-// counts as one more.
-func (e *emitter) roundings(op *schema.Op, b *schema.Block) int {
-	w := &rounder{e: e, names: map[string]passed{}}
+// counts as one more. fits says that whatever the block returns is rounded to the dtype that
+// is wanted of it, as gradients are: what it makes of sums that were not rounded is not
+// rounded on the way then.
+func (e *emitter) roundings(op *schema.Op, b *schema.Block, fits bool) int {
+	w := &rounder{e: e, fits: fits, names: map[string]passed{}}
 	for _, p := range op.Operands() {
 		w.names[p.Name] = passed{discrete: isDiscrete(schema.Result{DType: p.Fixed})}
 	}
@@ -130,11 +132,13 @@ func ofFloats(v *schema.Value) (holds, known bool) {
 type passed struct {
 	roundings int
 	discrete  bool // it is a position or a truth, and so is what integers are made of it
+	wide      bool // it is in the dtype of sums, and its last rounding, which is counted, comes at the end
 }
 
 // rounder walks a block.
 type rounder struct {
 	e     *emitter
+	fits  bool // what it returns is rounded at the end, if it was not before
 	names map[string]passed
 	most  int // of returned values
 }
@@ -181,9 +185,13 @@ func (w *rounder) value(v *schema.Value) passed {
 	}
 	all := passed{discrete: true}
 	tensors := 0
+	var narrow int // of those that are not wide
 	for i := range v.Args {
 		a := w.value(&v.Args[i])
 		all.roundings = max(all.roundings, a.roundings)
+		if all.wide = all.wide || a.wide; !a.wide {
+			narrow = max(narrow, a.roundings)
+		}
 		switch v.Args[i].Type {
 		case schema.Tensor, schema.TensorList, schema.Several:
 			tensors++
@@ -204,9 +212,12 @@ func (w *rounder) value(v *schema.Value) passed {
 		return all // integers are made of integers
 	}
 	all.discrete = false
-	// What is made of sums that were not rounded has their dtype, until it is rounded.
-	if w.e.rounds(v.Op) || v.Op.Results[0].Acc {
+	switch {
+	case all.wide: // and so is what is made of it
+		all.roundings = max(all.roundings, narrow+1)
+	case w.e.rounds(v.Op) || v.Op.Results[0].Acc:
 		all.roundings++
+		all.wide = w.fits && v.Op.Results[0].Acc
 	}
 	if discrete(v.Op) {
 		return all.as(v.Op.Results[0])
@@ -291,7 +302,7 @@ func (e *emitter) widened(op *schema.Op) []*schema.Param {
 	spoiled := map[string]bool{}
 	rounded := false
 	for i := range op.Compose {
-		rounded = rounded || e.roundings(op, &op.Compose[i]) > 1 || !op.NoGrad && e.shares(&op.Compose[i])
+		rounded = rounded || e.roundings(op, &op.Compose[i], false) > 1 || !op.NoGrad && e.shares(&op.Compose[i])
 		e.spoiled(&op.Compose[i], spoiled)
 	}
 	if !rounded {
