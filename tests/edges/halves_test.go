@@ -2,8 +2,10 @@ package edges_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
+	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
@@ -33,6 +35,44 @@ func TestCompositionsOfHalves(t *testing.T) {
 				t.Errorf("%s is %v, want %v", c.name, v, c.want)
 				break
 			}
+		}
+	}
+}
+
+// TestGradientsOfHalves has gradients of 16-bit products multiply the factors as they are: a
+// copy of them in float32 would be slow, and no more exact, as each is exact already.
+func TestGradientsOfHalves(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		x, y []int
+		want int // products of the program
+	}{
+		{"matrices", []int{4, 8}, []int{8, 6}, 3},
+		{"batches", []int{2, 3, 4, 8}, []int{2, 3, 8, 6}, 3},
+		{"batches by one", []int{2, 3, 4, 8}, []int{8, 6}, 3},
+	} {
+		f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+			a, b := x[0].Detach().RequireGrad(), x[1].Detach().RequireGrad()
+			grads, err := tensor.Gradients([]tensor.Tensor{a.MatMul(b).Sum()}, []tensor.Tensor{a, b})
+			if err != nil {
+				return tensor.Tensor{}, err
+			}
+			return grads[0].Sum().Add(grads[1].Sum()), nil
+		})
+		opts := []tensor.Option{tensor.OfType(tensor.BFloat16)}
+		if _, err := f.Call(tensor.Ones(c.x, opts...), tensor.Ones(c.y, opts...)); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		products := 0
+		for _, line := range strings.Split(f.Recorded().String(), "\n") {
+			if _, operands, found := strings.Cut(line, "= matmul "); found {
+				if products++; strings.Contains(operands, "float32") {
+					t.Errorf("%s: a product of float32: %s", c.name, line)
+				}
+			}
+		}
+		if products != c.want {
+			t.Errorf("%s: %d products in\n%v\nwant %d", c.name, products, f.Recorded(), c.want)
 		}
 	}
 }
