@@ -29,6 +29,9 @@ var backends = []gofile.Backend{cpu.Backend, cuda.Backend, ref.Backend}
 // sorted by path.
 func Files(spec *schema.Spec, target unit.Target, more ...gofile.Backend) ([]unit.File, error) {
 	u, backends := unit.New(spec, target), slices.Concat(backends, more)
+	if u.Std && target.NoAssembly {
+		return nil, errors.New("the standard operators are not made without assembly: they need no executable memory")
+	}
 	operators := ops.New(u, backends)
 	u.CheckEnums()
 	tensor.CheckNames(u)

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -53,9 +52,6 @@ type vectorEntry struct {
 // tables name what has vector code made when a loop is first used.
 func (e *emitter) vectorCode() {
 	if e.Target.NoAssembly {
-		if e.Std {
-			e.Errs = append(e.Errs, errors.New("the standard operators are not made without assembly: they need no executable memory"))
-		}
 		return
 	}
 	vs := &vectors{e: e, functions: map[string]string{}, wrappers: map[string]string{}, lines: map[string]int{}}
