@@ -219,7 +219,7 @@ func (s *slicing) add(out, src ir.View, sum addRows) {
 		if runs != nil {
 			return
 		}
-		if hi-lo < s.inner || !move.AddRows(simd.Active(), out.DType, to, from, s.index, s.inner*size) {
+		if s.inner == 1 || hi-lo < s.inner || !move.AddRows(simd.Active(), out.DType, to, from, s.index, s.inner*size) {
 			sum(to, from, s.index, s.along, s.inner, lo, hi)
 		}
 	})
@@ -244,6 +244,12 @@ type addRows func(out, src unsafe.Pointer, index []int64, along, inner, lo, hi i
 // addSlices adds elements [lo, hi) of each slice of src to out's.
 func addSlices[T number](out, src unsafe.Pointer, index []int64, along, inner, lo, hi int) {
 	dst, from := unsafe.Slice((*T)(out), along*inner), unsafe.Slice((*T)(src), len(index)*inner)
+	if inner == 1 {
+		for k, v := range from {
+			dst[index[k]] += v
+		}
+		return
+	}
 	for k, i := range index {
 		to := dst[int(i)*inner+lo : int(i)*inner+hi]
 		for j, v := range from[k*inner+lo : k*inner+hi] {
