@@ -126,9 +126,14 @@ func (c *trial) try(t testing.TB, g *dist.Group) error {
 func TestCollectives(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 8, 64} {
 		each(t, n, func(t *testing.T, devices []device.Device) {
-			for _, c := range trials() {
-				must(t, errors.Join(together(t, devices, func(g *dist.Group) error { return c.try(t, g) })...))
-			}
+			must(t, errors.Join(together(t, devices, func(g *dist.Group) error {
+				for _, c := range trials() {
+					if err := c.try(t, g); err != nil {
+						return fmt.Errorf("%s: %w", c.name, err)
+					}
+				}
+				return nil
+			})...))
 		})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 // role is the variable that has this program be one of the ranks of a test.
@@ -45,15 +46,25 @@ func act() {
 		os.Exit(0)
 	}
 	dev, timeout := deviceOfRoles, time.Hour
-	if strings.HasSuffix(name, " on sim") {
+	name, on, _ := strings.Cut(name, " on ")
+	switch on {
+	case "sim":
 		dev = device.Sim(0)
+	case "cuda":
+		e, err := dist.FromEnvironment()
+		if err != nil {
+			fmt.Printf("failed: %v\n", err)
+			os.Exit(1)
+		}
+		dev = device.CUDA(e.LocalRank)
+		precision.SetMatmulTF32(false) // as exact as the CPU's
 	}
 	if given, err := time.ParseDuration(os.Getenv(role + "_TIMEOUT")); err == nil {
 		timeout = given
 	}
 	g, err := dist.Init(context.Background(), tensor.On(dev), dist.Timeout(timeout))
 	if err == nil {
-		err = roles[strings.TrimSuffix(name, " on sim")](g)
+		err = roles[name](g)
 		if g.Err() == nil {
 			err = errors.Join(err, g.Close(), dist.Finalize())
 		}

@@ -42,8 +42,11 @@ func other() {
 		case "sum":
 			err = s.Wait()
 			if err == nil {
-				var sum float64
-				sum, err = s.Tensor().Sum().Item()
+				x, sum := s.Tensor(), 0.0
+				if len(words) > 2 { // on another device
+					x = x.To(place(words[2]))
+				}
+				sum, err = x.Sum().Item()
 				answer = fmt.Sprint(sum)
 			}
 		case "add":

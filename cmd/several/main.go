@@ -12,6 +12,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -83,10 +84,7 @@ func (s *settings) run(w io.Writer) error {
 	if len(s.devices) == 0 {
 		return fmt.Errorf("no GPU")
 	}
-	list, err := s.ours()
-	if err != nil {
-		return err
-	}
+	list, failed := s.ours(os.Stderr)
 	if s.python != "off" {
 		if err := s.beside(list); err != nil {
 			fmt.Fprintf(w, "without PyTorch: %v\n", err)
@@ -102,13 +100,13 @@ func (s *settings) run(w io.Writer) error {
 		fmt.Fprintf(w, "| %s | %s | %.4g | %s | %s | %s |\n", f.Row, f.Unit, f.Ours, torch, ratio, f.Reach)
 	}
 	if s.json == "" {
-		return nil
+		return failed
 	}
 	b, err := json.MarshalIndent(list, "", "\t")
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.WriteFile(s.json, append(b, '\n'), 0o644)
 	}
-	return os.WriteFile(s.json, append(b, '\n'), 0o644)
+	return errors.Join(failed, err)
 }
 
 // wants reports whether a row is asked for.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -12,16 +14,19 @@ import (
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
-// ours measures the rows on this library's side.
-func (s *settings) ours() (list []figure, err error) {
+// ours measures the rows on this library's side. A row that fails is left out, and the error
+// says why.
+func (s *settings) ours(log io.Writer) (list []figure, failed error) {
 	add := func(f figure, measure func() (float64, error)) {
-		if err != nil || !s.wants(f.Row) {
+		if !s.wants(f.Row) {
 			return
 		}
+		var err error
 		if f.Ours, err = measure(); err != nil {
-			err = fmt.Errorf("%s: %w", f.Row, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", f.Row, err))
 			return
 		}
+		fmt.Fprintf(log, "%s: %.4g %s\n", f.Row, f.Ours, f.Unit)
 		list = append(list, f)
 	}
 	for _, mega := range s.size.Mega {
@@ -58,7 +63,15 @@ func (s *settings) ours() (list []figure, err error) {
 			return s.peak(way.make)
 		})
 	}
-	return list, err
+	return list, failed
+}
+
+// patience is how long a rank waits for the others before its row fails.
+const patience = time.Minute
+
+// group calls f for every device, with the end of a group.
+func (s *settings) group(f func(g *dist.Group) error) error {
+	return dist.Run(s.devices, f, dist.Timeout(patience))
 }
 
 // bandwidth returns the bus bandwidth of an all-reduce, in GB/s: what each rank's link carries
@@ -75,7 +88,7 @@ func (s *settings) bandwidth(bytes int) (float64, error) {
 // together measures calls that all ranks make: the median over rounds of the time of one, in
 // seconds, as rank 0 has it.
 func (s *settings) together(make func(g *dist.Group) (func() error, error)) (seconds float64, err error) {
-	err = dist.Run(s.devices, func(g *dist.Group) error {
+	err = s.group(func(g *dist.Group) error {
 		return tensor.Scope(func() error {
 			call, err := make(g)
 			if err != nil {

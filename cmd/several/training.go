@@ -80,7 +80,7 @@ func (s *settings) training(make task, h how) (one, all float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	err = dist.Run(s.devices, func(g *dist.Group) error {
+	err = s.group(func(g *dist.Group) error {
 		model, x, err := make(g.Device())
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func sharded(s *settings, g *dist.Group) (nn.Module, optim.Optimizer, tensor.Ten
 
 // peak returns the most memory of rank 0's device during a step, in MiB.
 func (s *settings) peak(make func(s *settings, g *dist.Group) (nn.Module, optim.Optimizer, tensor.Tensor, error)) (most float64, err error) {
-	err = dist.Run(s.devices, func(g *dist.Group) error {
+	err = s.group(func(g *dist.Group) error {
 		m, o, x, err := make(s, g)
 		if err != nil {
 			return err

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
 	"github.com/sinter-go/sinter/ir"
@@ -23,6 +22,12 @@ type gpus interface {
 // A Communicator is one rank's end of a group of GPUs. Beside the library's own checks there
 // are none between ranks: one that makes another call than the others is found by the
 // timeout of those that wait for it.
+//
+// It is two of the library's. The library would begin a thread for each call of one whose
+// calls return at once, which takes longer than a small all-reduce. And one whose calls
+// return when the GPU has them cannot be given up while others are waited for. So the root
+// is of the first kind and makes no calls: the group meets by it, and its end ends the calls
+// of comm, which is made from it, is of the second kind and has its flag for that.
 type Communicator struct {
 	lib        *nccl
 	rank, size int
@@ -30,123 +35,21 @@ type Communicator struct {
 	driver     gpus
 	timeout    time.Duration
 	spare      device.Memory // a byte for barriers; it is cleared, and stays so
+	fresh      *fresh        // while comm is being made
 
-	mu      sync.Mutex // held in calls of the library
-	comm    uintptr    // ncclComm_t; 0 once it was given back
+	using sync.Mutex // held in calls of the library with comm
+	comm  uintptr    // ncclComm_t of the calls; 0 once it was given back, which mu guards too
+
+	mu      sync.Mutex // guards what follows; not held in calls that may wait
+	root    uintptr    // ncclComm_t; 0 once it was given back
 	err     error      // why the group is of no more use
+	under   *pending   // calls that are being given to the GPU
 	pending []pending  // calls that were given to the GPU and not seen to be done
-	watched bool       // a goroutine looks after them
+	events  []device.EventID
+	watched bool // a goroutine looks after them
 }
 
 var _ collective.Communicator = (*Communicator)(nil)
-
-// A pending is calls that were given to a stream.
-type pending struct {
-	what  string
-	event device.EventID
-	since time.Time
-}
-
-// New returns the ends of the group id for some of its ranks: devices has the GPU of each,
-// all of this process, by rank from first on, of size in all. It returns once all ranks of
-// the group have come, or with an error after timeout. A rank that waits for others longer
-// than that fails the group.
-func New(id ID, devices []device.Device, first, size int, timeout time.Duration) ([]*Communicator, error) {
-	if len(devices) == 0 || first < 0 || first+len(devices) > size || timeout <= 0 {
-		return nil, fmt.Errorf("%w: %d ranks from %d of %d, with a timeout of %v", collective.ErrCall, len(devices), first, size, timeout)
-	}
-	l, err := process()
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*Communicator, len(devices))
-	for i, d := range devices {
-		d, drv, err := device.Find(d)
-		if err != nil {
-			return nil, fmt.Errorf("rank %d: %w", first+i, err)
-		}
-		on, ok := drv.(gpus)
-		if !ok {
-			return nil, fmt.Errorf("rank %d: %w: NCCL is for GPUs, not %s", first+i, device.ErrUnavailable, d)
-		}
-		out[i] = &Communicator{lib: l, rank: first + i, size: size, device: d, driver: on, timeout: timeout}
-	}
-	if err := begin(id, out); err != nil {
-		for _, c := range out {
-			c.Abort(err)
-			err = errors.Join(err, c.Close())
-		}
-		return nil, err
-	}
-	return out, nil
-}
-
-// begin makes the communicators, which do not wait for one another as they begin, and then
-// waits for all.
-func begin(id ID, list []*Communicator) error {
-	for _, c := range list {
-		var err error
-		if c.spare, err = c.driver.Alloc(c.device.Index, 1); err == nil {
-			err = c.driver.Zero(c.device.Index, 0, c.spare, 1)
-		}
-		if err != nil {
-			return fmt.Errorf("rank %d on %s: %w", c.rank, c.device, err)
-		}
-		err = c.driver.InContext(c.device.Index, func() error {
-			f := dl.Get()
-			defer f.Free()
-			code := c.lib.f[fInit].Call(f, f.Addr(0), uintptr(c.size), uintptr(c.rank), 1,
-				f.Keep(unsafe.Pointer(&id)), f.Keep(unsafe.Pointer(newConfig())))
-			c.comm = f.Words[0]
-			return c.started(fInit, code)
-		})
-		if err != nil {
-			return fmt.Errorf("rank %d on %s: %w", c.rank, c.device, err)
-		}
-	}
-	for _, c := range list {
-		c.mu.Lock()
-		err := c.settle("joining the group")
-		c.mu.Unlock()
-		if err != nil {
-			return fmt.Errorf("rank %d on %s: %w", c.rank, c.device, err)
-		}
-	}
-	return nil
-}
-
-// started returns the error of a call that may go on by itself.
-func (c *Communicator) started(f int, code uintptr) error {
-	if r := int32(code); r == success || r == inProgress {
-		return nil
-	}
-	return c.lib.error(f, code)
-}
-
-// settle waits until what was begun is in the hands of the GPU. The caller holds mu.
-func (c *Communicator) settle(what string) error {
-	for began := time.Now(); ; time.Sleep(20 * time.Microsecond) {
-		code, err := c.state()
-		switch {
-		case err != nil || code == success:
-			return err
-		case time.Since(began) > c.timeout:
-			return fmt.Errorf("%s: rank %d waited %v for the others: %w", what, c.rank, c.timeout, collective.ErrTimeout)
-		}
-	}
-}
-
-// state returns whether anything is under way (inProgress), and what went wrong. The caller
-// holds mu.
-func (c *Communicator) state() (int32, error) {
-	f := dl.Get()
-	defer f.Free()
-	if code := c.lib.f[fAsyncError].Call(f, c.comm, f.Addr(0)); int32(code) != success {
-		return 0, c.lib.error(fAsyncError, code)
-	}
-	code := int32(f.Words[0])
-	return code, c.started(fAsyncError, uintptr(code))
-}
 
 // Rank returns the rank.
 func (c *Communicator) Rank() int { return c.rank }
@@ -190,70 +93,102 @@ func (c *Communicator) Err() error {
 // Abort ends this rank's calls, those that the GPU is at, too. The others notice by their
 // timeout, or by the library as their connection ends.
 func (c *Communicator) Abort(reason error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.abort(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
+	_ = c.abort(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
 }
 
-// abort is Abort with mu held.
+// abort makes the group of no more use, and returns the first reason for that. A call that
+// is under way gives comm back as it returns.
 func (c *Communicator) abort(err error) error {
+	c.mu.Lock()
 	if c.err == nil {
 		c.err = err
 	}
-	if c.comm != 0 {
-		_ = c.give(fAbort) // there is nothing else to do with it
+	err = c.err
+	root := c.root
+	c.root = 0
+	c.mu.Unlock()
+	if root != 0 {
+		_ = c.give(fAbort, root) // there is nothing else to do with it
+		c.unpin()                // nothing is written there any more
 	}
-	return c.err
+	if c.using.TryLock() {
+		c.drop()
+		c.using.Unlock()
+	}
+	return err
 }
 
-// give gives the communicator back by one of the library's functions. The caller holds mu.
-func (c *Communicator) give(f int) error {
+// drop gives comm back where the group is of no more use. The caller holds using.
+func (c *Communicator) drop() {
+	c.mu.Lock()
+	comm := c.comm
+	if c.err == nil {
+		comm = 0
+	} else {
+		c.comm = 0
+	}
+	c.mu.Unlock()
+	if comm != 0 {
+		_ = c.give(fAbort, comm)
+	}
+}
+
+// give gives a communicator back by one of the library's functions.
+func (c *Communicator) give(f int, comm uintptr) error {
 	return c.driver.InContext(c.device.Index, func() error {
 		frame := dl.Get()
 		defer frame.Free()
-		code := c.lib.f[f].Call(frame, c.comm)
-		if f != fFinalize {
-			c.comm = 0
-		}
-		return c.started(f, code)
+		return c.started(f, c.lib.f[f].Call(frame, comm))
 	})
 }
 
 // Close gives the communicator back, once the GPU is done with its calls.
 func (c *Communicator) Close() error {
+	c.using.Lock()
+	defer c.using.Unlock()
+	c.drop()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.comm == 0 {
-		return c.free()
+	if c.err == nil {
+		c.err = collective.ErrClosed
 	}
-	err := c.give(fFinalize)
-	if err == nil {
-		err = c.settle("closing the group")
+	list := []uintptr{c.comm, c.root}
+	c.comm, c.root = 0, 0
+	c.mu.Unlock()
+	var err error
+	for _, comm := range list {
+		if comm != 0 {
+			err = errors.Join(err, c.give(fDestroy, comm))
+		}
 	}
-	if err != nil {
-		return c.abort(err)
-	}
-	c.err = collective.ErrClosed
-	return errors.Join(c.give(fDestroy), c.free())
+	return errors.Join(err, c.free())
 }
 
-// free gives back the memory of barriers, which waits for the GPU: an abort does not, as the
-// GPU may hang. The caller holds mu.
-func (c *Communicator) free() error {
+// free gives back what was taken of the GPU, which waits for it: an abort does not, as the
+// GPU may hang. The caller holds using.
+func (c *Communicator) free() (err error) {
 	spare := c.spare
-	if spare.Addr == 0 {
-		return nil
-	}
 	c.spare = device.Memory{}
-	return c.driver.Free(c.device.Index, spare)
+	if spare.Addr != 0 {
+		err = c.driver.Free(c.device.Index, spare)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.pending {
+		c.events = append(c.events, p.event)
+	}
+	for _, e := range c.events {
+		err = errors.Join(err, c.driver.DestroyEvent(c.device.Index, e))
+	}
+	c.events, c.pending = nil, nil
+	return err
 }
 
 // Do gives calls to a stream, together.
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return c.err
+	c.using.Lock()
+	defer c.using.Unlock()
+	if err := c.Err(); err != nil {
+		return err
 	}
 	for _, call := range calls { // before any is begun
 		if call.Kind == collective.AllReduce || call.Kind == collective.Reduce || call.Kind == collective.ReduceScatter {
@@ -262,20 +197,36 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 			}
 		}
 	}
+	c.enter(calls[0])
 	err := c.driver.InContext(c.device.Index, func() error { return c.group(s, calls) })
+	if failed := c.leave(); failed != nil {
+		c.drop()
+		return failed
+	}
 	if err == nil {
-		err = c.settle(calls[0].String())
+		err = c.note(s, calls[0])
 	}
 	if err != nil {
-		return c.abort(err)
+		err = c.fail(fmt.Errorf("%s: %w", calls[0], err))
 	}
-	return c.note(s, calls)
+	return err
 }
 
-// group gives calls to the library in a group of its own, all on this thread.
+// fail is abort by the one who holds using.
+func (c *Communicator) fail(err error) error {
+	err = c.abort(err)
+	c.drop()
+	return err
+}
+
+// group gives calls to the library, in a group of its own if they are several of the
+// library's, all on this thread.
 func (c *Communicator) group(s device.StreamID, calls []*collective.Call) error {
 	f := dl.Get()
 	defer f.Free()
+	if len(calls) == 1 && single(calls[0].Kind) {
+		return c.make(f, uintptr(s), calls[0])
+	}
 	if code := c.lib.f[fGroupStart].Call(f); int32(code) != success {
 		return c.lib.error(fGroupStart, code)
 	}
@@ -290,65 +241,9 @@ func (c *Communicator) group(s device.StreamID, calls []*collective.Call) error 
 	return errors.Join(err, c.started(fGroupEnd, code))
 }
 
-// note remembers what was given to a stream, and has it looked after. What is captured is
-// not done, and nobody waits for it.
-func (c *Communicator) note(s device.StreamID, calls []*collective.Call) error {
-	if k, ok := c.driver.(device.Capturer); ok && k.CaptureOf(c.device.Index, s) != 0 {
-		return nil
-	}
-	e, err := c.driver.NewEvent(c.device.Index, false)
-	if err == nil {
-		err = c.driver.RecordEvent(c.device.Index, e, s)
-	}
-	if err != nil {
-		return err
-	}
-	c.pending = append(c.pending, pending{calls[0].String(), e, time.Now()})
-	if !c.watched {
-		c.watched = true
-		go c.watch()
-	}
-	return nil
-}
-
-// interval is how often calls that are under way are looked after.
-const interval = 10 * time.Millisecond
-
-// watch ends calls that take longer than the timeout, or whose connection broke. It ends
-// when none is left.
-func (c *Communicator) watch() {
-	for {
-		time.Sleep(interval)
-		c.mu.Lock()
-		c.look()
-		if len(c.pending) == 0 {
-			c.watched = false
-			c.mu.Unlock()
-			return
-		}
-		c.mu.Unlock()
-	}
-}
-
-// look looks after the calls that are under way. The caller holds mu.
-func (c *Communicator) look() {
-	for len(c.pending) > 0 {
-		p := c.pending[0]
-		done, err := c.driver.EventDone(c.device.Index, p.event)
-		if err == nil && !done && c.err == nil {
-			if _, err = c.state(); err == nil && time.Since(p.since) > c.timeout {
-				err = fmt.Errorf("rank %d waited %v for the others: %w", c.rank, c.timeout, collective.ErrTimeout)
-			}
-		}
-		if err != nil && c.err == nil {
-			_ = c.abort(fmt.Errorf("%s: %w", p.what, err))
-		}
-		if err == nil && !done && c.err == nil {
-			return
-		}
-		_ = c.driver.DestroyEvent(c.device.Index, p.event)
-		c.pending = c.pending[1:]
-	}
+// single reports whether a call is one of the library's.
+func single(k collective.Kind) bool {
+	return k != collective.Gather && k != collective.Scatter && k != collective.AllToAll
 }
 
 // bytes returns how many bytes v has.

@@ -97,7 +97,8 @@ func TestGroup(t *testing.T) {
 	f := newFake(t)
 	f.reset(success, 5)
 	list := f.group(2, patience.Left(t))
-	said := "init 0 of 2 by 1 ii; 48 cafebeef 22300 blocking 0 undefined 1 net 0\ninit 1 of 2 by 1 ii; 48 cafebeef 22300 blocking 0 undefined 1 net 0\n"
+	said := "init 0 of 2 by 1 ii; 48 cafebeef 22300 blocking 0 undefined 1 net 0\ninit 1 of 2 by 1 ii; 48 cafebeef 22300 blocking 0 undefined 1 net 0\n" +
+		"split 0: color 0 blocking 1 share 1\nsplit 1: color 0 blocking 1 share 1\n"
 	f.compare("making", said)
 	for rank, c := range list {
 		if c.Rank() != rank || c.Size() != 2 || c.Device() != device.CUDA(rank) || c.Err() != nil {
@@ -108,7 +109,7 @@ func TestGroup(t *testing.T) {
 		if err := c.Do(0, &collective.Call{}); !errors.Is(err, collective.ErrClosed) {
 			t.Errorf("a call after that: %v", err)
 		}
-		said += fmt.Sprintf("finalize %d\ndestroy %d\n", rank, rank)
+		said += fmt.Sprintf("destroy %d\ndestroy root %d\n", rank, rank)
 		if n := f.drv.Counters(rank).LiveAllocs; n != 0 {
 			t.Errorf("%d blocks are left", n)
 		}
@@ -151,7 +152,11 @@ func TestCalls(t *testing.T) {
 	} {
 		f.reset(success, 2)
 		must(t, c.Do(s, &k.call))
-		f.compare(k.call.String(), "{"+strings.Join(k.want, end)+end+"}\n")
+		want := strings.Join(k.want, end) + end
+		if len(k.want) > 1 || k.call.Kind == collective.Gather || k.call.Kind == collective.Scatter {
+			want = "{" + want + "}\n"
+		}
+		f.compare(k.call.String(), want)
 	}
 	f.reset(success, 0)
 	if err := c.Do(s, &collective.Call{Kind: collective.AllReduce, In: view(0, 2, ir.Int16), Out: view(0, 2, ir.Int16)}); !errors.Is(err, collective.ErrCall) {
@@ -196,7 +201,7 @@ func TestFaults(t *testing.T) {
 			if k.want != nil && !errors.Is(c.Err(), k.want) {
 				t.Errorf("%v, want %v", c.Err(), k.want)
 			}
-			f.compare("what was done", "abort 0\n")
+			f.compare("what was done", "abort root 0\nabort 0\n")
 			if err := c.Do(s, &collective.Call{Kind: collective.Barrier}); err == nil || err.Error() != c.Err().Error() {
 				t.Errorf("the next call: %v", err)
 			}
@@ -217,7 +222,7 @@ func TestNobodyComes(t *testing.T) {
 	if !errors.Is(err, collective.ErrTimeout) || !strings.Contains(err.Error(), "rank 1 on cuda:0: joining the group") {
 		t.Error(err)
 	}
-	if !strings.HasSuffix(f.said(), "abort 1\n") {
+	if !strings.HasSuffix(f.said(), "abort root 1\n") {
 		t.Errorf("said %q", f.said())
 	}
 }

@@ -35,7 +35,7 @@ const (
 	fAsyncError
 	fErrorString
 	fAbort
-	fFinalize
+	fSplit
 	fDestroy
 	fGroupStart
 	fGroupEnd
@@ -52,7 +52,7 @@ const (
 
 var names = [numFunctions]string{
 	"ncclGetVersion", "ncclGetUniqueId", "ncclCommInitRankScalable", "ncclCommGetAsyncError", "ncclGetErrorString", "ncclCommAbort",
-	"ncclCommFinalize", "ncclCommDestroy", "ncclGroupStart", "ncclGroupEnd", "ncclAllReduce", "ncclBroadcast", "ncclReduce",
+	"ncclCommSplit", "ncclCommDestroy", "ncclGroupStart", "ncclGroupEnd", "ncclAllReduce", "ncclBroadcast", "ncclReduce",
 	"ncclAllGather", "ncclReduceScatter", "ncclSend", "ncclRecv",
 }
 
@@ -111,11 +111,17 @@ const (
 	undefined = math.MinInt32
 )
 
-// newConfig returns the configuration of communicators whose calls return before they are
-// done, so that one that hangs can be ended.
-func newConfig() *config {
-	return &config{size: unsafe.Sizeof(config{}), magic: magic, version: oldest, blocking: 0,
-		cgaClusterSize: undefined, minCTAs: undefined, maxCTAs: undefined, splitShare: undefined}
+// Whether calls return before they are done, so that one that hangs can be ended, or when
+// the GPU has them.
+const (
+	returning = 0
+	waiting   = 1
+)
+
+// newConfig returns the configuration of communicators. Those made of one share all with it.
+func newConfig(blocking int32) *config {
+	return &config{size: unsafe.Sizeof(config{}), magic: magic, version: oldest, blocking: blocking,
+		cgaClusterSize: undefined, minCTAs: undefined, maxCTAs: undefined, splitShare: 1}
 }
 
 // A nccl is the opened library.

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct comm { int rank; } *ncclComm_t;
+typedef struct comm { int rank, root; } *ncclComm_t;
 typedef struct { char internal[128]; } ncclUniqueId;
 typedef struct { // the beginning of ncclConfig_t
 	size_t size;
@@ -16,7 +16,7 @@ typedef struct { // the beginning of ncclConfig_t
 } ncclConfig_t;
 
 static char text[1 << 14];
-static struct comm comms[16];
+static struct comm roots[16], comms[16];
 static int state;   // of every communicator
 static int pending; // how often that is "in progress" before
 
@@ -30,11 +30,18 @@ int ncclGetUniqueId(ncclUniqueId *id) { memset(id, 'i', sizeof *id); return 0; }
 const char *ncclGetErrorString(int code) { return code == 6 ? "remote process exited" : "another error"; }
 
 int ncclCommInitRankScalable(ncclComm_t *comm, int nranks, int rank, int n, ncclUniqueId *ids, ncclConfig_t *c) {
-	*comm = &comms[rank];
+	*comm = &roots[rank];
 	(*comm)->rank = rank;
+	(*comm)->root = 1;
 	SAY("init %d of %d by %d %c%c; %zu %x %u blocking %d undefined %d net %d\n", rank, nranks, n, ids->internal[0], ids->internal[127],
 		c->size, c->magic, c->version, c->blocking,
-		c->cgaClusterSize == INT_MIN && c->minCTAs == INT_MIN && c->maxCTAs == INT_MIN && c->splitShare == INT_MIN, c->netName != NULL);
+		c->cgaClusterSize == INT_MIN && c->minCTAs == INT_MIN && c->maxCTAs == INT_MIN, c->netName != NULL);
+	return 7;
+}
+int ncclCommSplit(ncclComm_t root, int color, int key, ncclComm_t *comm, ncclConfig_t *c) {
+	*comm = &comms[root->rank];
+	(*comm)->rank = key;
+	SAY("split %d: color %d blocking %d share %d\n", key, color, c->blocking, c->splitShare);
 	return 7;
 }
 int ncclCommGetAsyncError(ncclComm_t comm, int *error) {
@@ -43,11 +50,10 @@ int ncclCommGetAsyncError(ncclComm_t comm, int *error) {
 	pending -= pending > 0;
 	return 0;
 }
-int ncclCommAbort(ncclComm_t comm) { SAY("abort %d\n", comm->rank); return 0; }
-int ncclCommFinalize(ncclComm_t comm) { SAY("finalize %d\n", comm->rank); return 7; }
-int ncclCommDestroy(ncclComm_t comm) { SAY("destroy %d\n", comm->rank); return 0; }
+int ncclCommAbort(ncclComm_t comm) { SAY("abort %s%d\n", comm->root ? "root " : "", comm->rank); return 0; }
+int ncclCommDestroy(ncclComm_t comm) { SAY("destroy %s%d\n", comm->root ? "root " : "", comm->rank); return 0; }
 int ncclGroupStart(void) { SAY("{"); return 0; }
-int ncclGroupEnd(void) { SAY("}\n"); return 7; }
+int ncclGroupEnd(void) { SAY("}\n"); return 0; }
 
 #define AT(p) ((unsigned long)(p) & 0xffff)
 int ncclAllReduce(const void *in, void *out, size_t n, int type, int op, ncclComm_t c, void *s) {
