@@ -8,11 +8,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/shm"
 	"github.com/sinter-go/sinter/runtime/stream"
@@ -238,5 +241,48 @@ func TestSharedRefuses(t *testing.T) {
 		if _, err := dist.OpenShared(name); err == nil {
 			t.Errorf("%q was opened", name)
 		}
+	}
+}
+
+// TestSharedDropped has the last handle on a shared tensor be found dead while the ranks of a
+// group wait for one that allocates: giving the memory back waits for its device, which waits
+// for that rank.
+func TestSharedDropped(t *testing.T) {
+	sharing(t)
+	onSimulated(t)
+	devices := accelerators(t, 3)
+	drv, err := device.DriverOf(device.KindSim)
+	must(t, err)
+	free := func() int64 {
+		n, _, err := drv.MemoryInfo(devices[2].Index)
+		must(t, err)
+		return n
+	}
+	x := tensor.Ones([]int{1000}, tensor.On(devices[2]))
+	before := free()
+	var shared *dist.Shared
+	core.OutsideScope(func() {
+		shared, err = dist.Share(x)
+		must(t, err)
+		shared.Tensor() // nobody releases it
+	})
+	must(t, shared.Close())
+	must(t, errors.Join(together(t, devices, func(g *dist.Group) error {
+		x := tensor.Ones([]int{4}, tensor.On(g.Device()))
+		if g.Rank() == 0 {
+			time.Sleep(10 * time.Millisecond) // for the others to wait
+			for range 5 {
+				runtime.GC()
+				x = tensor.Ones([]int{4}, tensor.On(g.Device()))
+			}
+		}
+		return g.AllReduce(x, dist.Sum).Synchronize(context.Background())
+	})...))
+	if !patience.Until(t, func() bool {
+		runtime.GC()
+		tensor.Ones([]int{4}, tensor.On(devices[0])).Release()
+		return free() >= before
+	}) {
+		t.Errorf("%d bytes did not go back", before-free())
 	}
 }

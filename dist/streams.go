@@ -29,12 +29,14 @@ func takeStream(d device.Device) (s stream.Stream, give func(), err error) {
 		return s, nil, err
 	}
 	at := place{drv, d}
-	unused.Lock()
-	defer unused.Unlock()
 	var id device.StreamID
-	if list := unused.streams[at]; len(list) > 0 {
+	unused.Lock()
+	list := unused.streams[at]
+	if len(list) > 0 {
 		id, unused.streams[at] = list[len(list)-1], list[:len(list)-1]
-	} else {
+	}
+	unused.Unlock()
+	if len(list) == 0 { // without the lock: the driver may wait for its device
 		_, highest := drv.PriorityRange(d.Index)
 		if id, err = drv.NewStream(d.Index, highest); err != nil {
 			return s, nil, err

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory/settings"
@@ -277,16 +279,18 @@ type use struct {
 }
 
 // await queues an event behind the work given to stream s, which uses c. Without
-// an event it waits for the device.
+// an event a goroutine waits for the device, as whoever frees may be at work for another.
 func (a *allocator) await(c *chunk, s device.StreamID) {
-	var failed error
 	e, err := a.newEvent()
 	if err == nil {
 		err = a.drv.RecordEvent(a.dev.Index, e, s)
 	}
-	if err != nil {
-		failed = unrecorded(a.drv, a.dev.Index, err)
-	}
+	unrecorded(a.drv, a.dev.Index, err, func(failed error) { a.awaited(c, s, e, err, failed) })
+}
+
+// awaited notes that c waits for event e on stream s, or that the device was waited for where
+// err is why there is no event, and failed what the program must hear of.
+func (a *allocator) awaited(c *chunk, s device.StreamID, e device.EventID, err, failed error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if failed != nil {
@@ -313,16 +317,34 @@ func (a *allocator) await(c *chunk, s device.StreamID) {
 	a.waiting++
 }
 
-// unrecorded waits for a device whose streams use memory and could not have an
-// event recorded, since memory is to be reused too late rather than too early. It
-// returns what the program must hear of: that a stream was destroyed since it used
-// the memory is no error of anybody's.
-func unrecorded(drv device.Driver, dev int, err error) error {
-	waited := drv.SyncDevice(background, dev)
-	if waited == nil && errors.Is(err, device.ErrInvalid) {
-		return nil
+// shortWait is how long whoever frees memory waits for a device.
+const shortWait = 50 * time.Millisecond
+
+// unrecorded calls then, which is told what the program must hear of, at once where err is
+// nil: an event was recorded. Without one, memory is to be reused too late rather than too
+// early: then is called when the device was waited for, by a goroutine of its own where
+// that takes long, as whoever frees may be at work for another device, which this one waits
+// for. That a stream was destroyed since it used the memory is no error of anybody's.
+func unrecorded(drv device.Driver, dev int, err error, then func(failed error)) {
+	if err == nil {
+		then(nil)
+		return
 	}
-	return errors.Join(err, waited)
+	wait := func(ctx context.Context) error {
+		waited := drv.SyncDevice(ctx, dev)
+		if waited == nil && errors.Is(err, device.ErrInvalid) {
+			return nil
+		}
+		return errors.Join(err, waited)
+	}
+	ctx, cancel := context.WithTimeout(background, shortWait)
+	defer cancel()
+	failed := wait(ctx)
+	if errors.Is(failed, context.DeadlineExceeded) {
+		go func() { then(wait(background)) }()
+		return
+	}
+	then(failed)
 }
 
 func (a *allocator) newEvent() (device.EventID, error) {

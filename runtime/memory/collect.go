@@ -33,16 +33,44 @@ func drainDropped() {
 	}
 }
 
-func freeDropped() {
+// freeDropped frees what was dropped, and returns what is closed when that is done: memory
+// whose owner waits for a device is freed by a goroutine.
+func freeDropped() (done chan struct{}) {
 	dropped.mu.Lock()
 	blocks := dropped.blocks
 	dropped.blocks = nil
 	dropped.any.Store(false)
 	dropped.mu.Unlock()
+	var late []Block
 	for _, b := range blocks {
+		if _, waits := b.owner.(waiter); waits {
+			late = append(late, b)
+			continue
+		}
 		_ = b.Free() // nobody is left to tell
 	}
+	done = make(chan struct{})
+	if len(late) == 0 {
+		close(done)
+		return done
+	}
+	go func() {
+		defer close(done)
+		for _, b := range late {
+			_ = b.Free()
+		}
+	}()
+	return done
 }
+
+// A waiter is an owner whose free waits for work of a device. What was dropped is freed by
+// whoever allocates next, for whatever device: were that one to wait for the device of
+// somebody else's block, which may wait for what it is about to give to its own, both would
+// wait for ever. So a goroutine of its own waits.
+type waiter interface{ waits() }
+
+func (*direct) waits()  {}
+func (*foreign) waits() {}
 
 // collectWait bounds the wait for what a collection started.
 const collectWait = 50 * time.Millisecond
@@ -69,7 +97,10 @@ func collect() {
 		case <-ctx.Done():
 		}
 	}
-	drainDropped()
+	select {
+	case <-freeDropped():
+	case <-ctx.Done():
+	}
 }
 
 // A marker is garbage whose finalizer or cleanup tells how far those are.

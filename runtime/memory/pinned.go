@@ -196,16 +196,18 @@ func (p *pinnedCache) reuse(b *pinned) {
 }
 
 // await queues an event behind the work given to a stream, which uses b. Without
-// an event it waits for the device.
+// an event a goroutine waits for the device, as whoever frees may be at work for another.
 func (p *pinnedCache) await(b *pinned, at place) {
-	var failed error
 	e, err := p.newEvent(at.dev.Index)
 	if err == nil {
 		err = p.drv.RecordEvent(at.dev.Index, e, at.stream)
 	}
-	if err != nil {
-		failed = unrecorded(p.drv, at.dev.Index, err)
-	}
+	unrecorded(p.drv, at.dev.Index, err, func(failed error) { p.awaited(b, at, e, err, failed) })
+}
+
+// awaited notes that b waits for event e, or that the device was waited for where err is why
+// there is no event, and failed what the program must hear of.
+func (p *pinnedCache) awaited(b *pinned, at place, e device.EventID, err, failed error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 var sim0 = device.Sim(0)
@@ -281,6 +282,53 @@ func TestDroppedByFinalizer(t *testing.T) {
 	b, err := memory.Alloc(sim0, r.Driver, 0, 90<<20)
 	r.must(err)
 	r.must(b.Free())
+}
+
+// TestDroppedWaits has memory of a busy device be dropped that its owner waits for as it is
+// freed, or that no event could be recorded for: allocations of another device free it, and
+// do not wait.
+func TestDroppedWaits(t *testing.T) {
+	r := newRig(t, sim.Config{Devices: 2})
+	gone := r.stream(1)
+	own, err := memory.Alloc(device.Sim(1), r.Driver, 0, 100)
+	r.must(err)
+	own.RecordStream(gone)
+	r.must(r.DestroyStream(1, gone))
+	given := make(chan struct{})
+	foreign, err := memory.Foreign(device.Sim(1), device.Memory{Addr: 1 << 20, Bytes: 8}, func() error {
+		defer close(given)
+		return r.SyncDevice(context.Background(), 1)
+	})
+	r.must(err)
+	release := r.hold(1, 0)
+	memory.Drop(own)
+	memory.Drop(foreign)
+	taken := make(chan struct{})
+	go func() {
+		defer close(taken)
+		r.must(r.take(0, 100).Free())
+	}()
+	select {
+	case <-taken:
+	case <-time.After(patience.Left(t)):
+		t.Error("an allocation waits for another device")
+	}
+	select {
+	case <-given:
+		t.Error("memory was given back that a busy device may use")
+	default:
+	}
+	release()
+	<-given
+	if !patience.Until(t, func() bool { return memory.Allocated(device.Sim(1)) == 0 && r.idle(1) }) {
+		t.Error("memory did not come back")
+	}
+}
+
+// idle reports whether all that was dropped is free again.
+func (r rig) idle(dev int) bool {
+	r.must(r.take(0, 100).Free())
+	return memory.StatsOf(device.Sim(dev)).Active.All.Current == 0
 }
 
 // TestPace has a program that releases nothing stay far from out of memory.
