@@ -214,6 +214,24 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestHangs: a call that does not return, as the first ones connect the ranks, ends with the
+// timeout, and the error says which it was.
+func TestHangs(t *testing.T) {
+	f := newFake(t)
+	c := f.group(1, 50*time.Millisecond)[0]
+	s, err := f.drv.NewStream(0, 0)
+	must(t, err)
+	f.reset(success, 0)
+	f.call("fake_hang")
+	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+	err = c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v})
+	if !errors.Is(err, collective.ErrTimeout) || !strings.Contains(err.Error(), "all-reduce(sum) of float32 [4]: rank 0 waited 50ms") {
+		t.Errorf("a call that hangs: %v", err)
+	}
+	f.compare("what was done", fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))
+	must(t, c.Close())
+}
+
 // TestNobodyComes: joining ends with the timeout.
 func TestNobodyComes(t *testing.T) {
 	f := newFake(t)

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct comm { int rank, root; } *ncclComm_t;
 typedef struct { char internal[128]; } ncclUniqueId;
@@ -19,11 +20,14 @@ static char text[1 << 14];
 static struct comm roots[16], comms[16];
 static int state;   // of every communicator
 static int pending; // how often that is "in progress" before
+static volatile int hanging; // an all-reduce does not return before an abort
 
 #define SAY(...) snprintf(text + strlen(text), sizeof text - strlen(text), __VA_ARGS__)
 
 const char *fake_log(void) { return text; }
 int fake_reset(int s, int p) { text[0] = 0; state = s; pending = p; return 0; }
+
+int fake_hang(void) { hanging = 1; return 0; }
 
 int ncclGetVersion(int *version) { *version = 22907; return 0; }
 int ncclGetUniqueId(ncclUniqueId *id) { memset(id, 'i', sizeof *id); return 0; }
@@ -50,14 +54,19 @@ int ncclCommGetAsyncError(ncclComm_t comm, int *error) {
 	pending -= pending > 0;
 	return 0;
 }
-int ncclCommAbort(ncclComm_t comm) { SAY("abort %s%d\n", comm->root ? "root " : "", comm->rank); return 0; }
+int ncclCommAbort(ncclComm_t comm) { hanging = 0; SAY("abort %s%d\n", comm->root ? "root " : "", comm->rank); return 0; }
 int ncclCommDestroy(ncclComm_t comm) { SAY("destroy %s%d\n", comm->root ? "root " : "", comm->rank); return 0; }
 int ncclGroupStart(void) { SAY("{"); return 0; }
 int ncclGroupEnd(void) { SAY("}\n"); return 0; }
 
 #define AT(p) ((unsigned long)(p) & 0xffff)
 int ncclAllReduce(const void *in, void *out, size_t n, int type, int op, ncclComm_t c, void *s) {
-	SAY("allreduce %lx %lx %zu type %d op %d comm %d stream %lu;", AT(in), AT(out), n, type, op, c->rank, (unsigned long)s); return 0;
+	SAY("allreduce %lx %lx %zu type %d op %d comm %d stream %lu;", AT(in), AT(out), n, type, op, c->rank, (unsigned long)s);
+	if (!hanging)
+		return 0;
+	while (hanging)
+		usleep(1000);
+	return 1;
 }
 int ncclBroadcast(const void *in, void *out, size_t n, int type, int root, ncclComm_t c, void *s) {
 	SAY("broadcast %lx %lx %zu type %d root %d comm %d stream %lu;", AT(in), AT(out), n, type, root, c->rank, (unsigned long)s); return 0;
