@@ -190,7 +190,12 @@ func TestTraining(t *testing.T) {
 		}, bound},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for _, n := range []int{1, 2, 3, 4} {
+			for _, n := range []int{1, 2, 3, 4, -2, -3} {
+				if n < 0 { // gradients are reduced where they are
+					n = -n
+					was := dist.SetApartBytes(1)
+					defer dist.SetApartBytes(was)
+				}
 				each(t, n, func(t *testing.T, devices []device.Device) {
 					replicas := make([]map[string][]float64, n)
 					must(t, errors.Join(together(t, devices, func(g *dist.Group) error {

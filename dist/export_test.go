@@ -17,3 +17,10 @@ func (e *Environment) Exchange(ctx context.Context, value []byte) error {
 
 // SpawnAlone is how Spawn starts processes with GPUs.
 var SpawnAlone = spawn
+
+// SetApartBytes sets how large gradients are that have memory of their own, and returns what
+// they were.
+func SetApartBytes(n int) (was int) {
+	was, apartBytes = apartBytes, n
+	return was
+}

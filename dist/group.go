@@ -59,6 +59,7 @@ type Group struct {
 	stream  stream.Stream // an accelerator's, for the group alone
 	give    func()        // gives the stream back
 	queue   queue         // the host's calls
+	pace    pace
 
 	mu     sync.Mutex
 	closed bool

@@ -46,7 +46,10 @@ func act() {
 		os.Exit(0)
 	}
 	dev, timeout := deviceOfRoles, time.Hour
-	name, on, _ := strings.Cut(name, " on ")
+	on := ""
+	if at := strings.LastIndex(name, " on "); at >= 0 && !strings.HasSuffix(name, " alone") {
+		name, on = name[:at], name[at+4:]
+	}
 	switch on {
 	case "sim":
 		dev = device.Sim(0)

@@ -30,24 +30,14 @@ type reducer struct {
 	next  int    // the first bucket that is not being reduced
 	few   bool   // the pass may leave parameters out
 
+	// fixed: the memory of all gradients stays from pass to pass, as programs were recorded
+	// that use it.
+	fixed bool
+	aside aside
+
 	wanted []int // the order that buckets are to be filled in; nil: as they are
 	tuned  bool  // wanted was decided
 	fills  int   // how often buckets were made
-}
-
-// A bucket holds gradients of one dtype, one after the other.
-type bucket struct {
-	params []int
-	flat   tensor.Tensor
-	ready  int           // gradients of the pass that are in it
-	packed tensor.Tensor // flat in the dtype that it travels in, if that is another
-	work   *Work         // nil: not being reduced
-}
-
-// A spot is where a parameter's gradient is.
-type spot struct {
-	bucket *bucket
-	view   tensor.Tensor // of the parameter's shape
 }
 
 // newReducer fills buckets in the order that gradients mostly become ready in, the reverse
@@ -66,53 +56,6 @@ func newReducer(d *DistributedDataParallel) *reducer {
 	return r
 }
 
-// fill makes buckets for the parameters in the given order.
-func (r *reducer) fill(order []int) {
-	d := r.d
-	r.fills++
-	r.buckets, r.places = nil, make([]spot, len(d.params))
-	open := map[ir.DType]*bucket{}
-	size := map[*bucket]int{}
-	for _, i := range order {
-		p := d.params[i]
-		bytes := p.NumElements() * p.DType().Size()
-		limit := d.limit
-		b := open[p.DType()]
-		if b != nil && b == r.buckets[0] {
-			limit = min(limit, firstBucket)
-		}
-		if b == nil || size[b]+bytes > limit {
-			b = new(bucket)
-			open[p.DType()] = b
-			r.buckets = append(r.buckets, b)
-		}
-		b.params = append(b.params, i)
-		size[b] += bytes
-		r.places[i].bucket = b
-	}
-	core.OutsideScope(func() {
-		for _, b := range r.buckets {
-			r.lay(b)
-		}
-	})
-}
-
-// lay gives a bucket its memory and its parameters their views.
-func (r *reducer) lay(b *bucket) {
-	n := 0
-	for _, i := range b.params {
-		n += r.d.params[i].NumElements()
-	}
-	dt := r.d.params[b.params[0]].DType()
-	b.flat = tensor.Zeros([]int{n}, tensor.On(r.d.group.Device()), tensor.OfType(dt))
-	at := 0
-	for _, i := range b.params {
-		p := r.d.params[i]
-		r.places[i].view = b.flat.Narrow(0, at, p.NumElements()).View(p.Shape()...)
-		at += p.NumElements()
-	}
-}
-
 // start begins a pass.
 func (r *reducer) start() error {
 	if r.under {
@@ -125,7 +68,9 @@ func (r *reducer) start() error {
 		core.Unrecorded(func() { r.fill(r.wanted) })
 		r.wanted = nil
 	}
-	r.declare()
+	if err := r.declare(); err != nil {
+		return err
+	}
 	r.under, r.next, r.order = true, 0, nil
 	clear(r.taken)
 	for _, b := range r.buckets {
@@ -134,16 +79,23 @@ func (r *reducer) start() error {
 	return nil
 }
 
-// declare has a pass that is recorded use the buckets as they are.
-func (r *reducer) declare() {
+// declare has a pass that is recorded use the memory of gradients as it is.
+func (r *reducer) declare() (err error) {
 	if !core.Recording() {
-		return
+		return nil
+	}
+	if !r.fixed {
+		r.fixed = true
+		core.Unrecorded(func() { err = r.layAll() })
 	}
 	for _, b := range r.buckets {
-		core.Declare(b.flat.Handle())
+		for _, t := range b.memory(r) {
+			core.Declare(t.Handle())
+		}
 	}
 	fills, hold := r.fills, r.hold
 	core.Guard("the buckets of data parallel training, or NoSync", func() bool { return r.fills == fills && r.hold == hold })
+	return err
 }
 
 // Take adds the gradient of a parameter to what its bucket holds for it, and has the
@@ -164,31 +116,6 @@ func (r *reducer) Take(i int, g *core.Tensor) error {
 	return r.reduceFull()
 }
 
-// put writes the gradient that a parameter has, if any, and g, if it is given, to its
-// place in the bucket.
-func (r *reducer) put(i int, g tensor.Tensor) error {
-	view := r.places[i].view
-	given := g != (tensor.Tensor{})
-	old, has := r.d.params[i].Grad()
-	if has {
-		defer old.Release()
-	}
-	switch {
-	case !has && !given:
-		return view.FillInPlace(0)
-	case !has:
-		return view.CopyFrom(g)
-	case !old.SharesStorage(view):
-		if err := view.CopyFrom(old); err != nil {
-			return err
-		}
-	}
-	if !given {
-		return nil
-	}
-	return view.AddInPlace(g)
-}
-
 // reduceFull has every bucket reduced that is full and whose turn it is.
 func (r *reducer) reduceFull() (err error) {
 	if r.hold {
@@ -202,17 +129,6 @@ func (r *reducer) reduceFull() (err error) {
 		core.OutsideScope(func() { err = r.reduce(b) })
 	}
 	return err
-}
-
-// reduce begins to average a bucket over the group.
-func (r *reducer) reduce(b *bucket) error {
-	t := b.flat
-	if c := r.d.compress; c != ir.Invalid && t.DType().IsFloat() && t.DType().Size() > c.Size() {
-		b.packed = t.ToType(c)
-		t = b.packed
-	}
-	b.work = r.d.group.AllReduce(t, Average)
-	return t.Err()
 }
 
 // empty is a pass of a rank that has no samples.
@@ -234,10 +150,7 @@ func (r *reducer) Finish(err error) error {
 		err = r.finish()
 	}
 	r.under = false
-	for _, b := range r.buckets {
-		b.packed.Release()
-		b.packed = tensor.Tensor{}
-	}
+	defer r.letGo()
 	if err == nil {
 		return nil
 	}
@@ -245,9 +158,14 @@ func (r *reducer) Finish(err error) error {
 		r.d.group.Abort(err)
 	}
 	for i, p := range r.d.params {
-		if old, has := p.Grad(); has && old.SharesStorage(r.places[i].view) {
+		old, has := p.Grad()
+		if !has {
+			continue
+		}
+		if r.apart(i) || old.SharesStorage(r.places[i].view) {
 			err = errors.Join(err, p.ZeroGrad())
 		}
+		old.Release()
 	}
 	return err
 }
@@ -307,22 +225,7 @@ func (r *reducer) finish() error {
 // ErrUnused is wrapped when a pass did not reach a parameter that it has to.
 const ErrUnused ir.Error = "unused parameters"
 
-// await has the current stream wait for all buckets, and unpacks them.
-func (r *reducer) await() error {
-	for _, b := range r.buckets {
-		if err := b.work.Wait(context.Background()); err != nil {
-			return err
-		}
-		if b.packed != (tensor.Tensor{}) {
-			if err := b.flat.CopyFrom(b.packed); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// publish makes views of the buckets the gradients of those parameters that have one.
+// publish makes what was reduced the gradients of those parameters that have one.
 func (r *reducer) publish(has []bool) error {
 	for i, p := range r.d.params {
 		if !has[i] {

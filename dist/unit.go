@@ -114,6 +114,9 @@ func (u *unit) begin() error {
 	if !u.whole.Handle().Away() {
 		return nil
 	}
+	if err := u.group.throttle(); err != nil {
+		return err
+	}
 	now := u.shard.Version()
 	err := u.whole.Handle().Restore(now == u.gathered, func() error {
 		return tensor.NoGrad(func() error {
@@ -157,7 +160,7 @@ func (u *unit) evict() error {
 	if err := u.await(); err != nil {
 		return err
 	}
-	return u.whole.Handle().Evict()
+	return errors.Join(u.whole.Handle().Evict(), u.group.used())
 }
 
 // keep makes this rank's part what it is in the whole, where parameters were changed.
@@ -171,6 +174,11 @@ func (u *unit) keep() error {
 // Take keeps the gradient of a parameter, and has all be reduced once all are there: then no
 // other part of the pass reads parameters that are trained.
 func (u *unit) Take(i int, g *core.Tensor) (err error) {
+	if u.grads == (tensor.Tensor{}) {
+		if err := u.group.throttle(); err != nil {
+			return err
+		}
+	}
 	core.OutsideScope(func() {
 		if u.grads == (tensor.Tensor{}) {
 			u.grads = tensor.Zeros(u.whole.Shape(), tensor.On(u.group.Device()), tensor.OfType(u.whole.DType()))

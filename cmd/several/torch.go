@@ -39,6 +39,7 @@ func (s *settings) beside(list []figure) error {
 	for i := range list {
 		list[i].Torch = s.fromTorch(list[i].Row, one, all)
 	}
+	fmt.Fprintf(os.Stderr, "PyTorch, on all: %v\non one: %v\n", all, one)
 	return nil
 }
 

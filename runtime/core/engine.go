@@ -440,7 +440,7 @@ func (e *engine) accumulated(old, g *Tensor) (*Tensor, error) {
 	switch {
 	case old != nil:
 		t = e.o.Ops.Add(old, g)
-	case g.grad == nil && g.storage.refs.Load() == 1 && g.layout.IsContiguous() && g.storage.bytes == int64(g.NumElements()*g.dtype.Size()):
+	case g.Sole():
 		return g, nil
 	default:
 		t = e.o.Ops.Clone(g)

@@ -81,3 +81,9 @@ func (e *engine) finishTakers(err error) error {
 	e.takers = nil
 	return err
 }
+
+// Sole reports whether t has all of its memory to itself: no other handle, view or saved value
+// has it, and t is all of it, without gaps.
+func (t *Tensor) Sole() bool {
+	return t.Err() == nil && t.grad == nil && t.storage.refs.Load() == 1 && t.layout.IsContiguous() && t.storage.bytes == int64(t.NumElements()*t.dtype.Size())
+}

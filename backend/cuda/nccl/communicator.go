@@ -36,6 +36,8 @@ type Communicator struct {
 	timeout    time.Duration
 	spare      device.Memory // a byte for barriers; it is cleared, and stays so
 	fresh      *fresh        // while comm is being made
+	family     *family       // the ends that this process has
+	number     uint64        // calls that were made; using guards it
 
 	using sync.Mutex // held in calls of the library with comm
 	comm  uintptr    // ncclComm_t of the calls; 0 once it was given back, which mu guards too
@@ -90,15 +92,26 @@ func (c *Communicator) Err() error {
 	return c.err
 }
 
-// Abort ends this rank's calls, those that the GPU is at, too. The others notice by their
-// timeout, or by the library as their connection ends.
+// Abort ends this rank's calls, those that the GPU is at, too, and those of the other ranks of
+// this process. Other processes notice by their timeout, or by the library as their
+// connection ends.
 func (c *Communicator) Abort(reason error) {
 	_ = c.abort(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
 }
 
-// abort makes the group of no more use, and returns the first reason for that. A call that
-// is under way gives comm back as it returns.
+// abort makes the group of no more use for all ranks of this process, and returns the first
+// reason for that.
 func (c *Communicator) abort(err error) error {
+	for _, other := range c.family.ends {
+		if other != c {
+			_ = other.end(err)
+		}
+	}
+	return c.end(err)
+}
+
+// end is abort for this rank. A call that is under way gives comm back as it returns.
+func (c *Communicator) end(err error) error {
 	c.mu.Lock()
 	if c.err == nil {
 		c.err = err
@@ -196,6 +209,9 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 				return err
 			}
 		}
+	}
+	if err := c.family.compare(c, calls); err != nil {
+		return c.fail(err)
 	}
 	c.enter(calls[0])
 	err := c.driver.InContext(c.device.Index, func() error { return c.group(s, calls) })

@@ -232,6 +232,32 @@ func TestHangs(t *testing.T) {
 	must(t, c.Close())
 }
 
+// TestCompares: where one process has all ranks, their calls are compared, and the one that
+// differs ends the group for all.
+func TestCompares(t *testing.T) {
+	f := newFake(t)
+	list := f.group(2, patience.Left(t))
+	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+	w := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{5}, Strides: []int{1}}
+	for rank, c := range list {
+		s, err := f.drv.NewStream(rank, 0)
+		must(t, err)
+		must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
+		if rank == 0 {
+			must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
+			continue
+		}
+		err = c.Do(s, &collective.Call{Kind: collective.AllReduce, In: w, Out: w})
+		want := "call 2 of the group: the ranks make different calls: rank 0 makes all-reduce(sum) of float32 [4], rank 1 all-reduce(sum) of float32 [5]"
+		if !errors.Is(err, collective.ErrMismatch) || err.Error() != want || list[0].Err() == nil || list[0].Err().Error() != want {
+			t.Errorf("another shape: %v; rank 0 has %v", err, list[0].Err())
+		}
+	}
+	if n := len(list[0].family.made); n != 0 {
+		t.Errorf("%d calls are remembered", n)
+	}
+}
+
 // TestNobodyComes: joining ends with the timeout.
 func TestNobodyComes(t *testing.T) {
 	f := newFake(t)
