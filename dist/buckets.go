@@ -251,7 +251,9 @@ func (b *bucket) unpack() error {
 	return nil
 }
 
-// await has the current stream wait for all buckets, and unpacks them.
+// await has the current stream wait for all buckets, and unpacks them. Their memory is then
+// its alone again: released, it serves what comes next, and not what comes once the host
+// finds that the other streams are done.
 func (r *reducer) await() error {
 	for _, b := range r.buckets {
 		if b.done != nil {
@@ -264,7 +266,25 @@ func (r *reducer) await() error {
 			return err
 		}
 	}
+	if !core.Recording() {
+		r.waited()
+	}
 	return nil
+}
+
+// waited notes that the current stream waits for all that others do with the gradients.
+func (r *reducer) waited() {
+	on := []stream.Stream{r.d.group.stream}
+	if r.aside.made {
+		on = append(on, r.aside.to, r.aside.from)
+	}
+	for _, b := range r.buckets {
+		for _, p := range b.parts {
+			for _, s := range on {
+				p.whole.Handle().Waited(s)
+			}
+		}
+	}
 }
 
 // letGo gives up what a pass has no use for any more when it is over.

@@ -374,3 +374,11 @@ func (t *Tensor) RecordStream(s stream.Stream) error {
 	}
 	return nil
 }
+
+// Waited takes RecordStream of s back: the current stream was given to wait for all that s
+// uses t's memory for.
+func (t *Tensor) Waited(s stream.Stream) {
+	if t.Err() == nil && t.storage.held && t.dev == s.Device() {
+		t.storage.block.Waited(current(t.dev), s.ID())
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
@@ -169,6 +170,16 @@ func (c *chunk) use(hold uint64, _ device.Device, s device.StreamID) {
 		}
 	}
 	c.streams = append(c.streams, s)
+}
+
+// waited takes back that stream s uses the chunk, where its own is now behind that.
+func (c *chunk) waited(hold uint64, now, s device.StreamID) {
+	a := c.of
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c.loan == hold && c.state == chunkLent && now == c.stream {
+		c.streams = slices.DeleteFunc(c.streams, func(have device.StreamID) bool { return have == s })
+	}
 }
 
 // free ends the loan. Memory that other streams use waits for them.

@@ -113,6 +113,15 @@ func (b Block) RecordStream(s device.StreamID) {
 	}
 }
 
+// Waited takes RecordStream back: stream now was given to wait for all that stream s uses the
+// block for. Where it is the one that the block was allocated for, the block is free for its
+// later work at once when it is freed; elsewhere it does nothing.
+func (b Block) Waited(now, s device.StreamID) {
+	if c, ok := b.owner.(*chunk); ok {
+		c.waited(b.hold, now, s)
+	}
+}
+
 // RecordUse says that a copy on stream s of dev uses the block, which is
 // page-locked host memory: once freed it is not reused before the work given to
 // s until then is done. With other memory it does nothing.

@@ -325,6 +325,28 @@ func TestDroppedWaits(t *testing.T) {
 	}
 }
 
+// TestWaited takes back that another stream uses a block: freed, it is reused at once by its
+// own stream, and not where another one waits.
+func TestWaited(t *testing.T) {
+	r := newRig(t, sim.Config{Devices: 1})
+	other, third := r.stream(0), r.stream(0)
+	release := r.hold(0, other)
+	defer release()
+	for _, c := range []struct {
+		now  device.StreamID
+		same bool
+	}{{third, false}, {0, true}} {
+		a := r.take(0, 1<<20)
+		a.RecordStream(other)
+		a.Waited(c.now, other)
+		r.must(a.Free())
+		b := r.take(0, 1<<20)
+		if (a.Addr == b.Addr) != c.same {
+			t.Errorf("stream %d waited: reused at once: %t", c.now, a.Addr == b.Addr)
+		}
+	}
+}
+
 // idle reports whether all that was dropped is free again.
 func (r rig) idle(dev int) bool {
 	r.must(r.take(0, 100).Free())
