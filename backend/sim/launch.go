@@ -89,6 +89,9 @@ func (a *accelerator) view(v ir.View) (ir.View, error) {
 	}
 	size := v.DType.Size()
 	start := v.Addr + uint64(low*size)
+	if start%uint64(size) != 0 { // a GPU is lost by it
+		return v, fmt.Errorf("%s: address %#x does not divide by the %d bytes of a %s", a, start, size, v.DType)
+	}
 	p, err := a.at(start, int64((high-low+1)*size), true)
 	if err != nil {
 		return v, err

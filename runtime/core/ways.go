@@ -171,10 +171,14 @@ func (rec *Recorded) copies(k *captured, on stream.Stream, results bool) error {
 // copiedBy has a kernel of the graph copy buffer i.
 func (rec *Recorded) copiedBy(k *captured, i int) error {
 	b, c := &rec.buffers[i], &rec.capture
-	t, n := ir.Uint8, int(b.Bytes)
-	if n%8 == 0 {
-		t, n = ir.Int64, n/8
+	t := ir.Uint8 // or the widest that divides the size and both addresses
+	switch all := uint64(b.Bytes) | k.at[i] | k.outside[i]; {
+	case all%8 == 0:
+		t = ir.Int64
+	case all%4 == 0:
+		t = ir.Int32
 	}
+	n := int(b.Bytes) / t.Size()
 	view := func(addr uint64) []ir.View {
 		return []ir.View{{DType: t, Shape: []int{n}, Strides: []int{1}, Addr: addr}}
 	}
