@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/precision"
 )
 
 var (
@@ -40,6 +41,9 @@ func TestModels(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no models in %s: %v", *models, err)
 	}
+	set := func(on bool) { precision.SetMatmulTF32(on); precision.SetConvTF32(on) }
+	set(false) // GPUs round operands otherwise
+	t.Cleanup(func() { set(true) })
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".onnx")
 		t.Run(filepath.Base(name), func(t *testing.T) {
