@@ -223,25 +223,87 @@ template <class F, int results, class... S> struct Fold {
     }
   }
 
-  static SINTER_FN void outer(const Space<count>& kept, const Space<operands>& folded, const Pointers<count>& p, void* partial, const F& f) {
-    __shared__ alignas(16) unsigned char memory[sizeof(Acc) * reduce_columns];
+  // columns folds w neighbouring results a thread, whose elements lie next to each other in
+  // every operand; with w of 1 operands may have any layout.
+  template <int w, int... i>
+  static SINTER_FN void columns(const Space<count>& kept, const Space<operands>& folded, const Pointers<count>& p, void* partial,
+                                const F& f, Sequence<i...> inputs) {
+    __shared__ alignas(16) unsigned char memory[sizeof(Acc) * reduce_columns * w];
     Acc* parts = reinterpret_cast<Acc*>(memory);
     const Slice s = slice(folded.count);
-    const int columns = blockDim.x, rows = blockDim.y, thread = threadIdx.y * columns + threadIdx.x;
+    const long long block = (long long)blockDim.x * w;  // results a block folds at once
+    const int rows = blockDim.y, thread = threadIdx.y * blockDim.x + threadIdx.x;
 #pragma unroll 1
-    for (long long base = (long long)blockIdx.x * columns; base < kept.count; base += (long long)gridDim.x * columns) {
-      const long long result = base + threadIdx.x;
+    for (long long base = blockIdx.x * block; base < kept.count; base += gridDim.x * block) {
+      const long long result = base + threadIdx.x * w;
       const Offsets<count> to = locate(kept, unsigned(result < kept.count ? result : base));
-      parts[thread] = fold(f, folded, p, to, s.first + threadIdx.y, s.end, rows);
-      __syncthreads();
-      if (threadIdx.y == 0 && result < kept.count) {
-        Acc a = parts[threadIdx.x];
+      if constexpr (w == 1) {
+        parts[thread] = fold(f, folded, p, to, s.first + threadIdx.y, s.end, rows);
+      } else {
+        First start[w];
+        Acc acc[w];
+#pragma unroll
+        for (int k = 0; k < w; k++) {
+          Offsets<count> from = to;
+          ((from.at[results + i] += k), ...);
+          start[k] = first_of(f, p, from, folded.count, inputs);
+          acc[k] = f.init();
+        }
+        const auto row = [&](long long position) {
+          const Offsets<operands> o = locate(folded, unsigned(position));
+          fold_row(f, start, acc, load<w>(operand<i>(p, to.at[results + i] + o.at[i]))...);
+        };
+        long long k = s.first + threadIdx.y;
 #pragma unroll 1
-        for (int y = 1; y < rows; y++) a = f.combine(a, parts[y * columns + threadIdx.x]);
-        finish(f, a, p, to, result, folded.count, partial);
+        for (; k + (each - 1) * rows < s.end; k += each * rows) {
+#pragma unroll
+          for (int e = 0; e < each; e++) row(k + e * rows);
+        }
+#pragma unroll 1
+        for (; k < s.end; k += rows) row(k);
+#pragma unroll
+        for (int k = 0; k < w; k++) parts[thread * w + k] = acc[k];
+      }
+      __syncthreads();
+#pragma unroll 1
+      for (int c = thread; c < block && base + c < kept.count; c += blockDim.x * rows) {
+        Acc a = parts[c];
+#pragma unroll 1
+        for (int y = 1; y < rows; y++) a = f.combine(a, parts[y * block + c]);
+        finish(f, a, p, locate(kept, unsigned(base + c)), base + c, folded.count, partial);
       }
       __syncthreads();
     }
+  }
+
+  // fold_row folds neighbours of a row into the accumulators of their columns.
+  template <int w, class... V> static SINTER_FN void fold_row(const F& f, const First (&start)[w], Acc (&acc)[w], const V&... v) {
+#pragma unroll
+    for (int k = 0; k < w; k++) acc[k] = f.combine(acc[k], f.map(start[k], widened(v.at[k])...));
+  }
+
+  // together is how many columns a thread takes: what one vector of at most four elements
+  // has of each operand, if the block's memory holds the states.
+  static constexpr int together = width < 4 ? width : sizeof(Acc) * reduce_columns * 4 > 32768 ? 1 : 4;
+
+  // in_vectors reports whether neighbouring results can be loaded as vectors.
+  template <int... i>
+  static SINTER_FN bool in_vectors(const Space<count>& kept, const Space<operands>& folded, const Pointers<count>& p, Sequence<i...>) {
+    if (kept.rank == 0 || !(aligned(operand<i>(p, 0), sizeof(typename Nth<results, S...>::type) * together) && ...)) return false;
+    long long bits = kept.extents[0].divisor;
+    for (int k = 0; k < operands; k++) {
+      if (kept.strides[results + k][0] != 1) return false;
+      for (int d = 1; d < kept.rank; d++) bits |= kept.strides[results + k][d];
+      for (int d = 0; d < folded.rank; d++) bits |= folded.strides[k][d];
+    }
+    return (bits & (together - 1)) == 0;
+  }
+
+  static SINTER_FN void outer(const Space<count>& kept, const Space<operands>& folded, const Pointers<count>& p, void* partial, const F& f) {
+    if constexpr (together > 1) {
+      if (in_vectors(kept, folded, p, Inputs())) return columns<together>(kept, folded, p, partial, f, Inputs());
+    }
+    columns<1>(kept, folded, p, partial, f, Inputs());
   }
 
   // merge gives a warp to each result.

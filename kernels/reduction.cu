@@ -2,6 +2,7 @@
 
 #include "elementwise.cuh"
 #include "reduce.cuh"
+#include "fold.cuh"
 
 namespace sinter {
 
@@ -196,6 +197,44 @@ SINTER_REDUCE(count_nonzero_float32, CountNonzeroFloatFn<float32>, int64, float3
 SINTER_REDUCE(count_nonzero_float64, CountNonzeroFloatFn<float64>, int64, float64)
 SINTER_REDUCE(count_nonzero_complex64, CountNonzeroComplexFn<complex64>, int64, complex64)
 SINTER_REDUCE(count_nonzero_complex128, CountNonzeroComplexFn<complex128>, int64, complex128)
+
+// Deviation: out
+template <class T> struct DeviationFn {
+  typedef typename real_of<T>::type R;
+  R divisor;
+  bool keepdim;
+  struct Acc { T sum; T squares; };
+  struct First { T pivot; };
+  SINTER_FN First first(T x) const {
+    First r;
+    r.pivot = (sinter::isfinite(x) ? x : T(0.0));
+    return r;
+  }
+  SINTER_FN Acc init() const {
+    Acc r;
+    r.sum = T(0.0);
+    r.squares = T(0.0);
+    return r;
+  }
+  SINTER_FN Acc map(First first, T x) const {
+    const T t0 = x - first.pivot;
+    Acc r;
+    r.sum = t0;
+    r.squares = t0 * t0;
+    return r;
+  }
+  SINTER_FN Acc combine(Acc a, Acc b) const {
+    Acc r;
+    r.sum = a.sum + b.sum;
+    r.squares = a.squares + b.squares;
+    return r;
+  }
+  SINTER_FN T finish(Acc a, First first, long long count) const { return sinter::sqrt(sinter::max(a.squares - a.sum * (a.sum / sinter::cast<T>(count)), T(0.0)) / divisor); }
+};
+SINTER_FOLD(deviation_float16, DeviationFn<float64>, 1, float16, float16)
+SINTER_FOLD(deviation_bfloat16, DeviationFn<float64>, 1, bfloat16, bfloat16)
+SINTER_FOLD(deviation_float32, DeviationFn<float64>, 1, float32, float32)
+SINTER_FOLD(deviation_float64, DeviationFn<float64>, 1, float64, float64)
 
 // MaxBool: init Lowest, map x, combine max(a, b), finish a
 template <class T> struct MaxBoolFn {
@@ -414,6 +453,51 @@ SINTER_REDUCE(min_float16, MinFloatFn<float32>, float16, float16)
 SINTER_REDUCE(min_bfloat16, MinFloatFn<float32>, bfloat16, bfloat16)
 SINTER_REDUCE(min_float32, MinFloatFn<float32>, float32, float32)
 SINTER_REDUCE(min_float64, MinFloatFn<float64>, float64, float64)
+
+// Moments: variance, average
+template <class T> struct MomentsFn {
+  typedef typename real_of<T>::type R;
+  R divisor;
+  bool keepdim;
+  struct Acc { T sum; T squares; };
+  typedef Pack<T, T> Results;
+  struct First { T pivot; };
+  SINTER_FN First first(T x) const {
+    First r;
+    r.pivot = (sinter::isfinite(x) ? x : T(0.0));
+    return r;
+  }
+  SINTER_FN Acc init() const {
+    Acc r;
+    r.sum = T(0.0);
+    r.squares = T(0.0);
+    return r;
+  }
+  SINTER_FN Acc map(First first, T x) const {
+    const T t0 = x - first.pivot;
+    Acc r;
+    r.sum = t0;
+    r.squares = t0 * t0;
+    return r;
+  }
+  SINTER_FN Acc combine(Acc a, Acc b) const {
+    Acc r;
+    r.sum = a.sum + b.sum;
+    r.squares = a.squares + b.squares;
+    return r;
+  }
+  SINTER_FN Results finish(Acc a, First first, long long count) const {
+    Results r;
+    const T t0 = a.sum / sinter::cast<T>(count);
+    get<0>(r) = sinter::max(a.squares - a.sum * t0, T(0.0)) / divisor;
+    get<1>(r) = first.pivot + t0;
+    return r;
+  }
+};
+SINTER_FOLD(moments_float16, MomentsFn<float64>, 2, float16, float16, float16)
+SINTER_FOLD(moments_bfloat16, MomentsFn<float64>, 2, bfloat16, bfloat16, bfloat16)
+SINTER_FOLD(moments_float32, MomentsFn<float64>, 2, float32, float32, float32)
+SINTER_FOLD(moments_float64, MomentsFn<float64>, 2, float64, float64, float64)
 
 // NormOne: init cast(0), map abs(x), combine a + b, finish a
 template <class T> struct NormOneFn {

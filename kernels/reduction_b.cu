@@ -2,6 +2,7 @@
 
 #include "elementwise.cuh"
 #include "reduce.cuh"
+#include "fold.cuh"
 
 namespace sinter {
 
@@ -73,6 +74,44 @@ SINTER_ELEMENTWISE(root_float16, RootFn<float32>, float16, float16)
 SINTER_ELEMENTWISE(root_bfloat16, RootFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(root_float32, RootFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(root_float64, RootFn<float64>, float64, float64)
+
+// Spread: out
+template <class T> struct SpreadFn {
+  typedef typename real_of<T>::type R;
+  R divisor;
+  bool keepdim;
+  struct Acc { T sum; T squares; };
+  struct First { T pivot; };
+  SINTER_FN First first(T x) const {
+    First r;
+    r.pivot = (sinter::isfinite(x) ? x : T(0.0));
+    return r;
+  }
+  SINTER_FN Acc init() const {
+    Acc r;
+    r.sum = T(0.0);
+    r.squares = T(0.0);
+    return r;
+  }
+  SINTER_FN Acc map(First first, T x) const {
+    const T t0 = x - first.pivot;
+    Acc r;
+    r.sum = t0;
+    r.squares = t0 * t0;
+    return r;
+  }
+  SINTER_FN Acc combine(Acc a, Acc b) const {
+    Acc r;
+    r.sum = a.sum + b.sum;
+    r.squares = a.squares + b.squares;
+    return r;
+  }
+  SINTER_FN T finish(Acc a, First first, long long count) const { return sinter::max(a.squares - a.sum * (a.sum / sinter::cast<T>(count)), T(0.0)) / divisor; }
+};
+SINTER_FOLD(spread_float16, SpreadFn<float64>, 1, float16, float16)
+SINTER_FOLD(spread_bfloat16, SpreadFn<float64>, 1, bfloat16, bfloat16)
+SINTER_FOLD(spread_float32, SpreadFn<float64>, 1, float32, float32)
+SINTER_FOLD(spread_float64, SpreadFn<float64>, 1, float64, float64)
 
 // SumUint8: init cast(0), map x, combine a + b, finish a
 template <class T> struct SumUint8Fn {

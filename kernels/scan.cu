@@ -29,7 +29,7 @@ template <class T> struct ComplexLogOverGradYFn {
 SINTER_ELEMENTWISE(complex_log_over_grad_y_complex64, ComplexLogOverGradYFn<complex64>, complex64, complex64, complex64, complex64)
 SINTER_ELEMENTWISE(complex_log_over_grad_y_complex128, ComplexLogOverGradYFn<complex128>, complex128, complex128, complex128, complex128)
 
-// ComplexLogcumsumexp: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
+// ComplexLogcumsumexp: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a, b) + log1p(exp(where(real(a) >= real(b), b - a, a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
 template <class T> struct ComplexLogcumsumexpFn {
   typedef typename real_of<T>::type R;
   typedef T Acc;
@@ -40,7 +40,8 @@ template <class T> struct ComplexLogcumsumexpFn {
   SINTER_FN Acc combine(Acc a, Acc b) const {
     const AccR t0 = sinter::real(b);
     const AccR t1 = sinter::real(a);
-    return ((t0 == (-sinter::infinity<AccR>())) ? a : ((t1 == (-sinter::infinity<AccR>())) ? b : ((t1 >= t0) ? (a + sinter::log1p(sinter::exp(b - a))) : (b + sinter::log1p(sinter::exp(a - b))))));
+    const bool t2 = t1 >= t0;
+    return ((t0 == (-sinter::infinity<AccR>())) ? a : ((t1 == (-sinter::infinity<AccR>())) ? b : ((t2 ? a : b) + sinter::log1p(sinter::exp((t2 ? (b - a) : (a - b)))))));
   }
   SINTER_FN Acc finish(Acc a, long long count) const {
     const AccR t0 = sinter::real(a);
@@ -354,36 +355,6 @@ SINTER_SCAN(float_logcumsumexp_bfloat16, FloatLogcumsumexpFn<float32>, bfloat16,
 SINTER_SCAN(float_logcumsumexp_float32, FloatLogcumsumexpFn<float32>, float32, float32)
 SINTER_SCAN(float_logcumsumexp_float64, FloatLogcumsumexpFn<float64>, float64, float64)
 
-// LogOver: where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))
-template <class T> struct LogOverFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T g, T y) const { return (sinter::isnan(g) ? g : (((g > T(0.0)) && (y > (-sinter::infinity<T>()))) ? (sinter::log(g) - y) : (-sinter::infinity<T>()))); }
-};
-SINTER_ELEMENTWISE(log_over_float16, LogOverFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(log_over_bfloat16, LogOverFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(log_over_float32, LogOverFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(log_over_float64, LogOverFn<float64>, float64, float64, float64)
-
-// LogOverGradG: where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))
-template <class T> struct LogOverGradGFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return (sinter::isnan(g) ? dy : (((g > T(0.0)) && (y > (-sinter::infinity<T>()))) ? (dy / g) : T(0.0))); }
-};
-SINTER_ELEMENTWISE(log_over_grad_g_float16, LogOverGradGFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(log_over_grad_g_bfloat16, LogOverGradGFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(log_over_grad_g_float32, LogOverGradGFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(log_over_grad_g_float64, LogOverGradGFn<float64>, float64, float64, float64, float64)
-
-// LogOverGradY: where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))
-template <class T> struct LogOverGradYFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T g, T y) const { return (sinter::isnan(g) ? T(0.0) : (((g > T(0.0)) && (y > (-sinter::infinity<T>()))) ? (-dy) : T(0.0))); }
-};
-SINTER_ELEMENTWISE(log_over_grad_y_float16, LogOverGradYFn<float32>, float16, float16, float16, float16)
-SINTER_ELEMENTWISE(log_over_grad_y_bfloat16, LogOverGradYFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(log_over_grad_y_float32, LogOverGradYFn<float32>, float32, float32, float32, float32)
-SINTER_ELEMENTWISE(log_over_grad_y_float64, LogOverGradYFn<float64>, float64, float64, float64, float64)
-
 // PlaceIf: where(x == best || isnan(x), places, 0)
 template <class T> struct PlaceIfFn {
   typedef typename real_of<T>::type R;
@@ -398,5 +369,45 @@ SINTER_ELEMENTWISE(place_if_float16, PlaceIfFn<float32>, int64, float16, float16
 SINTER_ELEMENTWISE(place_if_bfloat16, PlaceIfFn<float32>, int64, bfloat16, bfloat16, int64)
 SINTER_ELEMENTWISE(place_if_float32, PlaceIfFn<float32>, int64, float32, float32, int64)
 SINTER_ELEMENTWISE(place_if_float64, PlaceIfFn<float64>, int64, float64, float64, int64)
+
+// ScaledBy: where(real(y) == -Inf, 0, imag(x)*exp(real(x) + real(y)))
+template <class T> struct ScaledByFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN R operator()(long long index, T x, T y) const {
+    const R t0 = sinter::real(y);
+    return ((t0 == (-sinter::infinity<R>())) ? R(0.0) : (sinter::imag(x) * sinter::exp(sinter::real(x) + t0)));
+  }
+};
+SINTER_ELEMENTWISE(scaled_by_complex64, ScaledByFn<complex64>, float32, complex64, complex64)
+SINTER_ELEMENTWISE(scaled_by_complex128, ScaledByFn<complex128>, float64, complex128, complex128)
+
+// ScaledCumsum: init complex(-Inf, 0), map x, combine complex(max(real(a), real(b)), where(real(a) == real(b), imag(a) + imag(b), where(real(a) > real(b), imag(a) + imag(b)*exp(-abs(real(a) - real(b))), imag(a)*exp(-abs(real(a) - real(b))) + imag(b)))), finish a
+template <class T> struct ScaledCumsumFn {
+  typedef typename real_of<T>::type R;
+  typedef T Acc;
+  typedef typename real_of<Acc>::type AccR;
+  long long dim;
+  SINTER_FN Acc init() const { return Acc((-sinter::infinity<AccR>()), AccR(0.0)); }
+  SINTER_FN T map(T x) const { return x; }
+  SINTER_FN Acc combine(Acc a, Acc b) const {
+    const AccR t0 = sinter::real(a);
+    const AccR t1 = sinter::real(b);
+    const AccR t2 = sinter::imag(a);
+    const AccR t3 = sinter::imag(b);
+    const AccR t4 = sinter::exp(-sinter::abs(t0 - t1));
+    return Acc(sinter::max(t0, t1), ((t0 == t1) ? (t2 + t3) : ((t0 > t1) ? (t2 + t3 * t4) : (t2 * t4 + t3))));
+  }
+  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
+};
+SINTER_SCAN(scaled_cumsum_complex64, ScaledCumsumFn<complex64>, complex64, complex64)
+SINTER_SCAN(scaled_cumsum_complex128, ScaledCumsumFn<complex128>, complex128, complex128)
+
+// ScaledOver: complex(-real(x), real(g)/imag(x))
+template <class T> struct ScaledOverFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T x) const { return T(-sinter::real(x), sinter::real(g) / sinter::imag(x)); }
+};
+SINTER_ELEMENTWISE(scaled_over_complex64, ScaledOverFn<complex64>, complex64, complex64, complex64)
+SINTER_ELEMENTWISE(scaled_over_complex128, ScaledOverFn<complex128>, complex128, complex128, complex128)
 
 }  // namespace sinter

@@ -64,3 +64,5 @@ var floatLogcumsumexpFoldVectors = []vector.Fold{
 	{Variant: 0, DType: ir.Float32, AVX2: vector.FoldLoops{Fold: floatLogcumsumexpFloat32FoldAVX2, Rows: floatLogcumsumexpFloat32RowsAVX2, Merge: floatLogcumsumexpFloat32RowsAVX2}, AVX512: vector.FoldLoops{Fold: floatLogcumsumexpFloat32FoldAVX512, Rows: floatLogcumsumexpFloat32RowsAVX512, Merge: floatLogcumsumexpFloat32RowsAVX512}},
 	{Variant: 0, DType: ir.Float64, AVX2: vector.FoldLoops{Fold: floatLogcumsumexpFloat64FoldAVX2, Rows: floatLogcumsumexpFloat64RowsAVX2, Merge: floatLogcumsumexpFloat64RowsAVX2}, AVX512: vector.FoldLoops{Fold: floatLogcumsumexpFloat64FoldAVX512, Rows: floatLogcumsumexpFloat64RowsAVX512, Merge: floatLogcumsumexpFloat64RowsAVX512}},
 }
+
+var scaledCumsumFoldVectors []vector.Fold

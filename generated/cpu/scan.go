@@ -109,11 +109,12 @@ var ComplexLogOverGradY = vector.Code{
 	Vectors: complexLogOverGradYVectors,
 }
 
-// complexLogcumsumexpComplex64: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
+// complexLogcumsumexpComplex64: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a, b) + log1p(exp(where(real(a) >= real(b), b - a, a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
 func complexLogcumsumexpComplex64Combine(a, b complex64) complex64 {
 	t0 := real(b)
 	t1 := real(a)
-	return num.Where(t0 == num.Inf[float32](-1), a, num.Where(t1 == num.Inf[float32](-1), b, num.Where(t1 >= t0, a+num.CLog1p(num.CExp(b-a)), b+num.CLog1p(num.CExp(a-b)))))
+	t2 := t1 >= t0
+	return num.Where(t0 == num.Inf[float32](-1), a, num.Where(t1 == num.Inf[float32](-1), b, num.Where(t2, a, b)+num.CLog1p(num.CExp(num.Where(t2, b-a, a-b)))))
 }
 
 func complexLogcumsumexpComplex64Finish(a complex64) complex64 {
@@ -193,11 +194,12 @@ func complexLogcumsumexpComplex64Loops(acc, out ir.DType) *vector.FoldFuncs {
 	}
 }
 
-// complexLogcumsumexpComplex128: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
+// complexLogcumsumexpComplex128: init -Inf, map x, combine where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a, b) + log1p(exp(where(real(a) >= real(b), b - a, a - b))))), finish where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))
 func complexLogcumsumexpComplex128Combine(a, b complex128) complex128 {
 	t0 := real(b)
 	t1 := real(a)
-	return num.Where(t0 == num.Inf[float64](-1), a, num.Where(t1 == num.Inf[float64](-1), b, num.Where(t1 >= t0, a+num.CLog1p(num.CExp(b-a)), b+num.CLog1p(num.CExp(a-b)))))
+	t2 := t1 >= t0
+	return num.Where(t0 == num.Inf[float64](-1), a, num.Where(t1 == num.Inf[float64](-1), b, num.Where(t2, a, b)+num.CLog1p(num.CExp(num.Where(t2, b-a, a-b)))))
 }
 
 func complexLogcumsumexpComplex128Finish(a complex128) complex128 {

@@ -545,68 +545,6 @@ var FloatLogcumsumexp = vector.Code{
 	FoldVectors: floatLogcumsumexpFoldVectors,
 }
 
-// logOver: where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))
-func logOver[T num.Float](g, y T) T {
-	return num.Where(num.IsNaN(g), g, num.Where(g > 0 && y > num.Inf[T](-1), num.Log(g)-y, num.Inf[T](-1)))
-}
-
-func logOverLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = logOver(g[i], y[i])
-	}
-}
-
-// LogOver holds the loops of log_over, by variant and compute dtype.
-var LogOver = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: logOverLoop[float32], ir.Float64: logOverLoop[float64]},
-	},
-	Vectors: logOverVectors,
-}
-
-// logOverGradG: where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))
-func logOverGradG[T num.Float](dy, g, y T) T {
-	return num.Where(num.IsNaN(g), dy, num.Where(g > 0 && y > num.Inf[T](-1), dy/g, 0))
-}
-
-func logOverGradGLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = logOverGradG(dy[i], g[i], y[i])
-	}
-}
-
-// LogOverGradG holds the loops of log_over_grad_g, by variant and compute
-// dtype.
-var LogOverGradG = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: logOverGradGLoop[float32], ir.Float64: logOverGradGLoop[float64]},
-	},
-	Vectors: logOverGradGVectors,
-}
-
-// logOverGradY: where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))
-func logOverGradY[T num.Float](dy, g, y T) T {
-	return num.Where(num.IsNaN(g), 0, num.Where(g > 0 && y > num.Inf[T](-1), -dy, 0))
-}
-
-func logOverGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, g, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n)
-	for i := range out {
-		out[i] = logOverGradY(dy[i], g[i], y[i])
-	}
-}
-
-// LogOverGradY holds the loops of log_over_grad_y, by variant and compute
-// dtype.
-var LogOverGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: logOverGradYLoop[float32], ir.Float64: logOverGradYLoop[float64]},
-	},
-	Vectors: logOverGradYVectors,
-}
-
 // placeIfInt: where(x == best || isnan(x), places, 0)
 func placeIfInt[T num.Int](x, best T, places int64) int64 {
 	return num.Where(x == best || num.IIsNaN(x), places, 0)
@@ -637,4 +575,38 @@ var PlaceIf = vector.Code{
 		{ir.Uint8: placeIfIntLoop[uint8], ir.Int8: placeIfIntLoop[int8], ir.Int16: placeIfIntLoop[int16], ir.Int32: placeIfIntLoop[int32], ir.Int64: placeIfIntLoop[int64], ir.Float32: placeIfFloatLoop[float32], ir.Float64: placeIfFloatLoop[float64]},
 	},
 	Vectors: placeIfVectors,
+}
+
+// scaledByComplex64: where(real(y) == -Inf, 0, imag(x)*exp(real(x) + real(y)))
+func scaledByComplex64(x, y complex64) float32 {
+	t0 := real(y)
+	return num.Where(t0 == num.Inf[float32](-1), 0, imag(x)*num.Exp(real(x)+t0))
+}
+
+func scaledByComplex64Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*complex64)(p[1]), n), unsafe.Slice((*complex64)(p[2]), n)
+	for i := range out {
+		out[i] = scaledByComplex64(x[i], y[i])
+	}
+}
+
+// scaledByComplex128: where(real(y) == -Inf, 0, imag(x)*exp(real(x) + real(y)))
+func scaledByComplex128(x, y complex128) float64 {
+	t0 := real(y)
+	return num.Where(t0 == num.Inf[float64](-1), 0, imag(x)*num.Exp(real(x)+t0))
+}
+
+func scaledByComplex128Loop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*complex128)(p[1]), n), unsafe.Slice((*complex128)(p[2]), n)
+	for i := range out {
+		out[i] = scaledByComplex128(x[i], y[i])
+	}
+}
+
+// ScaledBy holds the loops of scaled_by, by variant and compute dtype.
+var ScaledBy = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Complex64: scaledByComplex64Loop, ir.Complex128: scaledByComplex128Loop},
+	},
+	Vectors: scaledByVectors,
 }

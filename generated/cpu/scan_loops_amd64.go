@@ -17,60 +17,6 @@ func countedInt64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func countedInt64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func logOverFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradGFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradGFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradGFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradGFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradGFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradGFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func logOverGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
 func placeIfUint8AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape

@@ -19,21 +19,6 @@ var countedVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Int64, AVX2: countedInt64AVX2, AVX512: countedInt64AVX512},
 }
 
-var logOverVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: logOverFloat32AVX2, AVX512: logOverFloat32AVX512, Past: vector.Loops{AVX2: logOverFloat32PastAVX2, AVX512: logOverFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: logOverFloat64AVX2, AVX512: logOverFloat64AVX512},
-}
-
-var logOverGradGVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: logOverGradGFloat32AVX2, AVX512: logOverGradGFloat32AVX512, Past: vector.Loops{AVX2: logOverGradGFloat32PastAVX2, AVX512: logOverGradGFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: logOverGradGFloat64AVX2, AVX512: logOverGradGFloat64AVX512},
-}
-
-var logOverGradYVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: logOverGradYFloat32AVX2, AVX512: logOverGradYFloat32AVX512, Past: vector.Loops{AVX2: logOverGradYFloat32PastAVX2, AVX512: logOverGradYFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: logOverGradYFloat64AVX2, AVX512: logOverGradYFloat64AVX512},
-}
-
 var placeIfVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Uint8, AVX2: placeIfUint8AVX2, AVX512: placeIfUint8AVX512},
 	{Variant: 0, DType: ir.Int8, AVX2: placeIfUint8AVX2, AVX512: placeIfUint8AVX512},
@@ -43,3 +28,7 @@ var placeIfVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: placeIfFloat32AVX2, AVX512: placeIfFloat32AVX512},
 	{Variant: 0, DType: ir.Float64, AVX2: placeIfFloat64AVX2, AVX512: placeIfFloat64AVX512},
 }
+
+var scaledByVectors []vector.Loop
+
+var scaledOverVectors []vector.Loop

@@ -257,24 +257,6 @@ var floatLogcumsumexpCase = optest.Operator{
 	Grad: []bool{true},
 }
 
-var logOverCase = optest.Operator{
-	Op:     ops.LogOverOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.LogOver(a.In[0], a.In[1])}
-	},
-	Domain:  [2]float64{-2, 2},
-	Domains: [][2]float64{{1.5, 2}, {-2, -0.5}},
-	ULP:     4,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(-2)}, Want: []ir.Scalar{ir.IntScalar(2)}},
-		{In: []ir.Scalar{ir.IntScalar(0), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
-		{In: []ir.Scalar{ir.IntScalar(-1), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
-		{In: []ir.Scalar{ir.IntScalar(1), ir.FloatScalar(math.Inf(-1))}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
-	},
-	Grad: []bool{true, true},
-}
-
 var logcumsumexpCase = optest.Operator{
 	Op:     ops.LogcumsumexpOp(),
 	Schema: "ops.yaml",
@@ -343,4 +325,63 @@ var reverseLogcumsumexpCase = optest.Operator{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
+}
+
+var scaledByCase = optest.Operator{
+	Op:     ops.ScaledByOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledBy(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-1, 1},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.ComplexScalar(complex(2, 3)), ir.ComplexScalar(complex(-2, 5))}, Want: []ir.Scalar{ir.IntScalar(3)}},
+	},
+	Grad: []bool{false, false},
+}
+
+var scaledCumsumCase = optest.Operator{
+	Op:     ops.ScaledCumsumOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledCumsum(a.In[0], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-1, 1},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad:    []bool{false},
+	Rounded: true,
+}
+
+var scaledExpCase = optest.Operator{
+	Op:     ops.ScaledExpOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledExp(a.In[0])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
+}
+
+var scaledOverCase = optest.Operator{
+	Op:     ops.ScaledOverOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledOver(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{0.5, 2},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.ComplexScalar(complex(3, 1)), ir.ComplexScalar(complex(2, 4))}, Want: []ir.Scalar{ir.ComplexScalar(complex(-2, 0.75))}},
+	},
+	Grad: []bool{false, false},
 }

@@ -4,7 +4,6 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
-	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -222,7 +221,7 @@ var deviationOp = ir.Op{
 			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"sqrt(max(a.squares - a.sum*(a.sum/count), 0)/divisor)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Deviation}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Deviation}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Deviation}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "deviation"}}},
 	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 
@@ -570,7 +569,7 @@ var momentsOp = ir.Op{
 			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor", "first.pivot + a.sum/count"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Moments}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Moments}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Moments}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "moments"}}},
 	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 

@@ -4,7 +4,6 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
-	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -564,7 +563,7 @@ var spreadOp = ir.Op{
 			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Spread}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "spread"}}},
 	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 
@@ -598,7 +597,7 @@ func spreadBackward(grad *core.Grad) {
 
 var stdOp = ir.Op{
 	Name:    "std",
-	Doc:     "returns the square root of var.",
+	Doc:     "returns the square root of var, of numbers too whose squares the dtype does not hold.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
@@ -613,9 +612,8 @@ func StdOp() *ir.Op {
 	return &stdOp
 }
 
-// Std returns the square root of var. Its gradient is zero where it is zero.
-// On GPUs it is infinite where float32 cannot hold the square of a distance
-// from the mean, which begins at 1.8e19; elsewhere it is not.
+// Std returns the square root of var, of numbers too whose squares the dtype
+// does not hold. Its gradient is zero where it is zero.
 func Std(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&stdOp, in...); t != nil {

@@ -125,7 +125,7 @@ var complexLogcumsumexpOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
-		{Init: "-Inf", Map: "x", Combine: "where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a + log1p(exp(b - a)), b + log1p(exp(a - b)))))", Finish: "where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))"},
+		{Init: "-Inf", Map: "x", Combine: "where(real(b) == -Inf, a, where(real(a) == -Inf, b, where(real(a) >= real(b), a, b) + log1p(exp(where(real(a) >= real(b), b - a, a - b)))))", Finish: "where(real(a) == -Inf, -Inf, where(isfinite(imag(a)) && !isnan(real(a)), complex(real(a), atan2(sin(imag(a)), cos(imag(a)))), complex(NaN, NaN)))"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ComplexLogcumsumexp}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "complex_logcumsumexp"}}},
 	Tags: ir.TagHidden,
@@ -615,15 +615,14 @@ func FloatLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
 
 // floatLogcumsumexpBackward is the gradient of float_logcumsumexp.
 func floatLogcumsumexpBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, floatLogcumsumexpGradX(grad)))
+	grad.Set(0, floatLogcumsumexpGradX(grad))
 }
 
 func floatLogcumsumexpGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
+	dy := grad.Dy(0)
+	x := grad.In(0)
 	dim := int(grad.Attr(0).Int)
-	z := ToType(x, ir.Float64)
-	y := FloatLogcumsumexp(z, dim)
-	g := ToType(dy, ir.Float64)
-	return ToType(Sub(Exp(Add(ReverseLogcumsumexp(LogOver(g, y), dim), z)), Exp(Add(ReverseLogcumsumexp(LogOver(Neg(g), y), dim), z))), grad.InDType(0))
+	z := ScaledExp(x)
+	parts := ScaledOver(Complex(dy, Zeros([]int{}, core.PlacementLike(dy))), ScaledCumsum(z, dim))
+	return ToType(ScaledBy(Flip(ScaledCumsum(Flip(parts, []int{dim}), dim), []int{dim}), z), grad.InDType(0))
 }

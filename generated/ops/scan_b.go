@@ -8,114 +8,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
-	"math"
 )
-
-var logOverOp = ir.Op{
-	Name:    "log_over",
-	Doc:     "returns log(g) - y, and negative infinity where g is not positive or y is negative infinity.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(g), g, where(g > 0 && y > -Inf, log(g) - y, -Inf))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOver}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// LogOverOp returns the descriptor of log_over, which must not be changed.
-func LogOverOp() *ir.Op {
-	return &logOverOp
-}
-
-// LogOver returns log(g) - y, and negative infinity where g is not positive
-// or y is negative infinity.
-func LogOver(g, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &logOverOp,
-		Backward: logOverBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}, g, y)
-}
-
-// logOverBackward is the gradient of log_over.
-func logOverBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		g := grad.WideSpread(0, g)
-		y := grad.WideSpread(0, y)
-		if grad.Recording() {
-			grad.Set(0, fit(grad, 0, Where(IsNaN(g), dy, Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Div(dy, g), number(0)))))
-		} else {
-			grad.Set(0, fit(grad, 0, logOverGradG(dy, g, y)))
-		}
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		g := grad.WideSpread(1, g)
-		y := grad.WideSpread(1, y)
-		if grad.Recording() {
-			grad.Set(1, fit(grad, 1, Where(IsNaN(g), number(0), Where(LogicalAnd(Gt(g, number(0)), Gt(y, number(-math.Inf(1)))), Neg(dy), number(0)))))
-		} else {
-			grad.Set(1, fit(grad, 1, logOverGradY(dy, g, y)))
-		}
-	}
-}
-
-var logOverGradGOp = ir.Op{
-	Name:    "log_over_grad_g",
-	Doc:     "returns the gradient of log_over with respect to g, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(g), dy, where(g > 0 && y > -Inf, dy/g, 0))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradG}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_g"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logOverGradG returns the gradient of log_over with respect to g, from the
-// gradient dy of its result.
-func logOverGradG(dy, g, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logOverGradGOp,
-	}, dy, g, y)
-}
-
-var logOverGradYOp = ir.Op{
-	Name:    "log_over_grad_y",
-	Doc:     "returns the gradient of log_over with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(isnan(g), 0, where(g > 0 && y > -Inf, -dy, 0))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogOverGradY}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "log_over_grad_y"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logOverGradY returns the gradient of log_over with respect to y, from the
-// gradient dy of its result.
-func logOverGradY(dy, g, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logOverGradYOp,
-	}, dy, g, y)
-}
 
 var logcumsumexpOp = ir.Op{
 	Name:    "logcumsumexp",
@@ -263,4 +156,179 @@ func ReverseLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
 
 func reverseLogcumsumexpCompose(x *core.Tensor, dim int) *core.Tensor {
 	return Flip(Logcumsumexp(Flip(x, []int{dim}), dim), []int{dim})
+}
+
+var scaledByOp = ir.Op{
+	Name:    "scaled_by",
+	Doc:     "returns the numbers that x stands for, times exp of the exponents of y.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteToReal,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(real(y) == -Inf, 0, imag(x)*exp(real(x) + real(y)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledBy}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "scaled_by"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ScaledByOp returns the descriptor of scaled_by, which must not be changed.
+func ScaledByOp() *ir.Op {
+	return &scaledByOp
+}
+
+// ScaledBy returns the numbers that x stands for, times exp of the exponents
+// of y.
+func ScaledBy(x, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaledByOp,
+		Backward: scaledByBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, x, y)
+}
+
+// scaledByBackward is the gradient of scaled_by.
+func scaledByBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, Complex(Zeros([]int{}, core.PlacementLike(dy)), Mul(dy, ScaledBy(ScaledExp(RealPart(x)), y)))))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, ToType(Mul(dy, ScaledBy(x, y)), grad.InDType(1))))
+	}
+}
+
+var scaledCumsumOp = ir.Op{
+	Name:    "scaled_cumsum",
+	Doc:     "returns the sums of scaled numbers up to each along dim, with the largest exponent among them.",
+	Kind:    ir.Scan,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "complex(-Inf, 0)", Map: "x", Combine: "complex(max(real(a), real(b)), where(real(a) == real(b), imag(a) + imag(b), where(real(a) > real(b), imag(a) + imag(b)*exp(-abs(real(a) - real(b))), imag(a)*exp(-abs(real(a) - real(b))) + imag(b))))", Finish: "a"},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledCumsum}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "scaled_cumsum"}}},
+	Tags: ir.TagHidden,
+}
+
+// ScaledCumsumOp returns the descriptor of scaled_cumsum, which must not be
+// changed.
+func ScaledCumsumOp() *ir.Op {
+	return &scaledCumsumOp
+}
+
+// ScaledCumsum returns the sums of scaled numbers up to each along dim, with
+// the largest exponent among them.
+func ScaledCumsum(x *core.Tensor, dim int) *core.Tensor {
+	return core.Scan(core.Apply{
+		Op:       &scaledCumsumOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(dim)},
+		Dims:     []int{dim},
+		Backward: scaledCumsumBackward,
+		Save:     core.SaveIn(0) | core.SaveOut(0),
+	})
+}
+
+// scaledCumsumBackward is the gradient of scaled_cumsum.
+func scaledCumsumBackward(grad *core.Grad) {
+	grad.Set(0, scaledCumsumGradX(grad))
+}
+
+func scaledCumsumGradX(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	out := grad.Out(0)
+	dim := int(grad.Attr(0).Int)
+	parts := Complex(Neg(RealPart(out)), Imag(dy))
+	factor := ScaledBy(Flip(ScaledCumsum(Flip(parts, []int{dim}), dim), []int{dim}), x)
+	return Complex(Mul(factor, Imag(x)), factor)
+}
+
+var scaledExpOp = ir.Op{
+	Name:    "scaled_exp",
+	Doc:     "returns exp(x) as scaled numbers.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ScaledExpOp returns the descriptor of scaled_exp, which must not be
+// changed.
+func ScaledExpOp() *ir.Op {
+	return &scaledExpOp
+}
+
+// ScaledExp returns exp(x) as scaled numbers.
+func ScaledExp(x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&scaledExpOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return scaledExpCompose(x)
+	})
+	core.Composed(&scaledExpOp, in, out)
+	return out
+}
+
+func scaledExpCompose(x *core.Tensor) *core.Tensor {
+	return Complex(x, Ones([]int{}, core.PlacementLike(x)))
+}
+
+var scaledOverOp = ir.Op{
+	Name:    "scaled_over",
+	Doc:     "returns the real part of g over scaled numbers, as scaled numbers.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"complex(-real(x), real(g)/imag(x))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOver}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "scaled_over"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ScaledOverOp returns the descriptor of scaled_over, which must not be
+// changed.
+func ScaledOverOp() *ir.Op {
+	return &scaledOverOp
+}
+
+// ScaledOver returns the real part of g over scaled numbers, as scaled
+// numbers.
+func ScaledOver(g, x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &scaledOverOp,
+		Backward: scaledOverBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	}, g, x)
+}
+
+// scaledOverBackward is the gradient of scaled_over.
+func scaledOverBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(1)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, ToType(Div(Imag(dy), Imag(x)), grad.InDType(1))))
+	}
+	if grad.Needs(1) {
+		g := grad.In(0)
+		grad.Set(1, fit(grad, 1, Complex(RealPart(Zeros([]int{}, core.PlacementLike(dy))), Div(Mul(Neg(Imag(dy)), RealPart(g)), Square(Imag(x))))))
+	}
 }

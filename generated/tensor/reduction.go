@@ -430,9 +430,8 @@ func stdOptions(opts []Option) (dim []int, correction float64, keepDim bool, err
 	return dim, correction, keepDim, o.Err("Dim, Correction, KeepDim")
 }
 
-// Std returns the square root of var. Its gradient is zero where it is zero.
-// On GPUs it is infinite where float32 cannot hold the square of a distance
-// from the mean, which begins at 1.8e19; elsewhere it is not.
+// Std returns the square root of var, of numbers too whose squares the dtype
+// does not hold. Its gradient is zero where it is zero.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
 // KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
@@ -445,7 +444,8 @@ func Std(x Tensor, opts ...Option) Tensor {
 	return Wrap(ops.Std(x.Handle(), dim, correction, keepDim))
 }
 
-// Std returns the square root of var.
+// Std returns the square root of var, of numbers too whose squares the dtype
+// does not hold.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
 // KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an

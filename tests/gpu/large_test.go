@@ -25,6 +25,20 @@ var larges = []struct {
 	{"sum of the ends", [][]int{{65, 33, 257}}, 1e-5, func(x []T) T { return x[0].Sum(tensor.Dim(0, 2)) }},
 	{"mean, transposed", [][]int{{513, 1027}}, 1e-5, func(x []T) T { return x[0].Transpose(0, 1).Mean(tensor.Dim(1)) }},
 	{"variance", [][]int{{129, 5003}}, 1e-5, func(x []T) T { return x[0].Var(tensor.Dim(1)) }},
+	{"variance and mean of columns, in vectors", [][]int{{5003, 128}}, 1e-5, func(x []T) T { return varMean(x[0].AddScalar(30), 0) }},
+	{"variance and mean of columns, odd", [][]int{{5003, 129}}, 1e-5, func(x []T) T { return varMean(x[0].AddScalar(30), 0) }},
+	{"variance and mean of short rows", [][]int{{5003, 256}}, 1e-5, func(x []T) T { return varMean(x[0].AddScalar(30), 1) }},
+	{"deviation of all, of large numbers", [][]int{{1_000_003}}, 1e-5, func(x []T) T { return x[0].MulScalar(1e30).Std() }},
+	{"deviation of rows, of small numbers", [][]int{{129, 5003}}, 1e-5, func(x []T) T { return x[0].MulScalar(1e-30).Std(tensor.Dim(1)).MulScalar(1e30) }},
+	{"deviation of columns of bfloat16", [][]int{{5003, 132}}, 1e-2, func(x []T) T {
+		return x[0].MulScalar(1e30).ToType(tensor.BFloat16).Std(tensor.Dim(0)).ToType(tensor.Float64)
+	}},
+	{"smallest and largest of columns of bytes", [][]int{{5003, 128}}, 0, func(x []T) T {
+		lowest, highest := x[0].MulScalar(30).ToType(tensor.Int8).Aminmax(tensor.Dim(0))
+		return tensor.Cat([]T{lowest, highest}, 0)
+	}},
+	{"logcumsumexp of rows, gradient", [][]int{{65, 10_007}}, 1e-4, func(x []T) T { return logSums(x[0].MulScalar(9).AddScalar(100), 1) }},
+	{"logcumsumexp of columns, gradient", [][]int{{10_007, 65}}, 1e-4, func(x []T) T { return logSums(x[0].MulScalar(9), 0) }},
 	{"max of rows", [][]int{{129, 5003}}, 0, func(x []T) T { return x[0].Max(tensor.Dim(1)) }},
 	{"argmax of rows", [][]int{{129, 5003}}, 0, func(x []T) T { return x[0].Argmax(tensor.Dim(1)) }},
 	{"argmin of columns", [][]int{{5003, 129}}, 0, func(x []T) T { return x[0].Argmin(tensor.Dim(0)) }},
@@ -83,6 +97,22 @@ func batchNorm(x []T) T {
 		all[i] = all[i].Flatten()
 	}
 	return tensor.Cat(all, 0)
+}
+
+// varMean returns variances and means along an axis in one tensor.
+func varMean(x T, dim int) T {
+	v, m := x.VarMean(tensor.Dim(dim))
+	return tensor.Cat([]T{v, m}, 0)
+}
+
+// logSums returns the gradient of x where those of its logcumsumexp along an axis are 1.
+func logSums(x T, dim int) T {
+	in := x.Detach().RequireGrad()
+	all, err := tensor.Gradients([]T{in.Logcumsumexp(dim).Sum()}, []T{in})
+	if err != nil {
+		return tensor.Wrap(core.Failed(err))
+	}
+	return all[0]
 }
 
 // TestLarge compares operators on large shapes with the CPU, in float32 and

@@ -141,7 +141,7 @@ func (l *layout) runs() bool {
 // foldPiece launches the kernels for a part of the results; offsets are those of its first
 // position in every result and operand, nil for none.
 func (x *Context) foldPiece(c *ir.Call, f *severalFold, kept *layout, offsets []int64) error {
-	r := x.foldShape(kept, len(f.out))
+	r := x.foldShape(c, f, kept, offsets)
 	var partial uint64
 	if r.slices > 1 {
 		var err error
@@ -187,16 +187,20 @@ func (x *Context) foldPiece(c *ir.Call, f *severalFold, kept *layout, offsets []
 }
 
 // foldShape gives several threads to each result: lanes of a block where the first
-// operand's folded elements are closest together, and else rows of columns.
-func (x *Context) foldShape(kept *layout, results int) reduceShape {
+// operand's folded elements are closest together, and else rows of columns, of which a
+// thread takes as many as vectors have.
+func (x *Context) foldShape(c *ir.Call, f *severalFold, kept *layout, offsets []int64) reduceShape {
 	step := int64(0)
 	if kept.rank() > 0 {
-		step = kept.stride(0, results)
+		step = kept.stride(0, len(f.out))
 	}
 	if kept.rank() > 0 && x.folded.rank() > 0 && kept.count >= 32 && step > 0 && step < x.folded.stride(0, 0) {
 		parts := max(1, min(reduceBlock/32, floorPow2(x.folded.count/reduceEach)))
 		columns := reduceBlock / parts
 		r := reduceShape{loop: outerLoop, block: driver.Dim3{X: uint32(columns), Y: uint32(parts), Z: 1}, slices: 1}
+		if w := foldColumns(c); w > 1 && x.columnVectors(f, kept, offsets, w) {
+			columns *= w
+		}
 		all := (kept.count + columns - 1) / columns
 		r.blocks = min(all, 1<<31-1)
 		if s := min(x.wave(reduceBlock)/all, x.folded.count/(parts*reduceEach), maxSlices); s >= 4 {
@@ -204,13 +208,64 @@ func (x *Context) foldShape(kept *layout, results int) reduceShape {
 		}
 		return r
 	}
-	lanes := min(reduceLanes, ceilPow2((x.folded.count+reduceEach-1)/reduceEach))
+	each := int64(reduceEach)
+	if x.folded.runs() {
+		each *= foldWidth(c)
+	}
+	lanes := min(reduceLanes, ceilPow2((x.folded.count+each-1)/each))
 	width := reduceLanes / lanes
 	r := reduceShape{loop: innerLoop, block: driver.Dim3{X: uint32(lanes), Y: uint32(width), Z: 1}, slices: 1}
 	all := (kept.count + width - 1) / width
 	r.blocks = min(all, 1<<31-1)
-	if s := min(int64(x.device.sms)*innerResident/reduceLanes/all, x.folded.count/(lanes*reduceEach), maxSlices); s >= 4 {
+	if s := min(int64(x.device.sms)*innerResident/reduceLanes/all, x.folded.count/(lanes*each), maxSlices); s >= 4 {
 		r.slices = s
 	}
 	return r
+}
+
+// foldWidth is the elements of a vector in fold.cuh, which has them where all operands are
+// of one size.
+func foldWidth(c *ir.Call) int64 {
+	size := c.Kernel.In[0].DType.Size()
+	for _, p := range c.Kernel.In {
+		if p.DType.Size() != size {
+			return 1
+		}
+	}
+	return int64(vectorBytes / size)
+}
+
+// foldColumns is how many columns a thread takes in fold.cuh where it loads vectors.
+func foldColumns(c *ir.Call) int64 {
+	bytes := 0 // of the states, each aligned
+	for _, s := range c.Op.Bodies[c.Variant].States {
+		bytes += max(8, s.Held(c.Op.ComputeIn(c.DType)).Size())
+	}
+	if foldWidth(c) >= 4 && bytes*reduceBlock*4 > 32<<10 {
+		return 1
+	}
+	return min(foldWidth(c), 4)
+}
+
+// columnVectors reports what the kernel will find: that w neighbouring results can be
+// loaded as vectors of every operand.
+func (x *Context) columnVectors(f *severalFold, kept *layout, offsets []int64, w int64) bool {
+	all := kept.extents[0]
+	for k, v := range f.in {
+		at := len(f.out) + k
+		addr, size := v.Addr, int64(v.DType.Size())
+		if offsets != nil {
+			addr += uint64(offsets[at] * size)
+		}
+		if kept.stride(0, at) != 1 || addr%uint64(size*w) != 0 {
+			return false
+		}
+		for d := 1; d < kept.rank(); d++ {
+			all |= kept.stride(d, at)
+		}
+		for d := range x.folded.rank() {
+			all |= x.folded.stride(d, k)
+		}
+	}
+	return all&(w-1) == 0
 }
