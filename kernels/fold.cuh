@@ -282,9 +282,9 @@ template <class F, int results, class... S> struct Fold {
     for (int k = 0; k < w; k++) acc[k] = f.combine(acc[k], f.map(start[k], widened(v.at[k])...));
   }
 
-  // together is how many columns a thread takes: what one vector of at most four elements
-  // has of each operand, if the block's memory holds the states.
-  static constexpr int together = width < 4 ? width : sizeof(Acc) * reduce_columns * 4 > 32768 ? 1 : 4;
+  // together is how many columns a thread takes: four, if a vector has as many elements of
+  // each operand and the block's memory holds the states.
+  static constexpr int together = width < 4 || sizeof(Acc) * reduce_columns * 4 > 32768 ? 1 : 4;
 
   // in_vectors reports whether neighbouring results can be loaded as vectors.
   template <int... i>

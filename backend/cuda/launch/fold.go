@@ -241,10 +241,10 @@ func foldColumns(c *ir.Call) int64 {
 	for _, s := range c.Op.Bodies[c.Variant].States {
 		bytes += max(8, s.Held(c.Op.ComputeIn(c.DType)).Size())
 	}
-	if foldWidth(c) >= 4 && bytes*reduceBlock*4 > 32<<10 {
+	if foldWidth(c) < 4 || bytes*reduceBlock*4 > 32<<10 {
 		return 1
 	}
-	return min(foldWidth(c), 4)
+	return 4
 }
 
 // columnVectors reports what the kernel will find: that w neighbouring results can be
