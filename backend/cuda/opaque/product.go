@@ -11,6 +11,11 @@ import (
 	"github.com/sinter-go/sinter/ir/fusion"
 )
 
+// A runner runs the kernels of operators that have device code of their own.
+type runner interface {
+	Run(c *ir.Call) error
+}
+
 // Product returns the launch of a product with what follows it, or with the sums of a
 // factor, where cuBLASLt computes both in one call; nil where it does not.
 func Product(p *fusion.Product) code.Launch {
