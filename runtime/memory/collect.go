@@ -4,9 +4,12 @@ import (
 	"context"
 	"math"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // dropped holds blocks whose owner the collector found dead. They are freed at
@@ -26,16 +29,17 @@ func Drop(b Block) {
 	dropped.any.Store(true)
 }
 
-// drainDropped frees what was dropped. It costs an atomic load when nothing was.
-func drainDropped() {
+// drainDropped frees what was dropped, for whoever is at work for device at. It costs an
+// atomic load when nothing was.
+func drainDropped(at device.Device) {
 	if dropped.any.Load() {
-		freeDropped()
+		freeDropped(at)
 	}
 }
 
 // freeDropped frees what was dropped, and returns what is closed when that is done: memory
-// whose owner waits for a device is freed by a goroutine.
-func freeDropped() (done chan struct{}) {
+// whose owner calls another device than at, or waits for one, is freed by a goroutine.
+func freeDropped(at device.Device) (done chan struct{}) {
 	dropped.mu.Lock()
 	blocks := dropped.blocks
 	dropped.blocks = nil
@@ -43,7 +47,7 @@ func freeDropped() (done chan struct{}) {
 	dropped.mu.Unlock()
 	var late []Block
 	for _, b := range blocks {
-		if _, waits := b.owner.(waiter); waits {
+		if b.owner != nil && b.owner.waits(at) {
 			late = append(late, b)
 			continue
 		}
@@ -63,14 +67,30 @@ func freeDropped() (done chan struct{}) {
 	return done
 }
 
-// A waiter is an owner whose free waits for work of a device. What was dropped is freed by
-// whoever allocates next, for whatever device: were that one to wait for the device of
-// somebody else's block, which may wait for what it is about to give to its own, both would
-// wait for ever. So a goroutine of its own waits.
-type waiter interface{ waits() }
+// What was dropped is freed by whoever allocates next, for whatever device. Were that one to
+// wait for the device of somebody else's block, which may wait for what it is about to give
+// to its own, both would wait for ever. To wait it takes no more than to record an event:
+// a driver lets nobody call a device that a copy to memory of the host waits for. So a
+// goroutine of its own does.
 
-func (*direct) waits()  {}
-func (*foreign) waits() {}
+func (*direct) waits(device.Device) bool  { return true }
+func (*foreign) waits(device.Device) bool { return true }
+func (*hosted) waits(device.Device) bool  { return false }
+
+func (c *chunk) waits(at device.Device) bool {
+	if at == c.of.dev {
+		return false
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	return len(c.streams) > 0
+}
+
+func (b *pinned) waits(at device.Device) bool {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	return slices.ContainsFunc(b.copies, func(p place) bool { return p.dev != at })
+}
 
 // collectWait bounds the wait for what a collection started.
 const collectWait = 50 * time.Millisecond
@@ -78,8 +98,9 @@ const collectWait = 50 * time.Millisecond
 // collections keeps goroutines that find no memory from collecting all at once.
 var collections sync.Mutex
 
-// collect runs the collector and frees the blocks that it found dead.
-func collect() {
+// collect runs the collector and frees the blocks that it found dead, for whoever is at work
+// for device at.
+func collect(at device.Device) {
 	collections.Lock()
 	defer collections.Unlock()
 	goruntime.GC()
@@ -98,7 +119,7 @@ func collect() {
 		}
 	}
 	select {
-	case <-freeDropped():
+	case <-freeDropped(at):
 	case <-ctx.Done():
 	}
 }
@@ -121,7 +142,7 @@ func (a *allocator) pace() {
 	}
 	a.collecting = true
 	go func() {
-		collect()
+		collect(a.dev)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.collecting = false

@@ -14,7 +14,7 @@ import (
 // whose memory is the collector's. What the program dropped and the collector
 // found is freed first.
 func StatsOf(d device.Device) figures.Stats {
-	drainDropped()
+	drainDropped(d)
 	a := existing(d)
 	if a == nil {
 		return figures.Stats{}
@@ -85,7 +85,7 @@ func ResetAccumulated(d device.Device) {
 }
 
 func reset(d device.Device, all func(*figures.Ledger), one func(*figures.Gauge)) {
-	drainDropped()
+	drainDropped(d)
 	if a := existing(d); a != nil {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -106,7 +106,7 @@ func EmptyCache(d device.Device) error {
 		host.Empty()
 		return nil
 	}
-	drainDropped()
+	drainDropped(d)
 	a := existing(d)
 	if a == nil || !a.caching {
 		return nil

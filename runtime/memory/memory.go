@@ -36,6 +36,9 @@ type owner interface {
 	// use notes that work given to stream s of dev uses the memory, as long as
 	// the loan lasts.
 	use(hold uint64, dev device.Device, s device.StreamID)
+	// waits reports whether free, called for work of device at, may wait for another one, or
+	// for any.
+	waits(at device.Device) bool
 }
 
 // ErrFreed is wrapped when a block is freed twice.
@@ -61,7 +64,7 @@ func Alloc(dev device.Device, drv device.Driver, s device.StreamID, bytes int64)
 	case dev.Kind != drv.Kind():
 		return Block{}, fmt.Errorf("%s: %w: the driver is of %s devices", dev, device.ErrInvalid, drv.Kind())
 	}
-	drainDropped()
+	drainDropped(dev)
 	a := allocatorOf(dev, drv)
 	if !a.caching || cachingOff.Load() {
 		return a.allocDirect(bytes)
@@ -84,7 +87,7 @@ func AllocPinned(drv device.Driver, bytes int64) (Block, error) {
 	case drv == nil:
 		return Block{}, fmt.Errorf("%w: pinned memory is of a driver, which is not nil", device.ErrInvalid)
 	}
-	drainDropped()
+	drainDropped(device.CPU)
 	return pinnedOf(drv).alloc(bytes)
 }
 

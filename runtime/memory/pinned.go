@@ -99,7 +99,7 @@ func (p *pinnedCache) alloc(bytes int64) (Block, error) {
 	}
 	m, err := p.get(size, &conf.Pinned)
 	if errors.Is(err, device.ErrOutOfMemory) {
-		collect()
+		collect(device.CPU)
 		if err = p.release(); err == nil {
 			m, err = p.get(size, &conf.Pinned)
 		}

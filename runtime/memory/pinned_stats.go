@@ -10,7 +10,7 @@ import (
 // PinnedStatsOf returns the figures of the page-locked memory for a kind of
 // accelerator.
 func PinnedStatsOf(k device.Kind) figures.PinnedStats {
-	drainDropped()
+	drainDropped(device.CPU)
 	p := existingPinned(k)
 	if p == nil {
 		return figures.PinnedStats{}
@@ -47,7 +47,7 @@ func resetPinned(k device.Kind, stat func(*figures.Stat), times func(*figures.Ti
 // EmptyPinnedCache gives the page-locked memory for a kind of accelerator that no
 // block and no copy uses back to the driver.
 func EmptyPinnedCache(k device.Kind) error {
-	drainDropped()
+	drainDropped(device.CPU)
 	p := existingPinned(k)
 	if p == nil {
 		return nil

@@ -83,7 +83,7 @@ func Profile(on bool) { setWatch(func(w *watch) { w.profile = on }) }
 // that was held at the peak since Profile was turned on; most bytes first. Bytes are
 // those asked for.
 func ProfileOf(d device.Device) []Site {
-	drainDropped()
+	drainDropped(d)
 	a := existing(d)
 	if a == nil {
 		return nil

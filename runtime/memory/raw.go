@@ -35,7 +35,7 @@ func (a *allocator) allocDirect(bytes int64) (Block, error) {
 	}
 	m, err := a.drv.Alloc(a.dev.Index, bytes)
 	if errors.Is(err, device.ErrOutOfMemory) {
-		collect()
+		collect(a.dev)
 		m, err = a.drv.Alloc(a.dev.Index, bytes)
 	}
 	switch {

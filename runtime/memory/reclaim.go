@@ -142,7 +142,7 @@ func (a *allocator) empty(request) (bool, error) {
 // collected runs Go's collector, which finds blocks that the program dropped, and
 // gives everything cached back to the driver.
 func (a *allocator) collected(request) (bool, error) {
-	collect()
+	collect(a.dev)
 	return true, a.release()
 }
 

@@ -61,7 +61,7 @@ type BlockInfo struct {
 // SnapshotOf returns the state of the accelerators of a kind or, with indices, of
 // those. Devices on which nothing was allocated have no segment.
 func SnapshotOf(k device.Kind, indices ...int) Snapshot {
-	drainDropped()
+	drainDropped(device.CPU)
 	if len(indices) == 0 {
 		for i := range device.Count(k) {
 			indices = append(indices, i)
