@@ -317,9 +317,10 @@ func (b *rowBuilder) fold(p *lane.Prog, s *Stage) error {
 	p.Out(p.InlineWith(mapped, scalar(p), b.element(p, s.In[0]))[0])
 	fold := x86.PassFold{Init: set.Parts.Init, At: b.newPlace(), Given: b.placeOf(s.Out)}
 	fold.Step, fold.Combine = combined, combined
-	extreme, ok := extremes[rootOf(f.Combine)]
+	extreme := extremeOf(rootOf(f.Combine))
+	ok := extreme != nil
 	if ok {
-		fold.Step, fold.Combine = extreme(acc), extreme(acc)
+		fold.Step, fold.Combine = keepsNaN(extreme, acc), keepsNaN(extreme, acc)
 	}
 	if fold.Finish, err = b.finish(s, acc, fold.At, ok); err != nil {
 		return err
@@ -329,19 +330,25 @@ func (b *rowBuilder) fold(p *lane.Prog, s *Stage) error {
 	return nil
 }
 
-// extremes are the folds of floats that package fold of backend/cpu has code for: of equal
-// ones the accumulator stays, and NaN is kept.
-var extremes = map[string]func(lane.Type) *lane.Prog{
-	"max": extremeOf((*lane.Prog).Max), "min": extremeOf((*lane.Prog).Min),
+// extremeOf returns the instruction of a fold of floats that package fold of backend/cpu has
+// code for, nil for others.
+func extremeOf(function string) func(p *lane.Prog, a, b lane.V) lane.V {
+	switch function {
+	case "max":
+		return (*lane.Prog).Max
+	case "min":
+		return (*lane.Prog).Min
+	}
+	return nil
 }
 
-func extremeOf(of func(p *lane.Prog, a, b lane.V) lane.V) func(t lane.Type) *lane.Prog {
-	return func(t lane.Type) *lane.Prog {
-		p := &lane.Prog{}
-		acc, x := p.Arg(0, t), p.Arg(1, t)
-		p.Out(p.Select(p.Cmp(lane.UNO, x, x), x, of(p, x, acc)))
-		return p
-	}
+// keepsNaN returns the step of such a fold: of equal elements the accumulator stays, and NaN
+// is kept.
+func keepsNaN(of func(p *lane.Prog, a, b lane.V) lane.V, t lane.Type) *lane.Prog {
+	p := &lane.Prog{}
+	acc, x := p.Arg(0, t), p.Arg(1, t)
+	p.Out(p.Select(p.Cmp(lane.UNO, x, x), x, of(p, x, acc)))
+	return p
 }
 
 // rootOf is the function of two operands that a graph is, "" for others.
@@ -363,7 +370,7 @@ func (b *rowBuilder) finish(s *Stage, acc lane.Type, at int, extreme bool) (*lan
 	p := &lane.Prog{}
 	a := p.Scalar(at, acc)
 	if extreme { // the one NaN that package fold gives
-		a = p.Select(p.Cmp(lane.UNO, a, a), p.ConstBits(acc, nan[acc]), a)
+		a = p.Select(p.Cmp(lane.UNO, a, a), p.ConstBits(acc, nan(acc)), a)
 	}
 	count := -1
 	for _, in := range inputs {
@@ -392,8 +399,13 @@ func (b *rowBuilder) finish(s *Stage, acc lane.Type, at int, extreme bool) (*lan
 	return p, p.Err()
 }
 
-// nan are the bits of NaN.
-var nan = map[lane.Type]uint64{lane.F32: 0x7fc00000, lane.F64: 0x7ff8000000000000}
+// nan returns the bits of NaN.
+func nan(t lane.Type) uint64 {
+	if t == lane.F32 {
+		return 0x7fc00000
+	}
+	return 0x7ff8000000000000
+}
 
 // ahead spreads over the last passes what they ask for of the next rows, all of every operand:
 // memory is read best while it is written, and that of three passes computes most in the

@@ -35,6 +35,9 @@ var options = []option{
 	{"pinned_max_cached_size_mb", size(func(s *Settings, n int64) { s.Pinned.MaxCached = n }, 0)},
 }
 
+// unrecognized is how PyTorch begins what it says of an unknown key.
+const unrecognized = "Unrecognized key"
+
 // Parse reads a text of settings, in the form that memory.Configure documents.
 func Parse(text string) (*Settings, error) {
 	s := Default()
@@ -55,7 +58,7 @@ func Parse(text string) (*Settings, error) {
 		case !ok:
 			return nil, fmt.Errorf("%q: want key:value", entry)
 		case i < 0:
-			return nil, fmt.Errorf("Unrecognized key '%s', want one of %s", key, optionKeys())
+			return nil, fmt.Errorf("%s '%s', want one of %s", unrecognized, key, optionKeys())
 		}
 		if err := options[i].set(s, value); err != nil {
 			return nil, fmt.Errorf("%s:%s: %w", key, value, err)
