@@ -16,7 +16,9 @@ import (
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // wholes calls f for the accelerators, with the device as the default.
@@ -474,5 +476,32 @@ func TestGraphWaits(t *testing.T) {
 		}
 		close(stop)
 		all.Wait()
+	})
+}
+
+// TestGraphsAreDropped: memory of graphs whose calls are renewed at each run, because arguments
+// move, are random or are numbers of an optimizer, goes back when nobody has the function.
+func TestGraphsAreDropped(t *testing.T) {
+	wholes(t, func(t *testing.T, dev device.Device) {
+		held := func() int64 { goruntime.GC(); return memory.StatsOf(dev).AllocatedBytes.All.Current }
+		before := held()
+		for range 20 {
+			must(t, tensor.Scope(func() error {
+				f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+					return x[0].Add(x[1]).Dropout(0.5), nil
+				})
+				keep := tensor.Ones([]int{4})
+				for range 4 {
+					if _, err := f.Call(keep, tensor.Ones([]int{4})); err != nil {
+						return err
+					}
+				}
+				asGraph(t, f)
+				return nil
+			}))
+		}
+		if !patience.Until(t, func() bool { return held() <= before }) {
+			t.Errorf("%d bytes of dropped functions are held", held()-before)
+		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
@@ -409,7 +410,13 @@ func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 	if drawn {
 		place = s.Call.Attrs[s.Call.Offset].Int
 	}
+	// The graph keeps what renews its calls, which may not keep the graph.
+	weakly, of, numbered, outs, ins := weak.Make(k), weak.Make(rec), s.numbers != nil, s.Out, s.In
 	renew := func(c *ir.Call) (changed bool, err error) {
+		k, rec := weakly.Value(), of.Value()
+		if k == nil || rec == nil {
+			return false, fmt.Errorf("%s: internal error: the graph of a program that is gone", c.Op.Name)
+		}
 		if drawn {
 			seed, offset, ok := k.tape.Find(place)
 			if !ok {
@@ -420,10 +427,10 @@ func (rec *Recorded) taken(k *captured, f *frame, i int) (err error) {
 			changed = true
 		}
 		if binds {
-			changed = rec.rebind(k, c.Out, s.Out) || changed
-			changed = rec.rebind(k, c.In, s.In) || changed
+			changed = rec.rebind(k, c.Out, outs) || changed
+			changed = rec.rebind(k, c.In, ins) || changed
 		}
-		if s.numbers != nil {
+		if numbered {
 			other, err := c.SetFloats(func() ([]float64, error) { return k.numbers[i], nil })
 			return changed || other, err
 		}

@@ -1,7 +1,9 @@
 package core
 
 import (
+	"fmt"
 	"slices"
+	"weak"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
@@ -188,7 +190,12 @@ func (rec *Recorded) copiedBy(k *captured, i int) error {
 		call.Out, call.In = call.In, call.Out
 		outside = func(c *ir.Call) *ir.View { return &c.Out[0] }
 	}
+	weakly := weak.Make(k) // the graph keeps what renews its calls, which may not keep the graph
 	renew := func(c *ir.Call) (bool, error) {
+		k := weakly.Value()
+		if k == nil {
+			return false, fmt.Errorf("%s: internal error: the graph of a program that is gone", c.Op.Name)
+		}
 		v, at := outside(c), k.out.places[i].addr
 		changed := v.Addr != at
 		v.Addr = at

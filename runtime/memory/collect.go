@@ -96,10 +96,6 @@ func (b *pinned) waits(at device.Device) bool {
 // take their time, and without them there is no memory.
 const collectWait = 2 * time.Second
 
-// finalizations is how often what finalizers left is looked through again: a storage has one,
-// and what only it leads to is garbage when that has run.
-const finalizations = 3
-
 // collections keeps goroutines that find no memory from collecting all at once.
 var collections sync.Mutex
 
@@ -108,21 +104,19 @@ var collections sync.Mutex
 func collect(at device.Device) {
 	collections.Lock()
 	defer collections.Unlock()
+	goruntime.GC()
+	// Blocks are dropped by finalizers and by cleanups, which run apart from each
+	// other. What is queued now runs after those of the first collection.
+	finalized, cleaned := make(chan struct{}), make(chan struct{})
+	goruntime.SetFinalizer(&marker{done: finalized}, func(m *marker) { close(m.done) })
+	goruntime.AddCleanup(&marker{}, func(done chan struct{}) { close(done) }, cleaned)
+	goruntime.GC()
 	ctx, cancel := context.WithTimeout(background, collectWait)
 	defer cancel()
-	goruntime.GC()
-	for range finalizations {
-		// Blocks are dropped by finalizers and by cleanups, which run apart from each
-		// other. What is queued now runs after those of the last collection.
-		finalized, cleaned := make(chan struct{}), make(chan struct{})
-		goruntime.SetFinalizer(&marker{done: finalized}, func(m *marker) { close(m.done) })
-		goruntime.AddCleanup(&marker{}, func(done chan struct{}) { close(done) }, cleaned)
-		goruntime.GC()
-		for _, done := range []chan struct{}{finalized, cleaned} {
-			select {
-			case <-done:
-			case <-ctx.Done():
-			}
+	for _, done := range []chan struct{}{finalized, cleaned} {
+		select {
+		case <-done:
+		case <-ctx.Done():
 		}
 	}
 	select {
