@@ -37,8 +37,8 @@ func drainDropped(at device.Device) {
 	}
 }
 
-// freeDropped frees what was dropped, and returns what is closed when that is done: memory
-// whose owner calls another device than at, or waits for one, is freed by a goroutine.
+// freeDropped frees what was dropped. Memory whose owner calls another device than at, or waits
+// for one, is freed by a goroutine, which closes done in the end; done is nil without such.
 func freeDropped(at device.Device) (done chan struct{}) {
 	dropped.mu.Lock()
 	blocks := dropped.blocks
@@ -53,11 +53,10 @@ func freeDropped(at device.Device) (done chan struct{}) {
 		}
 		_ = b.Free() // nobody is left to tell
 	}
-	done = make(chan struct{})
 	if len(late) == 0 {
-		close(done)
-		return done
+		return nil
 	}
+	done = make(chan struct{})
 	go func() {
 		defer close(done)
 		for _, b := range late {
@@ -119,9 +118,11 @@ func collect(at device.Device) {
 		case <-ctx.Done():
 		}
 	}
-	select {
-	case <-freeDropped(at):
-	case <-ctx.Done():
+	if done := freeDropped(at); done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
 	}
 }
 
