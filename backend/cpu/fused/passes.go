@@ -27,8 +27,7 @@ const (
 // when these are first seen.
 type compiled struct {
 	rows *fusion.Rows
-	mu   sync.Mutex
-	code map[uint64]*made.Passes // by the operands with one element a row, by bit; nil where there is none
+	code sync.Map // by the operands with one element a row, by bit: a func() *made.Passes
 }
 
 // of returns the code for a call, or nil.
@@ -59,19 +58,13 @@ func (m *compiled) prepare() {
 	m.get(single)
 }
 
-// get returns the code for the operands with one element a row, by bit.
+// get returns the code for the operands with one element a row, by bit; nil where there is none.
 func (m *compiled) get(single uint64) *made.Passes {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	code, ok := m.code[single]
+	code, ok := m.code.Load(single)
 	if !ok {
-		code = m.make(single)
-		if m.code == nil {
-			m.code = map[uint64]*made.Passes{}
-		}
-		m.code[single] = code
+		code, _ = m.code.LoadOrStore(single, sync.OnceValue(func() *made.Passes { return m.make(single) }))
 	}
-	return code
+	return code.(func() *made.Passes)()
 }
 
 // make compiles the rows; nil where that is not possible.
@@ -182,7 +175,7 @@ func (t *tiles) lines(c *ir.Call) bool {
 
 // place says where the arrays of code are: in tensors, or in memory for some rows.
 func (t *tiles) place(w *passWork, c *ir.Call, code *made.Passes, some int) {
-	const line = 64
+	const line = move.Line
 	n, length := len(code.Values), c.Space[1]
 	if len(w.at) != n {
 		*w = passWork{memory: w.memory, blocks: w.blocks, at: make([]unsafe.Pointer, n), base: make([]unsafe.Pointer, n), steps: make([]int, n), ahead: make([]int, n), own: make([]bool, n)}
