@@ -1,7 +1,6 @@
 package compile_test
 
 import (
-	"bytes"
 	"fmt"
 	"testing"
 
@@ -57,13 +56,7 @@ func testHalves(t *testing.T, dev device.Device) {
 					must(t, err)
 					want, err := apart.Call(x...)
 					must(t, err)
-					g, err := got.Bytes()
-					must(t, err)
-					w, err := want.Bytes()
-					must(t, err)
-					if !bytes.Equal(g, w) {
-						t.Errorf("differs by %v\n%s", apartBy(t, got, want), fused.Program())
-					}
+					sameBits(t, []tensor.Tensor{got}, []tensor.Tensor{want}, fused.Program())
 					if s := fused.Stats(); dev.Kind == device.KindCUDA && fuses(t, dev, fused.Explain()) && s.Steps != 1 {
 						t.Errorf("%d launches, want 1\n%s\n%s", s.Steps, fused.Program(), fused.Explain())
 					}

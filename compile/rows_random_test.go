@@ -1,7 +1,6 @@
 package compile_test
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -84,15 +83,7 @@ func testRandomRows(t *testing.T, dev device.Device) {
 			must(t, err)
 			want, err := apart.Call(x...)
 			must(t, err)
-			for i := range want {
-				w, err := want[i].Bytes()
-				must(t, err)
-				g, err := got[i].Bytes()
-				must(t, err)
-				if !bytes.Equal(g, w) {
-					t.Errorf("result %d differs by %v\n%s", i, apartBy(t, got[i], want[i]), fused.Program())
-				}
-			}
+			sameBits(t, got, want, fused.Program())
 		})
 	}
 }

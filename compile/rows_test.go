@@ -112,17 +112,23 @@ func testRowwise(t *testing.T, dev device.Device, fn func(x ...tensor.Tensor) ([
 	must(t, err)
 	want, err := apart.Call(x...)
 	must(t, err)
+	sameBits(t, got, want, fused.Program())
+	if s := fused.Stats(); fits && dtype != tensor.BFloat16 && fuses(t, dev, fused.Explain()) && s.Steps != launches {
+		t.Errorf("%d launches, want %d\n%s\n%s", s.Steps, launches, fused.Program(), fused.Explain())
+	}
+}
+
+// sameBits fails the test where results of a program are not to the bit what is wanted.
+func sameBits(t *testing.T, got, want []tensor.Tensor, of fmt.Stringer) {
+	t.Helper()
 	for i := range want {
 		w, err := want[i].Bytes()
 		must(t, err)
 		g, err := got[i].Bytes()
 		must(t, err)
 		if !bytes.Equal(g, w) {
-			t.Errorf("result %d differs by %v\n%s", i, apartBy(t, got[i], want[i]), fused.Program())
+			t.Errorf("result %d differs by %v\n%s", i, apartBy(t, got[i], want[i]), of)
 		}
-	}
-	if s := fused.Stats(); fits && dtype != tensor.BFloat16 && fuses(t, dev, fused.Explain()) && s.Steps != launches {
-		t.Errorf("%d launches, want %d\n%s\n%s", s.Steps, launches, fused.Program(), fused.Explain())
 	}
 }
 
