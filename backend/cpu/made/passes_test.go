@@ -197,6 +197,17 @@ func BenchmarkPasses(b *testing.B) {
 			}
 		})
 	}
+	b.Run("copy of memory", func(b *testing.B) { // what reads and writes as many bytes and computes nothing
+		_, from := aligned[float32](many * length)
+		_, to := aligned[float32](many * length)
+		for i := range from {
+			from[i] = 1
+		}
+		b.SetBytes(8 * length * many)
+		for b.Loop() {
+			copy(to, from)
+		}
+	})
 }
 
 // BenchmarkCompilePasses measures how long it takes to make the code of rows.
