@@ -26,9 +26,9 @@ import (
 // the caller's, whose address the kernels are given before each run; others are copied there,
 // by kernels of the graph. Arguments are read where they lie while they come at one address.
 // From when they moved, kernels are given their addresses, too, or they are copied to the
-// graph's memory: a way says which. Gradients that a run stores stay in the graph's memory as long as nobody but their
-// leaf refers to them; where somebody does, they are his, and the graph is captured again with
-// other memory, from which they are moved from then on.
+// graph's memory: a way says which. Gradients that a run stores stay in the graph's memory as
+// long as nobody but their leaf refers to them; where somebody does, they are his, and the graph
+// is captured again with other memory, from which they are moved from then on.
 type capture struct {
 	off     atomic.Bool  // runs are given call by call from now on
 	rest    atomic.Int64 // runs that are given so before a capture that failed is tried again
