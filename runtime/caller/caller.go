@@ -32,11 +32,19 @@ const emittedSuffix = ".sinter.go"
 // the library's own code; "" where there is none.
 func Line() string {
 	var pcs [64]uintptr
-	return LineOf(pcs[:runtime.Callers(2, pcs[:])])
+	return lineOf(pcs[:runtime.Callers(2, pcs[:])])
 }
 
-// LineOf is Line for the frames that runtime.Callers found, now or before.
-func LineOf(pcs []uintptr) string {
+// LineOf returns file:line of a frame that Frame found, now or before; "" of 0.
+func LineOf(frame uintptr) string {
+	if frame == 0 {
+		return ""
+	}
+	return lineOf([]uintptr{frame})
+}
+
+// lineOf is Line for the frames that runtime.Callers found.
+func lineOf(pcs []uintptr) string {
 	frames := runtime.CallersFrames(pcs)
 	for {
 		f, more := frames.Next()

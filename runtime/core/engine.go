@@ -87,7 +87,7 @@ type engine struct {
 	due      []dueLeaf    // leaves whose hooks have not run
 	visited  []*gradState // leaves whose hooks have run
 	takers   []Taker      // those who took gradients of the pass
-	callers  []uintptr    // the frames that gave a pass that is recorded; nil until they are asked for
+	caller   uintptr      // the frame that gave a pass that is recorded; 0 until it is asked for
 
 	scope  Scope       // holds what backward functions make until the node is done
 	outer  *Scope      // the program's, in which hooks run
@@ -324,8 +324,8 @@ func (e *engine) differentiate(n *Node, dys []*Tensor) error {
 	}
 	end := attempt(func() {
 		if r := recorderNow(); r != nil {
-			r.generated(n.backward, &e.callers)
-			defer func() { r.pass = nil }()
+			r.generated(n.backward, &e.caller)
+			defer func() { r.pass = 0 }()
 		}
 		n.backward(g)
 	})

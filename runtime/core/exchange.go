@@ -41,7 +41,7 @@ func RecordExchange(x *Exchange) (wait func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.callers = r.callers()
+	s.caller = r.caller()
 	r.program, r.open = append(r.program, s), append(r.open, s)
 	return func() error {
 		if recorderNow() != r {

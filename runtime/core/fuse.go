@@ -25,7 +25,7 @@ type FusedRegion struct {
 	Eager int64  // that the operators one by one do
 	Why   string // it is not fused
 
-	callers [][]uintptr // of the operators
+	callers []uintptr // of the operators
 }
 
 // Lines returns the lines of the program that called the operators.
@@ -136,7 +136,7 @@ func (r *recorder) told(steps []int, bytes int64) FusedRegion {
 	f := FusedRegion{Bytes: bytes}
 	for _, i := range steps {
 		s := &r.program[i]
-		f.Ops, f.callers = append(f.Ops, s.Name()), append(f.callers, s.callers)
+		f.Ops, f.callers = append(f.Ops, s.Name()), append(f.callers, s.caller)
 		f.Eager += bytesOf(&s.Call)
 	}
 	return f

@@ -94,7 +94,7 @@ func (rec *Recorded) Writes(args []*Tensor, i int) bool {
 func (rec *Recorded) Lines() {
 	rec.lines.Do(func() {
 		for i := range rec.steps {
-			rec.Program.Steps[i].Line = caller.LineOf(rec.steps[i].callers)
+			rec.Program.Steps[i].Line = caller.LineOf(rec.steps[i].caller)
 		}
 	})
 }

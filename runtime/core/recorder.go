@@ -52,10 +52,10 @@ type recorder struct {
 	failing   []func() // called only where the recording fails
 	guards    []guard
 	tape      random.Tape
-	open      []step    // exchanges that nothing waits for yet
-	scratch   *scratch  // that the lists and maps are of; nil where the program keeps them
-	recorded  []step    // all steps, as they were recorded; set at the end
-	pass      []uintptr // the frames that gave the steps of now; nil where each looks for its own
+	open      []step   // exchanges that nothing waits for yet
+	scratch   *scratch // that the lists and maps are of; nil where the program keeps them
+	recorded  []step   // all steps, as they were recorded; set at the end
+	pass      uintptr  // the frame that gives the steps of now; 0 where each looks for its own
 
 	views    slab[ir.View]
 	refs     slab[program.Ref]
@@ -63,7 +63,6 @@ type recorder struct {
 	attrs    slab[ir.Value]
 	scalars  slab[ir.Scalar]
 	storages slab[Storage]
-	frames   slab[uintptr]
 }
 
 // A step is a program's step, and what else there is to know to run it.
@@ -76,7 +75,7 @@ type step struct {
 	numbers     func() ([]float64, error) // where the call's float attributes come from; or nil
 	effect      func() (undo func())
 	exchange    *Exchange // of Exchange and Await
-	callers     []uintptr // the frames that gave it, of which one is the program's
+	caller      uintptr   // the program's frame that gave it; 0 where that is not known
 }
 
 // A recordedBuffer is a buffer, and where its memory is found when the program runs.
@@ -350,28 +349,27 @@ func (r *recorder) launch(c *ir.Call, dev device.Device, drv device.Driver, othe
 		return err
 	}
 	s.numbers, _ = graph.Numbers()
-	s.callers = r.callers()
+	s.caller = r.caller()
 	r.program = append(r.program, s)
 	return nil
 }
 
-// callers returns the frames that called the function which calls it.
-func (r *recorder) callers() []uintptr {
-	if r.pass != nil {
+// caller returns the program's frame that gives what is recorded.
+func (r *recorder) caller() uintptr {
+	if r.pass != 0 {
 		return r.pass
 	}
-	var room [40]uintptr
-	return r.frames.clone(caller.Frames(2, room[:]))
+	return caller.Frame()
 }
 
 // generated has steps count as given by who gave the pass that is under way, while f, the
 // gradient of an operator, is the generator's: there is nobody else in between.
-func (r *recorder) generated(f func(*Grad), under *[]uintptr) {
+func (r *recorder) generated(f func(*Grad), under *uintptr) {
 	if !caller.Generated(reflect.ValueOf(f).Pointer()) {
 		return
 	}
-	if *under == nil {
-		*under = r.callers()
+	if *under == 0 {
+		*under = r.caller()
 	}
 	r.pass = *under
 }

@@ -175,7 +175,7 @@ func (rec *Recorded) noRoom(i int, err error) error {
 	}
 	s := &rec.steps[first]
 	err = fmt.Errorf("%s, which makes %d bytes: %w", s.Name(), rec.buffers[i].Bytes, err)
-	if line := caller.LineOf(s.callers); line != "" {
+	if line := caller.LineOf(s.caller); line != "" {
 		return &located{line, err}
 	}
 	return err
@@ -340,7 +340,7 @@ func (rec *Recorded) do(f *frame, i int) error {
 	var err error
 	switch {
 	case observe.Now() != nil:
-		w := observe.Work{Driver: s.drv, Device: s.dev, Stream: q, Call: c, Line: caller.LineOf(s.callers)}
+		w := observe.Work{Driver: s.drv, Device: s.dev, Stream: q, Call: c, Line: caller.LineOf(s.caller)}
 		err = between(s.dev, q, s.others, func() error {
 			return observe.Give(w, func() error { return s.drv.Launch(s.dev.Index, q, c) })
 		})
